@@ -30,6 +30,12 @@ public final class RouteMetrics: MetricSource {
     public var route: String
     /// The problem's code.
     public var code: String
+
+    /// A problem's code at a route's pattern.
+    public init(route: String, code: String) {
+      self.route = route
+      self.code = code
+    }
   }
 
   private struct State {
@@ -37,6 +43,7 @@ public final class RouteMetrics: MetricSource {
     var durations: [String: DurationHistogram] = [:]
     var refusals: [Refusal: Int] = [:]
     var others: [@Sendable () -> [Key: Int]] = []
+    var otherRefusals: [@Sendable () -> [Refusal: Int]] = []
   }
 
   private let state = Mutex(State())
@@ -54,9 +61,15 @@ public final class RouteMetrics: MetricSource {
     }
   }
 
-  /// Adds requests that are counted elsewhere; `counts` is asked for each page.
-  public func include(_ counts: @escaping @Sendable () -> [Key: Int]) {
-    state.withLock { $0.others.append(counts) }
+  /// Adds requests that are counted elsewhere, and those of them that were refused; both are asked for each page.
+  public func include(
+    _ counts: @escaping @Sendable () -> [Key: Int],
+    refusals: @escaping @Sendable () -> [Refusal: Int] = { [:] }
+  ) {
+    state.withLock {
+      $0.others.append(counts)
+      $0.otherRefusals.append(refusals)
+    }
   }
 
   /// The requests that are counted elsewhere.
@@ -71,7 +84,10 @@ public final class RouteMetrics: MetricSource {
   }
 
   /// What was refused so far; tests hold it against docs/openapi.yaml.
-  public var refusals: [Refusal: Int] { state.withLock { $0.refusals } }
+  public var refusals: [Refusal: Int] {
+    let (own, others) = state.withLock { ($0.refusals, $0.otherRefusals) }
+    return others.reduce(into: own) { sum, refusals in sum.merge(refusals(), uniquingKeysWith: +) }
+  }
 
   private var problems: [String: Int] {
     refusals.reduce(into: [:]) { $0[$1.key.code, default: 0] += $1.value }

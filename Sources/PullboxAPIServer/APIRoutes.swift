@@ -100,7 +100,7 @@ public struct APIRoutes {
       _ problem: Problem, to request: HTTPRequest, at route: String?, since begin: MonotonicInstant? = nil
     ) -> HTTPResponse {
       var problem = revise(problem)
-      problem.instance = "urn:pullbox:request:\(request.id)"
+      problem.instance = Problem.instance(ofRequest: request.id)
       return finish(.problem(problem), to: request, at: route, problem, since: begin)
     }
     @Sendable func finish(

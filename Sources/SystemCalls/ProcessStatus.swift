@@ -24,8 +24,6 @@ public struct ProcessStatus: Hashable, Sendable {
     let path = "/proc/self/stat"
     let text = String(decoding: try FileSystem.read(path, upTo: .kibibytes(16)), as: UTF8.self)
     guard let status = Status(text) else { throw SystemError(number: EPROTO, call: "read", subject: path) }
-    var limit = rlimit()
-    try SystemCall.run("getrlimit") { unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) }
     let ticks = Int64(max(1, sysconf(Int32(_SC_CLK_TCK))))
     let sinceBoot = Duration.milliseconds(status.start * 1000 / ticks) - .nanoseconds(clinux_boottime())
     return ProcessStatus(
@@ -35,7 +33,7 @@ public struct ProcessStatus: Hashable, Sendable {
       residentMemory: ByteCount(status.pages * Int64(sysconf(Int32(_SC_PAGESIZE)))),
       // The list is read through one of them.
       openFiles: max(0, try FileSystem.list("/proc/self/fd").count - 1),
-      maximumFiles: Int(clamping: limit.rlim_cur))
+      maximumFiles: try DescriptorLimit.current())
   }
 
   /// The fields of /proc/PID/stat that count here.
@@ -60,5 +58,33 @@ public struct ProcessStatus: Hashable, Sendable {
       self.virtualMemory = virtualMemory
       self.pages = pages
     }
+  }
+}
+
+/// How many file descriptors this process may have open (`RLIMIT_NOFILE`).
+public enum DescriptorLimit {
+  private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
+
+  /// The limit that counts.
+  public static func current() throws(SystemError) -> Int {
+    Int(clamping: try limits().rlim_cur)
+  }
+
+  /// Raises the limit to the one that it may be raised to without a privilege, and returns it: shells begin programs with
+  /// 1,024, for the sake of those that still use select(2).
+  @discardableResult
+  public static func raise() throws(SystemError) -> Int {
+    var limits = try limits()
+    if limits.rlim_cur < limits.rlim_max {
+      limits.rlim_cur = limits.rlim_max
+      try SystemCall.run("setrlimit") { unsafe setrlimit(resource, &limits) }
+    }
+    return Int(clamping: limits.rlim_cur)
+  }
+
+  private static func limits() throws(SystemError) -> rlimit {
+    var limits = rlimit()
+    try SystemCall.run("getrlimit") { unsafe getrlimit(resource, &limits) }
+    return limits
   }
 }

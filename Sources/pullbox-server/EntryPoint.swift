@@ -10,6 +10,11 @@ enum EntryPoint {
       DeliveryConfiguration.command, configuration: DeliveryConfiguration.self,
       commands: DeliveryServer.commands
     ) { configuration, log, load in
+      do {
+        try DescriptorLimit.raise()
+      } catch {
+        log.warning("the limit of file descriptors stays as it is", ["error": LogValue(error)])
+      }
       let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.adopt())
       return Daemon.Parts(
         services: [server], addresses: { server.addresses }, reload: { await server.reload(load) },

@@ -9,6 +9,22 @@ struct HeapTests {
   /// glibc's heaps other than the first begin at multiples of this.
   private static let alignment: UInt64 = 64 << 20
 
+  @Test("the server may open as many files as the system lets it, whatever its shell began it with")
+  func descriptors() async throws {
+    let directory = try TemporaryDirectory()
+    let daemon = try await Daemon.start(
+      "pullbox-server",
+      [
+        "--listen", "127.0.0.1:0", "--state", directory.path("state"), "--store-url", "http://127.0.0.1:9",
+        "--store-credential", "unused", "--operator-key", "operator-key-of-a-test",
+      ], name: "server", in: directory)
+    let limits = try Executables.text("/proc/\(daemon.process.identifier)/limits")
+    let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+    let columns = line.split(separator: " ")
+    #expect(columns[3] == columns[4])
+    await daemon.process.killAndWait()
+  }
+
   @Test("threads that allocate at the same time share two heaps")
   func heaps() async throws {
     let directory = try TemporaryDirectory()

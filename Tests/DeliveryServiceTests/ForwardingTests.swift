@@ -91,6 +91,33 @@ struct ForwardingTests {
     #expect(RequestOrigin.address(text)?.description == expected)
   }
 
+  @Test("a loop reads the client out of the bytes as everything else reads it out of the fields")
+  func bytes() throws {
+    let proxies = try trusting("10.0.0.0/8", "2001:db8::/32", "unix")
+    let entries = [
+      "192.0.2.9", "10.1.1.1", " 10.2.2.2 ", "\t10.3.3.3:80", "[2001:db8::1]:443", "2001:db8::2", "unknown",
+      "", " ",
+      "::ffff:10.0.0.1", "_hidden", "198.51.100.7:65536",
+    ]
+    var lines: [[String]] = [[], [""]]
+    for first in entries {
+      lines.append([first])
+      for second in entries {
+        lines += [["\(first),\(second)"], [first, second]]
+        for third in entries { lines += [["\(first), \(second)", third], [first, "\(second),\(third)"]] }
+      }
+    }
+    for peer in [try peer("10.9.9.9"), .unix] {
+      for lines in lines {
+        var chain = ForwardedChain(peer: peer)
+        for line in lines.reversed() {
+          guard chain.follow(line.utf8.span, trusting: proxies) else { break }
+        }
+        #expect(chain.client == proxies.origin(of: peer, ForwardingFields(for: lines)).client, "\(lines)")
+      }
+    }
+  }
+
   @Test(
     "anything else is no address",
     arguments: [

@@ -139,7 +139,7 @@ struct BodyControlTests {
       for connection in doomed { try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n") }
       try await spared.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n")
       for connection in doomed + [spared] { _ = try await connection.receive(exactly: 100) }
-      server.server.abortBodies(meteredBy: meter)
+      server.server.abortBodies(meteredBy: [meter])
       for connection in doomed {
         let error = await #expect(throws: SystemError.self) { try await connection.receiveToEnd() }
         #expect(error?.number == ECONNRESET)
@@ -160,7 +160,7 @@ struct BodyControlTests {
       let connection = try server.connect(receiveBuffer: 4096)
       try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
       _ = try await connection.receive(exactly: 100)
-      server.server.abortBodies(meteredBy: meter)
+      server.server.abortBodies(meteredBy: [meter])
       var received = 100
       let error = await #expect(throws: SystemError.self) {
         while true { received += try await connection.receive().count }
@@ -172,6 +172,22 @@ struct BodyControlTests {
   }
 
   // MARK: Pace
+
+  @Test("a paced body takes the share that its meter has for it when its next part leaves")
+  func renewedPace() async throws {
+    let meter = CountingMeter()
+    try await withFile(meter, isInline: true, length: 8 << 20) { server, length in
+      let connection = try server.connect()
+      let clock = ContinuousClock()
+      let begin = clock.now
+      // 8 MiB at 1 MiB/s, of which the kernel takes the first.
+      try await connection.send("GET /paced HTTP/1.1\r\nHost: h\r\n\r\n")
+      _ = try await connection.receive(exactly: 1000)
+      meter.setPace(1 << 30)
+      _ = try await connection.receive(exactly: length - 1000)
+      #expect(clock.now - begin < .seconds(5))
+    }
+  }
 
   @Test(
     "a paced response leaves no faster than asked, and the next one is free again", arguments: [false, true])

@@ -9,9 +9,11 @@ struct ConnectionMachineTests {
     var events: [ConnectionEvent] = [
       .handshakeEnded, .handshakeFailed, .bytesBeforeHead, .headRefused, .bodyArrived, .bodyBufferFilled,
       .bodyWanted, .bodyEnded, .bodyMalformed,
-      .streamEnded, .responseSent, .blocked, .unblocked, .peerEnded, .abandoned, .deadlinePassed, .drainBegan,
+      .streamEnded, .peerEnded, .abandoned, .deadlinePassed, .drainBegan,
     ]
+    for wait in [Machine.Wait.nothing, .socket, .pages, .turn, .handler] { events.append(.outputWaits(wait)) }
     for first in [false, true] {
+      events.append(.responseSent(isInputRead: first))
       for second in [false, true] {
         for third in [false, true] {
           events.append(.headEnded(hasContent: first, keepsAlive: second, expectsContinue: third))
@@ -124,8 +126,36 @@ struct ConnectionMachineTests {
       { _, _, after, _ in
         if after.isClosed { return after.deadline == .none }
         if after.output == .nothing { return after.deadline != .none }
-        return !after.isBlocked || after.deadline == .send
+        switch after.wait {
+        case .socket: return after.deadline == .send
+        case .pages: return after.deadline == .storage
+        case .nothing, .turn, .handler: return after.deadline != .send && after.deadline != .storage
+        }
       }, "deadline")
+  }
+
+  @Test(
+    "an output says what it waits for, a handler from the request on, and nothing waits without an output")
+  func waits() {
+    forEveryStep(
+      { before, event, after, _ in
+        if after.output == .nothing { return after.wait == .nothing }
+        if after.output == .handling { return after.wait != .nothing }
+        guard case .outputWaits(let wait) = event, before.output == after.output else { return true }
+        return after.wait == wait
+      }, "wait")
+  }
+
+  @Test("a connection ends without lingering only where nothing of its client's can be unread")
+  func lingering() {
+    forEveryStep(
+      { before, event, after, actions in
+        guard case .responseSent(let isInputRead) = event, before.output == .sending, before.closes else {
+          return true
+        }
+        if isInputRead, before.input == .complete { return actions == .close }
+        return after.isLingering || before.peerHasEnded
+      }, "lingering")
   }
 
   @Test("a deadline that passes always changes something")
@@ -153,10 +183,10 @@ struct ConnectionMachineTests {
   func progress() {
     for machine in Self.reachable where machine.output != .nothing {
       var next = machine
-      _ = next.handle(.unblocked)
+      _ = next.handle(.outputWaits(.nothing))
       _ = next.handle(.responseBegan(closes: false, streams: false, canDiscard: true))
       _ = next.handle(.streamEnded)
-      _ = next.handle(.responseSent)
+      _ = next.handle(.responseSent(isInputRead: false))
       if next.input == .discarding || next.input == .body { _ = next.handle(.bodyEnded) }
       #expect(
         next.isClosed || next.isLingering || (next.input == .idle && next.output == .nothing), "\(machine)")
@@ -175,10 +205,10 @@ struct ConnectionMachineTests {
       #expect(machine.deadline == .none)
       #expect(!machine.acceptsInput)
       #expect(machine.handle(.responseBegan(closes: false, streams: false, canDiscard: true)) == [])
-      #expect(machine.handle(.blocked) == [])
+      #expect(machine.handle(.outputWaits(.socket)) == [])
       #expect(machine.deadline == .send)
-      #expect(machine.handle(.unblocked) == [])
-      #expect(machine.handle(.responseSent) == .read)
+      #expect(machine.handle(.outputWaits(.nothing)) == [])
+      #expect(machine.handle(.responseSent(isInputRead: false)) == .read)
     }
   }
 
@@ -197,7 +227,7 @@ struct ConnectionMachineTests {
     #expect(machine.acceptsInput)
     #expect(machine.handle(.bodyEnded) == .endBody)
     _ = machine.handle(.responseBegan(closes: false, streams: false, canDiscard: true))
-    #expect(machine.handle(.responseSent) == .read)
+    #expect(machine.handle(.responseSent(isInputRead: false)) == .read)
     #expect(!machine.closes)
   }
 
@@ -209,7 +239,7 @@ struct ConnectionMachineTests {
       _ = machine.handle(.headEnded(hasContent: true, keepsAlive: true, expectsContinue: false))
       _ = machine.handle(.responseBegan(closes: false, streams: false, canDiscard: canDiscard))
       #expect(machine.closes == !canDiscard)
-      let actions = machine.handle(.responseSent)
+      let actions = machine.handle(.responseSent(isInputRead: false))
       #expect(actions == (canDiscard ? [.failBody, .read] : [.failBody, .linger]))
       if canDiscard { #expect(machine.handle(.bodyEnded) == .read) }
     }

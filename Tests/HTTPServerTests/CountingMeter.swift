@@ -17,6 +17,12 @@ final class CountingMeter: BodyMeter {
   }
 
   private let state = Locked(State())
+  private let share = Locked<UInt64?>(nil)
+
+  var pace: UInt64? { share.current }
+
+  /// What a paced body goes on with.
+  func setPace(_ bytesPerSecond: UInt64) { share.withLock { $0 = bytesPerSecond } }
 
   var counts: Counts { state.withLock { $0.counts } }
 

@@ -121,6 +121,28 @@ struct LifeTests {
     }
   }
 
+  @Test("a connection whose client asks for no more ends with its response, without waiting for the client")
+  func lastRequest() async throws {
+    // Its linger deadline never comes.
+    try await withServer(
+      clock: ManualMonotonicClock(),
+      respond: { request in
+        _ = try? await request.body.collect(upTo: .kibibytes(64))
+        return HTTPResponse(status: .ok, body: .bytes([1, 2, 3]))
+      }
+    ) { server in
+      for head in [
+        "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 4\r\n\r\nabcd",
+      ] {
+        let connection = try server.connect()
+        try await connection.send(head)
+        #expect(try await connection.receiveToEnd().suffix(3) == [1, 2, 3])
+        #expect(server.server.statistics().openConnections == 0)
+      }
+    }
+  }
+
   @Test("after a request that closes, no further one is answered")
   func closeRequest() async throws {
     let paths = Locked<[String]>([])

@@ -92,6 +92,62 @@ struct PageCacheTests {
     }
   }
 
+  @Test("while a part that had to be fetched is sent, the next one is read, and no more than that")
+  func ahead() async throws {
+    let cache = Fake()
+    try await withServer(inline: FileHandler(file: file), pageCache: cache) { server in
+      // It takes less than one part.
+      let connection = try server.connect(receiveBuffer: 4096)
+      let other = try server.connect()
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      func roundTrip() async throws {
+        try await other.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await other.receiveResponse().status == 200)
+      }
+      while cache.count < 2 { try await roundTrip() }
+      for _ in 0..<20 { try await roundTrip() }
+      #expect(cache.count <= 3)
+      let response = try await connection.receiveResponse()
+      #expect(response.body == content)
+      #expect(cache.count == Self.length / HTTPServerConfiguration(addresses: []).turnLength)
+    }
+  }
+
+  @Test("what was fetched and not sent for a second is looked at anew, and fetched again where it is gone")
+  func outdated() async throws {
+    let cache = Fake()
+    let clock = ManualMonotonicClock()
+    try await withServer(inline: FileHandler(file: file), clock: clock, pageCache: cache) { server in
+      let connection = try server.connect(receiveBuffer: 4096)
+      let other = try server.connect()
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      func roundTrip() async throws {
+        try await other.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await other.receiveResponse().status == 200)
+      }
+      while cache.count < 2 { try await roundTrip() }
+      for _ in 0..<20 { try await roundTrip() }
+      clock.advance(by: .seconds(2))
+      try await roundTrip()
+      #expect(try await connection.receiveResponse().body == content)
+      #expect(cache.count > Self.length / HTTPServerConfiguration(addresses: []).turnLength)
+    }
+  }
+
+  @Test("pages that a response waits for come before those that are only read ahead, each in their order")
+  func order() {
+    var queue = PageJobQueue<Int>()
+    for job in 0..<100 { queue.append(job, isAhead: job % 3 == 0) }
+    var taken: [Int] = []
+    for job in 100..<150 {
+      taken.append(queue.takeFirst() ?? -1)
+      queue.append(job, isAhead: false)
+    }
+    while let job = queue.takeFirst() { taken.append(job) }
+    #expect(taken == (0..<100).filter { $0 % 3 != 0 } + Array(100..<150) + (0..<100).filter { $0 % 3 == 0 })
+    #expect(queue.takeFirst() == nil)
+  }
+
   @Test("a range after one that was fetched is as long as it says, and is looked at anew")
   func second() async throws {
     let cache = Fake()

@@ -6,9 +6,11 @@ import HTTPServer
 /// limits, head, and the descriptor handed to the kernel. Each loop has its own copy with a ``TicketCache``, so a
 /// request whose ticket the loop knows needs no database, no lock and no allocation.
 ///
+/// A request without a ticket that opens the package is refused on the loop as well, from a ``PreparedRefusal``.
+///
 /// A request that cannot be answered at once is deferred to ``ContentRoutes``, which answers the same, slower: refusals
-/// with their documents, packages that are not open, several ranges, digests on request, and what a proxy sends. Both
-/// render one ``RangeDecision``.
+/// that name a time, packages that are not open, several ranges, digests on request, and what a proxy sends. Both
+/// render one ``RangeDecision``, and refuse by one ``ContentRefusal``.
 ///
 ///     let handler = ContentHandler(
 ///       packages: packages, verifier: verifier, meters: meters, timer: SystemMonotonicClock(),
@@ -48,17 +50,30 @@ struct ContentHandler: InlineHandler {
     response: inout InlineResponse
   ) -> InlineOutcome {
     guard head.method == .get || head.method == .head, head.path.count == Self.pathLength,
-      bytes.hasPrefix("/v1/content/", at: head.path.lowerBound),
-      let ticketRange = Self.ticket(in: head, bytes), !head.wantsDigests(bytes)
+      bytes.hasPrefix("/v1/content/", at: head.path.lowerBound)
     else { return .deferToAsync }
-    if verifier.settings.dependsOnProxies, isLeftToProxy(head: head, bytes: bytes, response: &response) {
+    let credential = Self.credential(in: head, bytes)
+    if credential == .unread { return .deferToAsync }
+    let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
+    let named = Self.digest(name, last: state.package)
+    guard let digest = named, case .ticket(let ticketRange) = credential else {
+      let isRead = if case .ticket(let range) = credential { bytes.extracting(range).isPlain } else { true }
+      guard isRead, name.isPlain else { return .deferToAsync }
+      return refuse(
+        named == nil ? .contentUnknown : .ticketMissing, head: head, bytes: bytes, response: &response)
+    }
+    let ticket = bytes.extracting(ticketRange)
+    switch verify(ticket, for: digest, state: &state) {
+    case .opens: break
+    case .opensNothing(let refusal):
+      guard ticket.isPlain else { return .deferToAsync }
+      return refuse(refusal, head: head, bytes: bytes, response: &response)
+    case .unknown: return .deferToAsync
+    }
+    guard let package = state.package, let meter = state.meter, !head.wantsDigests(bytes) else {
       return .deferToAsync
     }
-    let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    guard let digest = Self.digest(name, last: state.package) else { return .deferToAsync }
-    let ticket = bytes.extracting(ticketRange)
-    guard verify(ticket, for: digest, state: &state), let package = state.package, let meter = state.meter
-    else {
+    if verifier.settings.dependsOnProxies, isLeftToProxy(head: head, bytes: bytes, response: &response) {
       return .deferToAsync
     }
 
@@ -93,6 +108,28 @@ struct ContentHandler: InlineHandler {
     return .answered
   }
 
+  /// Only for names and tickets that are plain: off the loops, where escapes are decoded, others may spell something else.
+  private func refuse(
+    _ refusal: ContentRefusal, head: borrowing RequestHead, bytes: Span<UInt8>,
+    response: inout InlineResponse
+  ) -> InlineOutcome {
+    if verifier.settings.dependsOnProxies {
+      let settings = tickets.settings(of: verifier.settings, generation: verifier.generation)
+      if settings.proxies.contains(response.peer) {
+        noteClient(by: settings.proxies, head: head, bytes: bytes, response: &response)
+      }
+    }
+    let prepared = PreparedRefusal.prepared(refusal)
+    response.start(prepared.status)
+    response.append(lines: prepared.lines.span)
+    response.appendRequestIdentifier(name: "X-Request-Id")
+    if verifier.settings.allowsOrigins { appendOriginFields(head: head, bytes: bytes, response: &response) }
+    response.finish(
+      bytes: prepared.beforeIdentifier.span, requestIdentifierThen: prepared.afterIdentifier.span)
+    ownMetrics.count(refusal)
+    return .answered
+  }
+
   /// The verdict of the conditional fields; nearly every request has none.
   @inline(__always)
   private static func verdict(
@@ -111,10 +148,16 @@ struct ContentHandler: InlineHandler {
     let settings = tickets.settings(of: verifier.settings, generation: verifier.generation)
     guard settings.proxies.contains(response.peer) else { return false }
     if settings.accelRedirect != nil { return true }
-    let fields = ForwardingFields(
-      forwarded: head.values(of: "forwarded", bytes), for: head.values(of: "x-forwarded-for", bytes))
-    response.client = settings.proxies.origin(of: response.peer, fields).client
+    noteClient(by: settings.proxies, head: head, bytes: bytes, response: &response)
     return false
+  }
+
+  /// Notes the client that a trusted proxy names.
+  private func noteClient(
+    by proxies: TrustedProxies, head: borrowing RequestHead, bytes: Span<UInt8>,
+    response: inout InlineResponse
+  ) {
+    response.client = proxies.client(of: response.peer, head: head, bytes: bytes)
   }
 
   /// Adds what the browser needs whose page asks.
@@ -122,27 +165,44 @@ struct ContentHandler: InlineHandler {
     head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
   ) {
     let policy = tickets.settings(of: verifier.settings, generation: verifier.generation).origins
-    let origin = head.values(of: "origin", bytes).first
+    let origin = head.values(of: "origin", in: bytes).first
     // An origin is written only if it is one of those that were configured.
     let lines = Array(policy.fields(for: origin).map { "\($0.name): \($0.value)\r\n" }.joined().utf8)
     response.append(lines: lines.span)
   }
 
+  private enum Verification {
+    /// The connection's ticket is this one, with its package and its meter.
+    case opens
+    case opensNothing(ContentRefusal)
+    /// The package is not open, or is damaged.
+    case unknown
+  }
+
   /// Whether the ticket opens that package now. A ticket that the connection or the loop knows is compared, not computed
   /// again.
-  private func verify(_ text: Span<UInt8>, for digest: SHA256Digest, state: inout VerifiedTicket) -> Bool {
+  private func verify(
+    _ text: Span<UInt8>, for digest: SHA256Digest, state: inout VerifiedTicket
+  ) -> Verification {
     let now = verifier.now
     let generation = verifier.generation
-    if state.covers(text, for: digest, now: now, generation: generation) { return true }
+    if state.covers(text, for: digest, now: now, generation: generation) { return .opens }
     if let known = tickets.ticket(text, for: digest, now: now, generation: generation) {
       state = known
-      return true
+      return .opens
     }
     let settings = tickets.settings(of: verifier.settings, generation: generation)
-    guard let package = packages.opened(digest),
-      let ticket = try? settings.keys.open(text, for: digest, now: now),
-      verifier.revocations.reason(for: ticket.handle, content: digest) == nil
-    else { return false }
+    let ticket: Ticket
+    do {
+      ticket = try settings.keys.open(text, for: digest, now: now)
+    } catch {
+      return .opensNothing(ContentRefusal(error))
+    }
+    if let reason = verifier.revocations.reason(for: ticket.handle, content: digest) {
+      guard let refusal = ContentRefusal(reason) else { return .unknown }
+      return .opensNothing(refusal)
+    }
+    guard let package = packages.opened(digest) else { return .unknown }
     for index in 0..<Ticket.textLength { state.ticket[index] = text[index] }
     state.expiry = ticket.expiry
     state.generation = generation
@@ -150,7 +210,7 @@ struct ContentHandler: InlineHandler {
     state.meter = meters.meter(for: ticket.handle, device: ticket.device, content: digest)
     state.limits = settings.classes.limits(of: ticket.rateClass)
     tickets.remember(state, for: text)
-    return true
+    return .opens
   }
 
   /// The digest that the name spells; that of the package sent last is compared, not read again.
@@ -159,49 +219,40 @@ struct ContentHandler: InlineHandler {
     return SHA256Digest(hexadecimal: name)
   }
 
-  /// The place of the ticket: `?ticket=…` as the only parameter, or `Authorization: Bearer …` once. Nil for every other
-  /// spelling, which need not be wrong, only slower to read.
-  private static func ticket(in head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Range<Int>? {
+  private enum Credential: Equatable {
+    /// The request has neither a query nor an `Authorization`.
+    case none
+    /// What stands where a ticket does, at this place.
+    case ticket(Range<Int>)
+    /// Another spelling, which need not be wrong, only slower to read.
+    case unread
+  }
+
+  /// `?ticket=…` as the only parameter, or `Authorization: Bearer …` once.
+  private static func credential(in head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Credential {
     if let query = head.query {
-      let start = query.lowerBound + 7
-      guard query.upperBound - start == Ticket.textLength, bytes.hasPrefix("ticket=", at: query.lowerBound)
-      else { return nil }
-      return start..<query.upperBound
+      guard bytes.hasPrefix("ticket=", at: query.lowerBound), query.count >= 7 else { return .unread }
+      return .ticket(query.lowerBound + 7..<query.upperBound)
     }
-    guard let value = head.value(of: .authorization), !head.isRepeated(.authorization) else { return nil }
-    let start = value.lowerBound + 7
-    guard value.upperBound - start == Ticket.textLength,
-      bytes.hasPrefix("Bearer ", at: value.lowerBound)
-    else { return nil }
-    return start..<value.upperBound
+    guard let value = head.value(of: .authorization) else { return .none }
+    guard !head.isRepeated(.authorization), bytes.hasPrefix("Bearer ", at: value.lowerBound),
+      value.count > 7
+    else { return .unread }
+    return .ticket(value.lowerBound + 7..<value.upperBound)
   }
 }
 
 extension Span<UInt8> {
-  /// Whether the ASCII bytes of `prefix` stand at `offset`; with 0x20 as `mask`, in any case.
-  @inline(__always)
-  fileprivate func hasPrefix(_ prefix: StaticString, at offset: Int, mask: UInt8 = 0) -> Bool {
-    guard offset + prefix.utf8CodeUnitCount <= count else { return false }
-    return prefix.withUTF8Buffer { expected in
-      let found = extracting(offset..<offset + expected.count)
-      var difference: UInt8 = 0
-      for index in found.indices { difference |= unsafe expected[index] ^ (found[index] | mask) }
-      return difference == 0
+  /// Whether every byte is one of base64url, which stands for itself in a path, a query and a field.
+  fileprivate var isPlain: Bool {
+    for index in indices {
+      switch self[index] {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        continue
+      default: return false
+      }
     }
-  }
-}
-
-extension RequestHead {
-  /// The values of a field that the engine does not index. The name is given in lower case.
-  fileprivate func values(of name: StaticString, _ bytes: Span<UInt8>) -> [String] {
-    var values: [String] = []
-    for index in 0..<fieldCount {
-      let field = field(at: index)
-      guard field.name.count == name.utf8CodeUnitCount,
-        bytes.hasPrefix(name, at: field.name.lowerBound, mask: 0x20)
-      else { continue }
-      values.append(String(decoding: field.value.map { bytes[$0] }, as: UTF8.self))
-    }
-    return values
+    return true
   }
 }

@@ -6,8 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// Answers the requests for content that the loops defer: refusals with their documents, packages that have first to be
-/// opened, bodies that a proxy sends, manifests and Metalink documents.
+/// Answers the requests for content that the loops defer: refusals that name a time, packages that have first to be opened, bodies that a proxy sends, manifests and Metalink documents.
 struct ContentRoutes: Sendable {
   static let pattern = "/v1/content/{digest}"
   private static let immutable = "private, max-age=31536000, immutable"
@@ -169,7 +168,7 @@ struct ContentRoutes: Sendable {
   }
 
   private static func digest(_ name: some StringProtocol) throws(Problem) -> SHA256Digest {
-    guard let digest = SHA256Digest(hexadecimal: name) else { throw Problem(.contentUnknown) }
+    guard let digest = SHA256Digest(hexadecimal: name) else { throw ContentRefusal.contentUnknown.problem }
     return digest
   }
 }

@@ -1,4 +1,5 @@
 import Monitoring
+import PullboxAPI
 import Synchronization
 
 /// The requests for content that the loops answered themselves. Each loop counts for itself, with a load and a
@@ -11,6 +12,16 @@ final class InlineMetrics: Sendable {
     fileprivate let notModified = Atomic<Int>(0)
     fileprivate let preconditionFailed = Atomic<Int>(0)
     fileprivate let unsatisfiable = Atomic<Int>(0)
+    /// By ``ContentRefusal/rawValue``.
+    fileprivate let refused = ContentRefusal.allCases.map { _ in Count() }
+
+    fileprivate final class Count: Sendable {
+      let value = Atomic<Int>(0)
+    }
+
+    func count(_ refusal: ContentRefusal) {
+      Self.increment(refused[refusal.rawValue].value)
+    }
 
     @inline(__always)
     func count(_ decision: RangeDecision) {
@@ -35,13 +46,23 @@ final class InlineMetrics: Sendable {
 
   /// Its counts are part of `requests` from now on.
   init(includedIn requests: RouteMetrics) {
-    requests.include { self.totals }
+    requests.include({ self.totals }, refusals: { self.refusals })
   }
 
   func makeLoop() -> Loop {
     let loop = Loop()
     loops.withLock { $0.append(loop) }
     return loop
+  }
+
+  /// What was refused on all loops; a reason that never was has no entry.
+  private var refusals: [RouteMetrics.Refusal: Int] {
+    let loops = loops.withLock { $0 }
+    return ContentRefusal.allCases.reduce(into: [:]) { sums, refusal in
+      let count = loops.reduce(0) { $0 + $1.refused[refusal.rawValue].value.load(ordering: .relaxed) }
+      guard count > 0 else { return }
+      sums[RouteMetrics.Refusal(route: ContentRoutes.pattern, code: refusal.code.text)] = count
+    }
   }
 
   /// The sums over all loops; a status that was never sent has none.
@@ -54,9 +75,11 @@ final class InlineMetrics: Sendable {
       (412, sum { $0.preconditionFailed.load(ordering: .relaxed) }),
       (416, sum { $0.unsatisfiable.load(ordering: .relaxed) }),
     ]
-    return Dictionary(
-      uniqueKeysWithValues: totals.filter { $0.1 > 0 }.map { status, count in
-        (RouteMetrics.Key(route: ContentRoutes.pattern, status: status), count)
-      })
+    let refusals = ContentRefusal.allCases.map { refusal in
+      (refusal.code.status, sum { $0.refused[refusal.rawValue].value.load(ordering: .relaxed) })
+    }
+    return (totals + refusals).filter { $0.1 > 0 }.reduce(into: [:]) { totals, sum in
+      totals[RouteMetrics.Key(route: ContentRoutes.pattern, status: sum.0), default: 0] += sum.1
+    }
   }
 }

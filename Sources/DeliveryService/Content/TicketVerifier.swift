@@ -20,17 +20,14 @@ struct TicketVerifier: Sendable {
   /// `entitlement-revoked`, `content-withdrawn`, `content-damaged`.
   func ticket(of request: HTTPRequest, for digest: SHA256Digest) throws(Problem) -> Ticket {
     guard let text = request.queryValue("ticket") ?? request.bearerToken else {
-      throw Problem(.ticketMissing, "a ticket is needed, as ?ticket= or Authorization: Bearer")
+      throw ContentRefusal.ticketMissing.problem
     }
     let bytes = Array(text.utf8)
     let ticket: Ticket
     do {
       ticket = try settings.value.keys.open(bytes.span, for: digest, now: now)
     } catch {
-      switch error {
-      case .invalid: throw Problem(.ticketInvalid)
-      case .expired: throw Problem(.ticketExpired)
-      }
+      throw ContentRefusal(error).problem
     }
     if let reason = revocations.reason(for: ticket.handle, content: digest) { throw .stopped(reason) }
     return ticket

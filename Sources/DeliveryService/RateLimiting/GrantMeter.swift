@@ -1,5 +1,6 @@
 import Crypto
 import HTTPServer
+import Synchronization
 
 /// Counts the body bytes that the kernel accepted for a grant and for its device, on every loop at once.
 final class GrantMeter: BodyMeter {
@@ -7,10 +8,18 @@ final class GrantMeter: BodyMeter {
   /// The package that the grant opens.
   let content: SHA256Digest
   let device: DeviceMeter
+  /// What stands for the device in tickets.
+  let deviceTag: UInt64
   let rate: RateMeter
+  /// The rates of which running bodies have their shares, in bytes a second; 0 for one that paces nothing.
+  private let pacedRate = Atomic<Int64>(0)
+  private let devicePacedRate = Atomic<Int64>(0)
 
-  init(handle: DeliveryHandle, content: SHA256Digest, device: DeviceMeter, start: UInt64) {
+  init(
+    handle: DeliveryHandle, content: SHA256Digest, device: DeviceMeter, deviceTag: UInt64, start: UInt64
+  ) {
     rate = RateMeter(start: start)
+    self.deviceTag = deviceTag
     self.handle = handle
     self.content = content
     self.device = device
@@ -82,6 +91,8 @@ extension GrantMeter {
   /// Bytes a second for a body of that length that begins now; nil if it need not be paced: the rates are too high for
   /// that, or the bursts have room for all of it. Otherwise the smaller of the shares that the other bodies leave it.
   func pace(under limits: RateLimits, length: Int64, now: () -> UInt64) -> UInt64? {
+    Self.note(limits.grant, in: pacedRate)
+    Self.note(limits.device, in: devicePacedRate)
     let own = Self.share(of: limits.grant, meter: rate, length: length, now: now)
     let shared = Self.share(of: limits.device, meter: device.rate, length: length, now: now)
     return own.map { own in min(own, shared ?? own) } ?? shared
@@ -93,5 +104,23 @@ extension GrantMeter {
     guard let bucket, bucket.rate <= RateLimits.largestPacedRate, meter.room(in: bucket, now: now()) < length
     else { return nil }
     return UInt64(max(1, bucket.rate / Int64(max(0, meter.bodies) + 1)))
+  }
+
+  private static func note(_ bucket: TokenBucket?, in rate: borrowing Atomic<Int64>) {
+    let paced = bucket.map { $0.rate <= RateLimits.largestPacedRate ? $0.rate : 0 } ?? 0
+    // A store would take the line from the other loops.
+    if rate.load(ordering: .relaxed) != paced { rate.store(paced, ordering: .relaxed) }
+  }
+
+  /// The share of one of the bodies that run now, by the limits of the one that began last.
+  var pace: UInt64? {
+    let own = Self.share(of: pacedRate, among: rate.bodies)
+    let shared = Self.share(of: devicePacedRate, among: device.rate.bodies)
+    return own.map { own in min(own, shared ?? own) } ?? shared
+  }
+
+  private static func share(of rate: borrowing Atomic<Int64>, among bodies: Int) -> UInt64? {
+    let rate = rate.load(ordering: .relaxed)
+    return rate > 0 ? UInt64(max(1, rate / Int64(max(1, bodies)))) : nil
   }
 }

@@ -13,7 +13,7 @@ import Synchronization
 /// (``GrantTable``, ``BlockedContentTable``, ``PackageCheckTable``), and ``DeliveryComponents`` restores the list at the start.
 ///
 ///     let revocations = RevocationList(meters: meters, generation: generation)
-///     revocations.abortBodies { meter in server.abortBodies(meteredBy: meter) }
+///     revocations.abortBodies { meters in server.abortBodies(meteredBy: meters) }
 ///     revocations.revoke(grant: grant.handle)
 ///     revocations.reason(for: ticket.handle, content: digest)  // .entitlementRevoked
 final class RevocationList: Sendable {
@@ -21,7 +21,7 @@ final class RevocationList: Sendable {
     var grants: Set<DeliveryHandle> = []
     var contents: Set<SHA256Digest> = []
     var damaged: Set<SHA256Digest> = []
-    var abort: (@Sendable (GrantMeter) -> Void)?
+    var abort: (@Sendable ([GrantMeter]) -> Void)?
 
     func reason(_ content: SHA256Digest) -> ProblemCode? {
       if contents.contains(content) { return .contentWithdrawn }
@@ -39,8 +39,9 @@ final class RevocationList: Sendable {
     self.generation = generation
   }
 
-  /// Sets how running bodies are ended; before, a revocation only refuses requests.
-  func abortBodies(with abort: @escaping @Sendable (GrantMeter) -> Void) {
+  /// Sets how running bodies are ended, those of a whole edition with one call; before, a revocation only refuses
+  /// requests.
+  func abortBodies(with abort: @escaping @Sendable ([GrantMeter]) -> Void) {
     state.withLock { $0.abort = abort }
   }
 
@@ -125,7 +126,8 @@ final class RevocationList: Sendable {
 
   private func abort(_ isRevoked: (GrantMeter) -> Bool) {
     guard let abort = state.withLock({ $0.abort }) else { return }
-    for meter in meters.all(where: isRevoked) { abort(meter) }
+    let revoked = meters.all(where: isRevoked)
+    if !revoked.isEmpty { abort(revoked) }
   }
 }
 

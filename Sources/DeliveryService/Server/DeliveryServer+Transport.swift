@@ -1,4 +1,5 @@
 import CoreTypes
+import Glibc
 import HTTPServer
 import PullboxAPIServer
 import ServiceRuntime
@@ -31,7 +32,28 @@ extension DeliveryServer {
     http.loops = configuration.loops
     http.drainDeadline = configuration.drainDeadline.duration
     try limitConnections(&http, configuration)
+    let descriptors = try DescriptorLimit.current()
+    http.maximumConnections = connections(
+      wanted: configuration.maximumConnections, of: descriptors,
+      loops: configuration.loops > 0 ? configuration.loops : Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+    if http.maximumConnections < configuration.maximumConnections {
+      log.warning(
+        "fewer connections than configured: the others would leave no file descriptors for content",
+        [
+          "connections": LogValue(http.maximumConnections),
+          "configured": LogValue(configuration.maximumConnections),
+          "descriptors": LogValue(descriptors),
+        ])
+    }
     return http
+  }
+
+  /// How many of the wanted connections leave file descriptors for everything else: the packages that are kept open, the
+  /// connections that are only told to come back (64 a loop), and 384 for the database, uploads, calls of stores, logs and
+  /// the management's connections. Half of the descriptors at least are for connections.
+  static func connections(wanted: Int, of descriptors: Int, loops: Int) -> Int {
+    let reserve = OpenPackageCache.maximumOpen + 64 * loops + 384
+    return max(1, min(wanted, max(descriptors / 2, descriptors - reserve)))
   }
 
   private static func limitConnections(

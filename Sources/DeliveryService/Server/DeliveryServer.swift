@@ -124,7 +124,7 @@ public final class DeliveryServer: Service {
         handler: components.handler(of: routes.filtered { $0.isManagement || $0.isHealth }, metrics))
     }
     running.set(server)
-    components.revocations.abortBodies { [weak server] meter in server?.abortBodies(meteredBy: meter) }
+    components.revocations.abortBodies { [weak server] meters in server?.abortBodies(meteredBy: meters) }
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {

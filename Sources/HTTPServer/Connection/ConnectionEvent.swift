@@ -22,13 +22,11 @@ enum ConnectionEvent: Hashable, Sendable {
   case responseBegan(closes: Bool, streams: Bool, canDiscard: Bool)
   /// The handler has made the last byte of a streamed response.
   case streamEnded
-  /// The kernel has taken the last byte of the response.
-  case responseSent
-  case blocked
-  /// Pages of the response's content have to be read from a device first.
-  case fetching
-  /// Neither of the two.
-  case unblocked
+  /// The kernel has taken the last byte of the response. `isInputRead`: the client said that no request follows, and
+  /// nothing of what it has sent waits to be read.
+  case responseSent(isInputRead: Bool)
+  /// The output goes on once this is over.
+  case outputWaits(ConnectionMachine.Wait)
   /// The peer has closed its sending half, and every byte it sent has been read.
   case peerEnded
   /// The connection broke, or the server gives it up.

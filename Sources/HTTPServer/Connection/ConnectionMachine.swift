@@ -30,6 +30,19 @@ struct ConnectionMachine: Hashable, Sendable {
     case streaming
   }
 
+  /// What the output waits for.
+  enum Wait: Hashable, Sendable {
+    case nothing
+    /// The socket takes no more bytes for now: until the client's deadline for sending.
+    case socket
+    /// A device has to read content first: until the storage deadline.
+    case pages
+    /// Other connections of the loop, which ends their turns itself.
+    case turn
+    /// What a handler makes, at its own pace: how long it may take is its own rule.
+    case handler
+  }
+
   /// Which of the configured deadlines runs.
   enum Deadline: Hashable, Sendable {
     case none
@@ -57,10 +70,8 @@ struct ConnectionMachine: Hashable, Sendable {
   private(set) var isPaused = false
   /// The peer has closed its sending half.
   private(set) var peerHasEnded = false
-  /// The socket takes no more bytes for now.
-  private(set) var isBlocked = false
-  /// The response waits for a device to read its content.
-  private(set) var isFetching = false
+  /// Only while there is an output.
+  private(set) var wait = Wait.nothing
   private(set) var isLingering = false
   private(set) var isClosed = false
   /// No request has begun yet.
@@ -90,18 +101,10 @@ struct ConnectionMachine: Hashable, Sendable {
     case .streamEnded:
       if output == .streaming { output = .sending }
       return []
-    case .responseSent: return endResponse()
-    case .blocked:
-      isBlocked = output != .nothing
-      isFetching = false
-      return []
-    case .fetching:
-      isFetching = output != .nothing
-      isBlocked = false
-      return []
-    case .unblocked:
-      isBlocked = false
-      isFetching = false
+    case .responseSent(let isInputRead): return endResponse(isInputRead: isInputRead)
+    case .outputWaits(let wait):
+      // What is out of an interim response leaves the output to the handler.
+      if output != .nothing { self.wait = output == .handling && wait == .nothing ? .handler : wait }
       return []
     case .peerEnded: return endPeer()
     case .abandoned: return abandon()
@@ -113,8 +116,11 @@ struct ConnectionMachine: Hashable, Sendable {
   var deadline: Deadline {
     if isClosed { return .none }
     if isLingering { return .linger }
-    if isBlocked { return .send }
-    if isFetching { return .storage }
+    switch wait {
+    case .socket: return .send
+    case .pages: return .storage
+    case .nothing, .turn, .handler: break
+    }
     switch input {
     case .handshake: return .handshake
     case .idle: return output == .nothing ? (closes ? .linger : .idle) : .none
@@ -172,6 +178,7 @@ struct ConnectionMachine: Hashable, Sendable {
     guard input == .head, output == .nothing else { return [] }
     input = hasContent ? .body : .complete
     output = .handling
+    wait = .handler
     owesContinue = hasContent && expectsContinue
     wantsBody = false
     isPaused = false
@@ -232,6 +239,7 @@ struct ConnectionMachine: Hashable, Sendable {
   private mutating func beginResponse(closes: Bool, streams: Bool, canDiscard: Bool) -> ConnectionActions {
     guard output == .handling else { return [] }
     output = streams ? .streaming : .sending
+    wait = .nothing
     if closes { self.closes = true }
     // A client that still waits for permission may send its content or not: the next request could not be
     // told from it.
@@ -240,11 +248,12 @@ struct ConnectionMachine: Hashable, Sendable {
     return []
   }
 
-  private mutating func endResponse() -> ConnectionActions {
+  private mutating func endResponse(isInputRead: Bool) -> ConnectionActions {
     guard output == .sending else { return [] }
     output = .nothing
-    isBlocked = false
-    isFetching = false
+    wait = .nothing
+    // Closing with bytes unread would reset the connection, and the response with it.
+    if closes, isInputRead, input == .complete { return close() }
     if closes { return finishExchange() }
     switch input {
     case .body:
@@ -316,8 +325,7 @@ struct ConnectionMachine: Hashable, Sendable {
   private mutating func close() -> ConnectionActions {
     isClosed = true
     isLingering = false
-    isBlocked = false
-    isFetching = false
+    wait = .nothing
     output = .nothing
     input = .ended
     return [.close]

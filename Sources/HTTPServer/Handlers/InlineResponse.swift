@@ -121,6 +121,14 @@ public struct InlineResponse: ~Copyable {
     put(lines)
   }
 
+  /// Adds a field line with the request's identifier, as ``HTTPRequest/id`` spells it.
+  public mutating func appendRequestIdentifier(name: StaticString) {
+    put(name)
+    put(": ")
+    putRequestIdentifier()
+    put("\r\n")
+  }
+
   /// `Content-Range: bytes 0-5/86893` of a 206.
   public mutating func appendContentRange(_ range: Range<Int64>, of length: Int64) {
     put("Content-Range: bytes ")
@@ -154,6 +162,16 @@ public struct InlineResponse: ~Copyable {
   public mutating func finish(bytes: Span<UInt8>) {
     finishHead(contentLength: Int64(bytes.count))
     if !isHead, !status.forbidsContent { put(bytes) }
+  }
+
+  /// Ends the response with content that is copied and names the request: its identifier, as ``HTTPRequest/id``
+  /// spells it, stands between the two parts.
+  public mutating func finish(bytes before: Span<UInt8>, requestIdentifierThen after: Span<UInt8>) {
+    finishHead(contentLength: Int64(before.count + requestIdentifierLength + after.count))
+    guard !isHead, !status.forbidsContent else { return }
+    put(before)
+    putRequestIdentifier()
+    put(after)
   }
 
   /// Ends the response with a part of a file, in which `range` must lie; `meter` counts the bytes as they
@@ -221,6 +239,29 @@ public struct InlineResponse: ~Copyable {
     let target = unsafe base + count
     unsafe bytes.withUnsafeBufferPointer { source in
       if let start = source.baseAddress { unsafe memcpy(target, start, length) }
+    }
+    count += length
+  }
+
+  /// Digits of the identifier in base 36.
+  private var requestIdentifierLength: Int {
+    var length = 1
+    var rest = requestIdentifier / 36
+    while rest > 0 {
+      rest /= 36
+      length += 1
+    }
+    return length
+  }
+
+  private mutating func putRequestIdentifier() {
+    let length = requestIdentifierLength
+    guard length <= capacity - count else { return fail() }
+    var rest = requestIdentifier
+    for position in stride(from: count + length - 1, through: count, by: -1) {
+      let digit = UInt8(truncatingIfNeeded: rest % 36)
+      unsafe base[position] = digit < 10 ? ASCII.zero &+ digit : UInt8(ascii: "a") &+ digit &- 10
+      rest /= 36
     }
     count += length
   }

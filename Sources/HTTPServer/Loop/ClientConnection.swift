@@ -19,6 +19,8 @@ struct ClientConnection: ~Copyable {
   /// OpenSSL holds bytes.
   var readsToEnd = false
   var requests = 0
+  /// The client has said that no request follows.
+  var isLastRequest = false
   /// One of the configured maximum; a connection beyond it is not.
   var isCounted = true
   /// One of those that its address may have.
@@ -40,6 +42,8 @@ struct ClientConnection: ~Copyable {
   var meter: (any BodyMeter)?
   /// A body that carries ``meter`` is being sent.
   var isMetered = false
+  /// A part of a file is being read ahead, for this response or one before.
+  var isReadingAhead = false
   /// Bytes per second the kernel lets leave; `.max` is no bound.
   var pacing = UInt64.max
 
@@ -105,8 +109,23 @@ struct OutputState {
   var isFetching = false
   /// Up to here its pages were fetched for this response; 0 where none had to be.
   var fetchedEnd: Int64 = 0
+  /// The response waited here for what was fetched, and goes on from here in any case; -1 once it has.
+  var fetchedStart: Int64 = -1
+  /// Until then what was fetched counts as being in memory.
+  var fetchedDue: UInt64 = 0
+  /// Being read, or read, while what comes before it is sent.
+  var ahead: Range<Int64> = 0..<0
   /// The bytes in ``bytes`` count for the meter from here on; beyond their count, none do.
   var bodyStart = 0
+
+  /// Goes on with a part of another file, or of the same one.
+  mutating func beginFile(_ range: Range<Int64>) {
+    fileOffset = range.lowerBound
+    fileEnd = range.upperBound
+    fetchedEnd = 0
+    fetchedStart = -1
+    ahead = 0..<0
+  }
 
   var hasMoreThanBytes: Bool { fileOffset < fileEnd || nextPart < parts.count }
 }

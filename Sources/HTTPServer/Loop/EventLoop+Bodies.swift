@@ -27,8 +27,17 @@ extension EventLoop {
       socklen_t(MemoryLayout<UInt64>.size))
   }
 
-  mutating func abortBodies(meteredBy meter: any BodyMeter) {
-    for index in 0..<table.end where !table[index].machine.isClosed && table[index].meter === meter {
+  /// Gives a body that is paced its present share.
+  mutating func renewPace(_ index: Int) {
+    guard table[index].pacing != .max, table[index].isMetered, let pace = table[index].meter?.pace else {
+      return
+    }
+    self.pace(index, bytesPerSecond: max(1, pace))
+  }
+
+  mutating func abortBodies(meteredBy meters: MeterSet) {
+    for index in 0..<table.end where !table[index].machine.isClosed {
+      guard let meter = table[index].meter, meters.contains(meter) else { continue }
       // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced
       // client.
       guard table[index].isMetered || clinux_queued_output(table[index].descriptor) > 0 else { continue }

@@ -35,9 +35,7 @@ extension EventLoop {
       hasFile = readCached(index, range: range, count: &count)
       if !hasFile {
         beginMetering(index)
-        table[index].output.fetchedEnd = 0
-        table[index].output.fileOffset = range.lowerBound
-        table[index].output.fileEnd = range.upperBound
+        table[index].output.beginFile(range)
       }
     case .parts(let parts):
       beginMetering(index)

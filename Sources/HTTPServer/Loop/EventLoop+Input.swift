@@ -21,7 +21,7 @@ extension EventLoop {
     if events & EPOLLRDHUP.rawValue != 0 { table[index].readsToEnd = true }
     if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 { table[index].mayReceive = true }
     if table[index].tls.isActive, !wakeSecure(index, events: events) { return }
-    if events & EPOLLOUT.rawValue != 0, table[index].machine.isBlocked { continueOutput(index) }
+    if events & EPOLLOUT.rawValue != 0, table[index].machine.wait == .socket { continueOutput(index) }
     takeTurn(index)
   }
 
@@ -169,6 +169,7 @@ extension EventLoop {
     table[index].isTouched = true
     table[index].requests += 1
     let isLast = table[index].requests >= context.configuration.maximumRequestsPerConnection || isDraining
+    table[index].isLastRequest = !parser.head.keepsAlive
     let actions = table[index].machine.handle(
       .headEnded(
         hasContent: content != .none, keepsAlive: parser.head.keepsAlive && !isLast,

@@ -27,25 +27,33 @@ extension EventLoop {
   mutating func advanceOutput(_ index: Int) -> Bool {
     switch send(index) {
     case .sent:
-      _ = table[index].machine.handle(.unblocked)
+      _ = table[index].machine.handle(.outputWaits(.nothing))
       if table[index].machine.output == .streaming { _ = table[index].machine.handle(.streamEnded) }
       guard table[index].machine.output == .sending else { return false }
       table[index].isTouched = true
+      let isInputRead = isInputRead(index)
       endMetering(index)
       endRecord(index, isComplete: true)
-      let actions = table[index].machine.handle(.responseSent)
+      let actions = table[index].machine.handle(.responseSent(isInputRead: isInputRead))
       let reads = perform(actions, on: index)
       if !table[index].machine.isClosed { dropExchange(index) }
       return reads
-    case .blocked: _ = table[index].machine.handle(.blocked)
+    case .blocked: _ = table[index].machine.handle(.outputWaits(.socket))
     case .yielded:
-      _ = table[index].machine.handle(.unblocked)
+      _ = table[index].machine.handle(.outputWaits(.turn))
       makeReady(index)
-    case .waiting: _ = table[index].machine.handle(.unblocked)
-    case .fetching: _ = table[index].machine.handle(.fetching)
+    case .waiting: _ = table[index].machine.handle(.outputWaits(.handler))
+    case .fetching: _ = table[index].machine.handle(.outputWaits(.pages))
     case .broken: abandon(index)
     }
     return false
+  }
+
+  /// Whether the client can have sent nothing that would be lost unread. A session's end has to be read, and a
+  /// body with a meter stays within reach of ``abortBodies(meteredBy:)`` while the kernel sends it.
+  private func isInputRead(_ index: Int) -> Bool {
+    table[index].isLastRequest && table[index].input.isEmpty && !table[index].mayReceive
+      && !table[index].isMetered && !table[index].tls.isActive
   }
 
   private mutating func send(_ index: Int) -> Sent {
@@ -129,6 +137,7 @@ extension EventLoop {
       let end = min(fetchedEnd > start ? fetchedEnd : .max, table[index].output.fileEnd)
       let slice = min(Int64(sliceLength), end - start)
       if !mayRead(index, from: file, range: start..<start + slice) { return .fetching }
+      renewPace(index)
       var offset = off_t(start)
       let count: Int?
       do {
@@ -150,43 +159,9 @@ extension EventLoop {
     return .sent
   }
 
-  /// Whether the range can be sent without waiting for a device; otherwise its pages are on their way. What was just
-  /// fetched is sent without another look: where memory is so short that it is gone again, a look would fetch it again,
-  /// and for ever.
-  mutating func mayRead(_ index: Int, from file: SharedDescriptor, range: Range<Int64>) -> Bool {
-    if table[index].output.fetchedEnd >= range.upperBound { return true }
-    if isInPageCache(file, range: range) { return true }
-    let end = min(
-      table[index].output.fileEnd,
-      range.lowerBound + Int64(max(context.configuration.turnLength, sliceLength)))
-    table[index].output.isFetching = true
-    table[index].output.fetchedEnd = end
-    context.pages.fetch(
-      PagePrefetcher.Job(
-        file: file, range: range.lowerBound..<end,
-        tag: ConnectionTag(index: index, generation: table[index].generation), mailbox: mailbox))
-    return false
-  }
-
-  /// Goes on with a response whose pages are there; one whose pages cannot be read cannot be completed.
-  mutating func receivePages(_ index: Int, failure: SystemError?) {
-    table[index].output.isFetching = false
-    if failure != nil { return abandon(index) }
-    table[index].isTouched = true
-    continueOutput(index)
-  }
-
-  private mutating func isInPageCache(_ file: SharedDescriptor, range: Range<Int64>) -> Bool {
-    let number = file.descriptor.number
-    if pageCacheHints.holds(number, range: range, now: now) { return true }
-    guard context.pages.cache.holds(file, range: range) else { return false }
-    pageCacheHints.remember(number, range: range, now: now)
-    return true
-  }
-
   /// Bytes of one sendfile(2), within what the kernel moves at once. The longer they are, the fewer segments end short of
   /// their greatest length; where other connections wait for their turns, they are no longer than what was configured.
-  private var sliceLength: Int {
+  var sliceLength: Int {
     let configured = min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000)
     return ready.isEmpty ? max(configured, 1 << 20) : configured
   }
@@ -200,9 +175,7 @@ extension EventLoop {
       table[index].output.bodyStart = Int.max
     case .file(let file, let range):
       table[index].file = file
-      table[index].output.fetchedEnd = 0
-      table[index].output.fileOffset = range.lowerBound
-      table[index].output.fileEnd = range.upperBound
+      table[index].output.beginFile(range)
     }
     table[index].output.nextPart += 1
     if table[index].output.nextPart == table[index].output.parts.count {

@@ -68,8 +68,7 @@ extension EventLoop {
       case .file(let file, let range, let meter):
         table[index].file = file
         table[index].meter = meter
-        output.fileOffset = range.lowerBound
-        output.fileEnd = range.upperBound
+        output.beginFile(range)
       case .parts(let parts, let meter):
         table[index].meter = meter
         output.parts = parts

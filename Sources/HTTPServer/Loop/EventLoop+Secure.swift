@@ -69,6 +69,7 @@ extension EventLoop {
       // A record that was made already is only handed on, and its pages were in memory then.
       let isRepeated = table[index].tls.pendingLength > 0
       if !isRepeated, !mayRead(index, from: file, range: start..<start + Int64(length)) { return .fetching }
+      renewPace(index)
       let count: Int
       do {
         count = try SystemCall.run("pread") {

@@ -163,7 +163,12 @@ struct EventLoop: ~Copyable {
         beginTurn()
         receivePages(tag.index, failure: failure)
         updateTimer(tag.index)
-      case .abortBodies(let meter): abortBodies(meteredBy: meter)
+      case .pagesAhead(let tag, let failure):
+        guard isCurrent(tag) else { continue }
+        beginTurn()
+        receivePagesAhead(tag.index, failure: failure)
+        updateTimer(tag.index)
+      case .abortBodies(let meters): abortBodies(meteredBy: meters)
       case .accepted(let connection): admit(connection)
       case .ping(let continuation): continuation.resume()
       case .drain: beginDrain()

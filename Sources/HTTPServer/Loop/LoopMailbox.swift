@@ -10,8 +10,10 @@ final class LoopMailbox: Sendable {
     case exchangeChanged(Exchange)
     /// The pages a connection waits for are in memory, or cannot be read.
     case pagesReady(ConnectionTag, SystemError?)
-    /// Connections whose running body carries the meter are to be reset.
-    case abortBodies(any BodyMeter)
+    /// The pages that were read ahead for a connection are in memory, or cannot be read.
+    case pagesAhead(ConnectionTag, SystemError?)
+    /// Connections whose running body carries one of the meters are to be reset.
+    case abortBodies(MeterSet)
     /// A connection that another loop has accepted for this one, which closes it.
     case accepted(AcceptedConnection)
     /// Resumes the continuation: proof that the loop still turns.
@@ -70,6 +72,20 @@ final class LoopMailbox: Sendable {
       return taken
     }
   }
+}
+
+/// Meters by their identity, however many: a loop looks each of its connections up once.
+struct MeterSet: Sendable {
+  /// Keeps the meters, whose identities would otherwise be given to others.
+  private let meters: [any BodyMeter]
+  private let identities: Set<ObjectIdentifier>
+
+  init(_ meters: [any BodyMeter]) {
+    self.meters = meters
+    identities = Set(meters.map { ObjectIdentifier($0) })
+  }
+
+  func contains(_ meter: any BodyMeter) -> Bool { identities.contains(ObjectIdentifier(meter)) }
 }
 
 /// A connection on its way from the loop that accepted it to the one that serves it.

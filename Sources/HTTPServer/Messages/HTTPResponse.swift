@@ -92,6 +92,9 @@ public protocol BodyMeter: AnyObject, Sendable {
   func didEnd()
   /// Stands for the other three together, where a body is over as soon as it begins.
   func didSendAtOnce(_ count: Int)
+  /// Bytes a second at which a body that is paced goes on; asked on the loop before each part of it, so that its share
+  /// follows the other bodies'. Nil for one that keeps the pace of its beginning.
+  var pace: UInt64? { get }
 }
 
 extension BodyMeter {
@@ -99,6 +102,8 @@ extension BodyMeter {
   public func didBegin() {}
   /// Does nothing.
   public func didEnd() {}
+  /// Nil.
+  public var pace: UInt64? { nil }
   /// Calls ``didBegin()``, ``didSend(_:)`` and ``didEnd()``.
   public func didSendAtOnce(_ count: Int) {
     didBegin()

@@ -164,11 +164,13 @@ public final class HTTPServer: Sendable {
     return statistics
   }
 
-  /// Resets every connection whose running body carries `meter`, and those whose last body did and has not
-  /// left the kernel yet: what the kernel queued is dropped. Returns when all loops were told, which is
-  /// before they have acted.
-  public func abortBodies(meteredBy meter: any BodyMeter) {
-    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(meter)) }
+  /// Resets every connection whose running body carries one of the meters, and those whose last body did and has
+  /// not left the kernel yet: what the kernel queued is dropped. Each loop gets one message, however many meters
+  /// there are. Returns when all loops were told, which is before they have acted.
+  public func abortBodies(meteredBy meters: [any BodyMeter]) {
+    guard !meters.isEmpty else { return }
+    let set = MeterSet(meters)
+    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(set)) }
   }
 
   /// Returns when every loop has gone around once, which proves that they all run. Returns at once before the

@@ -34,10 +34,14 @@ public struct AccessRecord: Sendable {
 
   /// The path as the client sent it, percent-encoded, without the query. Empty when the head was refused.
   public var path: String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Int(pathLength))
-    for index in 0..<Int(pathLength) { bytes.append(pathBytes[index]) }
-    return String(decoding: bytes, as: UTF8.self)
+    withPath { path in
+      unsafe path.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+  }
+
+  /// Calls `body` with the bytes of ``path``: ASCII, without control characters, quotes or backslashes.
+  public func withPath<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+    body(pathBytes.span.extracting(0..<Int(pathLength)))
   }
 
   /// The request's identifier as ``HTTPRequest/id`` spells it.
@@ -45,6 +49,18 @@ public struct AccessRecord: Sendable {
 
   /// An identifier as logs and responses spell it: in base 36.
   public static func text(of identifier: UInt64) -> String { String(identifier, radix: 36) }
+
+  /// Appends what ``text(of:)`` says, without making a text of it.
+  public static func appendText(of identifier: UInt64, to bytes: inout [UInt8]) {
+    let start = bytes.count
+    var rest = identifier
+    repeat {
+      let digit = UInt8(truncatingIfNeeded: rest % 36)
+      bytes.append(digit < 10 ? ASCII.zero + digit : UInt8(ascii: "a") + digit - 10)
+      rest /= 36
+    } while rest > 0
+    bytes[start...].reverse()
+  }
 
   mutating func setPath(_ bytes: Span<UInt8>, at range: Range<Int>) {
     let count = min(range.count, AccessRecord.pathCapacity)

@@ -37,12 +37,21 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
   /// An address without brackets, of either version; nil for anything else. A version 4 address mapped into
   /// version 6 (RFC 4291 §2.5.5.2) is a version 4 address.
   public init?(host: String, port: UInt16 = 0) {
-    guard !host.contains("/"), let network = PeerNetwork(host), network.family != .unix else { return nil }
-    let (high, low) = network.firstBits
-    let isMapped = network.family == .version6 && high == 0 && low >> 32 == 0xFFFF
-    self.init(
-      family: isMapped ? .version4 : network.family, port: port, high: high,
-      low: isMapped ? low & 0xFFFF_FFFF : low)
+    self.init(host: host.utf8.span, port: port)
+  }
+
+  /// The same from ASCII, without allocating anything.
+  public init?(host: Span<UInt8>, port: UInt16 = 0) {
+    if let address = AddressText.version4(host) {
+      self.init(family: .version4, port: port, high: 0, low: UInt64(address))
+    } else if let (high, low) = AddressText.version6(host) {
+      let isMapped = high == 0 && low >> 32 == 0xFFFF
+      self.init(
+        family: isMapped ? .version4 : .version6, port: port, high: high,
+        low: isMapped ? low & 0xFFFF_FFFF : low)
+    } else {
+      return nil
+    }
   }
 
   /// A version 4 address that came through a version 6 socket is a version 4 address.
@@ -72,24 +81,25 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
 
   /// `127.0.0.1:8080`, `[::1]:8080`, or `unix`.
   public var description: String {
-    switch family {
-    case .unix: "unix"
-    case .version4: "\(host):\(port)"
-    case .version6: "[\(host)]:\(port)"
-    }
+    var bytes: [UInt8] = []
+    appendDescription(to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Without port and brackets.
   public var host: String {
-    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-    switch family {
-    case .unix: return "unix"
-    case .version4:
-      return (0..<4).map { String(low >> UInt64(24 - $0 * 8) & 0xFF) }.joined(separator: ".")
-    case .version6:
-      var bits = (high.bigEndian, low.bigEndian)
-      guard unsafe inet_ntop(AF_INET6, &bits, &text, socklen_t(text.count)) != nil else { return "unknown" }
-      return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
+    var bytes: [UInt8] = []
+    AddressText.append(self, to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Appends ``description`` in ASCII, without making a text of it.
+  public func appendDescription(to bytes: inout [UInt8]) {
+    if family == .version6 { bytes.append(ASCII.leftBracket) }
+    AddressText.append(self, to: &bytes)
+    if family == .unix { return }
+    if family == .version6 { bytes.append(ASCII.rightBracket) }
+    bytes.append(ASCII.colon)
+    AddressText.append(decimal: port, to: &bytes)
   }
 }

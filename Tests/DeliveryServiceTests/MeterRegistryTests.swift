@@ -1,0 +1,88 @@
+import CoreTypes
+import Crypto
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Meters of many grants")
+struct MeterRegistryTests {
+  private let clock = ManualMonotonicClock()
+  private let registry: MeterRegistry
+
+  init() {
+    registry = MeterRegistry(timer: clock)
+  }
+
+  private func meter(_ number: UInt64, device: UInt64? = nil, content: SHA256Digest = .of([1])) -> GrantMeter
+  {
+    registry.meter(for: DeliveryHandle(high: 0, low: number), device: device ?? number, content: content)
+  }
+
+  @Test("of 100,000 grants no lock covers more than a hundredth, so that no loop waits for all of them")
+  func shelves() {
+    for number in 0..<100_000 as Range<UInt64> { _ = meter(number, device: number / 2) }
+    #expect(registry.longestShelf < 1000)
+    #expect(registry.all { _ in true }.count == 100_000)
+  }
+
+  @Test("grants of one device share its meter, and are drained together by package, wherever they lie")
+  func devices() {
+    let meters = (0..<100).map { meter($0, device: 7, content: .of([UInt8($0 % 2)])) }
+    #expect(Set(meters.map { ObjectIdentifier($0.device) }).count == 1)
+    for meter in meters { meter.didSend(10) }
+    #expect(meters[0].device.rate.total == 1000)
+    let drained = registry.drain(content: .of([0]), device: 7).drained
+    #expect(drained.count == 50 && drained.allSatisfy { $0.bytes == ByteCount(10) })
+    #expect(registry.drain(content: .of([0]), device: 8).drained.isEmpty)
+    let others = registry.drain()
+    #expect(others.count == 50)
+    // What could not be written down is handed out again.
+    registry.restore(others)
+    #expect(registry.drain().count == 50)
+    #expect(registry.total == ByteCount(1000))
+  }
+
+  @Test(
+    "a grant that no connection holds is forgotten after a minute with its device, unless it is being recorded"
+  )
+  func forgetting() {
+    let device = Weak(object: meter(1).device)
+    let recorded = Weak(object: meter(2))
+    recorded.object?.didSend(5)
+    let held = meter(3)
+    let sent = registry.drain()
+    #expect(sent.count == 1)
+    for _ in 0..<3 {
+      clock.advance(by: MeterRegistry.retention + .seconds(1))
+      _ = registry.drain()
+    }
+    #expect(device.object == nil)
+    #expect(recorded.object != nil)
+    #expect(registry.meter(for: held.handle, device: 3, content: held.content) === held)
+    registry.confirm(sent)
+    _ = registry.drain()
+    #expect(recorded.object == nil)
+    #expect(registry.total == ByteCount(5))
+  }
+
+  private struct Weak<Object: AnyObject> {
+    weak var object: Object?
+  }
+
+  @Test("a withdrawn edition ends all its bodies by one call, however many grants there are")
+  func withdrawal() {
+    let revocations = RevocationList(meters: registry, generation: Generation())
+    let calls = Locked<[Int]>([])
+    revocations.abortBodies { meters in calls.withLock { $0.append(meters.count) } }
+    let meters = (0..<1000).map { meter($0, content: .of([UInt8($0 % 2)])) }
+    revocations.block(content: .of([0]))
+    #expect(calls.current == [500])
+    // Of those that begin late, too.
+    for meter in meters { meter.didBegin() }
+    revocations.sweep()
+    #expect(calls.current == [500, 500])
+    revocations.revoke(grant: meters[1].handle)
+    #expect(calls.current == [500, 500, 1])
+  }
+}
