@@ -12,6 +12,8 @@ extension EntitlementFinding {
     case .grantedBefore: "It was granted for this transaction before."
     case .inGrace: "The payment is late, and there is a grace\(span(prefix: ": "))."
     case .inBillingRetry: "The store still tries to charge, and the publication waits\(span(prefix: ": "))."
+    case .ownedWithApplication: "The application was bought before it was sold otherwise."
+    case .applicationBoughtLater: "The application was bought too late to own it with."
     case .notBought: "Nothing was bought that leads to it."
     case .notInCatalog: "The catalog has no such product."
     case .revoked: "The store took the purchase back\(end(" on "))."

@@ -18,6 +18,8 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   case inGrace = "in-grace"
   /// A subscription's period is over, the store still tries to charge, and the publication's policy waits for it.
   case inBillingRetry = "in-billing-retry"
+  /// The application itself was bought before it was sold otherwise, by the product's condition.
+  case ownedWithApplication = "owned-with-application"
 
   /// Nothing was bought that would lead to it.
   case notBought = "not-bought"
@@ -43,15 +45,18 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   case publishedOutsidePeriods = "published-outside-periods"
   /// A subscription opened the issue, and by the publication's policy it is closed with the subscription.
   case closedByLapse = "closed-by-lapse"
+  /// The application itself was bought too late for the product's condition.
+  case applicationBoughtLater = "application-bought-later"
 
   /// Whether it speaks for the entitlement.
   public var isInFavor: Bool {
     switch self {
     case .purchased, .publishedDuringSubscription, .unlockedAtStart, .backIssue, .publishedInGrace,
-      .grantedBefore, .inGrace, .inBillingRetry:
+      .grantedBefore, .inGrace, .inBillingRetry, .ownedWithApplication:
       true
     case .notBought, .notInCatalog, .revoked, .licenseEnded, .periodWithoutEnd, .periodAhead, .periodOver,
-      .graceNotServed, .billingRetryNotServed, .notYetPublished, .publishedOutsidePeriods, .closedByLapse:
+      .graceNotServed, .billingRetryNotServed, .notYetPublished, .publishedOutsidePeriods, .closedByLapse,
+      .applicationBoughtLater:
       false
     }
   }

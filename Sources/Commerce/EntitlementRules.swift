@@ -68,6 +68,8 @@ public struct EntitlementRules: Sendable {
 struct PurchaseHistory {
   private let now: Timestamp
   private let transactions: [ProductIdentifier: [VerifiedTransaction]]
+  /// Purchases of applications themselves.
+  private let applications: [VerifiedTransaction]
   /// What was written down for each product.
   private let recorded: [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]]
   /// By subscription.
@@ -86,7 +88,9 @@ struct PurchaseHistory {
     self.policies = policies
     self.defaultPolicy = defaultPolicy
     let latest = transactions.latestStatements
-    self.transactions = Dictionary(grouping: latest.sales(of: catalog), by: \.product)
+    applications = latest.filter { $0.origin != nil }
+    let purchases = applications.isEmpty ? latest : latest.filter { $0.origin == nil }
+    self.transactions = Dictionary(grouping: purchases.sales(of: catalog), by: \.product)
     // What was granted stays granted, whichever application the product was given to since.
     recorded = record.products(of: latest)
     for product in catalog where product.type.isSubscription {
@@ -172,6 +176,7 @@ struct PurchaseHistory {
         evidence.discount(transaction, at: now)
       }
     }
+    if let condition = product.ownedIf { judge(product, by: condition, into: &evidence) }
     let subscription = product.publication.flatMap { subscriptions[$0] }
     if let subscription, let published = product.publicationDate {
       // What has not appeared yet belongs to no subscription yet.
@@ -190,6 +195,20 @@ struct PurchaseHistory {
       }
     }
     return evidence
+  }
+
+  private func judge(
+    _ product: Product, by condition: OwnershipCondition, into evidence: inout EntitlementEvidence
+  ) {
+    for purchase in applications where purchase.isSale(of: product) {
+      if !condition.holds(for: purchase) {
+        evidence.object(.applicationBoughtLater, to: purchase)
+      } else if purchase.counts(at: now) {
+        evidence.claim(purchase, .ownedWithApplication, until: purchase.licenseEndDate)
+      } else {
+        evidence.discount(purchase, at: now)
+      }
+    }
   }
 
   private func judge(

@@ -49,6 +49,8 @@ public struct Product: Hashable, Sendable, Codable {
   public var application: ApplicationIdentifier?
   /// Where its buyers read what becomes of their data, an `https` address; nil for nowhere.
   public var privacyURL: String?
+  /// Whose purchase of the application owns it without another; nil for none.
+  public var ownedIf: OwnershipCondition?
 
   /// Creates the product; what is nil does not apply to its type.
   public init(
@@ -58,7 +60,7 @@ public struct Product: Hashable, Sendable, Codable {
     samples: [String]? = nil, priceTier: PriceTierName? = nil, preservedPrices: [PreservedPrices]? = nil,
     availableFrom: Timestamp? = nil, availableUntil: Timestamp? = nil,
     application: ApplicationIdentifier? = nil,
-    privacyURL: String? = nil
+    privacyURL: String? = nil, ownedIf: OwnershipCondition? = nil
   ) {
     self.id = id
     self.type = type
@@ -75,6 +77,7 @@ public struct Product: Hashable, Sendable, Codable {
     self.availableUntil = availableUntil
     self.application = application
     self.privacyURL = privacyURL
+    self.ownedIf = ownedIf
   }
 
   /// Whether it may be sold at that moment, by its dates alone.

@@ -38,6 +38,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let territory: Territory?
   /// How the store is told of the delivery; nil where it is told that the transaction is finished.
   public let acknowledgement: Acknowledgement?
+  /// Only of the purchase of an application itself.
+  public let origin: ApplicationOrigin?
   /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
   /// not in it.
   public let asOf: Timestamp
@@ -53,8 +55,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, billingRetryEndDate: Timestamp? = nil,
     revokedDate: Timestamp? = nil, licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
     account: ApplicationAccount? = nil, application: ApplicationIdentifier? = nil,
-    territory: Territory? = nil, acknowledgement: Acknowledgement? = nil, asOf: Timestamp? = nil,
-    tellsRefunds: Bool = true
+    territory: Territory? = nil, acknowledgement: Acknowledgement? = nil,
+    origin: ApplicationOrigin? = nil, asOf: Timestamp? = nil, tellsRefunds: Bool = true
   ) {
     self.store = store
     self.environment = environment
@@ -73,6 +75,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.application = application
     self.territory = territory
     self.acknowledgement = acknowledgement
+    self.origin = origin
     self.asOf = asOf ?? purchaseDate
     self.tellsRefunds = tellsRefunds
   }
@@ -86,7 +89,7 @@ extension VerifiedTransaction {
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
       billingRetryEndDate: billingRetryEndDate, revokedDate: revokedDate, licenseEndDate: licenseEndDate,
       quantity: quantity, price: price, account: account, application: application, territory: territory,
-      acknowledgement: acknowledgement, asOf: asOf)
+      acknowledgement: acknowledgement, origin: origin, asOf: asOf)
   }
 
   /// Whether it can be a purchase of that product: one of another application is none. Proofs of before say nothing of it.

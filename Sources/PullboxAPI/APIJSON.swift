@@ -1,5 +1,4 @@
 import CoreTypes
-import Foundation
 import FoundationEssentials
 
 /// The one way JSON is written and read on every interface: UTF-8, camelCase, sorted keys, dates by ``Timestamp``.

@@ -216,7 +216,7 @@ struct EntitlementRuleListTests {
 
   @Test("each rule has a name of its own, a side and a sentence")
   func sentences() {
-    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 8)
+    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 9)
     let period = EntitlementFinding.Period(start: day("2026-05-20"), end: nil)
     for rule in EntitlementRule.allCases {
       for finding in [

@@ -57,6 +57,7 @@ struct RestartSettingTests {
     Change("storeGrace") { $0.storeGrace = ConfigurationDuration(.seconds(77)) },
     Change("refundPoll") { $0.refundPoll = ConfigurationDuration(.seconds(77)) },
     Change("releaseBandwidth") { $0.releaseBandwidth = ConfigurationSize(.mebibytes(77)) },
+    Change("stopShare") { $0.stopShare = 77 },
     Change("releaseWindow") { $0.releaseWindow = ConfigurationDuration(.seconds(77)) },
     Change("callRetention") { $0.callRetention = ConfigurationDuration(.seconds(77)) },
     Change("diagnostics") { $0.diagnostics.toggle() },

@@ -21,7 +21,7 @@ struct VersionMachineTests {
   private static let steps: [(name: String, step: VersionMachine.Step)] = [
     ("submit", .submit), ("approve", .approve(needsSecondKey: false)), ("reject", .reject),
     ("release", .release(.all)), ("schedule", .schedule(at: date, .all)), ("cancel", .cancelSchedule),
-    ("withdraw", .withdraw(stopsDownloads: false)), ("supersede", .supersede),
+    ("withdraw", .withdraw(stopsDownloads: false)), ("supersede", .supersede), ("pause", .pause),
   ]
 
   /// What each step leads to from each state; what is not here is refused.
@@ -35,7 +35,7 @@ struct VersionMachineTests {
     .rejected: ["submit": .submitted, "reject": .rejected],
     .released: [
       "release": .released, "schedule": .released, "cancel": .released, "withdraw": .withdrawn,
-      "supersede": .superseded,
+      "supersede": .superseded, "pause": .superseded,
     ],
     .superseded: [
       "release": .released, "schedule": .superseded, "cancel": .superseded, "withdraw": .withdrawn,
@@ -65,7 +65,8 @@ struct VersionMachineTests {
   @Test("a step repeated at once changes nothing")
   func repeated() throws {
     for state in VersionState.allCases {
-      for (name, step) in Self.steps where Self.transitions[state]?[name] != nil && name != "supersede" {
+      for (name, step) in Self.steps
+      where Self.transitions[state]?[name] != nil && name != "supersede" && name != "pause" {
         var machine = Self.machine(in: state)
         try machine.handle(step, by: "cem")
         let once = machine

@@ -9,11 +9,11 @@ struct RequestShapeTests {
   func grantRequest() throws {
     let text = #"{"store":"sandbox","receipt":"MIIB","product":"com.example.a","device":{"id":"d-1"}}"#
     let request = try APIJSON.decode(GrantRequest.self, from: Array(text.utf8))
-    #expect(request.proof.receipt == "MIIB")
+    #expect(request.proofs.all.first?.receipt == "MIIB")
     #expect(request.device.id.description == "d-1")
     #expect(request.version == nil)
     let again = try APIJSON.decode(GrantRequest.self, from: APIJSON.encode(request))
-    #expect(again.proof.store == "sandbox")
+    #expect(again.proofs.all.first?.store == "sandbox")
     #expect(again.product == request.product)
   }
 

@@ -52,7 +52,12 @@ struct CatalogFileTests {
       ProductDescription(
         id: ProductIdentifier("-1"), type: .nonConsumable,
         localizations: ["en-US": .init(title: "@sum", description: "")], prices: [:],
-        publicationDate: Timestamp(rfc3339: "2026-09-01T00:00:00.000Z"), onSale: false),
+        publicationDate: Timestamp(rfc3339: "2026-09-01T00:00:00.000Z"), onSale: false,
+        ownedIf: .originalVersionBelow(try #require(ContentVersion("2.0")))),
+      ProductDescription(
+        id: ProductIdentifier("com.example.old"), type: .nonConsumable,
+        localizations: ["en-US": .init(title: "Old", description: "")], prices: [:],
+        ownedIf: .originalPurchaseBefore(try #require(Timestamp(rfc3339: "2026-01-01T00:00:00.000Z")))),
     ]
   }
 
@@ -86,6 +91,7 @@ struct CatalogFileTests {
     #expect(found.map(\.localizations) == (try Self.products()).map(\.localizations))
     #expect(found.first?.prices == (try Self.products()).first?.prices)
     #expect(found.map(\.publicationDate) == (try Self.products()).map(\.publicationDate))
+    #expect(found.map(\.ownedIf) == (try Self.products()).map(\.ownedIf))
   }
 
   @Test("samples are written and read back, in both forms", arguments: CatalogFile.Format.allCases)

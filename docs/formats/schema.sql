@@ -394,6 +394,7 @@ CREATE TABLE transactions (
   acknowledgement_due INTEGER,
   charging_ends INTEGER,
   length TEXT,
+  origin TEXT,
   PRIMARY KEY (store, environment, transaction_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_account ON transactions (store, environment, account) WHERE account IS NOT NULL;
@@ -448,6 +449,14 @@ CREATE TABLE uploads (
   addressed INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uploads_by_age ON uploads (created, id);
+
+CREATE TABLE verification_failures (
+  product TEXT NOT NULL,
+  version TEXT NOT NULL,
+  device TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (product, version, device)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE version_signatures (
   product TEXT NOT NULL,

@@ -33,7 +33,7 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
       case "/v1/entitlements", "/v1/grants": self = .store
       case "/v1/feed": self = .feed
       case _ where pattern.hasPrefix(ContentPath.prefix): return nil
-      case _ where pattern.hasSuffix("/completion"): self = .completion
+      case _ where pattern.hasSuffix("/completion") || pattern.hasSuffix("/failure"): self = .completion
       case _ where pattern.hasPrefix("/v1/grants/"): self = .ticket
       default: self = .catalog
       }

@@ -15,27 +15,19 @@ struct CatalogRoutes: Sendable {
   static let maximumAge = 60
 
   let catalog: Catalog
-  private let identifiers: CatalogDerived<ConditionalJSON.Document>
+  private let identifiers: ProductListDocuments
 
   init(catalog: Catalog) {
     self.catalog = catalog
-    let application = catalog.onlyApplication
-    identifiers = CatalogDerived { catalog, now in
-      try ConditionalJSON.Document(
-        catalog.productsForSale(at: now, in: application).products.map(\.id),
-        lastModified: catalog.lastChange(before: now))
-    }
+    identifiers = ProductListDocuments(of: catalog) { $0.products.map(\.id) }
   }
 
   func add(to routes: inout ScopedRoutes) {
     PublicationRoutes(catalog: catalog).add(to: &routes)
     ProductSaleRoutes(catalog: catalog).add(to: &routes)
     PriceTierRoutes(catalog: catalog).add(to: &routes)
-    routes.public(.get, "/products_v1.json", query: []) { request, _ in
-      let document = try await identifiers.value(
-        of: try await catalog.cache.current(), at: catalog.clock.now())
-      return try ConditionalJSON.response(
-        to: request, document: document, cacheControl: "public, max-age=\(Self.maximumAge)")
+    routes.public(.get, "/products_v1.json", query: ProductListDocuments.query) { request, _ in
+      try await identifiers.response(to: request)
     }
     let query: Set<String> = ["id", "locale", "territory", "device", "application", "subscribedSince"]
     routes.public(.get, "/v1/products", query: query) { request, _ in

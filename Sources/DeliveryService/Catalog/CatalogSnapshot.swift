@@ -61,6 +61,8 @@ struct CatalogSnapshot: Sendable {
   private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
   private var tiers: [PriceTierName: [String: Price]] = [:]
   private var availability = AvailabilityDates()
+  /// Products that the purchase of an application may own.
+  private var ownedWithApplications: Set<ProductIdentifier> = []
   /// What subscriptions open, of the publications that have a policy of their own.
   private(set) var policies: [ProductIdentifier: PublicationPolicy] = [:]
 
@@ -126,12 +128,15 @@ struct CatalogSnapshot: Sendable {
     }
   }
 
-  /// The products that some proof of these may entitle to, by name: themselves, and everything in their
-  /// publications.
+  /// The products that some proof of these may entitle to, by name: themselves, everything in their publications, and for what
+  /// is no product, as an application is none, what those may own who bought it.
   func related(to products: some Sequence<ProductIdentifier>) -> [Product] {
     var found: Set<ProductIdentifier> = []
     for product in products {
-      guard let entry = entries[product] else { continue }
+      guard let entry = entries[product] else {
+        found.formUnion(ownedWithApplications)
+        continue
+      }
       found.insert(product)
       if let publication = entry.product.publication { found.formUnion(publications[publication] ?? []) }
     }
@@ -149,6 +154,11 @@ struct CatalogSnapshot: Sendable {
       if let old = next.entries[id]?.product.publication { next.publications[old]?.remove(id) }
       if let publication = entry.product.publication {
         next.publications[publication, default: []].insert(id)
+      }
+      if entry.product.ownedIf == nil {
+        next.ownedWithApplications.remove(id)
+      } else {
+        next.ownedWithApplications.insert(id)
       }
       next.entries[id] = Entry(row: entry)
     }

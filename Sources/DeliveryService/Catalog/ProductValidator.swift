@@ -39,7 +39,8 @@ enum ProductValidator {
       preservedPrices: description.preservedPrices.flatMap {
         $0.isEmpty ? nil : $0.sorted { $0.before < $1.before }
       }, availableFrom: description.availableFrom, availableUntil: description.availableUntil,
-      application: description.application, privacyURL: description.privacyURL)
+      application: description.application, privacyURL: description.privacyURL,
+      ownedIf: description.ownedIf)
   }
 
   private static func faults(
@@ -63,6 +64,9 @@ enum ProductValidator {
       description.prices?.isEmpty == false || (description.priceTier ?? .free) != .free
     {
       add("price-unexpected", at: "prices", "a free subscription has no prices")
+    }
+    if type != .nonConsumable, description.ownedIf != nil {
+      add("owned-if", at: "ownedIf", "only a non-consumable is owned with an application")
     }
     if type.isSubscription, description.publication == nil {
       add("publication-missing", at: "publication", "a subscription names the publication it subscribes to")

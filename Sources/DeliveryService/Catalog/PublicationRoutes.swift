@@ -9,15 +9,11 @@ import SystemCalls
 struct PublicationRoutes: Sendable {
   let catalog: Catalog
   private let index = CatalogDerived { catalog, _ in PublicationIndex(catalog) }
-  private let forSale: CatalogDerived<ConditionalJSON.Document>
+  private let forSale: ProductListDocuments
 
   init(catalog: Catalog) {
     self.catalog = catalog
-    let application = catalog.onlyApplication
-    forSale = CatalogDerived { catalog, now in
-      try ConditionalJSON.Document(
-        catalog.productsForSale(at: now, in: application), lastModified: catalog.lastChange(before: now))
-    }
+    forSale = ProductListDocuments(of: catalog) { $0 }
   }
 
   private static let query: Set<String> = HTTPRequest.pageQuery.union([
@@ -26,11 +22,8 @@ struct PublicationRoutes: Sendable {
 
   func add(to routes: inout ScopedRoutes) {
     addOperatorRoutes(to: &routes)
-    routes.public(.get, "/products_v2.json", query: []) { request, _ in
-      let document = try await forSale.value(
-        of: try await catalog.cache.current(), at: catalog.clock.now())
-      return try ConditionalJSON.response(
-        to: request, document: document, cacheControl: "public, max-age=\(CatalogRoutes.maximumAge)")
+    routes.public(.get, "/products_v2.json", query: ProductListDocuments.query) { request, _ in
+      try await forSale.response(to: request)
     }
     routes.public(.get, "/v1/publications", query: Self.query) { request, _ in
       try await list(for: request) { window, index, after, limit in

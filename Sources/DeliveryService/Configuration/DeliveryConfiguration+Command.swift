@@ -184,6 +184,11 @@ extension DeliveryConfiguration {
         "Bytes a second that a release may take: its devices are spread over as long as all that have a feed would take, a day at most"
     ).example("100MiB"),
     .value(
+      "stop-share", "PERCENT", fallback: "2",
+      help:
+        "Pause a release that more than so many of a hundred devices could not verify, of 50 at least; with 100 none is paused"
+    ),
+    .value(
       "scrub-interval", "DURATION", fallback: "30d",
       help:
         "Read every stored package again after so long, to see whether it is whole; with 0 only when asked"),

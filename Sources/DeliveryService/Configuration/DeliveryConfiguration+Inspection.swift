@@ -18,6 +18,7 @@ extension DeliveryConfiguration {
     findings.check("unlimitedAddresses") { _ = try unlimitedNetworks() }
     findings.check("accelRedirectPrefix") { _ = try accelRedirect() }
     findings.check("ticketLifetime") { try checkTicketLifetime() }
+    findings.check("stopShare") { _ = try releaseStopRule() }
     findings.check("cors.origins") { _ = try crossOriginPolicy() }
     findings.check("node") { _ = try nodeName() }
     findings.check("storeCalls") { _ = try outboxOptions() }

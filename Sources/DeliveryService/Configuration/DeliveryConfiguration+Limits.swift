@@ -82,6 +82,14 @@ extension DeliveryConfiguration {
     RateClasses(standard: try rateLimits(), named: try namedClasses())
   }
 
+  /// When a release pauses itself. Throws ``ConfigurationError`` for what is no share.
+  func releaseStopRule() throws(ConfigurationError) -> ReleaseStopRule {
+    guard ReleaseStopRule.shares.contains(stopShare) else {
+      throw ConfigurationError(subject: "stopShare", message: "it is 0 to 100 percent, not \(stopShare)")
+    }
+    return ReleaseStopRule(share: stopShare)
+  }
+
   /// The limits of all products that no rate class names.
   func rateLimits() throws(ConfigurationError) -> RateLimits {
     try rateLimits(limits, over: nil, key: "limits")

@@ -4,7 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// `GET /v1/feed`: what becomes of what a device's customer owns, as a long poll.
+/// `GET /v1/feed`: what becomes of what a device's customer owns, as a long poll or as server-sent events.
 struct FeedRoutes: Sendable {
   let feeds: FeedService
   let settings: LiveSettings
@@ -15,24 +15,50 @@ struct FeedRoutes: Sendable {
         throw Problem(.requestMalformed, "device names the device whose feed it is")
       }
       let seconds = try request.number("wait", in: FeedService.waits, default: 0)
-      // What is no cursor of this server's is one that is too old.
-      let cursor = request.queryValue("after").flatMap { FeedService.Cursor($0) }
-      let (page, number) = try await feeds.page(
-        token: request.bearerToken, device: device, after: cursor, waiting: .seconds(seconds))
-      let tag = "\"\(page.cursor)\""
-      let headers: HTTPFields = ["ETag": tag, "Cache-Control": "private, no-cache"]
-      if page.items.isEmpty, Preconditions(request, entityTag: tag).verdict == .notModified {
-        return HTTPResponse(status: .notModified, headers: headers)
-      }
       let base = settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base ?? ""
-      var response = try HTTPResponse.json(
-        FeedResponse(
-          entries: page.items.map { feeds.entry($0) }, cursor: page.cursor.description, isWhole: page.isWhole,
-          feed: feeds.reference(to: number, of: device, base: base)))
-      for (name, value) in [("ETag", tag), ("Cache-Control", "private, no-cache")] {
-        response.headers[name] = value
+      let isStream = Self.wantsStream(request)
+      // What is no cursor of this server's is one that is too old.
+      let cursor =
+        (isStream ? request.headers["Last-Event-ID"] : nil).map { FeedService.Cursor($0) }
+        ?? request.queryValue("after").flatMap { FeedService.Cursor($0) }
+      let (page, number) = try await feeds.page(
+        token: request.bearerToken, device: device, after: cursor,
+        waiting: isStream ? .zero : .seconds(seconds))
+      if isStream {
+        return HTTPResponse(
+          status: .ok,
+          headers: [
+            "Content-Type": "text/event-stream", "Cache-Control": "private, no-cache", "Vary": "Accept",
+            "X-Accel-Buffering": "no",
+          ], body: try feeds.stream(number, of: device, after: cursor, opening: page, base: base))
       }
+      return try answer(request, with: page, of: number, device, base: base)
+    }
+  }
+
+  /// Whether the client names server-sent events among what it takes; anything else gets a document.
+  private static func wantsStream(_ request: HTTPRequest) -> Bool {
+    request.headers.values(of: "Accept").flatMap { $0.split(separator: ",") }.contains { range in
+      range.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased() == "text/event-stream"
+    }
+  }
+
+  private func answer(
+    _ request: HTTPRequest, with page: FeedService.Page, of number: Int64, _ device: DeviceIdentifier,
+    base: String
+  ) throws -> HTTPResponse {
+    let tag = "\"\(page.cursor)\""
+    let fields = [("ETag", tag), ("Cache-Control", "private, no-cache"), ("Vary", "Accept")]
+    if page.items.isEmpty, Preconditions(request, entityTag: tag).verdict == .notModified {
+      var response = HTTPResponse(status: .notModified)
+      for (name, value) in fields { response.headers[name] = value }
       return response
     }
+    var response = try HTTPResponse.json(
+      FeedResponse(
+        entries: page.items.map { feeds.entry($0) }, cursor: page.cursor.description, isWhole: page.isWhole,
+        feed: feeds.reference(to: number, of: device, base: base)))
+    for (name, value) in fields { response.headers[name] = value }
+    return response
   }
 }

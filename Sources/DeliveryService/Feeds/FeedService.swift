@@ -79,8 +79,8 @@ final class FeedService: Sendable {
   private let catalog: CatalogCache
   private let rules: EntitlementRules
   private let settings: LiveSettings
-  private let clock: any WallClock
-  private let timer: any MonotonicClock
+  let clock: any WallClock
+  let timer: any MonotonicClock
   private let pace: ReleasePace
   private let counted: Mutex<(devices: Int, at: MonotonicInstant)?> = Mutex(nil)
   private let publicURL: String
@@ -89,7 +89,7 @@ final class FeedService: Sendable {
   /// What devices have shown lately: showing it again asks the database nothing.
   private let enrolled = Mutex(
     RecentlyUsedCache<Enrolled.Key, Enrolled>(maximumCount: 65_536, maximumLength: .mebibytes(16)))
-  private let told = Atomic<Int>(0)
+  let told = Atomic<Int>(0)
   private let watcher: Worker
   private let watched = Mutex(Watched())
 
@@ -305,7 +305,7 @@ final class FeedService: Sendable {
 
   /// One look at a feed: what there is to tell is written down, and what stands behind the cursor is answered, with the time
   /// when there may be more though nothing happens. Nil where there is no such feed any more.
-  private func look(_ number: Int64, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
+  func look(_ number: Int64, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
     let now = clock.now()
     let devices = try await countDevices()
     return try await catalog.current { catalog -> (page: Page, next: Timestamp?)?? in

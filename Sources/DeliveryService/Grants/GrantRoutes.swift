@@ -17,13 +17,13 @@ struct GrantRoutes: Sendable {
   func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
-      try charge(asked.device, for: request)
+      try charge(asked.device, showing: asked.proofs, for: request)
       let base = settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base ?? ""
       return try .json(try await grants.entitlements(of: asked, base: base, asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantsRequest.self, upTo: Self.maximumProofLength)
-      try charge(asked.device, for: request)
+      try charge(asked.device, showing: asked.proofs, for: request)
       let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
       let base = origin.base ?? ""
       switch asked {
@@ -53,15 +53,22 @@ struct GrantRoutes: Sendable {
       let response = try await grants.complete(id, with: completion, credential: credential)
       return try .json(response, status: response.state == .finished ? .ok : .accepted)
     }
+    routes.public(.post, "/v1/grants/{grant}/failure") { request, parameters in
+      let id = try Self.grant(parameters)
+      let failure = try await request.decode(VerificationFailure.self, upTo: Self.maximumCompletionLength)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/failure")
+      return try .json(try await grants.report(failure, of: id, credential: credential))
+    }
   }
 
   /// A device counts together with its address: its name is no secret, and another that sends it must not use up what
-  /// the device may ask.
-  private func charge(_ device: Device, for request: HTTPRequest) throws(Problem) {
-    let client = settings.client(of: request)
-    try admission.charge(
-      .store,
-      client: ClientKey(.store, DeviceAddress(device: device.id, network: PeerNetwork(limiting: client))))
+  /// the device may ask. Each proof counts.
+  private func charge(
+    _ device: Device, showing proofs: ProofList, for request: HTTPRequest
+  ) throws(Problem) {
+    let network = PeerNetwork(limiting: settings.client(of: request))
+    let client = ClientKey(.store, DeviceAddress(device: device.id, network: network))
+    for _ in proofs.all { try admission.charge(.store, client: client) }
   }
 
   private struct DeviceAddress: Hashable {

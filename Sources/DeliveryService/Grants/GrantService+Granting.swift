@@ -15,7 +15,7 @@ extension GrantService {
     let conditions = GrantConditions(
       account: request.account?.canonical, consentsToConsumption: request.consent?.consumption)
     let (granted, feed) = try await carryOut(
-      [order], of: request.proof, for: request.device, under: conditions, base: base, asked: id)
+      [order], of: request.proofs, for: request.device, under: conditions, base: base, asked: id)
     let (plan, issued) = try granted[0].get()
     var answer = response(to: plan, issued, base: base)
     answer.feed = feed
@@ -31,7 +31,7 @@ extension GrantService {
     let conditions = GrantConditions(
       account: request.account?.canonical, consentsToConsumption: request.consent?.consumption)
     let (granted, feed) = try await carryOut(
-      orders, of: request.proof, for: request.device, under: conditions, base: base, asked: id)
+      orders, of: request.proofs, for: request.device, under: conditions, base: base, asked: id)
     var answer = GrantBatchResponse(feed: feed)
     var isNew = false
     for (order, result) in zip(orders, granted) {
@@ -51,22 +51,55 @@ extension GrantService {
   private typealias Outcome = (granted: [Result<Granted, Problem>], feed: FeedService.Written?)
 
   private func carryOut(
-    _ orders: [GrantOrder], of proof: Proof, for device: Device, under said: GrantConditions, base: String,
-    asked id: String
+    _ orders: [GrantOrder], of proofs: ProofList, for device: Device, under conditions: GrantConditions,
+    base: String, asked id: String
   ) async throws -> (granted: [Result<Granted, Problem>], feed: FeedReference?) {
-    let key = try verifier.key(of: proof)
+    guard proofs.isList else {
+      let key = try verifier.key(of: proofs.all[0])
+      // The store is not asked for what could not be granted anyway.
+      if !verifier.knows(key), let refusals = try await completeRefusals(of: orders, for: device.id) {
+        return (refusals, nil)
+      }
+      let shown = try await judge(proofs.all[0], as: key, for: device.id, recordsNew: false, asked: id)
+      return try await carryOut(orders, of: shown, for: device, under: conditions, base: base)
+    }
+    if let refusals = try await completeRefusals(of: orders, for: device.id) { return (refusals, nil) }
+    let shown = try await judge(proofs, for: device.id, recordsNew: true, asked: id)
+    try await join(shown.good, shownBy: device.id)
+    var granted: [Int: Granted] = [:]
+    var refusals: [Int: [Problem]] = [:]
+    var feed: FeedReference?
+    // Each product is granted by the first proof that pays for it.
+    for proof in shown.good {
+      let open = orders.indices.filter { granted[$0] == nil }
+      guard !open.isEmpty else { break }
+      let (results, itsFeed) = try await carryOut(
+        open.map { orders[$0] }, of: proof, for: device, under: conditions, base: base)
+      if feed == nil { feed = itsFeed }
+      for (index, result) in zip(open, results) {
+        switch result {
+        case .success(let grant): granted[index] = grant
+        case .failure(let problem): refusals[index, default: []].append(problem)
+        }
+      }
+    }
+    let results = orders.indices.map { index -> Result<Granted, Problem> in
+      if let grant = granted[index] { return .success(grant) }
+      // A proof that led to nothing may be the one that pays.
+      let problems = (refusals[index] ?? []) + shown.problems.map(\.problem)
+      return .failure(Problem.mostTelling(problems) ?? Problem(.purchaseRequired))
+    }
+    return (results, feed)
+  }
+
+  /// What one proof that is good leads to.
+  private func carryOut(
+    _ orders: [GrantOrder], of shown: ShownProofs.Good, for device: Device, under said: GrantConditions,
+    base: String
+  ) async throws -> (granted: [Result<Granted, Problem>], feed: FeedReference?) {
+    let (proof, key, verdict) = (shown.proof, shown.key, shown.verdict)
     var conditions = said
     conditions.rules = storeRules[key.store] ?? StoreRules()
-    let verdict: Verdict
-    if let known = try verifier.known(key) {
-      try Self.requireBinding(of: known, to: device.id)
-      verdict = Verdict(transactions: known.transactions, source: .cache)
-    } else {
-      // The store is not asked for what could not be granted anyway.
-      let refusals = try await refusals(of: orders, for: device.id)
-      if refusals.count == orders.count { return (refusals.map { .failure($0) }, nil) }
-      verdict = try await ask(about: proof, as: key, for: device.id, asked: id, apply: keep(shownBy: nil))
-    }
     let (now, granting) = (grantStore.clock.now(), conditions)
     let (granted, written) = try await catalog.current { catalog -> Outcome? in
       func makePlanner(_ transactions: [VerifiedTransaction]) async throws -> GrantPlanner {
@@ -164,6 +197,14 @@ extension GrantService {
       let changed = (outcome?.granted ?? []).flatMap { (try? $0.get().issued.changed) ?? [] }
       if !changed.isEmpty { enforce(changed) }
     }
+  }
+
+  /// Why none of the orders can be granted, whatever was bought; nil where one of them can.
+  private func completeRefusals(
+    of orders: [GrantOrder], for device: DeviceIdentifier
+  ) async throws -> [Result<Granted, Problem>]? {
+    let refusals = try await refusals(of: orders, for: device)
+    return refusals.count == orders.count ? refusals.map { .failure($0) } : nil
   }
 
   /// Why each order cannot be granted, whatever was bought; fewer than there are orders where one of them can.

@@ -32,11 +32,13 @@ extension GrantService {
     { try await record($0, by: .answer(takesNew: device != nil), shownBy: device) }
   }
 
-  private func record(
+  func record(
     _ transactions: [VerifiedTransaction], by rule: GrantStore.LedgerRule, shownBy device: DeviceIdentifier?
   ) async throws -> [VerifiedTransaction] {
     var rule = rule
-    rule.joinsAccounts = transactions.first.flatMap { storeRules[$0.store] }?.claims.joinsAccounts ?? false
+    rule.joinsAccounts = Set(transactions.map(\.store)).allSatisfy {
+      storeRules[$0]?.claims.joinsAccounts == true
+    }
     return try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)

@@ -32,51 +32,8 @@ struct GrantService: Sendable {
   let storeGrace: Duration
   /// What the grants of bodies that run rest on.
   var recentProofs = RecentProofs()
-
-  /// `id` is the request's, for the log.
-  func entitlements(
-    of request: EntitlementsRequest, base: String = "", asked id: String = ""
-  ) async throws -> EntitlementsResponse {
-    let (key, device) = (try verifier.key(of: request.proof), request.device.id)
-    let verified: Verdict
-    if let known = try verifier.known(key) {
-      try Self.requireBinding(of: known, to: device)
-      verified = Verdict(transactions: known.transactions, source: .cache)
-    } else {
-      verified = try await ask(
-        about: request.proof, as: key, for: device, asked: id, apply: keep(shownBy: device))
-    }
-    let now = grantStore.clock.now()
-    let products = try await catalog.current { catalog in
-      let transactions = try await remembered(beside: verified.transactions, catalog: catalog)
-      let keys = Dictionary(
-        transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
-      let record = try await record(of: transactions, catalog: catalog)
-      let related = catalog.related(to: transactions.map(\.product) + record.products)
-      let report = rules.evaluate(
-        transactions, catalog: related, policies: catalog.policies, record: record, now: now)
-      return try await grantStore.database.read { connection -> [EntitledProduct]? in
-        guard try catalog.isCurrent(in: connection) else { return nil }
-        return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
-          guard let content = catalog.offered(product, to: device) else { return [] }
-          return try (report.claims[product] ?? []).compactMap { claim in
-            guard let key = keys[claim.transaction] else { return nil }
-            let grant = try GrantTable.find(
-              product, content.version, paidBy: key, on: device, in: connection)
-            return EntitledProduct(
-              product: product, version: content.version, length: content.length,
-              because: claim.reason.rawValue, transaction: claim.transaction,
-              state: grant?.machine.name.rawValue ?? "not-granted",
-              publicationDate: catalog[product]?.product.publicationDate, until: report.ends[product])
-          }
-        }
-      }
-    }
-    return EntitlementsResponse(
-      products: products,
-      settled: try await finishEmptyPeriods(request.waiting, of: verified.transactions, now: now),
-      feed: await feeds.enroll(device, at: key.store, showing: verified.transactions, base: base))
-  }
+  /// Called with a grant whose device could not verify its content.
+  var noteFailure: @Sendable (GrantRecord) async throws -> Void = { _ in }
 
   /// The proof's transactions, and behind them what the ledger has of the same customer in the same environment of the store,
   /// which may tell it no more: all but consumables, which are delivered once, where they were bought.
@@ -152,6 +109,21 @@ struct GrantService: Sendable {
         remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
     }
     return CompletionResponse(state: await outbox.attempt(entry) ? .finished : .completed)
+  }
+
+  /// The device has given the content up, because it is not what its manifest says. Throws `grant-unknown`,
+  /// `completion-mismatch` for content that was not granted, and what ``GrantCredential/check(for:at:)`` throws.
+  func report(
+    _ failure: VerificationFailure, of id: GrantIdentifier, credential: GrantCredential
+  ) async throws -> CompletionResponse {
+    let grant = try await grantStore.find(id)
+    try credential.check(for: grant, at: grantStore.clock.now())
+    guard failure.digest == grant.digest, failure.version == grant.version else {
+      throw Problem(
+        .completionMismatch, "the report is about other content than was granted", missingStep: .digest)
+    }
+    try await noteFailure(grant)
+    return CompletionResponse(state: grant.machine.name)
   }
 
   static func requireBinding(

@@ -50,6 +50,6 @@ extension VerifiedTransaction {
       price: price ?? other.price,
       account: account ?? other.account, application: application ?? other.application,
       territory: territory ?? other.territory, acknowledgement: acknowledgement ?? other.acknowledgement,
-      asOf: asOf)
+      origin: origin ?? other.origin, asOf: asOf)
   }
 }

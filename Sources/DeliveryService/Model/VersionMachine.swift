@@ -30,6 +30,8 @@ struct VersionMachine: Hashable, Sendable {
     case withdraw(stopsDownloads: Bool)
     /// Another version takes its place.
     case supersede
+    /// Devices could not verify it: it is offered to no further one until it is released again.
+    case pause
 
     var name: String {
       switch self {
@@ -40,6 +42,7 @@ struct VersionMachine: Hashable, Sendable {
       case .cancelSchedule: "cancel its release"
       case .withdraw: "withdraw"
       case .supersede: "supersede"
+      case .pause: "pause"
       }
     }
   }
@@ -127,7 +130,7 @@ struct VersionMachine: Hashable, Sendable {
       schedule = nil
       downloadsAreStopped = downloadsAreStopped || stopsDownloads
 
-    case (.supersede, .released):
+    case (.supersede, .released), (.pause, .released):
       state = .superseded
       share = nil
       // A scheduled release that was to follow this one is cancelled with it.

@@ -57,6 +57,7 @@ struct DeliveryComponents: Sendable {
   let uploads: UploadService
   let releases: ReleaseScheduler
   let versions: VersionService
+  let releaseGuard: ReleaseGuard
   let packages: OpenPackageCache
   let verifier: TicketVerifier
   let collector: GarbageCollector
@@ -132,11 +133,16 @@ struct DeliveryComponents: Sendable {
       publicURL: configuration.publicURL ?? "",
       log: infrastructure.log)
     self.feeds = feeds
+    let releaseGuard = ReleaseGuard(
+      database: database, rule: try configuration.releaseStopRule(), clock: clock, stops: revocations,
+      didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() }, log: infrastructure.log)
+    self.releaseGuard = releaseGuard
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
       stops: revocations, recorder: recorder, feeds: feeds, rules: EntitlementRules(),
       storeRules: Dictionary(uniqueKeysWithValues: accesses.map { ($0.name, $0.rules) }),
-      publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration)
+      publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration,
+      noteFailure: { try await releaseGuard.note($0) })
     confirmation = GrantConfirmation(grants: grants, lease: lease("confirmation"), log: infrastructure.log)
 
     let grants = grants
@@ -243,7 +249,7 @@ struct DeliveryComponents: Sendable {
   var metricSources: [any MetricSource] {
     [
       admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications,
-      acknowledgements, googleNotifications, scrubber,
+      acknowledgements, googleNotifications, scrubber, releaseGuard,
     ]
   }
 

@@ -124,7 +124,11 @@ extension ObligationTable {
       try finishGrants(of: debt.transaction, at: now, in: connection)
       return .finished
     }
-    let acknowledgement = try LedgerTable.acknowledgement(of: debt.transaction, in: connection)
+    guard case .told(let acknowledgement) = try LedgerTable.ending(of: debt.transaction, in: connection)
+    else {
+      try finishGrants(of: debt.transaction, at: now, in: connection)
+      return .finished
+    }
     let standing = try OutboxTable.add(
       OutboxEntry.Kind(ending: acknowledgement), of: debt.transaction, payload: acknowledgement?.reference,
       lease: lease, at: now, in: connection)

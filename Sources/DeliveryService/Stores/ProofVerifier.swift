@@ -68,6 +68,12 @@ final class ProofVerifier: Sendable {
     }
   }
 
+  /// Whether ``known(_:)`` would answer, or throw.
+  func knows(_ key: VerdictCache.Key) -> Bool {
+    let (instant, date) = (timer.now(), clock.now())
+    return cache.withLock { $0.verdict(for: key, at: instant, date: date) } != nil
+  }
+
   /// Asks the store, or waits for the answer to the same question. `apply` is called once with what the store
   /// vouches for, before anything else learns of it, and answers what holds of it: something later may be known of a
   /// transaction than this proof says. What it throws, all who wait get. `request` is who the log says has asked.

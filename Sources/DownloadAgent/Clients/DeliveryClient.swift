@@ -47,11 +47,11 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// What of `names` is for sale in `territory` to this device, with the texts that fit `locale` best.
+  /// What of `names` is for sale to the account and this device, with the texts that fit `locale` best.
   func products(
-    _ names: [String], territory: String, locale: String?
+    _ names: [String], for account: StoreAccount, locale: String?
   ) async throws(APICallError) -> ProductsResponse {
-    var query = names.map { ("id", $0) } + [("territory", territory), ("device", device.id.description)]
+    var query = names.map { ("id", $0) } + query(for: account)
     if let locale { query.append(("locale", locale)) }
     return try await monitor.observe("GET /v1/products") { () async throws(APICallError) in
       try await api.get("/v1/products", query: query)
@@ -60,16 +60,21 @@ struct DeliveryClient: Sendable {
 
   /// A page of one of the server's lists of what is for sale: `path` names it.
   func list<Value: Decodable & Sendable>(
-    _ path: String, territory: String, locale: String?, after: String?, limit: Int, as type: Value.Type
+    _ path: String, for account: StoreAccount, locale: String?, after: String?, limit: Int,
+    as type: Value.Type
   ) async throws(APICallError) -> Value {
-    var query = [
-      ("territory", territory), ("device", device.id.description), ("limit", "\(limit)"),
-    ]
+    var query = query(for: account) + [("limit", "\(limit)")]
     if let locale { query.append(("locale", locale)) }
     if let after { query.append(("after", after)) }
     return try await monitor.observe("GET /v1/publications") { () async throws(APICallError) in
       try await api.get(path, query: query)
     }
+  }
+
+  /// For whom it asks: what belongs to an application is shown to that one alone.
+  private func query(for account: StoreAccount) -> [(String, String)] {
+    let query = [("territory", account.territory), ("device", device.id.description)]
+    return query + (account.application.map { [("application", $0.description)] } ?? [])
   }
 
   /// Every product that `proof` entitles to, and which of `waiting` open nothing more.
@@ -169,23 +174,30 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// A request without a body, signed with the device's key. Where the server's clock is another, it is asked once more, by
+  /// Reports content that is not what its manifest says.
+  func reportFailure(of grant: GrantIdentifier, terms: DownloadTerms) async throws(APICallError) {
+    let report = VerificationFailure(digest: terms.digest, version: terms.version)
+    _ = try await signed("POST", "/v1/grants/\(grant)/failure", body: report, as: CompletionResponse.self)
+  }
+
+  /// A request signed with the device's key. Where the server's clock is another, it is asked once more, by
   /// that clock.
   private func signed<Value: Decodable & Sendable>(
-    _ method: String, _ path: String, as type: Value.Type
+    _ method: String, _ path: String, body: (some Encodable & Sendable)? = EmptyBody?.none,
+    as type: Value.Type
   ) async throws(APICallError) -> Value {
     do {
-      return try await attempt(method, path, as: type)
+      return try await attempt(method, path, body: body, as: type)
     } catch {
       guard case .problem(let problem) = error, problem.code == .clockSkew, let now = problem.serverTime
       else { throw error }
       await time.correct(to: now)
-      return try await attempt(method, path, as: type)
+      return try await attempt(method, path, body: body, as: type)
     }
   }
 
   private func attempt<Value: Decodable & Sendable>(
-    _ method: String, _ path: String, as type: Value.Type
+    _ method: String, _ path: String, body: (some Encodable & Sendable)?, as type: Value.Type
   ) async throws(APICallError) -> Value {
     let proof = DeviceProof(method: method, path: path, iat: time.now.secondsSinceEpoch)
     let authorization: String
@@ -197,7 +209,9 @@ struct DeliveryClient: Sendable {
       throw .unexpectedResponse(status: 0, detail: "the request cannot be signed: \(error)")
     }
     return try await monitor.observe("\(method) /v1/grants") { () async throws(APICallError) in
-      try await api.call(method, path, headers: [("Authorization", authorization)], as: type).value
+      try await api.call(
+        method, path, body: body, headers: [("Authorization", authorization)], as: type
+      ).value
     }
   }
 }

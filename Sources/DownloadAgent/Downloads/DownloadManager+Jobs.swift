@@ -135,6 +135,7 @@ extension DownloadManager {
     if let outcome, record.machine.state == .active {
       if case .stepFailed(let failure, _, _) = outcome.event {
         logFailure(failure, of: "job", identifier.description)
+        if failure.reason == .integrity { reports.add(record.grant, record.terms) }
       }
       processJob(outcome.event, of: identifier, change: outcome.change)
     } else {

@@ -71,6 +71,7 @@ actor DownloadManager {
   private(set) var isRestored = false
   private var nextSave: MonotonicInstant
   private let loop: LoopPulse
+  nonisolated let reports: VerificationReports
   /// Of the networks, when they were last looked at.
   private var openings = 0
 
@@ -86,6 +87,7 @@ actor DownloadManager {
     self.inbox = inbox
     self.clock = clock
     self.log = log
+    reports = VerificationReports(server: steps.server, clock: clock, log: log)
     let wakeUp = AsyncSignal()
     runner = Runner(retryPolicy: retryPolicy, clock: clock, wallClock: steps.clock, wakeUp: wakeUp) {
       try database.save($0)

@@ -189,6 +189,7 @@ public final class AgentService: Service {
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
+      group.addTask { [downloads] in await downloads.reports.run() }
       group.addTask { [transactions] in await transactions.run() }
       group.addTask { [arrivals] in await arrivals.run() }
       group.addTask { [watch] in await watch.run() }

@@ -19,6 +19,7 @@ struct Shop: Sendable {
   private struct ListQuestion: Hashable, Sendable {
     var names: [String]
     var territory: String
+    var application: ApplicationIdentifier?
     var locale: String?
   }
 
@@ -72,9 +73,10 @@ struct Shop: Sendable {
     guard !names.isEmpty else {
       return AgentProductsResponse(account: account, products: [], invalidProductIdentifiers: [])
     }
-    let question = ListQuestion(names: names, territory: account.territory, locale: locale)
+    let question = ListQuestion(
+      names: names, territory: account.territory, application: account.application, locale: locale)
     let list = try await lists.value(of: question) { () async throws(Problem) in
-      try await listed(names, in: account.territory, locale: locale)
+      try await listed(names, for: account, locale: locale)
     }.value
     let held = try await held()
     return AgentProductsResponse(
@@ -109,18 +111,21 @@ struct Shop: Sendable {
     _ path: String, _ page: PageQuestion, _ account: StoreAccount,
     in lists: RecentAnswers<[String], Value, Problem>
   ) async throws(Problem) -> Value {
-    let question = [path, account.territory, page.locale ?? "", page.after ?? "", "\(page.limit)"]
+    let question = [
+      path, account.territory, account.application?.description ?? "", page.locale ?? "", page.after ?? "",
+      "\(page.limit)",
+    ]
     return try await lists.value(of: question) { () async throws(Problem) in
-      try await asked(path, page, in: account.territory)
+      try await asked(path, page, for: account)
     }.value
   }
 
   private func asked<Value: Decodable & Sendable>(
-    _ path: String, _ page: PageQuestion, in territory: String
+    _ path: String, _ page: PageQuestion, for account: StoreAccount
   ) async throws(Problem) -> Value {
     do {
       return try await server.list(
-        path, territory: territory, locale: page.locale, after: page.after, limit: page.limit, as: Value.self)
+        path, for: account, locale: page.locale, after: page.after, limit: page.limit, as: Value.self)
     } catch {
       throw error.problem(of: .server)
     }
@@ -129,8 +134,8 @@ struct Shop: Sendable {
   /// Asks what a product is called, which its download then has before its manifest came. Without an answer it has no title
   /// until then.
   func noteTitle(of product: ProductIdentifier) async {
-    guard let territory = try? await account().territory else { return }
-    _ = try? await listed([product.description], in: territory, locale: nil)
+    guard let account = try? await account() else { return }
+    _ = try? await listed([product.description], for: account, locale: nil)
   }
 
   /// What the account has is asked again with the next question.
@@ -173,11 +178,11 @@ struct Shop: Sendable {
 
   /// What the server answers now. The titles serve downloads until their manifests are read.
   private func listed(
-    _ names: [String], in territory: String, locale: String?
+    _ names: [String], for account: StoreAccount, locale: String?
   ) async throws(Problem) -> ProductsResponse {
     let list: ProductsResponse
     do {
-      list = try await server.products(names, territory: territory, locale: locale)
+      list = try await server.products(names, for: account, locale: locale)
     } catch {
       throw error.problem(of: .server)
     }

@@ -45,3 +45,17 @@ public struct CompletionResponse: Codable, Sendable {
     self.remaining = remaining
   }
 }
+
+/// `POST /v1/grants/{grant}/failure`: the device has given the content up, because what it fetched is not what the manifest says.
+public struct VerificationFailure: Codable, Hashable, Sendable {
+  /// The digest of the package that was granted.
+  public var digest: SHA256Digest
+  /// The version that was granted.
+  public var version: ContentVersion
+
+  /// Creates the document from its members.
+  public init(digest: SHA256Digest, version: ContentVersion) {
+    self.digest = digest
+    self.version = version
+  }
+}

@@ -1,10 +1,10 @@
 public import Commerce
 public import CoreTypes
 
-/// `POST /v1/entitlements`: a ``Proof``'s members and the device.
+/// `POST /v1/entitlements`: a ``ProofList``'s members and the device.
 public struct EntitlementsRequest: Codable, Sendable {
-  /// What shows that the product was bought. Its members stand in the document beside the others.
-  public var proof: Proof
+  /// What shows what was bought.
+  public var proofs: ProofList
   /// The device that asks.
   public var device: Device
   /// Transactions that the device brings to their end, the first 1,000 of which count: a period of a subscription among them
@@ -13,7 +13,7 @@ public struct EntitlementsRequest: Codable, Sendable {
 
   /// Creates the document from its members.
   public init(proof: Proof, device: Device, waiting: [TransactionIdentifier]? = nil) {
-    self.proof = proof
+    self.proofs = ProofList(proof)
     self.device = device
     self.waiting = waiting
   }
@@ -25,7 +25,7 @@ public struct EntitlementsRequest: Codable, Sendable {
 
   /// Reads the proof's members from the same object as the others. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
-    proof = try Proof(from: decoder)
+    proofs = try ProofList(from: decoder)
     let container = try decoder.container(keyedBy: CodingKeys.self)
     device = try container.decode(Device.self, forKey: .device)
     waiting = try container.decodeIfPresent([TransactionIdentifier].self, forKey: .waiting)
@@ -33,7 +33,7 @@ public struct EntitlementsRequest: Codable, Sendable {
 
   /// Writes the proof's members into the same object as the others.
   public func encode(to encoder: any Encoder) throws {
-    try proof.encode(to: encoder)
+    try proofs.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(device, forKey: .device)
     try container.encodeIfPresent(waiting, forKey: .waiting)
@@ -48,16 +48,23 @@ public struct EntitlementsResponse: Codable, Sendable {
   /// Of the transactions that wait, those that open nothing more: the store has been told, or is being told, that they are
   /// finished. Absent where none waits.
   public var settled: [TransactionIdentifier]?
-  /// Where the device learns what becomes of them; absent from servers that have no feeds.
+  /// Where the device learns what becomes of them; of several stores the first one's. Absent from servers that have no feeds.
   public var feed: FeedReference?
+  /// Each store's feed, by its name; only in answers to several proofs.
+  public var feeds: [String: FeedReference]?
+  /// Which of several proofs led to nothing, and why, in their order; absent where all are good.
+  public var problems: [ProofRefusal]?
 
   /// Creates the document from its members.
   public init(
-    products: [EntitledProduct], settled: [TransactionIdentifier]? = nil, feed: FeedReference? = nil
+    products: [EntitledProduct], settled: [TransactionIdentifier]? = nil, feed: FeedReference? = nil,
+    feeds: [String: FeedReference]? = nil, problems: [ProofRefusal]? = nil
   ) {
     self.products = products
     self.settled = settled
     self.feed = feed
+    self.feeds = feeds
+    self.problems = problems
   }
 }
 
@@ -80,13 +87,16 @@ public struct EntitledProduct: Codable, Sendable {
   /// When it is owned no more unless something is paid for again, as a subscription is; absent for what stays owned, and from
   /// servers that do not tell.
   public var until: Timestamp?
+  /// The store of the transaction; absent from servers that do not tell.
+  public var store: String?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, length: ByteCount, because: String,
     transaction: TransactionIdentifier, state: String, publicationDate: Timestamp? = nil,
-    until: Timestamp? = nil
+    until: Timestamp? = nil, store: String? = nil
   ) {
+    self.store = store
     self.product = product
     self.version = version
     self.length = length

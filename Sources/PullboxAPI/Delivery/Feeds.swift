@@ -46,6 +46,25 @@ public struct FeedResponse: Codable, Sendable {
   }
 }
 
+/// The first event of `GET /v1/feed` as server-sent events, `feed`; each that follows is a ``FeedEntry`` named by its kind.
+public struct FeedOpening: Codable, Sendable {
+  /// Whether what follows is everything that there is to tell, because the cursor was none of this feed's, or there was none.
+  public var isWhole: Bool
+  /// The token that replaces the one before, which lasts until its own date.
+  public var feed: FeedReference
+
+  private enum CodingKeys: String, CodingKey {
+    case isWhole = "whole"
+    case feed
+  }
+
+  /// Creates the document from its members.
+  public init(isWhole: Bool, feed: FeedReference) {
+    self.isWhole = isWhole
+    self.feed = feed
+  }
+}
+
 /// What has become of one product of a device's customer.
 public struct FeedEntry: Codable, Hashable, Sendable {
   /// What can be told. Another kind is of a later server, and means nothing to this one.

@@ -12,8 +12,8 @@ public struct GrantBatchRequest: Codable, Sendable {
   /// Products of one request: 1 to 200, none of them twice.
   public static let productCounts = 1...200
 
-  /// What shows that the products were bought. Its members stand in the document beside the others.
-  public var proof: Proof
+  /// What shows that the products were bought.
+  public var proofs: ProofList
   /// The products.
   public var products: [ProductIdentifier]
   /// The device that the content is for.
@@ -28,7 +28,7 @@ public struct GrantBatchRequest: Codable, Sendable {
     proof: Proof, products: [ProductIdentifier], device: Device, consent: Consent? = nil,
     account: ApplicationAccount? = nil
   ) {
-    self.proof = proof
+    self.proofs = ProofList(proof)
     self.products = products
     self.device = device
     self.consent = consent
@@ -45,7 +45,7 @@ public struct GrantBatchRequest: Codable, Sendable {
   /// Reads the proof's members from the same object as the others. Throws `DecodingError`, also for a number of
   /// products outside ``productCounts``, and for one that stands twice.
   public init(from decoder: any Decoder) throws {
-    proof = try Proof(from: decoder)
+    proofs = try ProofList(from: decoder)
     let container = try decoder.container(keyedBy: CodingKeys.self)
     products = try container.decode([ProductIdentifier].self, forKey: .products)
     device = try container.decode(Device.self, forKey: .device)
@@ -59,7 +59,7 @@ public struct GrantBatchRequest: Codable, Sendable {
 
   /// Writes the proof's members into the same object as the others.
   public func encode(to encoder: any Encoder) throws {
-    try proof.encode(to: encoder)
+    try proofs.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(products, forKey: .products)
     try container.encode(device, forKey: .device)
@@ -78,6 +78,14 @@ public enum GrantsRequest: Decodable, Sendable {
     switch self {
     case .one(let request): request.device
     case .many(let request): request.device
+    }
+  }
+
+  /// What shows that it was bought.
+  public var proofs: ProofList {
+    switch self {
+    case .one(let request): request.proofs
+    case .many(let request): request.proofs
     }
   }
 

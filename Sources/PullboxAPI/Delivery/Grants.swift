@@ -12,8 +12,8 @@ public import Crypto
 /// Where several transactions of the proof pay for the product, `transaction` says which one the grant is for; without it the
 /// server takes the strongest. The answer is a ``GrantResponse``: 201 for a new grant, 200 for one that the device has already.
 public struct GrantRequest: Codable, Sendable {
-  /// What shows that the product was bought. Its members stand in the document beside the others.
-  public var proof: Proof
+  /// What shows that the product was bought.
+  public var proofs: ProofList
   /// The product.
   public var product: ProductIdentifier
   /// The device that the content is for.
@@ -37,7 +37,7 @@ public struct GrantRequest: Codable, Sendable {
     self.transaction = transaction
     self.consent = consent
     self.account = account
-    self.proof = proof
+    self.proofs = ProofList(proof)
     self.product = product
     self.device = device
     self.version = version
@@ -54,7 +54,7 @@ public struct GrantRequest: Codable, Sendable {
 
   /// Reads the proof's members from the same object as the others. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
-    proof = try Proof(from: decoder)
+    proofs = try ProofList(from: decoder)
     let container = try decoder.container(keyedBy: CodingKeys.self)
     product = try container.decode(ProductIdentifier.self, forKey: .product)
     device = try container.decode(Device.self, forKey: .device)
@@ -66,7 +66,7 @@ public struct GrantRequest: Codable, Sendable {
 
   /// Writes the proof's members into the same object as the others.
   public func encode(to encoder: any Encoder) throws {
-    try proof.encode(to: encoder)
+    try proofs.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(product, forKey: .product)
     try container.encode(device, forKey: .device)

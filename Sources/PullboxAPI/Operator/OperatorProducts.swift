@@ -42,6 +42,8 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   public var application: ApplicationIdentifier?
   /// Where its buyers read what becomes of their data: an `https` address.
   public var privacyURL: String?
+  /// Whose purchase of the application itself owns it: of those who had it before it was sold otherwise. Non-consumables only.
+  public var ownedIf: OwnershipCondition?
 
   /// Creates the description. What is nil is left out and gets its default.
   public init(
@@ -52,7 +54,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     priceTier: PriceTierName? = nil, preservedPrices: [PreservedPrices]? = nil,
     availableFrom: Timestamp? = nil, availableUntil: Timestamp? = nil,
     application: ApplicationIdentifier? = nil,
-    privacyURL: String? = nil
+    privacyURL: String? = nil, ownedIf: OwnershipCondition? = nil
   ) {
     self.id = id
     self.type = type
@@ -71,6 +73,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     self.availableUntil = availableUntil
     self.application = application
     self.privacyURL = privacyURL
+    self.ownedIf = ownedIf
   }
 
   /// What describes that product again, its publisher's keys aside, which then stay as they are.
@@ -82,7 +85,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
       preservedPrices: product.preservedPrices,
       availableFrom: product.availableFrom, availableUntil: product.availableUntil,
       application: product.application,
-      privacyURL: product.privacyURL)
+      privacyURL: product.privacyURL, ownedIf: product.ownedIf)
   }
 }
 

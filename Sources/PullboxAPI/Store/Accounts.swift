@@ -1,3 +1,5 @@
+public import Commerce
+
 /// `POST /sandbox/v1/accounts`: a test reader.
 public struct AccountRequest: Codable, Sendable {
   /// ISO 3166 alpha-3.
@@ -36,9 +38,15 @@ public struct StoreAccount: Codable, Sendable {
   public var environment: String
   /// False where purchases are not allowed to this account.
   public var canMakePayments: Bool
+  /// The application that the store sells for, which its receipts name; absent where it does not tell.
+  public var application: ApplicationIdentifier?
 
   /// Creates the document from its members.
-  public init(territory: String, currency: String?, environment: String, canMakePayments: Bool) {
+  public init(
+    territory: String, currency: String?, environment: String, canMakePayments: Bool,
+    application: ApplicationIdentifier? = nil
+  ) {
+    self.application = application
     self.territory = territory
     self.currency = currency
     self.environment = environment

@@ -25,6 +25,8 @@ enum CatalogColumn: Hashable {
   case availableUntil
   case application
   case privacyURL
+  case ownedIfVersionBelow
+  case ownedIfPurchaseBefore
   /// Of publications alone.
   case cover
   /// Of publications alone.
@@ -48,6 +50,7 @@ enum CatalogColumn: Hashable {
     [
       ("kind", .kind), ("priceTier", .priceTier), ("availableFrom", .availableFrom),
       ("availableUntil", .availableUntil), ("application", .application), ("privacyURL", .privacyURL),
+      ("ownedIfVersionBelow", .ownedIfVersionBelow), ("ownedIfPurchaseBefore", .ownedIfPurchaseBefore),
       ("cover", .cover), ("order", .order),
     ] + PolicyMember.allCases.map { ($0.rawValue, .policy($0)) }
 
@@ -226,6 +229,14 @@ enum CatalogColumn: Hashable {
     case .availableUntil: return assign(Timestamp(rfc3339: text), to: \.availableUntil)
     case .application: return assign(ApplicationIdentifier(text), to: \.application)
     case .privacyURL: return assign(text, to: \.privacyURL)
+    case .ownedIfVersionBelow, .ownedIfPurchaseBefore:
+      // One of the two.
+      guard product.ownedIf == nil else { return false }
+      let condition: OwnershipCondition? =
+        self == .ownedIfVersionBelow
+        ? ContentVersion(text).map { .originalVersionBelow($0) }
+        : Timestamp(rfc3339: text).map { .originalPurchaseBefore($0) }
+      return assign(condition, to: \.ownedIf)
     case .title(let locale): product.localizations[texts: locale].title = text
     case .description(let locale): product.localizations[texts: locale].description = text
     case .terms(let locale): product.localizations[texts: locale].terms = text
@@ -299,6 +310,10 @@ enum CatalogColumn: Hashable {
     case .availableUntil: product.availableUntil?.description ?? ""
     case .application: product.application?.description ?? ""
     case .privacyURL: product.privacyURL ?? ""
+    case .ownedIfVersionBelow:
+      if case .originalVersionBelow(let version)? = product.ownedIf { version.description } else { "" }
+    case .ownedIfPurchaseBefore:
+      if case .originalPurchaseBefore(let date)? = product.ownedIf { date.description } else { "" }
     case .preserved(let territory, let before):
       Self.text(of: product.preservedPrices?.first { $0.before == before }?.prices[territory])
     case .kind, .cover, .order, .policy, .title, .description, .terms, .price: ""

@@ -127,7 +127,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   public func transactions(store: StoreIdentifier) -> [VerifiedTransaction] {
     guard let environment = receipt.environment else { return [] }
     let application = ApplicationIdentifier(receipt.bundleIdentifier)
-    return purchases.compactMap { purchase in
+    let sales = purchases.compactMap { purchase in
       purchase.transaction(
         store: store, environment: environment,
         asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate,
@@ -135,6 +135,19 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
         billingRetryEndDate: chargingDates[purchase.transactionIdentifier], licenseEndDate: expirationDate,
         application: application)
     }
+    return sales + (purchaseOfApplication(application, store: store, environment).map { [$0] } ?? [])
+  }
+
+  /// Nil where the receipt names no download: that of a sandbox says the same of every customer.
+  private func purchaseOfApplication(
+    _ application: ApplicationIdentifier?, store: StoreIdentifier, _ environment: StoreEnvironment
+  ) -> VerifiedTransaction? {
+    guard let application, let number = receipt.downloadIdentifier, number > 0,
+      let date = receipt.originalPurchaseDate
+    else { return nil }
+    return .purchase(
+      of: application, vouchedForBy: store, in: environment, number: "\(number)",
+      version: receipt.originalApplicationVersion, date: date, asOf: receipt.creationDate)
   }
 }
 

@@ -1,3 +1,6 @@
+public import Commerce
+import CoreTypes
+
 /// What is to become of a subscription (`JWSRenewalInfoDecodedPayload`). It names no application: only a transaction with
 /// the same ``originalTransactionId`` says whose it is. Every member may be missing.
 public struct SignedRenewalInfo: Codable, Hashable, Sendable {
@@ -63,4 +66,16 @@ public struct SignedAppTransaction: Codable, Hashable, Sendable {
 
   /// An application of which nothing is known yet.
   public init() {}
+}
+
+extension SignedAppTransaction {
+  /// What the store vouches for: nil where it names no download or no date, or is of an environment that never counts.
+  public func vouched(by store: StoreIdentifier) -> VerifiedTransaction? {
+    guard let environment = receiptType?.counting, let date = originalPurchaseDate?.timestamp,
+      let application = bundleId.flatMap({ ApplicationIdentifier($0) }), let number = appTransactionId
+    else { return nil }
+    return .purchase(
+      of: application, vouchedForBy: store, in: environment, number: number,
+      version: originalApplicationVersion, date: date, asOf: receiptCreationDate?.timestamp ?? date)
+  }
 }

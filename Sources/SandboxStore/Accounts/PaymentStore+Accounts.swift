@@ -41,6 +41,7 @@ extension PaymentStore {
   func publicAccount(_ account: Account) -> StoreAccount {
     StoreAccount(
       territory: account.territory, currency: TerritoryCurrency.code(of: account.territory),
-      environment: environment.rawValue, canMakePayments: account.canMakePayments)
+      environment: environment.rawValue, canMakePayments: account.canMakePayments,
+      application: ApplicationIdentifier(issuer.bundleIdentifier))
   }
 }

@@ -5,7 +5,7 @@ internal import Synchronization
 public final class AsyncSignal: Sendable {
   private struct State {
     var isSignalled = false
-    var waiter: CheckedContinuation<Void, Never>?
+    var waiter: CheckedContinuation<Bool, Never>?
   }
 
   private let state = Mutex(State())
@@ -23,41 +23,47 @@ public final class AsyncSignal: Sendable {
       state.isSignalled = waiter == nil
       return waiter
     }
-    waiter?.resume()
+    waiter?.resume(returning: true)
   }
 
   /// Returns at a signal (one given since the last wait included), after `duration` where given, or when the
-  /// task is cancelled. One task waits at a time.
-  public func wait(atMost duration: Duration?, clock: any MonotonicClock) async {
-    await withTaskGroup { group in
+  /// task is cancelled; answers whether it took a signal. One task waits at a time.
+  @discardableResult
+  public func wait(atMost duration: Duration?, clock: any MonotonicClock) async -> Bool {
+    await withTaskGroup(of: Bool.self) { group in
       group.addTask { await self.wait() }
       if let duration {
         group.addTask {
           // Cancelled when the signal came first.
           try? await clock.sleep(for: duration)
+          return false
         }
       }
-      await group.next()
+      var isSignalled = await group.next() ?? false
       group.cancelAll()
+      // A signal may have come at the very end of the time.
+      for await result in group { isSignalled = isSignalled || result }
+      return isSignalled
     }
   }
 
-  private func wait() async {
+  private func wait() async -> Bool {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isOver = state.withLock { state in
+        let outcome = state.withLock { state -> Bool? in
           precondition(state.waiter == nil, "one task waits at a time")
-          if state.isSignalled || Task.isCancelled {
+          if state.isSignalled {
             state.isSignalled = false
             return true
           }
+          if Task.isCancelled { return false }
           state.waiter = continuation
-          return false
+          return nil
         }
-        if isOver { continuation.resume() }
+        if let outcome { continuation.resume(returning: outcome) }
       }
     } onCancel: {
-      state.withLock { $0.waiter.take() }?.resume()
+      state.withLock { $0.waiter.take() }?.resume(returning: false)
     }
   }
 }

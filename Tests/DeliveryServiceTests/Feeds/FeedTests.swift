@@ -12,14 +12,14 @@ import Testing
 
 @Suite("The feed of a device")
 struct FeedTests {
-  private static let subscription = "com.example.heroes.monthly"
-  private static let month: Duration = .seconds(20 * 86_400)
-  private let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 3) }
+  static let subscription = "com.example.heroes.monthly"
+  static let month: Duration = .seconds(20 * 86_400)
+  let package = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 3) }
 
-  private func issue(_ number: Int) -> String { "com.example.heroes.\(number)" }
+  func issue(_ number: Int) -> String { "com.example.heroes.\(number)" }
 
   /// Releases an issue that appears at that time.
-  private func publish(
+  func publish(
     _ number: Int, version: String = "1.0", dated date: Timestamp, on server: ServerHarness
   ) async throws {
     let magazine = try #require(ProductIdentifier("com.example.heroes"))
@@ -29,7 +29,7 @@ struct FeedTests {
   }
 
   /// A magazine with an issue of yesterday, and a subscription that began now.
-  private func subscribe(on server: ServerHarness) async throws -> InAppPurchase {
+  func subscribe(on server: ServerHarness) async throws -> InAppPurchase {
     let magazine = try #require(ProductIdentifier("com.example.heroes"))
     let description = ProductDescription(
       type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true)
@@ -39,7 +39,7 @@ struct FeedTests {
     return server.purchase(of: Self.subscription, expires: server.clock.now() + Self.month)
   }
 
-  private func show(
+  func show(
     _ purchases: [InAppPurchase], of device: Device? = nil, to server: ServerHarness
   ) async throws -> FeedReference {
     let device = device ?? server.device
@@ -51,7 +51,7 @@ struct FeedTests {
     return try #require(answer.feed)
   }
 
-  private func read(
+  func read(
     _ feed: FeedReference, after cursor: String? = nil, wait: Int = 0, as device: Device? = nil,
     of server: ServerHarness
   ) async throws -> FeedResponse {
@@ -64,7 +64,7 @@ struct FeedTests {
     ).value
   }
 
-  private func kinds(_ answer: FeedResponse) -> [String] {
+  func kinds(_ answer: FeedResponse) -> [String] {
     answer.entries.map { "\($0.kind) \($0.product.description.split(separator: ".").last ?? "")" }
   }
 

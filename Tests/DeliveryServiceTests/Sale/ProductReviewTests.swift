@@ -255,6 +255,10 @@ struct ProductApplicationTests {
         let singles: PublicationResponse = try await server.api.get(
           "/v1/singles", query: application.map { [("application", $0)] } ?? [])
         #expect(answer.products.map(\.id) == singles.issues.map(\.id))
+        let query = application.map { [("application", $0)] } ?? []
+        let names: [ProductIdentifier] = try await server.api.get("/products_v1.json", query: query)
+        let sold: ProductsForSale = try await server.api.get("/products_v2.json", query: query)
+        #expect(names == answer.products.map(\.id) && sold.products.map(\.id) == names)
         return answer.products.map(\.id.description)
       }
       #expect(try await listed(nil) == ["com.example.both"])

@@ -45,4 +45,24 @@ import Testing
       #expect(status.bytesReceived == .zero, "\(new)")
     }
   }
+
+  @Test("content that cannot be verified is reported to the server, signed and once")
+  func reported() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let text = String(decoding: package.manifest.canonicalBytes(), as: UTF8.self)
+    let server = FakeServer([package])
+    server.change {
+      $0.manifestDocument = Array(text.replacing("pullbox-manifest/1", with: "pullbox-manifest/2").utf8)
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase()
+        _ = try await agent.ended()
+        while server.state.current.failures.isEmpty { await Task.yield() }
+      }
+    }
+    let expected = VerificationFailure(digest: package.manifest.digest, version: package.manifest.version)
+    #expect(server.state.current.failures == [expected])
+  }
 }

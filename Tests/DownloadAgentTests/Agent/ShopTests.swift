@@ -64,6 +64,8 @@ struct ShopTests {
     }
     let query = try #require(server.state.current.productQueries.first)
     #expect(query.contains("nothing FRA fr-FR "))
+    // A store that tells no application.
+    #expect(Set(server.state.current.applications) == [nil])
   }
 
   @Test(
@@ -109,6 +111,7 @@ struct ShopTests {
       state.publications = [publication]
       state.listings = [issue]
       state.account.territory = "FRA"
+      state.account.application = ApplicationIdentifier("com.example.moss.reader")
     }
     let harness = try AgentHarness()
     try await server.open { url in
@@ -116,6 +119,7 @@ struct ShopTests {
         let list = try await harness.get("/v1/publications", as: AgentPublicationsResponse.self)
         #expect(list.publications.map(\.title) == ["Moss"] && list.next == "more")
         #expect(list.account.territory == "FRA")
+        _ = try await harness.get("/v1/products?id=\(Self.issue)", as: AgentProductsResponse.self)
         let one = try await harness.get(
           "/v1/publications/com.example.moss", as: AgentPublicationResponse.self)
         #expect(one.subscriptions.map(\.subscribedUntil) == [until])
@@ -127,6 +131,7 @@ struct ShopTests {
       }
     }
     #expect(server.state.current.productQueries.first == "FRA")
+    #expect(Set(server.state.current.applications) == ["com.example.moss.reader"])
   }
 
   @Test("the same question is asked once by many readers, and serves for a moment")

@@ -77,6 +77,13 @@ extension FakeServer {
       let text = String(decoding: try await request.bytes(upTo: .kibibytes(64)), as: UTF8.self)
       return try self.complete(parameters["grant"], text)
     }
+    routes.on(.post, "/v1/grants/{grant}/failure") { request, _ in
+      try self.check("POST /v1/grants/failure")
+      try self.checkProof(of: request)
+      let failure = try await request.decode(VerificationFailure.self)
+      self.change { $0.failures.append(failure) }
+      return try .json(CompletionResponse(state: .granted))
+    }
     routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
       try self.check("GET /v1/content/manifest")
       let package = try self.package(parameters["digest"], request)
@@ -106,6 +113,7 @@ extension FakeServer {
       try self.check("GET /v1/products")
       let names = request.queryValues("id")
       let query = ["territory", "locale", "device"].map { request.queryValue($0) ?? "-" }
+      self.change { $0.applications.append(request.queryValue("application")) }
       self.change { $0.productQueries.append((names + query).joined(separator: " ")) }
       let found = self.state.current.listings.filter { names.contains($0.id.description) }
       return try .json(
@@ -115,6 +123,7 @@ extension FakeServer {
     }
     routes.on(.get, "/v1/publications") { request, _ in
       try self.check("GET /v1/publications")
+      self.change { $0.applications.append(request.queryValue("application")) }
       self.change { $0.productQueries.append(request.queryValue("territory") ?? "-") }
       return try .json(PublicationsResponse(publications: self.state.current.publications, next: "more"))
     }

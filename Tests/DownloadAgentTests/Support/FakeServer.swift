@@ -70,6 +70,10 @@ final class FakeServer: Sendable {
       territory: "USA", currency: "USD", environment: "Sandbox", canMakePayments: true)
     /// The queries of `GET /v1/products`, and what came with purchases.
     var productQueries: [String] = []
+    /// What devices could not verify.
+    var failures: [VerificationFailure] = []
+    /// What each question for products and publications named.
+    var applications: [String?] = []
     var purchases: [PurchaseRequest] = []
     /// Ranges of the package as they were sent, whole or cut.
     var sent: [Range<Int>] = []

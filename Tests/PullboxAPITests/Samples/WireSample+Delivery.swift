@@ -50,6 +50,7 @@ extension WireSample {
       "product": "com.example.heroes.issue42",
       "publicationDate": "2026-11-01T00:00:00.000Z",
       "state": "not-granted",
+      "store": "sandbox",
       "transaction": "2000000000000001",
       "until": "2026-12-01T00:00:00.000Z",
       "version": "1.10"
@@ -133,6 +134,7 @@ extension WireSample {
       "type": "urn:pullbox:problem:purchase-required"
     }
     """
+  private static let proofRefusal = refusal.replacing("\"product\": \"com.example.b\"", with: "\"proof\": 1")
 
   static let delivery = [
     WireSample(
@@ -172,12 +174,20 @@ extension WireSample {
       minimal: #"{"device": {"id": "tablet-17"}}"#),
     WireSample(
       EntitlementsResponse.self,
-      #"{"feed": \#(feed), "products": [\#(entitled)], "#
-        + #""settled": ["2000000000000002"]}"#,
+      #"{"feed": \#(feed), "feeds": {"sandbox": \#(feed)}, "problems": [\#(proofRefusal)], "#
+        + #""products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
       minimal: #"{"products": []}"#),
     WireSample(Consent.self, #"{"consumption": true}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
+    WireSample(FeedOpening.self, #"{"feed": \#(feed), "whole": true}"#),
     WireSample(FeedReference.self, feed),
+    WireSample(
+      ProofList.self,
+      #"{"proofs": [{"receipt": "MIIB", "store": "sandbox"}, {"signedTransaction": "a.b.c", "store": "apple"}]}"#,
+      minimal: "{}"),
+    WireSample(
+      VerificationFailure.self,
+      #"{"digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "version": "1.10"}"#),
     WireSample(
       FeedResponse.self,
       #"{"cursor": "7-3", "entries": [\#(feedEntry), \#(plainFeedEntry)], "feed": \#(feed), "whole": false}"#),
@@ -225,6 +235,24 @@ extension WireSample {
       """,
       minimal: refusal),
     WireSample(GrantIdentifier.self, #""0123456789abcdef0123456789abcdef""#),
+    WireSample(
+      ProofRefusal.self,
+      """
+      {
+        "detail": "the receipt holds no purchase of com.example.b",
+        "expectedOffset": 4096,
+        "faults": [{"code": "title", "detail": "1 to 500 bytes", "path": "localizations"}],
+        "instance": "urn:pullbox:request:7s",
+        "missingStep": "delivery",
+        "proof": 1,
+        "retryAfterSeconds": 30,
+        "serverTime": "2026-11-21T08:30:00.120Z",
+        "status": 402,
+        "title": "The purchase is missing",
+        "type": "urn:pullbox:problem:purchase-required"
+      }
+      """,
+      minimal: proofRefusal),
     WireSample(
       GrantRequest.self,
       """

@@ -436,6 +436,7 @@ extension WireSample {
           }
         },
         "onSale": true,
+        "ownedIf": {"originalVersionBelow": "2.0"},
         "period": "P1M",
         "preservedPrices": [
           {"before": "2026-01-01T00:00:00.000Z", "prices": {"USA": {"amount": "0.99", "currency": "USD"}}}

@@ -111,7 +111,8 @@ extension WireSample {
     WireSample(RestorePurchasesRequest.self, #"{"device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa"}"#),
     WireSample(
       StoreAccount.self,
-      #"{"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"}"#,
+      #"{"application": "com.example.pullbox", "canMakePayments": true, "currency": "EUR", "#
+        + #""environment": "Sandbox", "territory": "FRA"}"#,
       minimal: #"{"canMakePayments": false, "environment": "Production", "territory": "XKX"}"#),
     WireSample(
       StoreCode.self, #"{"code": "0A1B2C3D4E5F6071", "product": "com.example.heroes.monthly", "uses": 100}"#),

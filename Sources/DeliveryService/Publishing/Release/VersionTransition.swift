@@ -62,6 +62,9 @@ struct VersionTransition: Sendable {
     }
     try note(action(of: step), of: target.version, detail: detail(of: step, before: target), in: connection)
     guard step.changesCatalog else { return outcome }
+    if case .release = step, target.state != .released {
+      try VerificationFailureTable.forget(product, target.version, in: connection)
+    }
     try CatalogRevision.increment(at: now, by: product, in: connection)
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)
@@ -122,6 +125,7 @@ struct VersionTransition: Sendable {
     case .cancelSchedule: "version.cancel-release"
     case .withdraw: "version.withdraw"
     case .supersede: "version.supersede"
+    case .pause: "version.pause"
     }
   }
 
@@ -135,7 +139,7 @@ struct VersionTransition: Sendable {
     case .withdraw(let stopsDownloads):
       if let reason { parts.append(reason) }
       if stopsDownloads { parts.append("downloads stopped") }
-    case .reject: if let reason { parts.append(reason) }
+    case .reject, .pause: if let reason { parts.append(reason) }
     case .submit, .approve, .cancelSchedule, .supersede: break
     }
     if let note { parts.append(note) }
@@ -146,14 +150,14 @@ struct VersionTransition: Sendable {
 extension VersionMachine.Step {
   fileprivate var keepsReason: Bool {
     switch self {
-    case .reject, .withdraw: true
+    case .reject, .withdraw, .pause: true
     default: false
     }
   }
 
   fileprivate var changesCatalog: Bool {
     switch self {
-    case .release, .withdraw, .supersede: true
+    case .release, .withdraw, .supersede, .pause: true
     case .submit, .approve, .reject, .schedule, .cancelSchedule: false
     }
   }

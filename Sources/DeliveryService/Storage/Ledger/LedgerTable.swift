@@ -65,8 +65,8 @@ enum LedgerTable {
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
         expires, grace_ends, charging_ends, license_ends, quantity, price, currency, account, application, territory,
-        customer, acknowledgement, acknowledgement_reference, acknowledgement_due)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        customer, acknowledgement, acknowledgement_reference, acknowledgement_due, origin)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
         revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
         purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
@@ -74,7 +74,8 @@ enum LedgerTable {
         license_ends = excluded.license_ends, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
         account = excluded.account, application = excluded.application, territory = excluded.territory,
         customer = excluded.customer, acknowledgement = excluded.acknowledgement,
-        acknowledgement_reference = excluded.acknowledgement_reference, acknowledgement_due = excluded.acknowledgement_due
+        acknowledgement_reference = excluded.acknowledgement_reference, acknowledgement_due = excluded.acknowledgement_due,
+        origin = excluded.origin
       """,
       transaction.key.values + [
         .timestamp(transaction.asOf), .optional(transaction.revokedDate), .identifier(transaction.originalID),
@@ -88,6 +89,7 @@ enum LedgerTable {
         .optional(transaction.territory?.code), .customer(customer),
         .optional(transaction.acknowledgement?.kind.rawValue),
         .optional(transaction.acknowledgement?.reference), .optional(transaction.acknowledgement?.deadline),
+        .optional(transaction.origin.map { $0.version?.description ?? "" }),
       ])
   }
 
@@ -120,16 +122,30 @@ enum LedgerTable {
       "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
   }
 
+  /// How the store is told that the transaction's content was delivered.
+  enum Ending: Sendable {
+    /// That it is finished, or what it wants to hear in place of that.
+    case told(Acknowledgement?)
+    /// It hears nothing: the transaction is the purchase of an application.
+    case silent
+  }
+
+  static func ending(of key: TransactionKey, in connection: borrowing Connection) throws -> Ending {
+    let row = try connection.first(
+      """
+      SELECT acknowledgement, acknowledgement_reference, acknowledgement_due, origin FROM transactions
+      WHERE store = ? AND environment = ? AND transaction_id = ?
+      """, key.values)
+    guard let row else { return .told(nil) }
+    return try row.optionalText("origin") == nil ? .told(try acknowledgement(row)) : .silent
+  }
+
   /// How the store is told that the transaction's content was delivered; nil where the transaction is finished.
   static func acknowledgement(
     of key: TransactionKey, in connection: borrowing Connection
   ) throws -> Acknowledgement? {
-    try connection.first(
-      """
-      SELECT acknowledgement, acknowledgement_reference, acknowledgement_due FROM transactions
-      WHERE store = ? AND environment = ? AND transaction_id = ?
-      """, key.values
-    ).flatMap(acknowledgement)
+    guard case .told(let acknowledgement) = try ending(of: key, in: connection) else { return nil }
+    return acknowledgement
   }
 
   private static func acknowledgement(_ row: Row) throws -> Acknowledgement? {
@@ -169,6 +185,8 @@ enum LedgerTable {
       account: try row.optionalText("account").flatMap { ApplicationAccount($0) },
       application: try row.optionalText("application").flatMap { ApplicationIdentifier($0) },
       territory: try row.optionalText("territory").flatMap { Territory($0) },
-      acknowledgement: try acknowledgement(row), asOf: try row.timestamp("as_of"))
+      acknowledgement: try acknowledgement(row),
+      origin: try row.optionalText("origin").map { ApplicationOrigin(version: ContentVersion($0)) },
+      asOf: try row.timestamp("as_of"))
   }
 }

@@ -101,7 +101,9 @@ enum SalesTable {
       countsRows: Bool = false, in connection: borrowing Connection
     ) throws -> [SalesCount] {
       let all =
-        ["t.\(date) >= ?", "t.\(date) < ?", "t.product IS NOT NULL", SalesTable.isOwn]
+        [
+          "t.\(date) >= ?", "t.\(date) < ?", "t.product IS NOT NULL", "t.origin IS NULL", SalesTable.isOwn,
+        ]
         + [condition].compactMap { $0 }
         + conditions
       let number = countsRows ? "count(*)" : "coalesce(sum(t.quantity), 0)"

@@ -75,6 +75,37 @@ struct SignedDataGate: Sendable {
     return transaction
   }
 
+  /// What a customer shows.
+  enum Purchase: Sendable {
+    case transaction(SignedTransaction)
+    /// The download of the application itself.
+    case application(SignedAppTransaction)
+  }
+
+  /// What names no transaction but a download is one. Of an application and an environment that count; throws the refusal.
+  func purchase(_ text: String) async throws(StoreRefusal) -> Purchase {
+    let shown = try await payload(of: text, as: ShownPayload.self)
+    guard shown.transaction.transactionId == nil, shown.application.appTransactionId != nil else {
+      try requireApplication(shown.transaction.bundleId)
+      try requireEnvironment(shown.transaction.environment)
+      return .transaction(shown.transaction)
+    }
+    try requireApplication(shown.application.bundleId)
+    try requireEnvironment(shown.application.receiptType)
+    return .application(shown.application)
+  }
+
+  /// Every member of either may be missing.
+  private struct ShownPayload: Decodable {
+    let transaction: SignedTransaction
+    let application: SignedAppTransaction
+
+    init(from decoder: any Decoder) throws {
+      transaction = try SignedTransaction(from: decoder)
+      application = try SignedAppTransaction(from: decoder)
+    }
+  }
+
   /// What is to become of the subscription that `transaction` belongs to. Throws the refusal, also for that of another
   /// purchase.
   func renewal(_ text: String, of transaction: SignedTransaction) async throws(StoreRefusal)

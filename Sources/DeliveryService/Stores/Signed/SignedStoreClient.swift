@@ -21,11 +21,17 @@ struct SignedStoreClient: PaymentStoreClient {
     guard proof.receipt == nil, proof.purchaseToken == nil else {
       throw .final(.receiptMalformed, "a request brings one proof", onStoresWord: false)
     }
-    let shown = try await gate.transaction(text)
-    guard let transaction = shown.vouched(by: name) else {
+    let transaction: VerifiedTransaction?
+    switch try await gate.purchase(text) {
+    case .transaction(let shown): transaction = shown.vouched(by: name)
+    case .application(let shown): transaction = shown.vouched(by: name)
+    }
+    guard let transaction else {
       throw .final(
         .receiptMalformed, "the signed transaction lacks what every transaction has", onStoresWord: false)
     }
+    // Its interface knows no purchases by the download of an application.
+    if transaction.origin != nil { return VerifiedProof(transactions: [transaction], binding: nil) }
     guard let interface else { return VerifiedProof(transactions: [transaction], binding: nil) }
     let known: [VerifiedTransaction]
     do {

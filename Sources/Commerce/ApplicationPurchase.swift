@@ -1,0 +1,80 @@
+public import CoreTypes
+
+/// What makes a transaction the purchase of an application itself, in place of something that is sold in it.
+public struct ApplicationOrigin: Hashable, Sendable {
+  /// The version in which the application was first bought; nil for one whose name is no dotted number.
+  public let version: ContentVersion?
+
+  /// Creates the origin.
+  public init(version: ContentVersion?) {
+    self.version = version
+  }
+}
+
+extension VerifiedTransaction {
+  /// The purchase of an application, for those who have checked the proof. Nil for a number or an application whose name cannot be
+  /// that of a transaction.
+  ///
+  /// `number` is the store's name of the download, which no other customer has.
+  public static func purchase(
+    of application: ApplicationIdentifier, vouchedForBy store: StoreIdentifier,
+    in environment: StoreEnvironment, number: String, version: String?, date: Timestamp, asOf: Timestamp
+  ) -> VerifiedTransaction? {
+    guard let id = TransactionIdentifier("application-\(number)"),
+      let product = ProductIdentifier("application-\(application)")
+    else { return nil }
+    return VerifiedTransaction(
+      vouchedForBy: store, in: environment, id: id, originalID: id, product: product, purchaseDate: date,
+      application: application,
+      origin: ApplicationOrigin(version: version.flatMap { ContentVersion($0) }), asOf: asOf)
+  }
+}
+
+/// Whose purchase of an application owns a product: of those who had it before it was sold otherwise.
+public enum OwnershipCondition: Hashable, Sendable {
+  /// Who first bought it in a version below this one.
+  case originalVersionBelow(ContentVersion)
+  /// Who first bought it before.
+  case originalPurchaseBefore(Timestamp)
+
+  /// False for what is no purchase of an application, and for a version that cannot be compared.
+  func holds(for purchase: VerifiedTransaction) -> Bool {
+    guard let origin = purchase.origin else { return false }
+    return switch self {
+    case .originalVersionBelow(let version): origin.version.map { $0 < version } ?? false
+    case .originalPurchaseBefore(let date): purchase.purchaseDate < date
+    }
+  }
+}
+
+extension OwnershipCondition: Codable {
+  private enum CodingKeys: CodingKey {
+    case originalVersionBelow
+    case originalPurchaseBefore
+  }
+
+  /// Reads an object with one of the two members. Throws `DecodingError`, also for both of them and for none.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let version = try container.decodeIfPresent(ContentVersion.self, forKey: .originalVersionBelow)
+    let date = try container.decodeIfPresent(Timestamp.self, forKey: .originalPurchaseBefore)
+    switch (version, date) {
+    case (let version?, nil): self = .originalVersionBelow(version)
+    case (nil, let date?): self = .originalPurchaseBefore(date)
+    default:
+      throw DecodingError.dataCorrupted(
+        .init(
+          codingPath: decoder.codingPath,
+          debugDescription: "one of originalVersionBelow and originalPurchaseBefore is needed"))
+    }
+  }
+
+  /// Writes an object with one member.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .originalVersionBelow(let version): try container.encode(version, forKey: .originalVersionBelow)
+    case .originalPurchaseBefore(let date): try container.encode(date, forKey: .originalPurchaseBefore)
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import Commerce
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import Synchronization
+
+/// A list of all that is for sale, as a document for each application: made once for each change of the catalog, the lists of the
+/// ``maximumKept`` applications that were asked for last.
+///
+///     let identifiers = ProductListDocuments(of: catalog) { $0.products.map(\.id) }
+///     return try await identifiers.response(to: request)
+final class ProductListDocuments: Sendable {
+  /// Lists that are kept beside the one for requests that name no application.
+  static let maximumKept = 32
+  /// The parameters that it reads.
+  static let query: Set<String> = ["application"]
+
+  private typealias Derived = CatalogDerived<ConditionalJSON.Document>
+
+  private let catalog: Catalog
+  private let makeDerived: @Sendable (ApplicationIdentifier?) -> Derived
+  private let unnamed: Derived
+  /// They count by number alone.
+  private let named = Mutex(
+    RecentlyUsedCache<ApplicationIdentifier, Derived>(
+      maximumCount: maximumKept, maximumLength: ByteCount(Int64(maximumKept))))
+
+  /// `select` makes the document's value.
+  init<Value: Encodable & SendableMetatype>(
+    of catalog: Catalog, select: @escaping @Sendable (ProductsForSale) -> Value
+  ) {
+    self.catalog = catalog
+    makeDerived = { application in
+      Derived { catalog, now in
+        try ConditionalJSON.Document(
+          select(catalog.productsForSale(at: now, in: application)),
+          lastModified: catalog.lastChange(before: now))
+      }
+    }
+    unnamed = makeDerived(catalog.onlyApplication)
+  }
+
+  /// What is for sale in the application that the request names, or in the only one. Throws `request-malformed`.
+  func response(to request: HTTPRequest) async throws -> HTTPResponse {
+    let application = try request.filter("application") { ApplicationIdentifier($0) }
+    let document = try await derived(for: application).value(
+      of: try await catalog.cache.current(), at: catalog.clock.now())
+    return try ConditionalJSON.response(
+      to: request, document: document, cacheControl: "public, max-age=\(CatalogRoutes.maximumAge)")
+  }
+
+  private func derived(for application: ApplicationIdentifier?) -> Derived {
+    guard let application else { return unnamed }
+    return named.withLock { named in
+      if let kept = named.value(for: application) { return kept }
+      let made = makeDerived(application)
+      named.insert(made, for: application, length: ByteCount(1))
+      return made
+    }
+  }
+}

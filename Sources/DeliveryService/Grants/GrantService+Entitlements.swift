@@ -1,0 +1,79 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+/// What proofs own: the plan of a restore.
+extension GrantService {
+  /// `id` is the request's, for the log. Throws what stands against the proofs where none of them is good.
+  func entitlements(
+    of request: EntitlementsRequest, base: String = "", asked id: String = ""
+  ) async throws -> EntitlementsResponse {
+    let device = request.device.id
+    let shown = try await judge(request.proofs, for: device, recordsNew: true, asked: id)
+    if request.proofs.isList { try await join(shown.good, shownBy: device) }
+    let now = grantStore.clock.now()
+    var products: [EntitledProduct] = []
+    for transactions in shown.purchases {
+      products += try await entitled(by: transactions, device, now: now)
+    }
+    let feeds = await enroll(device, showing: shown, base: base)
+    return EntitlementsResponse(
+      products: products.enumerated().sorted {
+        ($0.element.product, $0.offset) < ($1.element.product, $1.offset)
+      }.map(\.element),
+      settled: try await finishEmptyPeriods(request.waiting, of: shown.transactions, now: now),
+      feed: feeds.first?.feed,
+      feeds: request.proofs.isList
+        ? Dictionary(feeds.map { ($0.store.description, $0.feed) }, uniquingKeysWith: { first, _ in first })
+        : nil,
+      problems: shown.problems.isEmpty ? nil : shown.problems)
+  }
+
+  /// The device's feed of each store, in the order of the proofs; without those that cannot be written down.
+  private func enroll(
+    _ device: DeviceIdentifier, showing shown: ShownProofs, base: String
+  ) async -> [(store: StoreIdentifier, feed: FeedReference)] {
+    var enrolled: [(store: StoreIdentifier, feed: FeedReference)] = []
+    var seen: Set<StoreIdentifier> = []
+    for store in shown.good.map(\.key.store) where seen.insert(store).inserted {
+      let transactions = shown.good.filter { $0.key.store == store }.flatMap(\.verdict.transactions)
+      if let feed = await feeds.enroll(device, at: store, showing: transactions, base: base) {
+        enrolled.append((store, feed))
+      }
+    }
+    return enrolled
+  }
+
+  /// What transactions of one store and environment lead to.
+  private func entitled(
+    by shown: [VerifiedTransaction], _ device: DeviceIdentifier, now: Timestamp
+  ) async throws -> [EntitledProduct] {
+    try await catalog.current { catalog in
+      let transactions = try await remembered(beside: shown, catalog: catalog)
+      let keys = Dictionary(
+        transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
+      let record = try await record(of: transactions, catalog: catalog)
+      let related = catalog.related(to: transactions.map(\.product) + record.products)
+      let report = rules.evaluate(
+        transactions, catalog: related, policies: catalog.policies, record: record, now: now)
+      return try await grantStore.database.read { connection -> [EntitledProduct]? in
+        guard try catalog.isCurrent(in: connection) else { return nil }
+        return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
+          guard let content = catalog.offered(product, to: device) else { return [] }
+          return try (report.claims[product] ?? []).compactMap { claim in
+            guard let key = keys[claim.transaction] else { return nil }
+            let grant = try GrantTable.find(
+              product, content.version, paidBy: key, on: device, in: connection)
+            return EntitledProduct(
+              product: product, version: content.version, length: content.length,
+              because: claim.reason.rawValue, transaction: claim.transaction,
+              state: grant?.machine.name.rawValue ?? "not-granted",
+              publicationDate: catalog[product]?.product.publicationDate, until: report.ends[product],
+              store: key.store.description)
+          }
+        }
+      }
+    }
+  }
+}

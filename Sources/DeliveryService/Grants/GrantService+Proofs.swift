@@ -1,0 +1,118 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// The proofs of one request, each with what its store says of it.
+struct ShownProofs: Sendable {
+  /// One that is good.
+  struct Good: Sendable {
+    var proof: Proof
+    var key: VerdictCache.Key
+    var verdict: GrantService.Verdict
+  }
+
+  /// In the order of the request; never empty.
+  let good: [Good]
+  /// Of the others.
+  let problems: [ProofRefusal]
+
+  /// Throws the most telling refusal where none is good.
+  init(_ results: [Result<Good, Problem>]) throws(Problem) {
+    var (good, problems): ([Good], [ProofRefusal]) = ([], [])
+    for (place, result) in results.enumerated() {
+      switch result {
+      case .success(let proof): good.append(proof)
+      case .failure(let problem): problems.append(ProofRefusal(proof: place, problem: problem))
+      }
+    }
+    (self.good, self.problems) = (good, problems)
+    if good.isEmpty, let problem = Problem.mostTelling(problems.map(\.problem)) { throw problem }
+  }
+
+  var transactions: [VerifiedTransaction] { good.flatMap(\.verdict.transactions) }
+
+  /// The transactions of each store and environment, in the order of the proofs: transactions of different stores may have
+  /// the same number, so each is judged with those of its own store.
+  var purchases: [[VerifiedTransaction]] {
+    struct Place: Hashable {
+      var store: StoreIdentifier
+      var environment: StoreEnvironment
+    }
+    var places: [Place: Int] = [:]
+    var purchases: [[VerifiedTransaction]] = []
+    for transaction in transactions {
+      let place = Place(store: transaction.store, environment: transaction.environment)
+      if let index = places[place] {
+        purchases[index].append(transaction)
+      } else {
+        places[place] = purchases.endIndex
+        purchases.append([transaction])
+      }
+    }
+    return purchases
+  }
+}
+
+extension Problem {
+  /// Of several refusals of one thing: the first that may be another when it is asked again, else the first that says more than
+  /// that nothing was bought, else the first.
+  static func mostTelling(_ problems: [Problem]) -> Problem? {
+    problems.first { $0.code == .verificationUndetermined }
+      ?? problems.first { $0.code != .purchaseRequired } ?? problems.first
+  }
+}
+
+extension GrantService {
+  /// Asks about all proofs at once. Of what is verified the ledger takes in what it never heard of, if `recordsNew`.
+  /// Throws what ``ShownProofs/init(_:)`` throws.
+  func judge(
+    _ proofs: ProofList, for device: DeviceIdentifier, recordsNew: Bool, asked id: String
+  ) async throws -> ShownProofs {
+    typealias Judged = (place: Int, result: Result<ShownProofs.Good, Problem>)
+    let results = try await withThrowingTaskGroup(of: Judged.self) { group in
+      for (place, proof) in proofs.all.enumerated() {
+        group.addTask {
+          do {
+            let key = try verifier.key(of: proof)
+            return (
+              place,
+              .success(try await judge(proof, as: key, for: device, recordsNew: recordsNew, asked: id))
+            )
+          } catch let problem as Problem {
+            return (place, .failure(problem))
+          }
+        }
+      }
+      var results: [Int: Result<ShownProofs.Good, Problem>] = [:]
+      for try await (place, result) in group { results[place] = result }
+      return proofs.all.indices.compactMap { results[$0] }
+    }
+    return try ShownProofs(results)
+  }
+
+  /// Asks about one proof, unless that was done a moment ago. Throws what it is refused with.
+  func judge(
+    _ proof: Proof, as key: VerdictCache.Key, for device: DeviceIdentifier, recordsNew: Bool,
+    asked id: String
+  ) async throws -> ShownProofs.Good {
+    if let known = try verifier.known(key) {
+      try Self.requireBinding(of: known, to: device)
+      let verdict = Verdict(transactions: known.transactions, source: .cache)
+      return ShownProofs.Good(proof: proof, key: key, verdict: verdict)
+    }
+    let verdict = try await ask(
+      about: proof, as: key, for: device, asked: id, apply: keep(shownBy: recordsNew ? device : nil))
+    return ShownProofs.Good(proof: proof, key: key, verdict: verdict)
+  }
+
+  /// The purchases that one request shows are one customer's from now on, those of one environment together: what costs
+  /// nothing is not joined with what does. Those for different application accounts stay apart.
+  func join(_ proofs: [ShownProofs.Good], shownBy device: DeviceIdentifier) async throws {
+    let transactions = proofs.flatMap(\.verdict.transactions)
+    for environment in StoreEnvironment.allCases {
+      let shown = transactions.filter { $0.environment == environment }
+      guard Set(shown.map(\.store)).count > 1 else { continue }
+      _ = try await record(shown, by: .answer(), shownBy: device)
+    }
+  }
+}

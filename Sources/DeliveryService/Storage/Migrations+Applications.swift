@@ -1,0 +1,10 @@
+import Database
+
+extension Migrations {
+  static let applicationPurchases = Migration(
+    "purchases of applications themselves",
+    script: """
+      -- The version in which the application was first bought, empty where it cannot be compared; NULL of what was sold in it.
+      ALTER TABLE transactions ADD COLUMN origin TEXT;
+      """)
+}

@@ -1,0 +1,97 @@
+/// What a request shows: one ``Proof``, whose members stand in the document beside the others, or several as the member `proofs`:
+///
+/// ```json
+/// {"device":{"id":"reader-1"},"proofs":[{"receipt":"MIIT…","store":"apple"},{"purchaseToken":"kj3…","store":"google"}]}
+/// ```
+///
+/// Purchases that one request shows with several proofs are one customer's from then on.
+public struct ProofList: Codable, Sendable {
+  /// Proofs of one request.
+  public static let counts = 1...8
+
+  /// As many as ``counts`` says.
+  public let all: [Proof]
+  /// Whether they stand as `proofs`.
+  public let isList: Bool
+
+  /// One proof, whose members stand beside the others.
+  public init(_ proof: Proof) {
+    all = [proof]
+    isList = false
+  }
+
+  /// Nil for a number of proofs outside ``counts``.
+  public init?(_ proofs: [Proof]) {
+    guard Self.counts.contains(proofs.count) else { return nil }
+    all = proofs
+    isList = true
+  }
+
+  private enum CodingKeys: CodingKey {
+    case proofs
+  }
+
+  /// Throws `DecodingError`, also for a number of proofs outside ``counts``, and where `proofs` stands beside the members of one.
+  public init(from decoder: any Decoder) throws {
+    let (container, single) = (try decoder.container(keyedBy: CodingKeys.self), try Proof(from: decoder))
+    guard container.contains(.proofs) else {
+      self.init(single)
+      return
+    }
+    func refuse(_ reason: String) -> DecodingError {
+      DecodingError.dataCorruptedError(forKey: .proofs, in: container, debugDescription: reason)
+    }
+    guard single.isEmpty else { throw refuse("it cannot stand beside a proof's own members") }
+    guard let list = ProofList(try container.decode([Proof].self, forKey: .proofs)) else {
+      throw refuse("not 1 to 8 proofs")
+    }
+    self = list
+  }
+
+  /// Writes the members of a single proof into the same object as the others.
+  public func encode(to encoder: any Encoder) throws {
+    guard isList else {
+      try all.first?.encode(to: encoder)
+      return
+    }
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(all, forKey: .proofs)
+  }
+}
+
+extension Proof {
+  fileprivate var isEmpty: Bool {
+    store == nil && receipt == nil && signedTransaction == nil && purchaseToken == nil
+  }
+}
+
+/// Why one of several proofs led to nothing: a ``Problem`` with the proof's place beside its members.
+public struct ProofRefusal: Codable, Sendable {
+  /// The place in `proofs`, from 0.
+  public var proof: Int
+  /// What a request with this proof alone would have been refused with.
+  public var problem: Problem
+
+  /// Creates the refusal of one proof.
+  public init(proof: Int, problem: Problem) {
+    self.proof = proof
+    self.problem = problem
+  }
+
+  private enum CodingKeys: CodingKey {
+    case proof
+  }
+
+  /// Reads the problem's members from the same object as the place. Throws `DecodingError`.
+  public init(from decoder: any Decoder) throws {
+    problem = try Problem(from: decoder)
+    proof = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .proof)
+  }
+
+  /// Writes the problem's members into the same object as the place.
+  public func encode(to encoder: any Encoder) throws {
+    try problem.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(proof, forKey: .proof)
+  }
+}

@@ -1,0 +1,121 @@
+import Commerce
+import CoreTypes
+import Crypto
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Testing
+
+@testable import DeliveryService
+
+@Suite("A release that pauses itself", .timeLimit(.minutes(2)))
+struct ReleaseStopTests {
+  private static let product = "com.example.issue1"
+
+  @Test(
+    "more than the share of at least fifty devices is too many",
+    arguments: [
+      (49, 0, 2, false), (50, 0, 2, true), (1, 49, 2, false), (2, 48, 2, true), (2, 97, 2, true),
+      (2, 98, 2, false), (20, 980, 2, false), (21, 979, 2, true), (1, 49, 0, true), (0, 50, 0, false),
+      (5000, 0, 100, false),
+    ])
+  func rule(failed: Int, verified: Int, share: Int, isExceeded: Bool) {
+    let rule = ReleaseStopRule(share: share)
+    #expect(rule.isExceeded(failed: failed, verified: verified) == isExceeded)
+    // As many as are counted decide as all would.
+    #expect(
+      rule.isExceeded(failed: failed, verified: min(verified, rule.sufficientCount(besides: failed)))
+        == isExceeded)
+  }
+
+  private func run(_ body: (ServerHarness) async throws -> Void) async throws {
+    try await ServerHarness.run(options: ["--store-device-limit", "1000"]) { server in
+      try await server.publish([1, 2, 3])
+      try await body(server)
+    }
+  }
+
+  private func grant(_ number: Int, on server: ServerHarness) async throws -> GrantResponse {
+    let device = Device(id: try #require(DeviceIdentifier("device-\(number)")))
+    return try await server.grantForPurchase(device: device)
+  }
+
+  private func fail(
+    _ grant: GrantResponse, digest: SHA256Digest? = nil, on server: ServerHarness
+  ) async throws {
+    _ = try await server.owner(of: grant).call(
+      "POST", "/v1/grants/\(grant.grant)/failure",
+      body: VerificationFailure(digest: digest ?? grant.download.digest, version: grant.download.version),
+      as: CompletionResponse.self)
+  }
+
+  private func version(on server: ServerHarness) async throws -> VersionRecord {
+    try await server.operatorAPI.get("/v1/operator/products/\(Self.product)/versions/1.0")
+  }
+
+  @Test("of fifty devices that could not verify it, the last pauses the release, and the audit log says why")
+  func pauses() async throws {
+    try await run { server in
+      for number in 1...49 { try await fail(try await grant(number, on: server), on: server) }
+      // The same device again is no other.
+      try await fail(try await grant(1, on: server), on: server)
+      #expect(try await version(on: server).state == .released)
+      try await fail(try await grant(50, on: server), on: server)
+      let paused = try await version(on: server)
+      #expect(paused.state == .superseded)
+      #expect(paused.reason == "50 of 50 devices could not verify it")
+      let entry = try #require(
+        try await server.operatorAPI.get(
+          "/v1/operator/audit", query: [("action", "version.pause")], as: Page<AuditEntry>.self
+        ).items.first)
+      #expect(entry.actor == "server" && entry.subject == "\(Self.product) 1.0")
+      #expect(entry.detail == "50 of 50 devices could not verify it")
+      let refused = try await server.problem { _ = try await grant(51, on: server) }
+      #expect(refused.code == .versionUnknown)
+      let page = String(
+        decoding: try await server.operatorAPI.exchange("GET", "/metrics").body, as: UTF8.self)
+      #expect(page.contains("pullbox_releases_paused_total 1"))
+      #expect(page.contains("pullbox_verification_failures_total 51"))
+
+      // Released again, it begins anew.
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/products/\(Self.product)/versions/1.0/release", body: ReasonBody(),
+        as: VersionRecord.self)
+      try await fail(try await grant(52, on: server), on: server)
+      #expect(try await version(on: server).state == .released)
+    }
+  }
+
+  @Test("a device that placed the content after all counts as one that verified it")
+  func placedAfterAll() async throws {
+    try await run { server in
+      for number in 1...49 { try await fail(try await grant(number, on: server), on: server) }
+      let device = try #require(DeviceIdentifier("device-1"))
+      let placed = try await server.grantForPurchase(device: Device(id: device))
+      _ = try await server.fetch(placed)
+      var report = server.report(placed)
+      report.device = device
+      _ = try await server.complete(placed, report)
+      // 48 failed and one verified.
+      try await fail(placed, on: server)
+      #expect(try await version(on: server).state == .released)
+      // One more failed: 49 of 50.
+      try await fail(try await grant(50, on: server), on: server)
+      #expect(try await version(on: server).reason == "49 of 50 devices could not verify it")
+    }
+  }
+
+  @Test("a report needs the device's own proof, and the content that was granted")
+  func refused() async throws {
+    try await run { server in
+      let made = try await grant(1, on: server)
+      var other = made
+      other.renewalSecret = "another"
+      #expect(try await server.problem { try await fail(other, on: server) }.status == 403)
+      let digest = SHA256Digest.of([9])
+      let refused = try await server.problem { try await fail(made, digest: digest, on: server) }
+      #expect(refused.code == .completionMismatch && refused.missingStep == .digest)
+    }
+  }
+}
