@@ -16,10 +16,11 @@ struct ApplicationPurchaseTests {
   }
 
   private func bought(_ version: String?, at date: String = "2026-03-01") throws -> VerifiedTransaction {
-    try #require(
-      .purchase(
-        of: try #require(Self.application), vouchedForBy: .sandbox, in: .sandbox, number: "77",
-        version: version, date: day(date), asOf: day(date)))
+    let application = try #require(Self.application)
+    let purchase = VerifiedTransaction.purchase(
+      of: application, vouchedForBy: .sandbox, in: .sandbox, number: "77", version: version, date: day(date),
+      asOf: day(date))
+    return try #require(purchase)
   }
 
   private func explain(

@@ -1,5 +1,6 @@
 import Crypto
 import HTTPClient
+import Monitoring
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

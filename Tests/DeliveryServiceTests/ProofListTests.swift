@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import Synchronization
 import Testing
 
 @testable import DeliveryService

@@ -106,16 +106,22 @@ struct ReleaseStopTests {
     }
   }
 
+  private static func holding(_ secret: String, _ grant: GrantResponse) -> GrantResponse {
+    var grant = grant
+    grant.renewalSecret = secret
+    return grant
+  }
+
   @Test("a report needs the device's own proof, and the content that was granted")
   func refused() async throws {
     try await run { server in
       let made = try await grant(1, on: server)
-      var other = made
-      other.renewalSecret = "another"
-      #expect(try await server.problem { try await fail(other, on: server) }.status == 403)
+      let other = Self.holding("another", made)
+      let stranger = try await server.problem { try await fail(other, on: server) }
+      #expect(stranger.status == 403)
       let digest = SHA256Digest.of([9])
       let refused = try await server.problem { try await fail(made, digest: digest, on: server) }
-      #expect(refused.code == .completionMismatch && refused.missingStep == .digest)
+      #expect(refused.code == .completionMismatch && refused.missingStep == CompletionStep.digest.rawValue)
     }
   }
 }

@@ -50,7 +50,8 @@ struct RouteAdmissionTests {
         case (.open, "POST /v1/entitlements"), (.open, "POST /v1/grants"): expected = .store
         case (.open, "GET /v1/grants/{grant}"), (.open, "POST /v1/grants/{grant}/tickets"):
           expected = .ticket
-        case (.open, "POST /v1/grants/{grant}/completion"): expected = .completion
+        case (.open, "POST /v1/grants/{grant}/completion"), (.open, "POST /v1/grants/{grant}/failure"):
+          expected = .completion
         case (.open, "GET /v1/feed"): expected = .feed
         default: expected = .catalog
         }

@@ -72,6 +72,24 @@ struct StatementCostTests {
       "by its unique name; ConsumptionTests run it"
     ),
     ("SELECT id FROM outbox WHERE store", "by its unique name; ConsumptionTests run it"),
+    ("INSERT INTO transferred_grants", "by the grant's number; ClaimTests run it"),
+    ("DELETE FROM transferred_grants", "by the grant's number; ClaimTests run it"),
+    ("SELECT decided FROM transferred_grants", "by the grant's number; ClaimTests run it"),
+    ("SELECT 1 FROM grants WHERE store", "one row by the transaction's index; ClaimTests run it"),
+    (
+      "SELECT 1 FROM transactions JOIN grants",
+      "one row over the transactions of one customer; ClaimTests run it"
+    ),
+    ("INSERT INTO verification_failures", "by its key; ReleaseStopTests run it"),
+    ("SELECT 1 FROM verification_failures", "by its key; ReleaseStopTests run it"),
+    (
+      "SELECT count(*) AS count FROM verification_failures",
+      "over the reports of one release, which pause it when they are many; ReleaseStopTests run it"
+    ),
+    (
+      "SELECT count(*) AS count FROM ( SELECT 1 FROM grants",
+      "no more rows than decide, which is the reports by the share; ReleaseStopTests run it"
+    ),
     ("INSERT INTO purchase_claims", "by the purchase's name; ClaimTests run it"),
     ("DELETE FROM purchase_claims", "by the purchase's name; ClaimTests run it"),
     ("SELECT account FROM purchase_claims", "by the purchase's name; ClaimTests run it"),

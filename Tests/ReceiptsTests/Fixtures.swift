@@ -33,3 +33,8 @@ enum Fixtures {
 
   static func device(_ text: String) throws -> DeviceIdentifier { try #require(DeviceIdentifier(text)) }
 }
+
+extension [VerifiedTransaction] {
+  /// Those of what is sold in an application, without the purchase of the application itself.
+  var sold: [VerifiedTransaction] { filter { $0.origin == nil } }
+}

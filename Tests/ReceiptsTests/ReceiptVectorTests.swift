@@ -76,7 +76,7 @@ struct ReceiptVectorTests {
 
   @Test("a verified receipt's transactions are in the order of their purchase, refunds with their date")
   func transactions() throws {
-    let transactions = try verify("production").transactions(store: .apple)
+    let transactions = try verify("production").transactions(store: .apple).sold
     #expect(transactions.map(\.id.description) == ["580001100000007", "580001122334455", "580001133445566"])
     #expect(
       transactions.map(\.originalID.description) == ["580001100000007", "580001122334455", "580001122334455"])

@@ -119,6 +119,16 @@ struct GooglePurchaseTests {
     let own = try GoogleServiceAccount(keyFile: APIJSON.encode(store.google.keyFile))
     let old = try own.tokenRequest(at: store.clock.now() - .seconds(7200))
     #expect(try await accessToken { $0 = old } == "refused 400")
+    // Google's libraries name Google's own endpoint whatever the key file says.
+    var elsewhere = store.google.keyFile
+    for (address, isTaken) in [
+      ("https://oauth2.googleapis.com/token", true), ("https://oauth2.example.com/token", false),
+    ] {
+      elsewhere.tokenUri = address
+      let request = try GoogleServiceAccount(keyFile: APIJSON.encode(elsewhere))
+        .tokenRequest(at: store.clock.now())
+      #expect(try await accessToken { $0 = request }.hasPrefix("refused") == !isTaken, "\(address)")
+    }
     let path = Self.base + "/purchases/productsv2/tokens/\(bought)"
     let good = try await accessToken()
     store.clock.advance(by: .seconds(3598))
@@ -269,6 +279,8 @@ struct GooglePurchaseTests {
     let account = try await store.openAccount()
     let transaction = try await store.buy(StoreHarness.magazine, token: account)
     let bought = try await token(of: transaction, account)
+    _ = try await ask(
+      .post, "/purchases/subscriptions/\(StoreHarness.magazine)/tokens/\(bought):acknowledge")
     let end = try #require(transaction.expiresDate)
     func put(_ expected: Timestamp, _ desired: Timestamp) async throws -> (status: Int, body: [UInt8]) {
       let info =

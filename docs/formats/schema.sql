@@ -405,6 +405,11 @@ CREATE INDEX transactions_by_original ON transactions (store, environment, origi
 CREATE INDEX transactions_by_purchase ON transactions (purchased) WHERE purchased IS NOT NULL;
 CREATE INDEX transactions_by_refund ON transactions (revoked) WHERE revoked IS NOT NULL;
 
+CREATE TABLE transferred_grants (
+  grant_number INTEGER PRIMARY KEY REFERENCES grants (number) ON DELETE CASCADE,
+  decided INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE unconfirmed_grants (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number),
   proof INTEGER NOT NULL REFERENCES unconfirmed_proofs (id),

@@ -34,7 +34,7 @@ public struct ProofList: Codable, Sendable {
   /// Throws `DecodingError`, also for a number of proofs outside ``counts``, and where `proofs` stands beside the members of one.
   public init(from decoder: any Decoder) throws {
     let (container, single) = (try decoder.container(keyedBy: CodingKeys.self), try Proof(from: decoder))
-    guard container.contains(.proofs) else {
+    guard let proofs = try container.decodeIfPresent([Proof].self, forKey: .proofs) else {
       self.init(single)
       return
     }
@@ -42,7 +42,7 @@ public struct ProofList: Codable, Sendable {
       DecodingError.dataCorruptedError(forKey: .proofs, in: container, debugDescription: reason)
     }
     guard single.isEmpty else { throw refuse("it cannot stand beside a proof's own members") }
-    guard let list = ProofList(try container.decode([Proof].self, forKey: .proofs)) else {
+    guard let list = ProofList(proofs) else {
       throw refuse("not 1 to 8 proofs")
     }
     self = list

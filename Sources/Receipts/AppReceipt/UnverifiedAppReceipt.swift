@@ -90,6 +90,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   /// By the transaction whose period ended last before it.
   private let graceDates: [String: Timestamp]
   private let chargingDates: [String: Timestamp]
+  private let ownsApplication: Bool
   /// When what the receipt says counts no more: a withdrawn license of a volume purchase ends. Nil for what does not end.
   public let expirationDate: Timestamp?
 
@@ -104,12 +105,14 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   ///   - graceDates: the ends of graces, by the transaction of the period before each.
   ///   - chargingDates: up to when the store charges again, in the same way.
   ///   - expirationDate: the store's own word on the end of a license, which may be later knowledge than the receipt's.
+  ///   - ownsApplication: false where the store knows the customer no more, so that the application has no owner.
   init(
     receipt: AppReceipt, purchases: [InAppPurchase], requestDates: [String: Timestamp] = [:],
     graceDates: [String: Timestamp] = [:], chargingDates: [String: Timestamp] = [:],
-    expirationDate: Timestamp? = nil
+    expirationDate: Timestamp? = nil, ownsApplication: Bool = true
   ) {
     self.receipt = receipt
+    self.ownsApplication = ownsApplication
     self.requestDates = requestDates
     self.expirationDate = [receipt.expirationDate, expirationDate].compactMap { $0 }.min()
     self.graceDates = graceDates
@@ -142,7 +145,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   private func purchaseOfApplication(
     _ application: ApplicationIdentifier?, store: StoreIdentifier, _ environment: StoreEnvironment
   ) -> VerifiedTransaction? {
-    guard let application, let number = receipt.downloadIdentifier, number > 0,
+    guard ownsApplication, let application, let number = receipt.downloadIdentifier, number > 0,
       let date = receipt.originalPurchaseDate
     else { return nil }
     return .purchase(

@@ -71,7 +71,7 @@ public struct VerifyReceiptFlow: Sendable {
     case .nothingOwned:
       var receipt = receipt.claims
       receipt.purchases = []
-      return .finished(.valid(VerifiedAppReceipt(receipt: receipt, purchases: [])))
+      return .finished(.valid(VerifiedAppReceipt(receipt: receipt, purchases: [], ownsApplication: false)))
     case .belongsToSandbox:
       guard environment == .production, policy.askable.contains(.sandbox) else {
         return .finished(.wrongEnvironment)

@@ -15,6 +15,8 @@ final class GoogleAuthority: Sendable {
   private static let maximumTokens = 1000
   private static let maximumLength = 8192
   private static let skew: Duration = .seconds(60)
+  /// What Google's own libraries name whatever the key file's `token_uri` is.
+  private static let documentedAudience = "https://oauth2.googleapis.com/token"
 
   let serviceKey: RS256Key
   let serviceKeyName: String
@@ -107,7 +109,7 @@ final class GoogleAuthority: Sendable {
       serviceKey.publicKey.isValid(
         signature: signature, for: Array("\(segments[0]).\(segments[1])".utf8))
     else { throw Refusal(error: "invalid_grant", description: "Invalid JWT Signature.") }
-    guard claims.iss == Self.account, claims.aud == tokenAddress else {
+    guard claims.iss == Self.account, [tokenAddress, Self.documentedAudience].contains(claims.aud) else {
       throw Refusal(error: "invalid_grant", description: "Invalid JWT: another account or audience.")
     }
     let now = clock.now()

@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import HTTPClient
 import PullboxAPI
@@ -12,7 +13,7 @@ extension FeedTests {
   private func stream(
     _ feed: FeedReference, after id: String? = nil, of server: ServerHarness
   ) async throws -> RawConnection {
-    let port = try #require(server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+    let port = try #require(server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
     let connection = try RawConnection.tcp(port: port)
     let last = id.map { "Last-Event-ID: \($0)\r\n" } ?? ""
     try await connection.send(

@@ -210,7 +210,8 @@ import Testing
     #expect(try harness.placed(package))
   }
 
-  @Test("a quota that the free space does not show costs no byte: the room is taken before the first one (K17)")
+  @Test(
+    "a quota that the free space does not show costs no byte: the room is taken before the first one (K17)")
   func hiddenQuota() async throws {
     let harness = try AgentHarness()
     let package = try FixturePackage.file(length: 3 << 20)

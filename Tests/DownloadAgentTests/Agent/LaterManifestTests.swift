@@ -1,6 +1,7 @@
 import ContentPackage
 import CoreTypes
 import PullboxAPI
+import PullboxTesting
 import Testing
 
 @testable import DownloadAgent
