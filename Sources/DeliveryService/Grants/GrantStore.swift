@@ -169,12 +169,12 @@ struct GrantStore: Sendable {
       existing.renewalDigest = secret.digest
       return Issued(grant: existing, isNew: false, renewalSecret: secret.text, changed: changed)
     }
-    guard let id = GrantIdentifier(RandomBytes.make(16)) else {
+    guard let id = GrantIdentifier(GrantNames.make(at: now)) else {
       preconditionFailure("16 bytes name a grant")
     }
     let secret = device.publicKey == nil ? Self.makeSecret() : nil
     var grant = GrantRecord(
-      id: id, handle: .random(), store: key.store, environment: key.environment, transaction: key.id,
+      id: id, handle: .make(at: now), store: key.store, environment: key.environment, transaction: key.id,
       product: basis.content.product, version: basis.content.version, device: device.id,
       publicKey: device.publicKey, renewalDigest: secret?.digest, digest: basis.content.digest,
       length: basis.content.length, manifestDigest: basis.content.manifestDigest, machine: GrantMachine(),

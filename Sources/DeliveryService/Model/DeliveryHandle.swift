@@ -1,17 +1,27 @@
+import CoreTypes
 import Crypto
 import PullboxAPI
 
-/// Names a grant where its bytes flow: in tickets, meters and revocations. It is random and says nothing of the name
-/// that the device knows the grant by, so that a leaked ticket names no grant; it opens nothing by itself.
+/// New names of grants: an octet of the hour, and 120 random bits. In an index those of one hour lie beside each other, so
+/// that new grants change few pages of it, however many there are.
+enum GrantNames {
+  /// 16 octets.
+  static func make(at now: Timestamp) -> [UInt8] {
+    [UInt8(truncatingIfNeeded: now.secondsSinceEpoch / 3600)] + RandomBytes.make(15)
+  }
+}
+
+/// Names a grant where its bytes flow: in tickets, meters and revocations. Beyond the hour of its making it is random and
+/// says nothing of the name that the device knows the grant by, so that a leaked ticket names no grant; it opens nothing by itself.
 ///
 /// Two words cost no allocation on the loops.
 struct DeliveryHandle: Hashable, Sendable {
   var high: UInt64
   var low: UInt64
 
-  /// 128 random bits.
-  static func random() -> DeliveryHandle {
-    let bytes = RandomBytes.make(16)
+  /// One of a grant that is made now.
+  static func make(at now: Timestamp) -> DeliveryHandle {
+    let bytes = GrantNames.make(at: now)
     return DeliveryHandle(high: word(bytes.prefix(8)), low: word(bytes.suffix(8)))
   }
 
