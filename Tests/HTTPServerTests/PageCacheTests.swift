@@ -148,6 +148,19 @@ struct PageCacheTests {
     #expect(queue.takeFirst() == nil)
   }
 
+  @Test("what a response has come to wait for is read before what others ask for after it, and once")
+  func promoted() {
+    var queue = PageJobQueue<Int>()
+    for job in [7, 8, 9] { queue.append(job, isAhead: true) }
+    for job in 1...3 { queue.append(job, isAhead: false) }
+    queue.promote { $0 == 8 }
+    queue.promote { $0 == 5 }
+    queue.append(4, isAhead: false)
+    var taken: [Int] = []
+    while let job = queue.takeFirst() { taken.append(job) }
+    #expect(taken == [1, 2, 3, 8, 4, 7, 9])
+  }
+
   @Test("a range after one that was fetched is as long as it says, and is looked at anew")
   func second() async throws {
     let cache = Fake()

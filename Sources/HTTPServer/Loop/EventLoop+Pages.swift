@@ -23,7 +23,8 @@ extension EventLoop {
     table[index].output.fetchedStart = range.lowerBound
     let ahead = table[index].output.ahead
     if table[index].isReadingAhead, ahead.contains(range.lowerBound) {
-      // It is on its way.
+      // It is on its way, and must not wait behind what others ask for from now on.
+      context.pages.expedite(ConnectionTag(index: index, generation: table[index].generation))
       table[index].output.fetchedEnd = ahead.upperBound
       return false
     }

@@ -21,7 +21,9 @@ struct SystemPageCache: PageCache {
   /// Takes bytes without a copy, so that only the pages are brought in; nil where there is no such device.
   private static let sink: Int32? = {
     do {
-      return try FileDescriptor.open("/dev/null", .writeOnly).release()
+      let null = try FileDescriptor.open("/dev/null", .writeOnly)
+      // Where it is a file, as in some containers, content would be added to it.
+      return try null.status().kind == .other ? null.release() : nil
     } catch {
       return nil
     }
@@ -61,7 +63,14 @@ struct SystemPageCache: PageCache {
     var offset = off_t(range.lowerBound)
     while offset < range.upperBound {
       let wanted = Int(range.upperBound - Int64(offset))
-      let count = try SystemCall.run("sendfile") { unsafe sendfile(sink, number, &offset, wanted) }
+      let count: Int
+      do throws(SystemError) {
+        count = try SystemCall.run("sendfile") { unsafe sendfile(sink, number, &offset, wanted) }
+      } catch {
+        // The file system has no such reads, or this process may not make the call.
+        guard [EINVAL, ENOSYS, EPERM, EOPNOTSUPP].contains(error.number) else { throw error }
+        return try read(number, range: Int64(offset)..<range.upperBound)
+      }
       guard count > 0 else { return }
     }
   }

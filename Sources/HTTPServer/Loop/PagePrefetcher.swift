@@ -41,7 +41,12 @@ final class PagePrefetcher: Sendable {
     jobsAvailable.signal()
   }
 
-  /// Ends the threads after their current jobs and those that wait.
+  /// A response waits for what was to be read ahead for its connection.
+  func expedite(_ tag: ConnectionTag) {
+    state.withLock { $0.jobs.promote { job in job.tag == tag } }
+  }
+
+  /// Ends the threads after their current jobs; those that wait are left, since their loops have ended.
   func stop(threads: Int) {
     state.withLock { $0.isStopping = true }
     for _ in 0..<threads { jobsAvailable.signal() }
@@ -53,7 +58,7 @@ final class PagePrefetcher: Sendable {
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
     while true {
       jobsAvailable.wait()
-      let (job, isStopping) = state.withLock { ($0.jobs.takeFirst(), $0.isStopping) }
+      let (job, isStopping) = state.withLock { ($0.isStopping ? nil : $0.jobs.takeFirst(), $0.isStopping) }
       if let job {
         var failure: SystemError?
         do throws(SystemError) {
@@ -77,15 +82,24 @@ struct PageJobQueue<Job> {
     var first = 0
 
     mutating func takeFirst() -> Job? {
-      guard first < jobs.count else { return nil }
-      let job = jobs[first]
-      jobs[first] = nil
-      first += 1
-      if first * 2 > jobs.count {
-        jobs.removeFirst(first)
-        first = 0
+      while first < jobs.count {
+        let job = jobs[first]
+        jobs[first] = nil
+        first += 1
+        if first * 2 > jobs.count {
+          jobs.removeFirst(first)
+          first = 0
+        }
+        // Nil where it was promoted.
+        if let job { return job }
       }
-      return job
+      return nil
+    }
+
+    mutating func remove(where isWanted: (Job) -> Bool) -> Job? {
+      guard let place = jobs.indices.first(where: { jobs[$0].map(isWanted) == true }) else { return nil }
+      defer { jobs[place] = nil }
+      return jobs[place]
     }
   }
 
@@ -97,4 +111,9 @@ struct PageJobQueue<Job> {
   }
 
   mutating func takeFirst() -> Job? { waited.takeFirst() ?? ahead.takeFirst() }
+
+  /// Puts the first such job that is only read ahead behind those that responses wait for, if there is one.
+  mutating func promote(where isWanted: (Job) -> Bool) {
+    if let job = ahead.remove(where: isWanted) { waited.jobs.append(job) }
+  }
 }
