@@ -47,6 +47,8 @@ struct DeviceDiagnosisTests {
     for (change, cause) in [
       ({ $0.server.reachable = false }, Cause.serverUnreachableForAgent),
       ({ $0.store.reachable = false }, .storeUnreachableForAgent),
+      ({ $0.server.refusal = Problem(.storeUnknown) }, .storeNotNamed),
+      ({ $0.store.refusal = Problem(.unauthorized) }, .agentRefused),
       ({ $0.libraryState = .offline }, .libraryAway),
       ({ $0.libraryState = .damaged }, .libraryDamaged), ({ $0.freeSpace = .gibibytes(1) }, .spaceShort),
       ({ $0.freeSpace = .mebibytes(1400) }, .spaceShort),

@@ -208,7 +208,9 @@ struct DeliveryClient: Sendable {
     } catch {
       throw .unexpectedResponse(status: 0, detail: "the request cannot be signed: \(error)")
     }
-    return try await monitor.observe("\(method) /v1/grants") { () async throws(APICallError) in
+    // What a grant's own routes answer says nothing of proofs, which `POST /v1/grants` takes.
+    let route = path.split(separator: "/").dropFirst(3).last.map { "/v1/grants/\($0)" } ?? "/v1/grants"
+    return try await monitor.observe("\(method) \(route)") { () async throws(APICallError) in
       try await api.call(
         method, path, body: body, headers: [("Authorization", authorization)], as: type
       ).value

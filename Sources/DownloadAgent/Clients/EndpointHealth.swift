@@ -9,6 +9,9 @@ final class EndpointHealth: Sendable {
   private let state: Mutex<AgentStatus.Peer>
   private let clock: any WallClock
 
+  /// Calls that show a proof of purchases: what the service says of the store that proofs name, no other call can take back.
+  private static let callsWithProof: Set<String> = ["POST /v1/entitlements", "POST /v1/grants"]
+
   /// What every call passes.
   let network: NetworkGate
 
@@ -45,7 +48,7 @@ final class EndpointHealth: Sendable {
         state.reachable = true
         state.lastSuccess = now
         state.lastError = nil
-        if problem.status == 401 { state.refusal = problem }
+        if problem.status == 401 || problem.code == .storeUnknown { state.refusal = problem }
       case .some(let error):
         state.reachable = false
         state.lastError = error.description
@@ -53,7 +56,9 @@ final class EndpointHealth: Sendable {
         state.reachable = true
         state.lastSuccess = now
         state.lastError = nil
-        state.refusal = nil
+        if state.refusal?.code != .storeUnknown || Self.callsWithProof.contains(request) {
+          state.refusal = nil
+        }
       }
     }
   }

@@ -22,6 +22,8 @@ struct StoreQueueClient: Sendable {
   private let api: APIClient
   private let monitor: EndpointHealth
   private let device: DeviceIdentifier
+  /// What the delivery server calls the store; nil where the server knows one store only.
+  private let name: StoreIdentifier?
   /// A moment's receipt, so that the questions of one turn share it.
   private let receipts: RecentAnswers<DeviceIdentifier, Proof, APICallError>
 
@@ -29,12 +31,13 @@ struct StoreQueueClient: Sendable {
 
   /// `api` carries the account's token.
   init(
-    api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier,
+    api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier, name: StoreIdentifier? = nil,
     clock: any MonotonicClock = SystemMonotonicClock()
   ) {
     self.api = api
     self.monitor = monitor
     self.device = device
+    self.name = name
     receipts = RecentAnswers(lifetime: .seconds(60), clock: clock)
   }
 
@@ -119,7 +122,7 @@ struct StoreQueueClient: Sendable {
         try await api.get(
           "/store/v1/receipt", query: [("device", device.description)], as: ReceiptResponse.self)
       }
-      return Proof(receipt: response.receipt)
+      return Proof(store: name?.description, receipt: response.receipt)
     }
     return (kept.value, kept.isKept)
   }

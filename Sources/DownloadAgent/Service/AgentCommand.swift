@@ -19,6 +19,10 @@ public enum AgentCommand {
       .value("server", "URL", fallback: "http://127.0.0.1:8080", help: "Address of the delivery server"),
       .value("store", "URL", fallback: "http://127.0.0.1:8090", help: "Address of the payment store"),
       .value(
+        "store-name", "NAME",
+        help: "What the delivery server calls that store; needed where the server knows more than one"
+      ).example("sandbox"),
+      .value(
         "ca-file", "FILE", key: "serverCA",
         help:
           "PEM file of the authorities whose certificates count for the delivery server; the system's unless given"

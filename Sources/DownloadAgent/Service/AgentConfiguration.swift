@@ -13,6 +13,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var server: String
   /// The payment store's base URL, http or https.
   public var store: String
+  /// What the delivery server's configuration calls the store; a server that knows more than one takes no purchase without.
+  public var storeName: StoreIdentifier?
   /// PEM file of the certificate authorities that count for the delivery server, in place of the system's.
   public var serverCA: String?
   /// Public keys that count for the delivery server, each as `sha256//` and the SHA-256 of its DER in base 64; any key that

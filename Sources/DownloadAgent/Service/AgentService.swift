@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import HTTPClient
 import HTTPServer
@@ -45,6 +46,8 @@ public final class AgentService: Service {
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
   private let monitoring: HTTPServer?
   private let log: Log
+  /// What the log says once the agent answers.
+  private let facts: KeyValuePairs<String, LogValue>
 
   /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
   /// configuration that cannot work, ``StateDirectoryError`` for a state directory that another process uses
@@ -96,7 +99,8 @@ public final class AgentService: Service {
         }
       })
     let store = StoreQueueClient(
-      api: storeAPI, monitor: storeMonitor, device: identity.identifier, clock: clock)
+      api: storeAPI, monitor: storeMonitor, device: identity.identifier, name: configuration.storeName,
+      clock: clock)
     hub = EventHub()
     let inbox = TransactionInbox(wakeUp: AsyncSignal())
     let maximumDownloads = configuration.maximumDownloads ?? 3
@@ -149,6 +153,11 @@ public final class AgentService: Service {
       access: access,
       started: wallClock.now(), clock: clock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)
+    facts = [
+      "version": LogValue(ProductVersion.current), "device": LogValue("\(identity.identifier)"),
+      "server": LogValue(configuration.server), "store": LogValue(configuration.store),
+      "storeName": LogValue(configuration.storeName?.description ?? "-"), "library": LogValue(paths.library),
+    ]
     let socket = configuration.socketPath(environment: environment)
     // What the agent tells of it means the same to every client.
     let socketPath = try FileSystem.absolutePath(socket.path)
@@ -183,6 +192,7 @@ public final class AgentService: Service {
       await monitoring?.drain()
       throw error
     }
+    log.info("the agent answers", facts)
   }
 
   /// Runs downloads and transactions until the task is cancelled.

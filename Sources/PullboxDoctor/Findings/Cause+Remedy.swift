@@ -184,6 +184,12 @@ extension Cause {
     case .serverUnreachableForAgent:
       Remedy("compare the agent's --server with the address that was asked here")
     case .storeUnreachableForAgent: Remedy("compare the agent's --store; purchases wait for the store")
+    case .agentRefused:
+      Remedy("compare the agent's credentials: its --account-token-file is the store's of this customer")
+    case .storeNotNamed:
+      Remedy(
+        "give pullbox-agent --store-name, or storeName in its file: the name of its store's entry in the server's stores"
+      )
     case .downloadsFailed: Remedy("pullbox downloads says why; pullbox resume ID tries again")
     default: Remedy()
     }

@@ -105,6 +105,10 @@ public enum Cause: String, CaseIterable, Sendable {
   case serverUnreachableForAgent = "server-unreachable-for-agent"
   /// The payment store did not answer the agent.
   case storeUnreachableForAgent = "store-unreachable-for-agent"
+  /// A service refuses the agent's credentials.
+  case agentRefused = "agent-refused"
+  /// The delivery server does not know the store that the agent's proofs name, or they name none of several.
+  case storeNotNamed = "store-not-named"
   /// Downloads failed.
   case downloadsFailed = "downloads-failed"
 }

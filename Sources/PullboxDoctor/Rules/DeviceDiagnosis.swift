@@ -36,14 +36,20 @@ public enum DeviceDiagnosis {
   }
 
   private static func peer(_ peer: AgentStatus.Peer, check: String, name: String, cause: Cause) -> Finding {
-    switch peer.reachable {
-    case true: Finding(check, .ok, "\(name) at \(peer.url) answered the agent")
-    case false:
-      Finding(
+    switch (peer.reachable, peer.refusal) {
+    case (true, let refusal?):
+      let isKnown = refusal.code != .storeUnknown
+      return Finding(
+        check, .failure,
+        "\(name) at \(peer.url) \(isKnown ? "refuses this device" : "takes no purchase of this device"): \(refusal)",
+        cause: isKnown ? .agentRefused : .storeNotNamed)
+    case (true, nil): return Finding(check, .ok, "\(name) at \(peer.url) answered the agent")
+    case (false, _):
+      return Finding(
         check, .failure,
         "\(name) at \(peer.url) did not answer the agent: \(peer.lastError ?? "no reason given")",
         cause: cause)
-    case nil: Finding(check, .ok, "the agent has not asked \(name) at \(peer.url) yet")
+    case (nil, _): return Finding(check, .ok, "the agent has not asked \(name) at \(peer.url) yet")
     }
   }
 

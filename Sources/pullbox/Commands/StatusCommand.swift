@@ -119,9 +119,14 @@ enum StatusReport {
   private static func fault(of peer: AgentStatus.Peer) -> String? {
     switch (peer.reachable, peer.refusal) {
     case (false?, _): "does not answer"
-    case (_, let refusal?): "refuses this device: \(refusal)"
+    case (_, let refusal?): describe(refusal)
     default: nil
     }
+  }
+
+  private static func describe(_ refusal: Problem) -> String {
+    guard refusal.code == .storeUnknown else { return "refuses this device: \(refusal)" }
+    return "takes no purchase of this device: \(refusal); give pullbox-agent --store-name"
   }
 
   private static func describe(_ peer: AgentStatus.Peer) -> String {
@@ -133,7 +138,7 @@ enum StatusReport {
     case (false?, _):
       let why = peer.lastError.map { ": \($0)" } ?? ""
       return "\(peer.url), does not answer\(why)\(question)\(last)"
-    case (true?, let refusal?): return "\(peer.url), refuses this device: \(refusal)\(question)"
+    case (true?, let refusal?): return "\(peer.url), \(describe(refusal))\(question)"
     case (true?, nil): return "\(peer.url), answers\(question)"
     }
   }

@@ -53,6 +53,27 @@ struct ArrivalTests {
     }
   }
 
+  @Test(
+    "every proof bears the configured name of the store: a server that knows several serves the agent by it")
+  func storeName() async throws {
+    server.change { $0.storeName = "sandbox" }
+    try await server.open { [harness, server, packages] url in
+      try await harness.run(
+        server: url,
+        configure: {
+          $0.arrivals = .latest
+          $0.storeName = .sandbox
+        }
+      ) { agent in
+        try await agent.arrivals.hasRead()
+        server.tell(try self.entry(packages[0]))
+        #expect(try await agent.ended().state == .finished)
+        let status = try await harness.get("/v1/status?ask=true", as: AgentStatus.self)
+        #expect(status.server.refusal == nil)
+      }
+    }
+  }
+
   @Test("an issue that is told of is fetched, placed and reported, and observers hear of it")
   func issue() async throws {
     try await server.open { [server, packages] url in
@@ -216,7 +237,7 @@ struct ArrivalTests {
 
 extension ArrivalFollower {
   /// Until so many answers of the feed have been taken.
-  fileprivate func hasRead(_ count: Int = 1) async throws {
+  func hasRead(_ count: Int = 1) async throws {
     while answers < count { try await Task.sleep(for: .milliseconds(10)) }
   }
 }

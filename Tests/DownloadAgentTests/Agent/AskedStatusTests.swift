@@ -41,6 +41,32 @@ struct AskedStatusTests {
     }
   }
 
+  @Test(
+    "a server that does not know the proofs' store is not well until it takes one, whatever else it answers")
+  func storeUnknown() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer([])
+    server.change {
+      $0.feed = []
+      $0.storeName = "apple"
+    }
+    try await server.open { url in
+      try await harness.run(server: url, configure: { $0.arrivals = .latest }) { agent in
+        while !server.state.current.asked.contains("POST /v1/entitlements") { await Task.yield() }
+        // One that was in time for the probe may not have come back yet.
+        while try await harness.get("/v1/status", as: AgentStatus.self).server.refusal == nil {
+          await Task.yield()
+        }
+        let refused = try await status(harness)
+        #expect(refused.server.reachable == true && refused.server.refusal?.code == .storeUnknown)
+        server.change { $0.storeName = nil }
+        try await agent.arrivals.hasRead()
+        let status = try await harness.get("/v1/status", as: AgentStatus.self)
+        #expect(status.server.refusal == nil)
+      }
+    }
+  }
+
   @Test("a store that wants to be left alone is not asked before its time, the server is")
   func restingStore() async throws {
     let harness = try AgentHarness()

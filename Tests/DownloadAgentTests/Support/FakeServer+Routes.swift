@@ -44,6 +44,7 @@ extension FakeServer {
     routes.on(.post, "/v1/entitlements") { request, _ in
       try self.check("POST /v1/entitlements")
       let asked = try await request.decode(EntitlementsRequest.self)
+      try self.checkStore(of: asked.proofs)
       let products = self.entitled()
       return try .json(
         EntitlementsResponse(
@@ -56,7 +57,9 @@ extension FakeServer {
     }
     routes.on(.post, "/v1/grants") { request, _ in
       try self.check("POST /v1/grants")
-      return try .json(try self.grant(try await request.decode(GrantRequest.self)), status: .created)
+      let asked = try await request.decode(GrantRequest.self)
+      try self.checkStore(of: asked.proofs)
+      return try .json(try self.grant(asked), status: .created)
     }
     routes.on(.get, "/v1/grants/{grant}") { request, parameters in
       try self.check("GET /v1/grants")
@@ -233,6 +236,13 @@ extension FakeServer {
           length: package.manifest.length,
           because: "purchased", transaction: transaction.id, state: "not-granted")
       }
+    }
+  }
+
+  private func checkStore(of proofs: ProofList) throws {
+    guard let name = state.current.storeName else { return }
+    guard proofs.all.allSatisfy({ $0.store == name }) else {
+      throw Problem(.storeUnknown, "this server knows \(name), google")
     }
   }
 

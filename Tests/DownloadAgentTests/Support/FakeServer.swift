@@ -35,6 +35,8 @@ final class FakeServer: Sendable {
   struct State: Sendable {
     var package: [FixturePackage] = []
     var transactions: [StoreTransaction] = []
+    /// What proofs must call the store; nil for a server that knows one store only.
+    var storeName: String?
     /// What the entitlements endpoint lists; everything in ``package`` unless set.
     var isReleased = true
     /// Whether transactions that wait and are entitled to nothing are finished at the store.

@@ -45,6 +45,20 @@ struct StatusReportTests {
     #expect(faults[1] == "the library's volume is not there")
   }
 
+  @Test(
+    "a server that does not know the store of this device's purchases is not well, and what names the store is said"
+  )
+  func storeUnknown() throws {
+    let refusing = AgentStatus.Peer(
+      url: "http://shop", reachable: true, refusal: Problem(.storeUnknown, "this server knows apple, google"))
+    let status = try status(server: refusing)
+    let sentence =
+      "takes no purchase of this device: The server knows no store of that name: this server knows apple, google; "
+      + "give pullbox-agent --store-name"
+    #expect(StatusReport.faults(of: status) == ["the server \(sentence)"])
+    #expect(row("server", status) == "http://shop, \(sentence)")
+  }
+
   @Test("newer versions are counted, and not a fault")
   func updates() throws {
     let status = try status()
