@@ -84,7 +84,8 @@ extension Library {
           throw StepFailure.retry(
             .storageFailure, cause: "what was placed at \(target) is not what was written")
         }
-        let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
+        let record = LibraryRecord(
+          manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
         try database.save(record, stamps: finding.stamps)
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
@@ -122,7 +123,8 @@ extension Library {
         // That process may have ended before it did this, and a record must not outlive its content.
         try operations.synchronizeDirectory(FileSystem.parent(of: target))
         try write(manifest)
-        let record = LibraryRecord(manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk)
+        let record = LibraryRecord(
+          manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
         try database.save(record, stamps: finding.stamps)
         return record.item(in: paths.library)
       }
@@ -153,7 +155,8 @@ extension Library {
         guard try database.libraryRecord(of: manifest.product, version: manifest.version) == nil else {
           return
         }
-        let record = LibraryRecord(manifest, placedAt: clock.now(), sizeOnDisk: .zero)
+        let record = LibraryRecord(
+          manifest, placedAt: clock.now(), sizeOnDisk: .zero, listedTitle: titles[manifest.product])
         // What lies there by another manifest is another job's.
         guard try self.manifest(of: record) != nil else { return }
         try remove([record])
@@ -185,6 +188,7 @@ extension Library {
       let isOffline = try look() != .online
       return try database.libraryRecords().map { record in
         var record = record
+        record.title = record.title ?? titles[record.product]
         if !isOffline {
           record.lastOpened = try lastOpened(record) ?? record.lastOpened
           if try !isThere(record) { record.isDamaged = true }

@@ -27,12 +27,13 @@ struct LibraryRecord: Hashable, Sendable {
   /// The last check found bytes that are not the manifest's, or bytes missing.
   var isDamaged = false
 
-  /// What the manifest says, and whether it was placed as that at `placedAt`.
-  init(_ manifest: Manifest, placedAt: Timestamp, sizeOnDisk: ByteCount) {
+  /// What the manifest says, and whether it was placed as that at `placedAt`. `listedTitle` is the server's, for a manifest
+  /// without one.
+  init(_ manifest: Manifest, placedAt: Timestamp, sizeOnDisk: ByteCount, listedTitle: String? = nil) {
     self.init(
       product: manifest.product, version: manifest.version, name: manifest.name, digest: manifest.digest,
       manifestDigest: manifest.manifestDigest, length: manifest.unpackedLength, sizeOnDisk: sizeOnDisk,
-      placedAt: placedAt, title: manifest.displayTitle)
+      placedAt: placedAt, title: manifest.displayTitle ?? listedTitle)
   }
 
   init(

@@ -32,6 +32,26 @@ struct ShopTests {
     try APIJSON.decode(Problem.self, from: response.body).code
   }
 
+  @Test("content whose manifest has no title bears the one under which it was listed, also after a restart")
+  func title() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let listing = try Self.listing(Self.issue, .nonConsumable)
+    server.change { $0.listings = [listing] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        _ = try await harness.get("/v1/products?id=\(Self.issue)", as: AgentProductsResponse.self)
+        try server.queuePurchase()
+        _ = try await agent.transaction("finished")
+      }
+      try await harness.run(server: url) { _ in
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(items.map(\.title) == [listing.title])
+        #expect(try await harness.downloads().map(\.title) == [listing.title])
+      }
+    }
+  }
+
   @Test("products come with the price of the account's territory, and with what the account has of them")
   func products() async throws {
     let server = FakeServer([try FixturePackage.file(length: 1000)])
