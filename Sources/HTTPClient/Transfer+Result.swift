@@ -62,6 +62,10 @@ extension Transfer {
       return error(
         .proxyRefused, message: "the proxy refused a tunnel to the host: status \(status)", isRetryable: true)
     }
+    // libcurl names a host and a port, which a socket has not.
+    if result == CURLE_COULDNT_CONNECT, let path = pending.request.unixSocketPath {
+      return error(code, message: "nothing answers at the socket \(path)", isRetryable: isRetryable)
+    }
     var reason = easy.errorMessage
     if reason.isEmpty { unsafe reason = String(cString: curl_easy_strerror(result)) }
     return error(code, message: reason, isRetryable: isRetryable)

@@ -69,6 +69,7 @@ struct ConnectionTests {
     let error = try await #require(throws: HTTPClientError.self) { try await client.send(request) }
     #expect(error.code == .connectionFailed)
     #expect(error.isRetryable)
+    #expect(error.message == "nothing answers at the socket \(directory.path("unbound"))")
   }
 
   @Test("several transfers run side by side")

@@ -50,7 +50,7 @@ struct CommandFailure: Error {
       "there is no agent's socket at \(agentSocket); start pullbox-agent, or name its socket with "
         + "--agent-socket or PULLBOX_AGENT_SOCKET"
     case (.unreachable(let cause), .agent):
-      "no agent answers at \(agentSocket) (\(cause.message)); start pullbox-agent, or name its socket with "
+      "no agent answers at \(agentSocket)\(cause.code == .connectionFailed ? "" : " (\(cause.message))"); start pullbox-agent, or name its socket with "
         + "--agent-socket or PULLBOX_AGENT_SOCKET"
     case (.unreachable(let cause), .server) where cause.isCertificateFault:
       "the certificate of \(server) is refused (\(certificateFault(cause.code)): \(cause.message)); give the "
@@ -63,10 +63,20 @@ struct CommandFailure: Error {
     case (.problem(let problem), .server) where problem.code == .outOfSpace:
       "\(problem); the server keeps what was sent; repeat the command when the server has room"
     case (.problem(let problem), _):
-      problem.description + (problem.retryAfterSeconds.map { "; try again in \($0) s" } ?? "")
+      text(problem)
     case (.unexpectedResponse, .agent): "\(agentSocket): \(error)"
     case (.unexpectedResponse, _): "\(server): \(error)"
     }
+  }
+
+  /// When to try again is said once, with the time where the service names one.
+  private static func text(_ problem: Problem) -> String {
+    guard let seconds = problem.retryAfterSeconds else { return problem.description }
+    var said = problem
+    if let advice = problem.title.firstRange(of: "; try again") {
+      said.title = String(problem.title[..<advice.lowerBound])
+    }
+    return "\(said); try again in \(seconds) s"
   }
 
   /// The same words as an agent's reasons.

@@ -65,7 +65,15 @@ struct ExitCodeTests {
     let directory = try TemporaryDirectory()
     let left = CommandFailure(
       Self.refused, server: "http://shop", agentSocket: directory.path, peer: .agent)
-    #expect(left.message == "no agent answers at \(directory.path) (connection refused)" + advice)
+    #expect(left.message == "no agent answers at \(directory.path)" + advice)
+  }
+
+  @Test("when to try again is said once")
+  func tryAgain() {
+    let problem = Problem(.unavailable, "the disk is full", retryAfterSeconds: 5)
+    #expect(
+      failure(APICallError.problem(problem), peer: .server).message
+        == "The service cannot do this now: the disk is full; try again in 5 s")
   }
 
   @Test("a server that is not there is named with its address")
