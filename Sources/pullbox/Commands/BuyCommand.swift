@@ -54,7 +54,8 @@ enum BuyCommand: Command {
       AgentPurchaseRequest(product: product, quantity: quantity, shown: ShownPrice(of: offered.listing)))
     guard context.arguments.isSet("wait") else {
       if transaction.state == "failed" {
-        throw CommandFailure(.notEntitled, "the purchase failed: \(transaction.reason ?? transaction.state)")
+        throw CommandFailure(
+          .notEntitled, "the purchase failed: \(StandingText.why(transaction) ?? transaction.state)")
       }
       return try report(transaction, downloads: [], on: context.console)
     }
@@ -137,8 +138,8 @@ struct PurchaseTracker {
 
   /// Why the transaction waits, for people; nil while it does not.
   var obstacle: String? {
-    guard let latest, let reason = latest.reason else { return nil }
-    return "\(latest.step): \(latest.error?.description ?? reason)"
+    guard let latest, latest.reason != nil else { return nil }
+    return StandingText.why(latest)
   }
 
   /// How the wait ends when its time is over. What waits for room alone is told by its own code.
@@ -182,7 +183,7 @@ struct PurchaseTracker {
   private var verdict: Verdict? {
     guard let latest else { return nil }
     if latest.step == "finished" { return .finished }
-    let why = latest.error?.description ?? latest.reason ?? latest.state
+    let why = StandingText.why(latest) ?? latest.state
     if latest.step == "failed" || latest.state == "failed" {
       return .failed(CommandFailure(.notEntitled, "the purchase failed: \(why)"))
     }
@@ -203,7 +204,7 @@ struct PurchaseTracker {
     return .failed(
       CommandFailure(
         ExitCode(endOf: download),
-        "the download of \(download.name) \(StandingText.of(download)); 'pullbox resume \(download.id)' tries again"
+        "\(StandingText.ending(of: download)); 'pullbox resume \(download.id)' tries again"
       ))
   }
 

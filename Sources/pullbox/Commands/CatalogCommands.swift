@@ -115,7 +115,7 @@ enum VersionsCommand: Command {
       (.text("VERSION"), { $0.version.description }), (.text("STATE"), state),
       (.number("SIZE"), { $0.length.description }), (.number("FILES"), { String($0.files) }),
       (.text("RELEASED"), { $0.released.map(LocalTime.text) ?? "" }),
-      (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.text("REASON"), { $0.reason ?? "" }),
+      (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.sentence("REASON"), { $0.reason ?? "" }),
     ]
     // A column that is empty for every version is left out.
     let shown = columns.filter { column in versions.contains { !column.1($0).isEmpty } }

@@ -92,7 +92,7 @@ enum DownloadsCommand: Command {
       downloads,
       columns: [
         .text("DOWNLOAD"), .text("TITLE"), .text("VERSION"), .number("DONE"), .number("SIZE"),
-        .number("SPEED"), .text("STATE"),
+        .number("SPEED"), .sentence("STATE"),
       ], whenEmpty: "no downloads"
     ) { download in
       [

@@ -36,7 +36,7 @@ enum GrantsCommand: Command {
       grants,
       columns: [
         .text("GRANT"), .text("STATE"), .text("PRODUCT"), .text("TRANSACTION"), .text("DEVICE"),
-        .text("SINCE"), .text("WHY"),
+        .text("SINCE"), .sentence("WHY"),
       ], whenEmpty: "no grants"
     ) { grant in
       let last = grant.history.last

@@ -19,8 +19,17 @@ enum NewsCommand: Command {
     ) { entry in
       [
         entry.product.description, entry.version?.description ?? "", entry.length?.description ?? "",
-        entry.publicationDate.map { LocalTime.text($0) } ?? "", entry.kind,
+        entry.publicationDate.map { LocalTime.text($0) } ?? "", words(entry.kind),
       ]
+    }
+  }
+
+  /// What a later server says is shown as it is.
+  static func words(_ kind: String) -> String {
+    switch FeedEntry.Kind(rawValue: kind) {
+    case .issueAvailable: "a new issue"
+    case .correctionAvailable: "a correction"
+    default: kind
     }
   }
 }

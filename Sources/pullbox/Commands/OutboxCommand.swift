@@ -96,7 +96,7 @@ enum OutboxCommand: Command {
       calls,
       columns: [
         .number("ID"), .text("STATE"), .text("STORE"), .text("KIND"), .text("TRANSACTION"),
-        .number("ATTEMPTS"), .text("SINCE"), .text("NEXT"), .text("LAST ERROR"),
+        .number("ATTEMPTS"), .text("SINCE"), .text("NEXT"), .sentence("LAST ERROR"),
       ], whenEmpty: "no calls"
     ) { call in
       [

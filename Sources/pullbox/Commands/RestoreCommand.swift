@@ -172,7 +172,7 @@ enum DownloadStart {
     if let failed = ended.first(where: { $0.state != .finished }) {
       throw CommandFailure(
         ExitCode(endOf: failed),
-        "the download of \(failed.name) \(failed.standing); 'pullbox resume \(failed.id)' tries again")
+        "\(StandingText.ending(of: failed)); 'pullbox resume \(failed.id)' tries again")
     }
   }
 }

@@ -19,6 +19,13 @@ enum StandingText {
     "awaiting-payment": "waits for the payment", "awaiting-approval": "waits for another person's approval",
     "content-not-released": "waits for the content to be released",
     "store-not-answered": "waits for the store's confirmation",
+    "download-failed": "a download failed", "download-cancelled": "a download was cancelled",
+    "grant-revoked": "the purchase was refunded or revoked", "payment-failed": "the payment failed",
+    "finished-elsewhere": "another device has finished it",
+    "certificate-not-trusted": "no authority that counts here signed the service's certificate",
+    "certificate-out-of-date": "the service's certificate has ended, or this device's clock is wrong",
+    "certificate-for-another-name": "the service's certificate is of another name",
+    "certificate-not-pinned": "the service's key is none of those that were named",
   ]
   private static let failures = [
     "integrity": "the bytes that came are not those that were promised", "given-up": "too many tries failed",
@@ -38,16 +45,33 @@ enum StandingText {
       return "failed: \(why)" + caused(download.cause, unless: why)
     case .waiting:
       var text = waits[download.reason] ?? "waits (\(download.reason))"
+      // The cause has the same numbers.
+      let cause = download.space == nil ? download.cause : nil
       if let space = download.space { text += ": \(words(space))" }
-      return text + caused(download.cause, unless: text) + next(download.notBefore, now: now)
+      return text + next(download.notBefore, now: now) + caused(cause, unless: text)
     }
   }
 
   static func of(_ transaction: AgentTransaction, now: Timestamp = SystemWallClock().now()) -> String {
-    guard let reason = transaction.reason else { return transaction.step }
-    let why = transaction.error?.description ?? waits[reason] ?? reason
-    return "\(transaction.step): \(why)" + caused(transaction.cause, unless: why)
-      + next(transaction.notBefore, now: now)
+    guard let why = why(transaction) else { return transaction.step }
+    return "\(transaction.step): \(why)" + next(transaction.notBefore, now: now)
+      + caused(transaction.cause, unless: why)
+  }
+
+  /// Why a transaction waits or failed; nil where it does neither.
+  static func why(_ transaction: AgentTransaction) -> String? {
+    transaction.error?.description ?? transaction.reason.map { waits[$0] ?? $0 }
+  }
+
+  /// How a download has ended, as a sentence.
+  static func ending(of download: DownloadStatus) -> String {
+    let verb =
+      switch download.state {
+      case .cancelled: "was cancelled"
+      case .paused: "is paused"
+      default: of(download)
+      }
+    return "the download of \(download.name) \(verb)"
   }
 
   static func words(_ space: SpaceShortage) -> String {

@@ -2,14 +2,20 @@ import CoreTypes
 import ServiceRuntime
 
 /// Rows in aligned columns under their titles.
+///
+/// On a terminal that is too narrow for them, wide texts are shortened. Columns that have no room even so stand below their
+/// row, each with its title; a sentence that has none is wrapped there. So no column is lost.
 struct TextTable {
   struct Column {
     var title: String
-    /// Numbers are aligned at the right.
+    /// Numbers are aligned at the right, and never shortened.
     var isNumber = false
+    /// The last column alone may be one: it is shown whole.
+    var isSentence = false
 
     static func text(_ title: String) -> Column { Column(title: title) }
     static func number(_ title: String) -> Column { Column(title: title, isNumber: true) }
+    static func sentence(_ title: String) -> Column { Column(title: title, isSentence: true) }
   }
 
   var columns: [Column]
@@ -17,22 +23,106 @@ struct TextTable {
   var rows: [[String]]
 
   private static let gap = "  "
+  /// Columns of texts up to this width, such as times and identifiers, are never shortened.
+  private static let unshortened = 20
+  /// Others are, down to this width.
+  private static let shortest = 14
 
-  /// Lines, the titles first. With a `width`, a terminal's, longer lines are cut at their ends.
+  /// Lines, the titles first. With a `width`, a terminal's, no line is wider, but for a first column that is.
   func lines(width: Int?) -> [String] {
-    let rows = [columns.map(\.title)] + self.rows.map { $0.map(PlainText.line) }
-    let widths = columns.indices.map { column in
-      rows.map { $0.indices.contains(column) ? TextWidth.of($0[column]) : 0 }.max() ?? 0
+    let rows = rows.map { $0.map { TextWidth.cut(PlainText.line($0), to: .max) } }
+    let natural = columns.indices.map { column in
+      rows.reduce(TextWidth.of(columns[column].title)) { max($0, TextWidth.of($1[column])) }
     }
-    return rows.map { row in
-      let cells = zip(columns.indices, row).map { index, text in
-        let clean = TextWidth.cut(text, to: .max)
-        let padding = String(repeating: " ", count: max(0, widths[index] - TextWidth.of(clean)))
-        return columns[index].isNumber ? padding + clean : clean + padding
+    let widths = width.map { fitted(natural, to: $0) } ?? natural
+    let titles = line(columns.map(\.title), widths: widths)
+    return [titles]
+      + rows.flatMap { row in [line(row, widths: widths)] + below(row, widths: widths, width: width) }
+  }
+
+  /// The widths of the columns that have room in a line, the first at least.
+  private func fitted(_ natural: [Int], to width: Int) -> [Int] {
+    let least = zip(columns, natural).map { column, natural in
+      let title = TextWidth.of(column.title)
+      if column.isSentence { return title }
+      return column.isNumber || natural <= Self.unshortened ? natural : max(title, Self.shortest)
+    }
+    var widths: [Int] = []
+    var room = width + Self.gap.count
+    for least in least {
+      guard widths.isEmpty || least + Self.gap.count <= room else { break }
+      widths.append(least)
+      room -= least + Self.gap.count
+    }
+    // What is left goes to the narrowest first, and to a sentence last.
+    for growsSentence in [false, true] {
+      func grows(_ index: Int) -> Bool {
+        columns[index].isSentence == growsSentence && widths[index] < natural[index]
       }
-      let line = Self.withoutTrailingSpaces(cells.joined(separator: Self.gap))
-      return width.map { TextWidth.cut(line, to: $0) } ?? line
+      while room > 0, let narrowest = widths.indices.filter(grows).min(by: { widths[$0] < widths[$1] }) {
+        widths[narrowest] += 1
+        room -= 1
+      }
     }
+    return widths
+  }
+
+  private func line(_ row: [String], widths: [Int]) -> String {
+    let cells = widths.indices.map { index in
+      let text = shown(row[index], in: columns[index], width: widths[index])
+      let padding = String(repeating: " ", count: max(0, widths[index] - TextWidth.of(text)))
+      return columns[index].isNumber ? padding + text : text + padding
+    }
+    return Self.withoutTrailingSpaces(cells.joined(separator: Self.gap))
+  }
+
+  private func shown(_ text: String, in column: Column, width: Int) -> String {
+    guard TextWidth.of(text) > width else { return text }
+    if column.isSentence { return "" }
+    // Names in reverse domain order differ at their ends.
+    return text.contains(" ") ? TextWidth.cut(text, to: width) : TextWidth.cutMiddle(text, to: width)
+  }
+
+  /// The lines of what has no room in its row.
+  private func below(_ row: [String], widths: [Int], width: Int?) -> [String] {
+    guard let width else { return [] }
+    var pieces: [String] = []
+    for (index, text) in row.enumerated() where !text.isEmpty {
+      if index >= widths.count {
+        pieces.append("\(columns[index].title) \(text)")
+      } else if columns[index].isSentence, TextWidth.of(text) > widths[index] {
+        pieces.append(text)
+      }
+    }
+    let room = max(1, width - Self.gap.count)
+    var lines: [String] = []
+    for piece in pieces {
+      if let last = lines.last, TextWidth.of(last + Self.gap + piece) <= room {
+        lines[lines.count - 1] = last + Self.gap + piece
+      } else {
+        lines += Self.wrapped(piece, to: room)
+      }
+    }
+    return lines.map { Self.gap + $0 }
+  }
+
+  /// Breaks at spaces; a word that is too long is broken anywhere.
+  private static func wrapped(_ text: String, to width: Int) -> [String] {
+    var lines = [""]
+    for word in text.split(separator: " ") {
+      let last = lines[lines.count - 1]
+      let line = last.isEmpty ? String(word) : "\(last) \(word)"
+      if TextWidth.of(line) <= width {
+        lines[lines.count - 1] = line
+        continue
+      }
+      if !last.isEmpty { lines.append("") }
+      for character in word {
+        if TextWidth.of(lines[lines.count - 1] + String(character)) > width { lines.append("") }
+        lines[lines.count - 1].append(character)
+      }
+    }
+    return lines
   }
 
   private static func withoutTrailingSpaces(_ line: String) -> String {

@@ -170,8 +170,38 @@ struct TextTableTests {
       ])
   }
 
-  @Test("on a terminal lines are cut, never wrapped")
-  func cut() {
-    #expect(table.lines(width: 12) == ["NAME     SI…", "漫画      7…", "comic  12 K…"])
+  @Test("columns that have no room on a terminal stand below their row, with their titles")
+  func below() {
+    #expect(
+      table.lines(width: 12) == ["NAME", "漫画", "  SIZE 7 B", "  NOTE wide", "comic", "  SIZE 12", "  KiB"])
+  }
+
+  @Test("wide texts are shortened before a column leaves the row; times and numbers are not")
+  func shortened() {
+    let table = TextTable(
+      columns: [.text("PRODUCT"), .text("PLACED"), .number("SIZE"), .text("TITLE")],
+      rows: [["com.example.heroes.issue42", "2026-11-22 06:10:05", "12 KiB", "The long way home, part one"]])
+    #expect(table.lines(width: 61).allSatisfy { TextWidth.of($0) <= 61 })
+    #expect(table.lines(width: 61).count == 2)
+    #expect(table.lines(width: 61)[1].contains("2026-11-22 06:10:05  12 KiB  The long"))
+  }
+
+  @Test("a sentence that has no room in its column is shown whole below its row, a short one stays")
+  func sentence() {
+    let table = TextTable(
+      columns: [.text("DOWNLOAD"), .number("DONE"), .sentence("STATE")],
+      rows: [
+        ["d1", "100 %", "finished"],
+        ["d2", "8 %", "failed: The server knows no store of that name"],
+      ])
+    #expect(
+      table.lines(width: 30) == [
+        "DOWNLOAD   DONE  STATE",
+        "d1        100 %  finished",
+        "d2          8 %",
+        "  failed: The server knows no",
+        "  store of that name",
+      ])
+    #expect(table.lines(width: 80)[2] == "d2          8 %  failed: The server knows no store of that name")
   }
 }

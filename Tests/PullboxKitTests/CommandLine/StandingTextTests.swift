@@ -19,6 +19,8 @@ struct StandingTextTests {
     #expect(
       StandingText.of(download, now: now)
         == "waits for room: needs 1.9 GiB, 1.2 GiB free, of which 32.0 MiB stay")
+    download.cause = "1.9 GiB are needed, 1.2 GiB are free"
+    #expect(StandingText.of(download, now: now).hasSuffix("stay"))
     download.space?.removable = .mebibytes(700)
     #expect(
       StandingText.of(download, now: now).hasSuffix("stay; 700.0 MiB could be removed and fetched again"))
@@ -36,7 +38,7 @@ struct StandingTextTests {
     download.notBefore = now + .seconds(95)
     #expect(
       StandingText.of(download, now: now)
-        == "the disk does not take it (pwrite /library/.staging/1: Input/output error), next try in 1 min 35 s"
+        == "the disk does not take it, next try in 1 min 35 s (pwrite /library/.staging/1: Input/output error)"
     )
     download.notBefore = now
     #expect(!StandingText.of(download, now: now).contains("next try"))
@@ -53,6 +55,23 @@ struct StandingTextTests {
     var refused = try Sample.download(.failed, "content-withdrawn", error: Problem(.contentWithdrawn))
     refused.cause = "The publisher withdrew this content"
     #expect(StandingText.of(refused, now: now) == "failed: The publisher withdrew this content")
+  }
+
+  @Test("a purchase that waits says so in words, and a download that was cancelled in a sentence")
+  func words() throws {
+    var tracker = PurchaseTracker(try #require(TransactionIdentifier("2000000000000001")))
+    var transaction = AgentTransaction(
+      id: try #require(TransactionIdentifier("2000000000000001")),
+      product: try #require(ProductIdentifier("com.example.heroes.issue42")), state: "purchased",
+      step: "waiting-for-server", reason: "store-not-answered", error: nil, downloads: [])
+    _ = tracker.apply(.event(.transaction(transaction)))
+    #expect(tracker.obstacle == "waits for the store's confirmation")
+    transaction.step = "delivering"
+    transaction.reason = "download-cancelled"
+    #expect(StandingText.of(transaction, now: now) == "delivering: a download was cancelled")
+    #expect(
+      StandingText.ending(of: try Sample.download(.cancelled, "user"))
+        == "the download of com.example.heroes.issue42 was cancelled")
   }
 
   @Test("a wait whose time is over ends with 5 when there is no room, with 4 otherwise (K10)")
