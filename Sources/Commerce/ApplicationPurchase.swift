@@ -15,17 +15,19 @@ extension VerifiedTransaction {
   /// The purchase of an application, for those who have checked the proof. Nil for a number or an application whose name cannot be
   /// that of a transaction.
   ///
-  /// `number` is the store's name of the download, which no other customer has.
+  /// `number` is the store's name of the download, which no other customer has. `licenseEndDate` is when a withdrawn license of a volume
+  /// purchase ends.
   public static func purchase(
     of application: ApplicationIdentifier, vouchedForBy store: StoreIdentifier,
-    in environment: StoreEnvironment, number: String, version: String?, date: Timestamp, asOf: Timestamp
+    in environment: StoreEnvironment, number: String, version: String?, date: Timestamp,
+    licenseEndDate: Timestamp? = nil, asOf: Timestamp
   ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier("application-\(number)"),
       let product = ProductIdentifier("application-\(application)")
     else { return nil }
     return VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: id, product: product, purchaseDate: date,
-      application: application,
+      licenseEndDate: licenseEndDate, application: application,
       origin: ApplicationOrigin(version: version.flatMap { ContentVersion($0) }), asOf: asOf)
   }
 }

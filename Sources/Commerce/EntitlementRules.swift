@@ -189,6 +189,10 @@ struct PurchaseHistory {
     for (transaction, rule) in recorded[product.id] ?? [] {
       if transaction.counts(at: now) {
         guard !evidence.isClaimed(by: transaction) else { continue }
+        guard transaction.origin == nil else {
+          evidence.claim(transaction, rule, until: transaction.licenseEndDate)
+          continue
+        }
         open(transaction, rule, by: subscription, policy: policy(of: product), into: &evidence)
       } else {
         evidence.discount(transaction, at: now)

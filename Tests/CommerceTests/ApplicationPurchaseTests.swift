@@ -15,22 +15,27 @@ struct ApplicationPurchaseTests {
     .originalVersionBelow(try #require(ContentVersion(text)))
   }
 
-  private func bought(_ version: String?, at date: String = "2026-03-01") throws -> VerifiedTransaction {
+  private func bought(
+    _ version: String?, at date: String = "2026-03-01", until end: String? = nil
+  ) throws -> VerifiedTransaction {
     let application = try #require(Self.application)
     let purchase = VerifiedTransaction.purchase(
       of: application, vouchedForBy: .sandbox, in: .sandbox, number: "77", version: version, date: day(date),
-      asOf: day(date))
+      licenseEndDate: end.map { day($0) }, asOf: day(date))
     return try #require(purchase)
   }
 
   private func explain(
     _ condition: OwnershipCondition?, _ transactions: [VerifiedTransaction],
-    application: ApplicationIdentifier? = nil, at moment: String = "2026-12-31"
+    application: ApplicationIdentifier? = nil, record: EntitlementRecord = .empty,
+    policies: [ProductIdentifier: PublicationPolicy] = [:], publication: ProductIdentifier? = nil,
+    at moment: String = "2026-12-31"
   ) -> EntitlementExplanation {
     let product = Product(
-      id: Magazine.single, type: .nonConsumable, application: application, ownedIf: condition)
+      id: Magazine.single, type: .nonConsumable, publication: publication, application: application,
+      ownedIf: condition)
     return EntitlementRules().explain(
-      product.id, by: transactions, catalog: [product], at: day(moment))
+      product.id, by: transactions, catalog: [product], policies: policies, record: record, at: day(moment))
   }
 
   @Test(
@@ -63,6 +68,30 @@ struct ApplicationPurchaseTests {
     // A purchase in it is no purchase of it.
     let other = purchase("10", of: Magazine.monthly, at: day("2026-01-01"))
     #expect(!explain(try version("2.0"), [other]).isAllowed)
+  }
+
+  @Test("a volume license of the application owns until it ends", arguments: ["2026-06-30", "2026-07-01"])
+  func volumeLicense(moment: String) throws {
+    let explained = explain(
+      try version("2.0"), [try bought("1.0", until: "2026-07-01")], at: moment)
+    let isOwned = moment < "2026-07-01"
+    #expect(explained.isAllowed == isOwned)
+    #expect(explained.until == (isOwned ? day("2026-07-01") : nil))
+    #expect(explained.against.map(\.rule) == (isOwned ? [] : [.licenseEnded]))
+  }
+
+  @Test(
+    "granted-before: what was granted by a condition stays when it is gone, up to the end of a volume license"
+  )
+  func grantedBefore() throws {
+    let purchase = try bought("1.0", until: "2026-07-01")
+    let record = EntitlementRecord(granted: [purchase.id: [Magazine.single]])
+    // What the publication closes when a subscription lapses was not opened by one here.
+    let policies = [Magazine.monthly: PublicationPolicy(keepsIssuesAfterLapse: false)]
+    let kept = explain(
+      nil, [purchase], record: record, policies: policies, publication: Magazine.monthly, at: "2026-06-30")
+    #expect(kept.because.map(\.rule) == [.grantedBefore] && kept.until == day("2026-07-01"))
+    #expect(!explain(nil, [purchase], record: record, at: "2026-07-01").isAllowed)
   }
 
   @Test("another application's purchase owns nothing")

@@ -2,7 +2,10 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import HTTPServer
 import PullboxAPI
+import PullboxTesting
+import Synchronization
 import Testing
 
 @testable import DeliveryService
@@ -33,6 +36,34 @@ struct CatalogSnapshotTests {
     try await database.write(locking: [.product(product.id)]) {
       try ProductTable.put(product, at: now, in: $0)
     }
+  }
+
+  @Test("names that no product has for its application share one list; those of products have one each")
+  func inventedApplications() async throws {
+    let owner = try #require(ApplicationIdentifier("com.example.owner"))
+    let product = Product(id: try id("own"), type: .nonConsumable, application: owner)
+    let now = now
+    try await database.write(locking: [.product(product.id)]) {
+      try ProductTable.put(product, at: now, in: $0)
+    }
+    let catalog = Catalog(database: database, cache: cache, clock: ManualWallClock(now))
+    let made = Counter()
+    let documents = ProductListDocuments(of: catalog) { forSale in
+      made.count.add(1, ordering: .relaxed)
+      return forSale.products.map(\.id)
+    }
+    func ask(_ application: String) async throws {
+      let request = try HTTPRequest(method: .get, rawTarget: "/products_v1.json?application=\(application)")
+      #expect(try await documents.response(to: request).status == .ok)
+    }
+    for number in 0..<100 { try await ask("com.example.invented\(number)") }
+    #expect(made.count.load(ordering: .relaxed) == 1)
+    for _ in 0..<2 { try await ask("com.example.owner") }
+    #expect(made.count.load(ordering: .relaxed) == 2)
+  }
+
+  private final class Counter: Sendable {
+    let count = Atomic(0)
   }
 
   private func addVersion(_ version: String, of name: String) async throws {

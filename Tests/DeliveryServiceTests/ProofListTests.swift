@@ -61,7 +61,13 @@ struct ProofListTests {
 
   /// Whose the ledger says the transaction of that store is.
   private func customers(of store: String, _ server: ServerHarness) async throws -> [String] {
-    let query = [("product", Self.first), ("transaction", "2000000000000001"), ("store", store)]
+    try await customers(of: "2000000000000001", at: store, server)
+  }
+
+  private func customers(of transaction: String, at store: String, _ server: ServerHarness) async throws
+    -> [String]
+  {
+    let query = [("product", Self.first), ("transaction", transaction), ("store", store)]
     return try await server.operatorAPI.get(
       "/v1/operator/explain", query: query, as: ExplanationResponse.self
     ).customers
@@ -110,6 +116,51 @@ struct ProofListTests {
         "/v1/operator/explain", query: query, as: ExplanationResponse.self
       ).customers
       #expect(try await ben != customers(of: "apple", server))
+    }
+  }
+
+  @Test("who shows another's proof beside a purchase of their own at the other store is joined with nothing")
+  func anothersProof() async throws {
+    try await run { server, apple in
+      let leaked = try receipt(server)
+      let own = Proof(
+        store: "apple", signedTransaction: try apple.sign(apple.transaction("7", product: Self.first)))
+      _ = try await owned(by: [leaked, try signed(apple)], of: server)
+      _ = try await owned(by: [leaked, own], of: server)
+      let victim = try await customers(of: "apple", server)
+      #expect(try await customers(of: "sandbox", server) == victim)
+      #expect(try await customers(of: "7", at: "apple", server) != victim)
+      let alone = try await owned(by: [own], of: server)
+      #expect(alone.products.map(\.product.description) == [Self.first])
+    }
+  }
+
+  @Test(
+    "of two who show one proof at the same moment, each with another purchase, one is joined with it at most")
+  func sameMoment() async throws {
+    try await run { server, apple in
+      let shared = try receipt(server)
+      let own = Proof(
+        store: "apple", signedTransaction: try apple.sign(apple.transaction("7", product: Self.first)))
+      let other = try signed(apple)
+      async let one = owned(by: [shared, other], of: server)
+      async let two = owned(by: [shared, own], of: server)
+      _ = try await (one, two)
+      let customer = try await customers(of: "apple", server)
+      #expect(try await customers(of: "7", at: "apple", server) != customer)
+    }
+  }
+
+  @Test("two purchases of one store that nothing else joins stay two customers' beside one of another store")
+  func twoOfOneStore() async throws {
+    try await run { server, apple in
+      let other = Proof(
+        store: "apple", signedTransaction: try apple.sign(apple.transaction("7", product: Self.first)))
+      let answer = try await owned(by: [try signed(apple), other, try receipt(server)], of: server)
+      #expect(answer.problems == nil)
+      let customer = try await customers(of: "apple", server)
+      #expect(try await customers(of: "7", at: "apple", server) != customer)
+      #expect(try await customers(of: "sandbox", server) != customer)
     }
   }
 

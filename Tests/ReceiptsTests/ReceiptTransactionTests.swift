@@ -93,6 +93,22 @@ struct ReceiptTransactionTests {
     }
   }
 
+  @Test("the end of a volume license is that of its purchases and of the application's own")
+  func volumeLicense() {
+    let end = Fixtures.moment("2026-12-31T00:00:00Z")
+    var receipt = Fixtures.receipt([Fixtures.purchase("1")])
+    receipt.environmentName = "ProductionVPP"
+    receipt.downloadIdentifier = 77
+    receipt.originalPurchaseDate = Fixtures.moment("2024-01-01T00:00:00Z")
+    receipt.originalApplicationVersion = "1.0"
+    for expiration in [end, nil] {
+      receipt.expirationDate = expiration
+      let transactions = VerifiedAppReceipt(signed: receipt).transactions(store: .apple)
+      #expect(transactions.map(\.id.description) == ["1", "application-77"])
+      #expect(transactions.map(\.licenseEndDate) == [expiration, expiration])
+    }
+  }
+
   @Test("quantities of any size are carried", arguments: [1, 10, 0, -1, Int64.max, Int64.min])
   func quantities(quantity: Int64) {
     var purchase = Fixtures.purchase("1")

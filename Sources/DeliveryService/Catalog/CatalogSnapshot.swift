@@ -143,6 +143,12 @@ struct CatalogSnapshot: Sendable {
     return found.sorted().compactMap { entries[$0]?.product }
   }
 
+  /// Those of which ``EntitlementRecordTable`` may have something that the catalog says no more: payments for subscriptions, and
+  /// purchases of applications.
+  func recorded(_ transactions: [VerifiedTransaction]) -> [VerifiedTransaction] {
+    transactions.filter { $0.origin != nil || self[$0.product]?.product.type.isSubscription == true }
+  }
+
   /// Decodes what has changed, and puts it in the place of what was known. Throws for a document that is no
   /// product; then nothing has changed.
   func applying(_ changes: Changes) throws -> CatalogSnapshot {

@@ -375,8 +375,7 @@ final class FeedService: Sendable {
       transactions = try LedgerTable.transactions(of: customer, in: connection).filter {
         $0.store == feed.store && $0.environment == feed.environment
       }
-      record = try EntitlementRecordTable.record(
-        of: transactions.filter { catalog[$0.product]?.product.type.isSubscription == true }, in: connection)
+      record = try EntitlementRecordTable.record(of: catalog.recorded(transactions), in: connection)
     }
   }
 }

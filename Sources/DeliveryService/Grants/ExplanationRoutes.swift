@@ -77,8 +77,8 @@ extension GrantService {
         guard try catalog.isCurrent(in: connection) else { return nil }
         let customers = try Self.customers(subject, in: connection)
         let transactions = try customers.flatMap { try LedgerTable.transactions(of: $0, in: connection) }
-        let payments = transactions.filter { catalog[$0.product]?.product.type.isSubscription == true }
-        let record = try EntitlementRecordTable.record(of: payments, until: moment, in: connection)
+        let record = try EntitlementRecordTable.record(
+          of: catalog.recorded(transactions), until: moment, in: connection)
         let explained = rules.explain(
           product, by: transactions, catalog: catalog.related(to: transactions.map(\.product) + [product]),
           policies: catalog.policies, record: record, at: moment)

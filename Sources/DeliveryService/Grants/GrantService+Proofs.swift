@@ -105,14 +105,16 @@ extension GrantService {
     return ShownProofs.Good(proof: proof, key: key, verdict: verdict)
   }
 
-  /// The purchases that one request shows are one customer's from now on, those of one environment together: what costs
-  /// nothing is not joined with what does. Those for different application accounts stay apart.
+  /// The purchases that one request shows at several stores are one customer's from now on, those of one environment together:
+  /// what costs nothing is not joined with what does. ``GrantStore/join(_:)`` says which stay apart.
   func join(_ proofs: [ShownProofs.Good], shownBy device: DeviceIdentifier) async throws {
-    let transactions = proofs.flatMap(\.verdict.transactions)
     for environment in StoreEnvironment.allCases {
-      let shown = transactions.filter { $0.environment == environment }
-      guard Set(shown.map(\.store)).count > 1 else { continue }
-      _ = try await record(shown, by: .answer(), shownBy: device)
+      let shown = proofs.map { proof in
+        proof.verdict.transactions.filter { $0.environment == environment }
+      }.filter { !$0.isEmpty }
+      guard Set(shown.joined().map(\.store)).count > 1 else { continue }
+      for transactions in shown { _ = try await record(transactions, by: .answer(), shownBy: device) }
+      try await grantStore.join(shown.joined().map(\.key))
     }
   }
 }

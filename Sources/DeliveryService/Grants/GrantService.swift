@@ -54,11 +54,12 @@ struct GrantService: Sendable {
       }
   }
 
-  /// What was written down of payments for subscriptions; without any among the transactions the database is not asked.
+  /// What was written down of payments for subscriptions and of purchases of applications; without any among the transactions
+  /// the database is not asked.
   func record(
     of transactions: [VerifiedTransaction], catalog: CatalogSnapshot
   ) async throws -> EntitlementRecord {
-    let payments = transactions.filter { catalog[$0.product]?.product.type.isSubscription == true }
+    let payments = catalog.recorded(transactions)
     guard !payments.isEmpty else { return .empty }
     return try await grantStore.database.read { try EntitlementRecordTable.record(of: payments, in: $0) }
   }

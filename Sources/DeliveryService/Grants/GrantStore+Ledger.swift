@@ -148,6 +148,48 @@ extension GrantStore {
     }
   }
 
+  /// Makes those one customer who bought these at several stores. Customers who have purchases at the same store stay apart:
+  /// a customer has one account of a store, and a proof that went from hand to hand would join strangers for ever. So do
+  /// those whose purchases name different application accounts.
+  func join(_ transactions: [TransactionKey]) async throws {
+    let isNews = try await database.read { connection in
+      try Self.groups(of: transactions, in: connection).contains {
+        try Self.isOneCustomer($0.customers, in: connection)
+      }
+    }
+    guard isNews else { return }
+    do {
+      // The decision rests on all that the customers ever bought.
+      try await database.write(locking: [.everything]) { connection in
+        for var group in try Self.groups(of: transactions, in: connection) {
+          // An earlier group may have given one another name.
+          var names: Set<CustomerIdentifier> = []
+          group.customers = try group.customers.map { try CustomerTable.current($0, in: connection) }
+            .filter { names.insert($0).inserted }
+          guard try Self.isOneCustomer(group.customers, in: connection) else { continue }
+          _ = try CustomerTable.resolve(group, in: connection)
+        }
+      }
+    } catch is DatabaseError {
+      // On a disk that cannot be written they stay apart: the next request brings them again.
+    }
+  }
+
+  /// Those of the transactions that the ledger has.
+  private static func groups(
+    of transactions: [TransactionKey], in connection: borrowing Connection
+  ) throws -> [CustomerGroup] {
+    let found = try transactions.compactMap { try LedgerTable.find($0, in: connection) }
+    return CustomerGroup.all(of: found.map(\.transaction), known: found.map { [$0.customer] })
+  }
+
+  /// Whether several customers are to become one.
+  private static func isOneCustomer(
+    _ customers: [CustomerIdentifier], in connection: borrowing Connection
+  ) throws -> Bool {
+    try customers.count > 1 && !CustomerTable.shareStore(customers, in: connection)
+  }
+
   static func note(
     _ device: DeviceIdentifier, of customers: Set<CustomerIdentifier>, granted: Set<CustomerIdentifier> = [],
     at now: Timestamp, in connection: borrowing Connection

@@ -10,8 +10,8 @@ enum EntitlementRecordTable {
     case length
   }
 
-  /// The record of payments for subscriptions, as it was at `moment`: what they opened depends on the catalog, and what was
-  /// granted of it stays.
+  /// The record of payments for subscriptions and of purchases of applications, as it was at `moment`: what they opened depends
+  /// on the catalog, and what was granted of it stays.
   static func record(
     of payments: [VerifiedTransaction], until moment: Timestamp? = nil, in connection: borrowing Connection
   ) throws -> EntitlementRecord {

@@ -150,7 +150,8 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
     else { return nil }
     return .purchase(
       of: application, vouchedForBy: store, in: environment, number: "\(number)",
-      version: receipt.originalApplicationVersion, date: date, asOf: receipt.creationDate)
+      version: receipt.originalApplicationVersion, date: date,
+      licenseEndDate: expirationDate, asOf: receipt.creationDate)
   }
 }
 

@@ -37,6 +37,23 @@ enum CustomerTable {
     return kept ?? (group.account == nil ? group.customers.first : nil)
   }
 
+  /// Whether two of the customers have purchases at one store, in the same environment of it.
+  static func shareStore(
+    _ customers: [CustomerIdentifier], in connection: borrowing Connection
+  ) throws -> Bool {
+    var places: Set<String> = []
+    for customer in customers {
+      let rows = try connection.query(
+        """
+        SELECT DISTINCT store, environment FROM transactions \(SQLDialect.index("transactions_by_customer"))
+        WHERE customer = ?
+        """, [.customer(customer)])
+      for row in rows
+      where try !places.insert("\(row.text("store")) \(row.text("environment"))").inserted { return true }
+    }
+    return false
+  }
+
   /// The device has shown a proof of the customer's; with `isGranted` it takes one of the customer's places.
   static func note(
     _ device: DeviceIdentifier, of customer: CustomerIdentifier, isGranted: Bool = false, at now: Timestamp,
