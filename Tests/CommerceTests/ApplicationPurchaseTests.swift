@@ -76,7 +76,7 @@ struct ApplicationPurchaseTests {
       try version("2.0"), [try bought("1.0", until: "2026-07-01")], at: moment)
     let isOwned = moment < "2026-07-01"
     #expect(explained.isAllowed == isOwned)
-    #expect(explained.until == (isOwned ? day("2026-07-01") : nil))
+    #expect(explained.until == day("2026-07-01"))
     #expect(explained.against.map(\.rule) == (isOwned ? [] : [.licenseEnded]))
   }
 

@@ -203,6 +203,64 @@ struct ClaimTests {
     await apple.stop()
   }
 
+  /// Issue 1 of ada's, as the store tells of it.
+  private func told(revoked: Bool, by server: ServerHarness) throws -> VerifiedTransaction {
+    let id = try #require(TransactionIdentifier("1"))
+    return VerifiedTransaction(
+      vouchedForBy: .apple, in: .sandbox, id: id, originalID: id,
+      product: try #require(ProductIdentifier("com.example.issue1")), purchaseDate: ServerHarness.start,
+      revokedDate: revoked ? server.clock.now() : nil, account: ApplicationAccount("ada"),
+      asOf: server.clock.now())
+  }
+
+  @Test("a transfer ends grants that the store had revoked as well: it may vouch for them again")
+  func transferDuringRefund() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let (first, second) = (try device(1), try device(2))
+      let adas = try await grant(server, proof, for: "ada", device: first)
+      server.clock.advance(by: .seconds(10))
+      _ = try await server.server.grants.applyRevocations(of: [try told(revoked: true, by: server)])
+      #expect(try await server.fetch(adas).status == 403)
+      // Another part of the same purchase, which stands.
+      let other = apple.transaction("2", original: "1", product: "com.example.issue2")
+      let part = Proof(store: "apple", signedTransaction: try apple.sign(other))
+      #expect(try await ask(server, part, for: "ben", product: "com.example.issue2", device: second) == nil)
+      // Ada takes the purchase back, but not what the store has taken back.
+      #expect(try await ask(server, proof, for: "ada", device: first) != nil)
+      server.clock.advance(by: .seconds(10))
+      _ = try await server.server.grants.applyRevocations(of: [try told(revoked: false, by: server)])
+      #expect(try await server.fetch(adas).status == 403)
+      #expect(try await ask(server, proof, for: "ada", device: first) == nil)
+      #expect(try await server.fetch(adas).status == 200)
+    }
+    await apple.stop()
+  }
+
+  @Test("of a proof of many transactions, the purchase in question is looked at whatever stands before it")
+  func knownAmongMany() async throws {
+    try await run { server in
+      let transaction = server.purchase()
+      let receipt = try server.store.receipt(of: [transaction], device: server.device.id)
+      let granted = try await server.grant(receipt: receipt).value
+      let status = try await server.status(granted)
+      let sold = VerifiedTransaction(
+        vouchedForBy: .sandbox, in: status.environment, id: status.transaction,
+        originalID: status.transaction, product: status.product, purchaseDate: server.clock.now(),
+        account: ApplicationAccount("ada"))
+      let others = (1...FeedingTable.maximumCount).map { OutboxHarness.key($0) }
+      let now = server.clock.now()
+      let noted = try await server.server.grants.grantStore.database.write(locking: [.everything]) {
+        connection in
+        try GrantStore.noteFeeding(
+          by: sold, of: nil, shownWith: others, under: .reject, at: now, in: connection)
+        return try connection.query("SELECT 1 AS found FROM account_feeds").count
+      }
+      #expect(noted == 0)
+    }
+  }
+
   @Test("a claim that is transferred takes the purchase from whom it belonged to, and is listed")
   func transferred() async throws {
     let apple = try FakeAppleStore()

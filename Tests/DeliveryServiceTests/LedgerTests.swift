@@ -241,6 +241,18 @@ struct LedgerTests {
     #expect(reversed.transaction.revokedDate == nil && reversed.isRevocationNews)
   }
 
+  @Test("a purchase that another one replaced says nothing of a refund that was heard of since it was read")
+  func refundedWhileReplaced() async throws {
+    let read = try purchase("1", asOf: 8)
+    try await record(read)
+    try await record(try purchase("1", revoked: 9, asOf: 9))
+    try await record(read.ended(at: date(10), asOf: date(10)))
+    let key = try key("1")
+    let kept = try #require(try await database.read { try LedgerTable.find(key, in: $0)?.transaction })
+    #expect(kept.revokedDate == date(9))
+    #expect(kept.expiresDate == date(10))
+  }
+
   @Test(
     "a later statement that knows of no grace and no license leaves both; one that moves the period's end ends the grace"
   )

@@ -14,7 +14,7 @@ struct ReleaseStopTests {
   private static let product = "com.example.issue1"
 
   @Test(
-    "more than the share of at least fifty devices is too many",
+    "more than the share of at least fifty purchases is too many",
     arguments: [
       (49, 0, 2, false), (50, 0, 2, true), (1, 49, 2, false), (2, 48, 2, true), (2, 97, 2, true),
       (2, 98, 2, false), (20, 980, 2, false), (21, 979, 2, true), (1, 49, 0, true), (0, 50, 0, false),
@@ -36,14 +36,32 @@ struct ReleaseStopTests {
     }
   }
 
-  private func grant(_ number: Int, on server: ServerHarness) async throws -> GrantResponse {
+  /// A grant for a purchase and a device of their own, and a second later, its content on the device.
+  private func grant(
+    _ number: Int, purchase: Int? = nil, fetches: Bool = true, on server: ServerHarness
+  ) async throws -> GrantResponse {
     let device = Device(id: try #require(DeviceIdentifier("device-\(number)")))
-    return try await server.grantForPurchase(device: device)
+    let bought = server.purchase(id: "\(3_000_000_000_000_000 + (purchase ?? number))")
+    let receipt = try server.store.receipt(of: [bought], device: device.id)
+    let grant = try await server.grant(receipt: receipt, device: device).value
+    if fetches { _ = try await server.fetch(grant) }
+    return grant
   }
 
+  private func place(_ number: Int, on server: ServerHarness) async throws -> GrantResponse {
+    let placed = try await grant(number, on: server)
+    var report = server.report(placed)
+    report.device = DeviceIdentifier("device-\(number)")
+    _ = try await server.complete(placed, report)
+    return placed
+  }
+
+  /// Reports a second later.
   private func fail(
-    _ grant: GrantResponse, digest: SHA256Digest? = nil, on server: ServerHarness
+    _ grant: GrantResponse, digest: SHA256Digest? = nil, after pause: Duration = .seconds(1),
+    on server: ServerHarness
   ) async throws {
+    server.clock.advance(by: pause)
     _ = try await server.owner(of: grant).call(
       "POST", "/v1/grants/\(grant.grant)/failure",
       body: VerificationFailure(digest: digest ?? grant.download.digest, version: grant.download.version),
@@ -54,7 +72,9 @@ struct ReleaseStopTests {
     try await server.operatorAPI.get("/v1/operator/products/\(Self.product)/versions/1.0")
   }
 
-  @Test("of fifty devices that could not verify it, the last pauses the release, and the audit log says why")
+  @Test(
+    "of fifty purchases whose devices could not verify it, the last pauses the release, and the audit log says why"
+  )
   func pauses() async throws {
     try await run { server in
       for number in 1...49 { try await fail(try await grant(number, on: server), on: server) }
@@ -64,13 +84,13 @@ struct ReleaseStopTests {
       try await fail(try await grant(50, on: server), on: server)
       let paused = try await version(on: server)
       #expect(paused.state == .superseded)
-      #expect(paused.reason == "50 of 50 devices could not verify it")
+      #expect(paused.reason == "devices of 50 of 50 purchases could not verify it")
       let entry = try #require(
         try await server.operatorAPI.get(
           "/v1/operator/audit", query: [("action", "version.pause")], as: Page<AuditEntry>.self
         ).items.first)
       #expect(entry.actor == "server" && entry.subject == "\(Self.product) 1.0")
-      #expect(entry.detail == "50 of 50 devices could not verify it")
+      #expect(entry.detail == "devices of 50 of 50 purchases could not verify it")
       let refused = try await server.problem { _ = try await grant(51, on: server) }
       #expect(refused.code == .versionUnknown)
       let page = String(
@@ -87,23 +107,61 @@ struct ReleaseStopTests {
     }
   }
 
-  @Test("a device that placed the content after all counts as one that verified it")
+  @Test("a purchase of which a device placed the content after all counts as verified")
   func placedAfterAll() async throws {
     try await run { server in
       for number in 1...49 { try await fail(try await grant(number, on: server), on: server) }
-      let device = try #require(DeviceIdentifier("device-1"))
-      let placed = try await server.grantForPurchase(device: Device(id: device))
-      _ = try await server.fetch(placed)
-      var report = server.report(placed)
-      report.device = device
-      _ = try await server.complete(placed, report)
+      let placed = try await place(1, on: server)
       // 48 failed and one verified.
       try await fail(placed, on: server)
       #expect(try await version(on: server).state == .released)
       // One more failed: 49 of 50.
       try await fail(try await grant(50, on: server), on: server)
-      #expect(try await version(on: server).reason == "49 of 50 devices could not verify it")
+      #expect(try await version(on: server).reason == "devices of 49 of 50 purchases could not verify it")
     }
+  }
+
+  @Test("one purchase counts once, on however many devices it fails")
+  func onePurchase() async throws {
+    try await run { server in
+      for number in 1...49 { _ = try await place(number, on: server) }
+      for number in 50...59 { try await fail(try await grant(number, purchase: 50, on: server), on: server) }
+      #expect(try await version(on: server).state == .released)
+      try await fail(try await grant(60, on: server), on: server)
+      #expect(try await version(on: server).reason == "devices of 2 of 51 purchases could not verify it")
+    }
+  }
+
+  @Test("devices that were sent nothing of the content pause nothing")
+  func nothingSent() async throws {
+    try await run { server in
+      for number in 1...50 { try await fail(try await grant(number, fetches: false, on: server), on: server) }
+      #expect(try await version(on: server).state == .released)
+    }
+  }
+
+  @Test("failures are counted once a second, and those of between with the next report, also a repeated one")
+  func countedBySecond() async throws {
+    try await run { server in
+      for number in 1...50 { try await fail(try await grant(number, on: server), after: .zero, on: server) }
+      #expect(try await version(on: server).state == .released)
+      try await fail(try await grant(50, on: server), on: server)
+      #expect(try await version(on: server).state == .superseded)
+    }
+  }
+
+  @Test("each version is counted once in a second, and a clock that is set back delays nothing")
+  func schedule() throws {
+    let product = try #require(ProductIdentifier(Self.product))
+    let (first, second) = (try #require(ContentVersion("1.0")), try #require(ContentVersion("1.1")))
+    let start = ServerHarness.start
+    var schedule = FailureCountSchedule()
+    let asked = [
+      (first, 0), (first, 999), (second, 999), (first, 1000), (first, 1500), (first, 500), (first, 1400),
+    ].map { version, milliseconds in
+      schedule.isDue(product, version, at: start + .milliseconds(milliseconds))
+    }
+    #expect(asked == [true, false, true, true, false, true, false])
   }
 
   private static func holding(_ secret: String, _ grant: GrantResponse) -> GrantResponse {

@@ -112,6 +112,27 @@ struct RouteAdmissionTests {
     }
   }
 
+  @Test("each proof of a request counts for its address, also where names of devices are invented")
+  func proofs() async throws {
+    let limit = "{class: 'store', ratePerAddress: 1, burstPerAddress: 10, ratePerClient: 0}"
+    try await ServerHarness.run(options: ["--admission-class", limit], timer: ManualMonotonicClock()) {
+      server in
+      var answers: [Int] = []
+      for number in 1...3 {
+        var request = EntitlementsRequest(
+          proof: Proof(), device: Device(id: try #require(.init("device-\(number)"))))
+        request.proofs = try #require(
+          ProofList(Array(repeating: Proof(store: "sandbox", receipt: "AAAA"), count: 8)))
+        var call = ClientRequest(
+          method: "POST", url: server.api.url("/v1/entitlements"),
+          headers: [("Content-Type", "application/json")])
+        call.body = .bytes(try APIJSON.encode(request))
+        answers.append(try await server.client.send(call).status)
+      }
+      #expect(answers[0] != 429 && answers[1] == 429 && answers[2] == 429)
+    }
+  }
+
   @Test(
     "requests whose bodies are held back keep no other out, and have a place only when their bodies are whole"
   )

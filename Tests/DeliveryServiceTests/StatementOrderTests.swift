@@ -76,7 +76,8 @@ private struct Recipient: Sendable {
     let key = TransactionKey(
       store: .apple, environment: .production, id: try #require(TransactionIdentifier(id)))
     let record = GrantRecord(
-      id: try #require(GrantIdentifier(RandomBytes.make(16))), handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), store: .apple,
+      id: try #require(GrantIdentifier(RandomBytes.make(16))),
+      handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), store: .apple,
       environment: .production, transaction: key.id,
       product: try #require(ProductIdentifier("com.example.a")),
       version: try #require(ContentVersion("1.0")), device: try #require(DeviceIdentifier("d")),

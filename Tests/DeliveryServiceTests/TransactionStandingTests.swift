@@ -138,7 +138,8 @@ struct TransactionStandingTests {
           purchaseDate: time(0), revokedDate: word.revoked, asOf: word.asOf)
       }
       let record = GrantRecord(
-        id: try #require(GrantIdentifier(RandomBytes.make(16))), handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), store: store,
+        id: try #require(GrantIdentifier(RandomBytes.make(16))),
+        handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), store: store,
         environment: .sandbox,
         transaction: id, product: product, version: try #require(ContentVersion("1.0")),
         device: try #require(DeviceIdentifier("d")), publicKey: nil, renewalDigest: nil, digest: .of([1]),

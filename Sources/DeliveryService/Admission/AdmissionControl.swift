@@ -78,6 +78,14 @@ final class AdmissionControl: Sendable {
     if let refusal { throw refusal.problem }
   }
 
+  /// Charges the client's address once more, for a request that is in progress and asks for more than one thing. Throws
+  /// `too-many-requests`.
+  func charge(_ kind: AdmissionClass, address: PeerAddress) throws(Problem) {
+    let now = timer.now().nanoseconds
+    let refusal = state.withLock { state in state.charge(kind, address: address, now: now) }
+    if let refusal { throw refusal.problem }
+  }
+
   /// A request that was admitted waits for its body, and does not count as in progress meanwhile.
   func suspend(_ kind: AdmissionClass) {
     state.withLock { $0.leave(kind) }
@@ -142,10 +150,7 @@ extension AdmissionControl.State {
   ) -> AdmissionControl.Refusal? {
     // What is cheapest to say comes first, and costs the client nothing of its bucket.
     if let refusal = refusalWhenFull(kind, now: now) { return refusal }
-    if let bucket = limits[kind].address, isLimited(address) {
-      let key = ClientKey(kind, PeerNetwork(limiting: address))
-      if let refusal = charge(kind, key, by: bucket, because: .address, now: now) { return refusal }
-    }
+    if let refusal = charge(kind, address: address, now: now) { return refusal }
     if let client, let refusal = charge(kind, client: client, now: now) { return refusal }
     classes[kind, default: .init()].counts.admitted += 1
     enter(kind)
@@ -170,6 +175,14 @@ extension AdmissionControl.State {
   fileprivate mutating func leave(_ kind: AdmissionClass) {
     classes[kind, default: .init()].counts.inProgress -= 1
     if kind.countsForAll { inProgress -= 1 }
+  }
+
+  fileprivate mutating func charge(
+    _ kind: AdmissionClass, address: PeerAddress, now: UInt64
+  ) -> AdmissionControl.Refusal? {
+    guard let bucket = limits[kind].address, isLimited(address) else { return nil }
+    let key = ClientKey(kind, PeerNetwork(limiting: address))
+    return charge(kind, key, by: bucket, because: .address, now: now)
   }
 
   fileprivate mutating func charge(

@@ -5,7 +5,8 @@ import PullboxAPIServer
 import Synchronization
 
 /// Puts ``AdmissionControl`` before the responders of all routes that have a class: finds out the address and the
-/// client, and gives the body its part of the budget. A request whose body is arriving is not in progress.
+/// client, and gives the body its part of the budget. A request whose body is arriving is not in progress; one whose answer is a
+/// stream is, until the stream ends.
 struct RouteAdmission: Sendable {
   let control: AdmissionControl
   let settings: LiveSettings
@@ -20,8 +21,7 @@ struct RouteAdmission: Sendable {
       try control.admit(kind, from: address, client: client(of: request, kind, grant: grant, at: address))
       // Uploads are written to the disk as they arrive.
       guard request.body.expectedLength != .zero, kind != .upload else {
-        defer { control.didAnswer(kind) }
-        return try await respond(request)
+        return try await answer(request, in: AdmittedPlace(kind, control), by: respond)
       }
       let body = AdmittedBody(of: request, kind, by: control)
       defer { body.didAnswer() }
@@ -32,6 +32,26 @@ struct RouteAdmission: Sendable {
       } catch {
         throw body.refusal ?? error
       }
+    }
+  }
+
+  private func answer(
+    _ request: HTTPRequest, in place: AdmittedPlace, by respond: (HTTPRequest) async throws -> HTTPResponse
+  ) async throws -> HTTPResponse {
+    do {
+      var response = try await respond(request)
+      if case .stream(let length, let body) = response.body {
+        response.body = .stream(contentLength: length) { writer in
+          defer { place.leave() }
+          try await body(writer)
+        }
+      } else {
+        place.leave()
+      }
+      return response
+    } catch {
+      place.leave()
+      throw error
     }
   }
 
@@ -52,6 +72,28 @@ struct RouteAdmission: Sendable {
   private struct GrantAddress: Hashable {
     var grant: String
     var network: PeerNetwork
+  }
+}
+
+/// The place of a request among those in progress. Also a stream that never begins leaves it.
+private final class AdmittedPlace: Sendable {
+  private let kind: AdmissionClass
+  private let control: AdmissionControl
+  private let isLeft = Mutex(false)
+
+  init(_ kind: AdmissionClass, _ control: AdmissionControl) {
+    self.kind = kind
+    self.control = control
+  }
+
+  deinit { leave() }
+
+  func leave() {
+    let wasLeft = isLeft.withLock { isLeft in
+      defer { isLeft = true }
+      return isLeft
+    }
+    if !wasLeft { control.didAnswer(kind) }
   }
 }
 

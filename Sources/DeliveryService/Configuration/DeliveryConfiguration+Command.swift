@@ -186,7 +186,7 @@ extension DeliveryConfiguration {
     .value(
       "stop-share", "PERCENT", fallback: "2",
       help:
-        "Pause a release that more than so many of a hundred devices could not verify, of 50 at least; with 100 none is paused"
+        "Pause a release that the devices of more than so many of a hundred purchases could not verify, of 50 at least; with 100 none is paused"
     ),
     .value(
       "scrub-interval", "DURATION", fallback: "30d",

@@ -116,7 +116,7 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var releaseWindow: ConfigurationDuration?
   /// Bytes a second that a release may take; no bound without it.
   public var releaseBandwidth: ConfigurationSize?
-  /// Percent of a release's devices: where more could not verify it, of 50 at least, it pauses; with 100 none does.
+  /// Percent of a release's purchases: where devices of more could not verify it, of 50 at least, it pauses; with 100 none does.
   public var stopShare: Int
   /// From one reading of a stored package, to see whether it is whole, to the next; zero: only when an operator asks.
   public var scrubInterval: ConfigurationDuration

@@ -62,12 +62,14 @@ struct GrantRoutes: Sendable {
   }
 
   /// A device counts together with its address: its name is no secret, and another that sends it must not use up what
-  /// the device may ask. Each proof counts.
+  /// the device may ask. Each proof counts, for the address as well, which has paid for one already.
   private func charge(
     _ device: Device, showing proofs: ProofList, for request: HTTPRequest
   ) throws(Problem) {
-    let network = PeerNetwork(limiting: settings.client(of: request))
+    let address = settings.client(of: request)
+    let network = PeerNetwork(limiting: address)
     let client = ClientKey(.store, DeviceAddress(device: device.id, network: network))
+    for _ in proofs.all.dropFirst() { try admission.charge(.store, address: address) }
     for _ in proofs.all { try admission.charge(.store, client: client) }
   }
 

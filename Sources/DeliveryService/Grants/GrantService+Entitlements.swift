@@ -22,7 +22,7 @@ extension GrantService {
       products: products.enumerated().sorted {
         ($0.element.product, $0.offset) < ($1.element.product, $1.offset)
       }.map(\.element),
-      settled: try await finishEmptyPeriods(request.waiting, of: shown.transactions, now: now),
+      settled: try await finishEmptyPeriods(request.waiting, of: shown.purchases, now: now),
       feed: feeds.first?.feed,
       feeds: request.proofs.isList
         ? Dictionary(feeds.map { ($0.store.description, $0.feed) }, uniquingKeysWith: { first, _ in first })

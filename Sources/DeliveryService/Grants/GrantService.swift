@@ -112,7 +112,8 @@ struct GrantService: Sendable {
     return CompletionResponse(state: await outbox.attempt(entry) ? .finished : .completed)
   }
 
-  /// The device has given the content up, because it is not what its manifest says. Throws `grant-unknown`,
+  /// The device has given the content up, because it is not what its manifest says; of one that was sent nothing of it that counts
+  /// for nothing. Throws `grant-unknown`,
   /// `completion-mismatch` for content that was not granted, and what ``GrantCredential/check(for:at:)`` throws.
   func report(
     _ failure: VerificationFailure, of id: GrantIdentifier, credential: GrantCredential
@@ -123,7 +124,14 @@ struct GrantService: Sendable {
       throw Problem(
         .completionMismatch, "the report is about other content than was granted", missingStep: .digest)
     }
-    try await noteFailure(grant)
+    // What is written down between the two questions is in the answer to the second.
+    var sent = recorder.unrecorded(grant.handle)
+    if sent == .zero {
+      sent = try await grantStore.database.read {
+        try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: $0)
+      }
+    }
+    if sent > .zero { try await noteFailure(grant) }
     return CompletionResponse(state: grant.machine.name)
   }
 

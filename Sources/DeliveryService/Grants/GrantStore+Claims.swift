@@ -63,7 +63,7 @@ extension GrantStore {
   ) throws {
     guard let account = transaction.account else { return }
     let original = transaction.originalKey
-    var isKnown = try FeedingTable.isKnown(proof + [transaction.key, original], in: connection)
+    var isKnown = try FeedingTable.isKnown([transaction.key, original] + proof, in: connection)
     if !isKnown, !rule.joinsAccounts, let customer {
       isKnown = try FeedingTable.isKnown(account, fedBy: customer, in: connection)
     }
@@ -121,12 +121,13 @@ extension GrantStore {
     var ended: [Standing] = []
     for transaction in try LedgerTable.transactions(ofPurchase: original, in: connection) {
       for var grant in try GrantTable.all(paidBy: transaction.key, in: connection)
-      where grant.device != device && grant.machine.name != .revoked {
-        guard let word = try decide(true, on: &grant, detail: transferDetail, at: now, in: connection) else {
-          continue
+      where grant.device != device && grant.operatorWord?.decision != .revoke {
+        // Also one that the store has revoked, which may vouch for it again.
+        let decided = try decide(true, on: &grant, detail: transferDetail, at: now, in: connection)
+        try TransferredGrantTable.insert(grant.number, decidedAt: decided.word.asOf, in: connection)
+        if decided.isChange {
+          ended.append(Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked))
         }
-        try TransferredGrantTable.insert(grant.number, decidedAt: word.asOf, in: connection)
-        ended.append(Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked))
       }
     }
     return ended
@@ -144,6 +145,10 @@ extension GrantStore {
       throw Problem(.entitlementRevoked)
     }
     guard claimant != nil else { throw Problem(.purchaseClaimed) }
+    // Given back it would stand in spite of the refund.
+    guard try TransactionTable.word(on: grant.transactionKey, in: connection)?.revoked == nil else {
+      throw Problem(.entitlementRevoked)
+    }
     try TransferredGrantTable.remove(grant.number, in: connection)
     _ = try decide(
       false, on: &grant, detail: "its account claimed the purchase again", at: now, in: connection)

@@ -43,23 +43,23 @@ extension GrantStore {
     return grant
   }
 
-  /// Takes a grant back, or gives it back, as part of another write; in the audit log as this server's doing. Answers the decision
-  /// where the grant stands differently by it.
+  /// Takes a grant back, or gives it back, as part of another write; in the audit log as this server's doing. Answers the decision,
+  /// and whether the grant stands differently by it.
   static func decide(
     _ isRevoked: Bool, on grant: inout GrantRecord, detail: String, at now: Timestamp,
     in connection: borrowing Connection
-  ) throws -> TransactionStanding.OperatorWord? {
+  ) throws -> (word: TransactionStanding.OperatorWord, isChange: Bool) {
     var standing = TransactionStanding(
       storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
       operatorWord: grant.operatorWord)
-    standing.decide(isRevoked, at: now)
-    guard try setStanding(standing, of: &grant, detail: detail, at: now, in: connection) else { return nil }
+    let word = standing.decide(isRevoked, at: now)
+    let isChange = try setStanding(standing, of: &grant, detail: detail, at: now, in: connection)
     try AuditTable.add(
       AuditEntry(
         at: now, actor: AuditTable.serverActor, action: isRevoked ? "grant.revoke" : "grant.reinstate",
         subject: grant.handle.shortName.description, detail: detail, environment: grant.environment.rawValue),
       in: connection)
-    return standing.operatorWord
+    return (word, isChange)
   }
 
   /// Brings the grants of the transaction in line with its store's word; answers those that changed.

@@ -61,13 +61,14 @@ struct TransactionStanding: Hashable, Sendable {
   }
 
   /// Takes in what an operator decides at `now`, which is later than what operators decided before, also where the clock
-  /// was set back since.
-  mutating func decide(_ isRevoked: Bool, at now: Timestamp) {
+  /// was set back since. Answers the decision.
+  @discardableResult
+  mutating func decide(_ isRevoked: Bool, at now: Timestamp) -> OperatorWord {
     let asOf = operatorWord.map { max(now, $0.asOf + .milliseconds(1)) } ?? now
-    merge(
-      .operator(
-        OperatorWord(
-          asOf: asOf, decision: isRevoked ? .revoke : .reinstate(excusing: storeWord?.revoked))))
+    let word = OperatorWord(
+      asOf: asOf, decision: isRevoked ? .revoke : .reinstate(excusing: storeWord?.revoked))
+    merge(.operator(word))
+    return word
   }
 
   /// Whose word revokes; nil while the purchase opens its content.

@@ -4,44 +4,57 @@ import Database
 
 /// The devices that could not verify a version, each once, since it was released.
 enum VerificationFailureTable {
-  /// Whether it is news.
+  /// Once for each device.
   static func note(
     _ grant: GrantRecord, at now: Timestamp, in connection: borrowing Connection
-  ) throws -> Bool {
-    let values: [SQLValue] = [
-      .identifier(grant.product), .identifier(grant.version), .identifier(grant.device),
-    ]
-    let known = try connection.first(
-      "SELECT 1 FROM verification_failures WHERE product = ? AND version = ? AND device = ?", values)
-    guard known == nil else { return false }
+  ) throws {
     try connection.execute(
-      "INSERT INTO verification_failures (product, version, device, at) VALUES (?, ?, ?, ?)",
-      values + [.timestamp(now)])
-    return true
+      """
+      INSERT INTO verification_failures (product, version, device, at) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO NOTHING
+      """, values(of: grant) + [.timestamp(now)])
   }
 
-  /// Without the devices that placed it after all.
-  static func count(
+  /// Whether the grant's device has reported the version.
+  static func contains(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM verification_failures WHERE product = ? AND version = ? AND device = ?",
+      values(of: grant)) != nil
+  }
+
+  private static func values(of grant: GrantRecord) -> [SQLValue] {
+    [.identifier(grant.product), .identifier(grant.version), .identifier(grant.device)]
+  }
+
+  /// Purchases of which a device could not verify the version, and none placed it.
+  static func failed(
     of product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
   ) throws -> Int {
     let row = try connection.first(
       """
-      SELECT count(*) AS count FROM verification_failures AS failed WHERE product = ? AND version = ?
-        AND NOT EXISTS (
-          SELECT 1 FROM grants WHERE grants.device = failed.device AND grants.product = failed.product
-            AND grants.version = failed.version AND state IN ('completed', 'finished'))
+      SELECT count(*) AS count FROM (
+        SELECT DISTINCT grants.store, grants.environment, grants.transaction_id
+        FROM verification_failures AS failed JOIN grants \(SQLDialect.index("grants_by_device"))
+          ON grants.device = failed.device AND grants.product = failed.product
+            AND grants.version = failed.version
+        WHERE failed.product = ? AND failed.version = ? AND NOT EXISTS (
+          SELECT 1 FROM grants AS placed WHERE placed.transaction_id = grants.transaction_id
+            AND placed.store = grants.store AND placed.environment = grants.environment
+            AND placed.product = failed.product AND placed.version = failed.version
+            AND placed.state IN ('completed', 'finished'))) AS purchases
       """, [.identifier(product), .identifier(version)])
     return Int(try row?.integer("count") ?? 0)
   }
 
-  /// Grants of the version whose devices placed it, `limit` at most.
+  /// Purchases of which a device placed the version, `limit` at most.
   static func verified(
     of product: ProductIdentifier, _ version: ContentVersion, limit: Int, in connection: borrowing Connection
   ) throws -> Int {
     let row = try connection.first(
       """
       SELECT count(*) AS count FROM (
-        SELECT 1 FROM grants \(SQLDialect.index("grants_by_version"))
+        SELECT DISTINCT store, environment, transaction_id
+        FROM grants \(SQLDialect.index("grants_by_version"))
         WHERE product = ? AND version = ? AND state IN ('completed', 'finished') LIMIT ?) AS placed
       """, [.identifier(product), .identifier(version), .integer(limit)])
     return Int(try row?.integer("count") ?? 0)

@@ -96,6 +96,23 @@ extension FeedTests {
     }
   }
 
+  @Test("a stream has its place among the requests in progress until it ends")
+  func streamIsInProgress() async throws {
+    let limit = "{class: 'feed', inProgress: 1}"
+    try await ServerHarness.run(options: ["--admission-class", limit]) { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let connection = try await stream(feed, of: server)
+      for _ in 0..<2 { _ = try await event(connection) }
+      while server.server.components.feeds.waiters.count == 0 { await Task.yield() }
+      let refused = try await server.problem { _ = try await read(feed, of: server) }
+      #expect(refused.code == .unavailable)
+      server.server.components.feeds.close()
+      _ = try await connection.receive(through: "\r\n0\r\n\r\n")
+      while server.server.components.admission.counts[.feed]?.inProgress != 0 { await Task.yield() }
+      _ = try await read(feed, of: server)
+    }
+  }
+
   @Test("a stream without news shows signs of life, and ends after its time")
   func quietStream() async throws {
     struct Enough: Error {}

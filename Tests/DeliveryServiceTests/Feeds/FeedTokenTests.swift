@@ -1,3 +1,4 @@
+import CoreTypes
 import Crypto
 import Testing
 
@@ -45,8 +46,10 @@ struct FeedTokenTests {
 
   @Test("a ticket's text is no token")
   func ticket() throws {
-    let ticket = Ticket(keyIdentifier: 2, expiry: 2000, handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), device: 1)
-      .sealed(with: keys.newest.secret, for: .of([1, 2, 3]))
+    let ticket = Ticket(
+      keyIdentifier: 2, expiry: 2000, handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), device: 1
+    )
+    .sealed(with: keys.newest.secret, for: .of([1, 2, 3]))
     #expect(throws: TicketKeys.Refusal.invalid) { try FeedToken(ticket, openedWith: keys, now: 1) }
   }
 }

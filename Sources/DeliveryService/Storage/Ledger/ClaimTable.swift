@@ -59,7 +59,7 @@ enum FeedingTable {
       """, [.customer(customer), .identifier(account)]) != nil
   }
 
-  /// Whether something was granted for one of these.
+  /// Whether something was granted for one of these, of which the first ``maximumCount`` are looked at.
   static func isKnown(
     _ transactions: some Sequence<TransactionKey>, in connection: borrowing Connection
   ) throws -> Bool {
@@ -70,8 +70,8 @@ enum FeedingTable {
     }
   }
 
-  /// Transactions of one proof that are looked at.
-  private static let maximumCount = 200
+  /// The purchase in question, and transactions of the proof that shows it.
+  static let maximumCount = 200
 
   /// Whether store accounts in an irregular number have begun to buy for it lately, in one environment of any stores.
   static func isIrregular(

@@ -282,13 +282,14 @@ struct KnownGoogleOrders: GoogleOrderHistory {
 }
 
 extension VerifiedTransaction {
-  /// The same purchase, opening nothing new from `end` on: another one took its place.
+  /// The same purchase, opening nothing new from `end` on: another one took its place. What is known of its refund may be
+  /// older than `moment`, so it does not say that there was none.
   func ended(at end: Timestamp, asOf moment: Timestamp) -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: max(purchaseDate, min(expiresDate ?? end, end)),
       graceExpiresDate: nil, revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
       price: price, account: account, application: application, territory: territory,
-      acknowledgement: acknowledgement, asOf: moment, tellsRefunds: tellsRefunds)
+      acknowledgement: acknowledgement, asOf: moment, tellsRefunds: false)
   }
 }
