@@ -74,6 +74,67 @@ struct CatalogImportTests {
     }
   }
 
+  @Test(
+    "what an import has no member of stays as it is, what it says nothing of is taken away, and the audit log tells"
+  )
+  func fewMembers() async throws {
+    try await ServerHarness.run { server in
+      var product = try Self.product("com.example.a")
+      product.publication = ProductIdentifier("com.example.heroes")
+      product.publicationDate = Timestamp(rfc3339: "2026-09-01T00:00:00Z")
+      product.localizations?["fr-FR"] = .init(title: "B", description: "Un texte")
+      product.prices?["JPN"] = Price(amount: "300", currency: "JPY")
+      _ = try await Self.send([product], to: server)
+
+      let titles = CatalogImport(
+        products: [
+          ProductDescription(
+            id: product.id, localizations: ["en-US": .init(title: "New", description: "")])
+        ],
+        members: [.title(locale: "en-US"), .price(territory: "JPN"), .price(territory: "USA")])
+      let report = try await server.operatorAPI.call(
+        "POST", "/v1/operator/catalog", body: titles, as: CatalogImportReport.self
+      ).value
+      #expect(report == CatalogImportReport(created: 0, changed: 1, unchanged: 0))
+      let found = try await server.operatorAPI.get(
+        "/v1/operator/products/com.example.a", as: OperatorProduct.self
+      ).product
+      #expect(found.localizations["en-US"]?.title == "New")
+      #expect(found.localizations["fr-FR"] == product.localizations?["fr-FR"])
+      #expect(found.prices == ["FRA": try #require(Price(amount: "2.99", currency: "EUR"))])
+      #expect(found.publication == product.publication)
+      #expect(found.publicationDate == product.publicationDate)
+      #expect(
+        try await server.audit([("action", "product.change")]).map(\.detail) == [
+          "price:JPN 300 JPY removed, title:en-US A to New"
+        ])
+    }
+  }
+
+  @Test("an empty title takes its language away, other members of a publication and a tier stay")
+  func fewMembersOfOthers() throws {
+    let id = try #require(ProductIdentifier("com.example.heroes"))
+    let imported = ImportedMembers(members: [
+      .title(locale: "fr-FR"), .plain(.order), .policy(.backIssues), .price(territory: "FRA"),
+    ])
+    let before = OperatorPublication(
+      id: id,
+      localizations: [
+        "en-US": .init(title: "Heroes", description: ""), "fr-FR": .init(title: "Héros", description: "x"),
+      ],
+      cover: nil, order: 7, policy: SubscriptionPolicy(backIssues: 3, toleranceSeconds: 60),
+      created: Timestamp(millisecondsSinceEpoch: 0), changed: Timestamp(millisecondsSinceEpoch: 0))
+    let whole = imported.completing(PublicationDescription(id: id), of: before)
+    #expect(whole.localizations == ["en-US": .init(title: "Heroes", description: "")])
+    #expect(whole.order == nil)
+    #expect(whole.policy == SubscriptionPolicy(toleranceSeconds: 60))
+    let (one, two) = (Price(amount: "1", currency: "EUR"), Price(amount: "2", currency: "USD"))
+    #expect(
+      imported.prices(["FRA": try #require(one)], before: ["USA": try #require(two)]) == [
+        "FRA": try #require(one), "USA": try #require(two),
+      ])
+  }
+
   @Test("members that are not known are refused")
   func unknownMembers() async throws {
     try await ServerHarness.run { server in

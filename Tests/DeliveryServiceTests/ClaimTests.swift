@@ -110,7 +110,35 @@ struct ClaimTests {
     }
   }
 
-  @Test("a device that asks what it owns takes no place")
+  @Test(
+    "a device whose grants an operator revokes all leaves its place, and has it again once one stands again")
+  func leaving() async throws {
+    try await run(["--store-device-limit", "1"]) { server in
+      let (lost, next) = (try device(1), try device(2))
+      for product in ["com.example.issue1", "com.example.issue2"] {
+        #expect(try await ask(server, try proof(server, lost), product: product, device: lost) == nil)
+      }
+      let grants = try await server.operatorAPI.get(
+        "/v1/operator/grants", query: [("device", "device-1")], as: Page<OperatorGrant>.self
+      ).items
+      #expect(grants.count == 2)
+      func step(_ step: String, _ grant: OperatorGrant) async throws {
+        _ = try await server.operatorAPI.call(
+          "POST", "/v1/operator/grants/\(grant.grant)/\(step)", body: ReasonBody(reason: "lost"),
+          as: OperatorGrant.self)
+      }
+      try await step("revoke", grants[0])
+      #expect(try await ask(server, try proof(server, next), device: next) == .deviceLimit)
+      try await step("revoke", grants[1])
+      #expect(try await ask(server, try proof(server, next), device: next) == nil)
+      try await server.publish([7, 8, 9], version: "2.0")
+      #expect(try await ask(server, try proof(server, lost), device: lost) == .deviceLimit)
+      try await step("reinstate", grants[0])
+      #expect(try await ask(server, try proof(server, lost), device: lost) == nil)
+    }
+  }
+
+  @Test("a device that asks what it owns takes no place, and is told once there is none for it")
   func listing() async throws {
     try await run(["--store-device-limit", "1"]) { server in
       for number in 1...3 {
@@ -119,11 +147,18 @@ struct ClaimTests {
         let answer = try await server.api.call(
           "POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
         #expect(answer.value.products.count == 2)
+        #expect(answer.value.hasPlace == true)
       }
       let last = try device(3)
       #expect(try await ask(server, try proof(server, last), device: last) == nil)
       let first = try device(1)
       #expect(try await ask(server, try proof(server, first), device: first) == .deviceLimit)
+      for (device, hasPlace) in [(first, false), (last, true)] {
+        let request = EntitlementsRequest(proof: try proof(server, device), device: device)
+        let answer = try await server.api.call(
+          "POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
+        #expect(answer.value.hasPlace == hasPlace)
+      }
     }
   }
 
@@ -203,41 +238,6 @@ struct ClaimTests {
     await apple.stop()
   }
 
-  /// Issue 1 of ada's, as the store tells of it.
-  private func told(revoked: Bool, by server: ServerHarness) throws -> VerifiedTransaction {
-    let id = try #require(TransactionIdentifier("1"))
-    return VerifiedTransaction(
-      vouchedForBy: .apple, in: .sandbox, id: id, originalID: id,
-      product: try #require(ProductIdentifier("com.example.issue1")), purchaseDate: ServerHarness.start,
-      revokedDate: revoked ? server.clock.now() : nil, account: ApplicationAccount("ada"),
-      asOf: server.clock.now())
-  }
-
-  @Test("a transfer ends grants that the store had revoked as well: it may vouch for them again")
-  func transferDuringRefund() async throws {
-    let apple = try FakeAppleStore()
-    try await run(apple.option("claims: 'transfer'")) { server in
-      let proof = try signed(apple, "1", account: "ada")
-      let (first, second) = (try device(1), try device(2))
-      let adas = try await grant(server, proof, for: "ada", device: first)
-      server.clock.advance(by: .seconds(10))
-      _ = try await server.server.grants.applyRevocations(of: [try told(revoked: true, by: server)])
-      #expect(try await server.fetch(adas).status == 403)
-      // Another part of the same purchase, which stands.
-      let other = apple.transaction("2", original: "1", product: "com.example.issue2")
-      let part = Proof(store: "apple", signedTransaction: try apple.sign(other))
-      #expect(try await ask(server, part, for: "ben", product: "com.example.issue2", device: second) == nil)
-      // Ada takes the purchase back, but not what the store has taken back.
-      #expect(try await ask(server, proof, for: "ada", device: first) != nil)
-      server.clock.advance(by: .seconds(10))
-      _ = try await server.server.grants.applyRevocations(of: [try told(revoked: false, by: server)])
-      #expect(try await server.fetch(adas).status == 403)
-      #expect(try await ask(server, proof, for: "ada", device: first) == nil)
-      #expect(try await server.fetch(adas).status == 200)
-    }
-    await apple.stop()
-  }
-
   @Test("of a proof of many transactions, the purchase in question is looked at whatever stands before it")
   func knownAmongMany() async throws {
     try await run { server in
@@ -246,7 +246,7 @@ struct ClaimTests {
       let granted = try await server.grant(receipt: receipt).value
       let status = try await server.status(granted)
       let sold = VerifiedTransaction(
-        vouchedForBy: .sandbox, in: status.environment, id: status.transaction,
+        vouchedForBy: .sandbox, in: .sandbox, id: status.transaction,
         originalID: status.transaction, product: status.product, purchaseDate: server.clock.now(),
         account: ApplicationAccount("ada"))
       let others = (1...FeedingTable.maximumCount).map { OutboxHarness.key($0) }

@@ -72,6 +72,12 @@ struct StatementCostTests {
       "by its unique name; ConsumptionTests run it"
     ),
     ("SELECT id FROM outbox WHERE store", "by its unique name; ConsumptionTests run it"),
+    (
+      "SELECT DISTINCT store, environment FROM transactions", "by the customer's index; ProofListTests run it"
+    ),
+    (
+      "UPDATE customer_devices SET granted", "by its key, over the grants of one device; ClaimTests run it"
+    ),
     ("INSERT INTO transferred_grants", "by the grant's number; ClaimTests run it"),
     ("DELETE FROM transferred_grants", "by the grant's number; ClaimTests run it"),
     ("SELECT decided FROM transferred_grants", "by the grant's number; ClaimTests run it"),

@@ -124,6 +124,28 @@ struct CatalogFileTests {
     #expect(try items("\n{\"id\":\"a\"}\n\n{\"id\":\"b\"}", .json).map(\.line) == [2, 4])
   }
 
+  @Test("a sheet tells what its columns are, and JSON tells everything")
+  func members() throws {
+    let sheet = try CatalogFile(Array("kind,id,title:en-US,price:FRA\n,a,A,\n".utf8), as: .csv)
+    #expect(sheet.catalog.members == [.title(locale: "en-US"), .price(territory: "FRA")])
+    #expect(try CatalogFile(Array("{\"id\":\"a\"}\n".utf8), as: .json).catalog.members == nil)
+    let all = CatalogColumn.columns(for: try Self.contents()).filter { $0 != .id && $0 != .kind }
+    #expect(all.map(\.name) == all.compactMap { CatalogMember($0.name)?.description })
+  }
+
+  @Test("a fault says what form is wanted")
+  func forms() {
+    #expect(
+      faults("id,publicationDate,price:FRA\na,2026-12-01,\nb,,2.99\n").map(\.description) == [
+        "line 2: publicationDate of a product cannot be '2026-12-01': "
+          + "it is a date with time and zone, such as 2026-12-01T00:00:00Z",
+        "line 3: price:FRA of a product cannot be '2.99': it is a price with its currency, such as 2.99 EUR",
+      ])
+    #expect(
+      faults("id,preserved:FRA:2026-12-01\n").first?.detail.contains("preserved:FRA:2026-12-01T00:00:00Z")
+        == true)
+  }
+
   @Test("every faulty line is named with its number")
   func everyLine() {
     let text =

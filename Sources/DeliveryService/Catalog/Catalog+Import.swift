@@ -11,16 +11,24 @@ extension Catalog {
 
   /// Makes everything as it is described, in one write: all of it or nothing. Throws `catalog-invalid` with the faults of all
   /// items, whose paths begin with `products.`, `publications.` or `priceTiers.` and the item's number from 0, and `forbidden`
-  /// and `state-conflict` as ``put(_:_:by:mayChangeKeys:under:)`` does.
+  /// and `state-conflict` as ``put(_:_:by:mayChangeKeys:under:)`` does. An import that names its members leaves everything else as
+  /// it stands.
   func importAll(
     _ items: CatalogImport, by actor: String, mayChangeKeys: Bool
   ) async throws -> CatalogImportReport {
-    let described = try await BlockingPool.computing.run { () throws(Problem) in
-      try CheckedImport(items)
+    guard (items.members?.count ?? 0) <= CatalogImport.maximumMembers else {
+      throw Problem(.catalogInvalid, "at most \(CatalogImport.maximumMembers) members")
     }
+    let whole: CheckedImport? =
+      items.members != nil
+      ? nil
+      : try await BlockingPool.computing.run { () throws(Problem) in
+        try CheckedImport(items)
+      }
     let now = clock.now()
     defer { didChange() }
     return try await database.write(locking: [.everything]) { connection in
+      let described = try whole ?? CheckedImport(try items.completed(in: connection))
       var report = CatalogImportReport(created: 0, changed: 0, unchanged: 0)
       func count(_ change: Change) {
         switch change {

@@ -212,11 +212,14 @@ struct SaleCheck {
         Problem.Fault(
           code: "issues-free", path: "prices", detail: "it costs money, and all of its issues are free"))
     }
-    if let other = issues.first(where: { $0.product.application != product.application }) {
+    // An issue that names no application is everyone's.
+    for issue in issues {
+      guard let application = issue.product.application, application != product.application else { continue }
       faults.append(
         Problem.Fault(
           code: "application", path: "application",
-          detail: "its issue \(other.product.id) is of another application"))
+          detail: "its issue \(issue.product.id) is of the application \(application) alone"))
+      break
     }
     return faults
   }

@@ -121,14 +121,19 @@ struct Catalog: Sendable {
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
-        subject: product.id.description, detail: Self.saleDetail(sale == .cleared, before: before?.isOnSale)),
+        subject: product.id.description,
+        detail: Self.detail(of: product, isOnSale: sale == .cleared, before: before)),
       in: connection)
     return before == nil ? .created : .changed
   }
 
-  private static func saleDetail(_ isOnSale: Bool, before: Bool?) -> String? {
-    guard isOnSale != (before ?? true) else { return nil }
-    return isOnSale ? "on sale" : "off sale"
+  /// What the write changed; of a new product only whether it is on sale.
+  private static func detail(of product: Product, isOnSale: Bool, before: ProductTable.Entry?) -> String? {
+    let sale = isOnSale == (before?.isOnSale ?? true) ? nil : isOnSale ? "on sale" : "off sale"
+    let changes = before.flatMap { ProductChanges(from: $0.product, to: product).text }
+    return [sale, changes].compactMap(\.self).reduce(nil) { text, part in
+      text.map { "\($0), \(part)" } ?? part
+    }
   }
 
   /// Whose signatures count is worth an entry of its own in the audit log.

@@ -27,7 +27,29 @@ extension GrantService {
       feeds: request.proofs.isList
         ? Dictionary(feeds.map { ($0.store.description, $0.feed) }, uniquingKeysWith: { first, _ in first })
         : nil,
-      problems: shown.problems.isEmpty ? nil : shown.problems)
+      problems: shown.problems.isEmpty ? nil : shown.problems,
+      hasPlace: try await hasPlace(for: device, showing: shown, now: now))
+  }
+
+  /// Whether the device would be granted something new of every customer whose purchases it shows.
+  private func hasPlace(
+    for device: DeviceIdentifier, showing shown: ShownProofs, now: Timestamp
+  ) async throws -> Bool {
+    try await grantStore.database.read { connection in
+      var asked: Set<CustomerIdentifier> = []
+      for proof in shown.good {
+        let rules = storeRules[proof.key.store] ?? StoreRules()
+        for transaction in proof.verdict.transactions {
+          guard let customer = try CustomerTable.customer(of: transaction.key, in: connection),
+            asked.insert(customer).inserted
+          else { continue }
+          guard
+            try CustomerTable.hasPlace(for: device, of: customer, under: rules, at: now, in: connection)
+          else { return false }
+        }
+      }
+      return true
+    }
   }
 
   /// The device's feed of each store, in the order of the proofs; without those that cannot be written down.

@@ -36,7 +36,7 @@ extension GrantStore {
         }
         throw Problem(
           .deviceLimit,
-          "the purchase is in use on \(conditions.rules.deviceLimit) devices; one that is silent for 90 days makes room"
+          "the purchase is in use on \(conditions.rules.deviceLimit) devices; one that is silent for 90 days makes room, and so does one whose grants an operator revokes"
         )
       }
       granted.insert(customer)

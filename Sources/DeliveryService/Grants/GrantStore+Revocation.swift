@@ -10,7 +10,8 @@ extension GrantStore {
     var isRevoked: Bool
   }
 
-  /// Takes a grant back, or gives it back, on an operator's word; in the audit log. The word is kept also where the
+  /// Takes a grant back, or gives it back, on an operator's word; in the audit log. A device whose last grant of a customer's is
+  /// taken back leaves its place with the customer. The word is kept also where the
   /// grant stands so already, but nothing changes then, and nothing is noted; `effect` gets how it stands all the same, in the
   /// order of the commits. Throws `grant-unknown` or `grant-ambiguous`.
   func setRevoked(
@@ -27,6 +28,11 @@ extension GrantStore {
       let changed = try Self.setStanding(
         standing, of: &grant, detail: reason ?? "by \(actor)", at: now, in: connection)
       if changed {
+        if isRevoked {
+          try CustomerTable.leavePlace(grant.device, grantedFor: grant.transactionKey, in: connection)
+        } else {
+          try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
+        }
         try AuditTable.add(
           AuditEntry(
             at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate",

@@ -45,9 +45,11 @@ struct SalesReportRoutes: Sendable {
       environment: try request.filter("environment") { StoreEnvironment(rawValue: $0) }
         ?? (dimensions.contains(.environment) ? nil : .production))
     let (from, to) = (SalesTally.start(of: first), SalesTally.start(of: end))
-    let until = min(to, clock.now())
+    let now = clock.now()
+    let until = min(to, now)
     let counts = try await database.read { connection in
-      try SalesTable.counts(from: from, to: until, by: dimensions, matching: filter, in: connection)
+      try SalesTable.counts(
+        from: from, to: until, asOf: now, by: dimensions, matching: filter, in: connection)
     }
     let rows = await BlockingPool.computing.run {
       var tally = SalesTally(days: first..<end, dimensions: dimensions)

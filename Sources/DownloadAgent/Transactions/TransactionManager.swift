@@ -141,8 +141,13 @@ actor TransactionManager {
     pollWakeUp.signal()
   }
 
-  /// Buys, once for one `key`; the transaction is known and under way when this returns.
+  /// Buys, once for one `key`; the transaction is known and under way when this returns. Throws `device-limit` before anything is paid
+  /// where the server says that the device has no place with its customer; where that cannot be asked the purchase goes on.
   func purchase(_ request: AgentPurchaseRequest, key: String) async throws -> AgentTransaction {
+    if let answer = try? await entitlements(), answer.hasPlace == false {
+      throw Problem(
+        .deviceLimit, "nothing was bought: the account is in use on as many devices as the store allows")
+    }
     let transaction: StoreTransaction
     do {
       transaction = try await store.purchase(request, key: key)

@@ -54,17 +54,21 @@ public struct EntitlementsResponse: Codable, Sendable {
   public var feeds: [String: FeedReference]?
   /// Which of several proofs led to nothing, and why, in their order; absent where all are good.
   public var problems: [ProofRefusal]?
+  /// False where the customer has as many devices as the store's `deviceLimit` allows, and the one that asks is none of them: what
+  /// it would buy it could not fetch. Absent from servers that do not tell.
+  public var hasPlace: Bool?
 
   /// Creates the document from its members.
   public init(
     products: [EntitledProduct], settled: [TransactionIdentifier]? = nil, feed: FeedReference? = nil,
-    feeds: [String: FeedReference]? = nil, problems: [ProofRefusal]? = nil
+    feeds: [String: FeedReference]? = nil, problems: [ProofRefusal]? = nil, hasPlace: Bool? = nil
   ) {
     self.products = products
     self.settled = settled
     self.feed = feed
     self.feeds = feeds
     self.problems = problems
+    self.hasPlace = hasPlace
   }
 }
 

@@ -2,22 +2,28 @@
 public struct CatalogImport: Codable, Sendable, OperatorWritten {
   /// Products of one import, at most; and of publications and price tiers together.
   public static let maximumItems = 100_000
+  /// Members that ``members`` names, at most.
+  public static let maximumMembers = 5000
 
-  /// Each with its `id`. What is left out gets a default, as in `PUT /v1/operator/products/{id}`.
+  /// Each with its `id`. What is left out gets a default, as in `PUT /v1/operator/products/{id}`, unless ``members`` says otherwise.
   public var products: [ProductDescription]
   /// Each with its `id`; absent for none.
   public var publications: [PublicationDescription]?
   /// Each with its `name`; absent for none. They are made before the products.
   public var priceTiers: [PriceTierDescription]?
+  /// What the items tell of themselves, as the columns of a sheet do: everything else of what there is already stays as it is.
+  /// Absent where every item is described whole.
+  public var members: [CatalogMember]?
 
   /// Creates the document from its members.
   public init(
     products: [ProductDescription], publications: [PublicationDescription]? = nil,
-    priceTiers: [PriceTierDescription]? = nil
+    priceTiers: [PriceTierDescription]? = nil, members: [CatalogMember]? = nil
   ) {
     self.products = products
     self.publications = publications
     self.priceTiers = priceTiers
+    self.members = members
   }
 }
 

@@ -89,6 +89,12 @@ enum CatalogColumn: Hashable {
   static func columns(of header: CSVReader.Row) throws(CatalogFileFault) -> [CatalogColumn] {
     var columns: [CatalogColumn] = []
     for name in header.cells {
+      if name.hasPrefix("preserved:"), CatalogColumn(CSVText.value(name)) == nil {
+        throw CatalogFileFault(
+          line: header.line, .header,
+          "the column '\(name)' is written preserved:TERRITORY:DATE, where DATE is a date with time and zone, "
+            + "such as preserved:FRA:2026-12-01T00:00:00Z")
+      }
       guard let column = CatalogColumn(CSVText.value(name)) else {
         throw CatalogFileFault(
           line: header.line, .header,
@@ -161,7 +167,8 @@ enum CatalogColumn: Hashable {
     for (column, value) in cells where column != .kind {
       guard column.set(value, of: &content) else {
         throw CatalogFileFault(
-          line: row.line, .cell, "\(column.name) of a \(kind.rawValue) cannot be '\(value.prefix(100))'")
+          line: row.line, .cell,
+          "\(column.name) of a \(kind.rawValue) cannot be '\(value.prefix(100))': \(column.form(of: kind))")
       }
     }
     guard content.isNamed else { throw CatalogFileFault(line: row.line, .cell, "id is missing") }
@@ -255,6 +262,35 @@ enum CatalogColumn: Hashable {
     case .kind, .cover, .order, .policy: return false
     }
     return true
+  }
+
+  /// What a cell of the column holds, for those who wrote another.
+  private func form(of kind: Kind) -> String {
+    guard belongs(to: kind) else { return "leave it empty, no \(kind.rawValue) has one" }
+    return switch self {
+    case .id, .publication, .cover, .priceTier, .application: "it is a name of A-Z a-z 0-9 . _ -"
+    case .type: "it is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))"
+    case .publicationDate, .availableFrom, .availableUntil, .ownedIfPurchaseBefore:
+      "it is a date with time and zone, such as 2026-12-01T00:00:00Z"
+    case .period: "it is a period such as P1M"
+    case .onSale: "it is true or false"
+    case .ownedIfVersionBelow: "it is a version such as 2.0, where no date is given"
+    case .order, .policy(.backIssues), .policy(.toleranceSeconds): "it is a whole number"
+    case .policy: "it is true or false"
+    case .price, .preserved: "it is a price with its currency, such as 2.99 EUR"
+    case .kind, .samples, .privacyURL, .title, .description, .terms: "leave the cell empty"
+    }
+  }
+
+  private func belongs(to kind: Kind) -> Bool {
+    switch (self, kind) {
+    case (.kind, _), (.id, _), (.price, .product), (.price, .priceTier): true
+    case (.title, .publication), (.description, .publication), (.cover, .publication), (.order, .publication),
+      (.policy, .publication):
+      true
+    case (.cover, _), (.order, _), (.policy, _), (_, .publication), (_, .priceTier): false
+    case (_, .product): true
+    }
   }
 
   /// `2.99 EUR`.

@@ -47,7 +47,7 @@ public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertib
   }
 
   /// The line and what is wrong with it.
-  public var description: String { "line \(line): \(detail) (\(code.rawValue))" }
+  public var description: String { "line \(line): \(detail)" }
 }
 
 /// Why a file is no catalog: every fault that was found.
@@ -64,8 +64,8 @@ public struct CatalogFileError: Error, Hashable, Sendable, CustomStringConvertib
 /// The columns are `id`, `type`, `publication`, `publicationDate`, `period`, `onSale`, `samples`, `priceTier`, `availableFrom`,
 /// `availableUntil`, `application`, `privacyURL`, `ownedIfVersionBelow`, `ownedIfPurchaseBefore`, and as many of `title:LOCALE`,
 /// `description:LOCALE`, `terms:LOCALE`, `price:TERRITORY` and `preserved:TERRITORY:DATE` as there are; a price is written `2.99 EUR`. A row whose `kind` is
-/// `publication` has `id`, `cover`, `order` and texts, one whose `kind` is `price-tier` has `id` and prices. An empty cell is
-/// absent. In JSON, a line is a product, or `{"publications":[…]}` or `{"priceTiers":[…]}`.
+/// `publication` has `id`, `cover`, `order` and texts, one whose `kind` is `price-tier` has `id` and prices. An empty cell takes away
+/// what was there; a column that is not there leaves it as it is. In JSON, a line is a product, or `{"publications":[…]}` or `{"priceTiers":[…]}`.
 public struct CatalogFile: Sendable {
   /// How a file is written.
   public enum Format: String, Sendable, CaseIterable {
@@ -104,10 +104,12 @@ public struct CatalogFile: Sendable {
 
   /// In the order of the file.
   public let items: [Item]
+  /// What the columns of a sheet tell; nil in JSON, where every line describes its item whole.
+  private let members: [CatalogMember]?
 
   /// What a server is asked to make of it.
   public var catalog: CatalogImport {
-    var catalog = CatalogImport(products: [])
+    var catalog = CatalogImport(products: [], members: members)
     for item in items {
       switch item.content {
       case .product(let product): catalog.products.append(product)
@@ -134,23 +136,27 @@ public struct CatalogFile: Sendable {
   /// Reads the bytes of a file. Throws ``CatalogFileError`` with every faulty line, at most ``maximumFaults``.
   public init(_ bytes: [UInt8], as format: Format) throws(CatalogFileError) {
     var faults: [CatalogFileFault] = []
-    let items =
+    let (items, columns): ([Item], [CatalogColumn]?) =
       switch format {
       case .csv: Self.csvItems(bytes, &faults)
-      case .json: Self.jsonItems(bytes, &faults)
+      case .json: (Self.jsonItems(bytes, &faults), nil)
       }
     guard faults.isEmpty else { throw CatalogFileError(faults: Array(faults.prefix(Self.maximumFaults))) }
     self.items = items
+    members = columns?.compactMap { CatalogMember($0.name) }
   }
 
-  private static func csvItems(_ bytes: [UInt8], _ faults: inout [CatalogFileFault]) -> [Item] {
+  private static func csvItems(
+    _ bytes: [UInt8], _ faults: inout [CatalogFileFault]
+  ) -> ([Item], [CatalogColumn]) {
     var reader = CSVReader(bytes)
     var items: [Item] = []
+    var columns: [CatalogColumn] = []
     do throws(CatalogFileFault) {
       guard let header = try reader.next() else {
         throw CatalogFileFault(line: 1, .header, "the file is empty")
       }
-      let columns = try CatalogColumn.columns(of: header)
+      columns = try CatalogColumn.columns(of: header)
       while faults.count < maximumFaults, let row = try reader.next() {
         // A spreadsheet ends its file with empty lines.
         if row.cells.allSatisfy(\.isEmpty) { continue }
@@ -166,7 +172,7 @@ public struct CatalogFile: Sendable {
     } catch {
       faults.append(error)
     }
-    return items
+    return (items, columns)
   }
 
   private static func jsonItems(_ bytes: [UInt8], _ faults: inout [CatalogFileFault]) -> [Item] {

@@ -1,15 +1,9 @@
 import PullboxAPI
 
 /// A member of a publication's policy, which is a column of a catalog's file.
-enum PolicyMember: String, CaseIterable {
-  case keepsIssuesAfterLapse
-  case latestIssueAtStart
-  case backIssues
-  case toleranceSeconds
-  case servesInGrace
-  case servesInBillingRetry
-  case keepsIssuesOfUnrecoveredGrace
+typealias PolicyMember = SubscriptionPolicy.Member
 
+extension SubscriptionPolicy.Member {
   private enum Place {
     case truth(WritableKeyPath<SubscriptionPolicy, Bool?>)
     case number(WritableKeyPath<SubscriptionPolicy, Int?>)

@@ -98,12 +98,16 @@ public struct OperatorClient: Sendable {
     ).value
   }
 
-  /// One page of products, `after` being the `next` of the page before; nil is the first. `publication` and
-  /// `state` keep the products of one publication, and those with a version in that state.
+  /// One page of products, `after` being the `next` of the page before; nil is the first. `publication`, `state` and
+  /// `sale` keep the products of one publication, those with a version in that state, and those whose sale is in that one.
   public func products(
-    in publication: ProductIdentifier? = nil, withVersionsIn state: VersionState? = nil, after: String? = nil
+    in publication: ProductIdentifier? = nil, withVersionsIn state: VersionState? = nil,
+    sale: SaleState? = nil,
+    after: String? = nil
   ) async throws(APICallError) -> Page<OperatorProduct> {
-    let filter = Self.filter([("publication", publication?.description), ("state", state?.rawValue)])
+    let filter = Self.filter([
+      ("publication", publication?.description), ("state", state?.rawValue), ("sale", sale?.rawValue),
+    ])
     return try await api.get("/v1/operator/products", query: filter + Self.page(after))
   }
 

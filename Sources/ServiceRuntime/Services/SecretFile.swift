@@ -11,13 +11,14 @@ public enum SecretFile {
   public static func readOrCreate(
     _ path: String, make: () throws -> [UInt8]
   ) throws(SecretFileError) -> Redacted<[UInt8]> {
-    if let found = try read(path) { return found }
+    let remedy = "'chmod 600' it, or remove it to make another"
+    if let found = try read(path, remedy: remedy) { return found }
     do {
       let made = try make()
       try DurableFile.write(made.span, to: path, permissions: 0o600, ifPresent: .refuse)
       return Redacted(made)
     } catch let error as SystemError where error.isFileInTheWay {
-      if let found = try read(path) { return found }
+      if let found = try read(path, remedy: remedy) { return found }
       throw SecretFileError(path: path, message: "it appeared and vanished while this process started")
     } catch {
       throw SecretFileError(path: path, message: "\(error)")
@@ -27,6 +28,12 @@ public enum SecretFile {
   /// Nil without a file. A file that others may read or write is refused: its secret may be known.
   /// Blocks.
   public static func read(_ path: String) throws(SecretFileError) -> Redacted<[UInt8]>? {
+    try read(path, remedy: "'chmod 600' it")
+  }
+
+  private static func read(
+    _ path: String, remedy: String
+  ) throws(SecretFileError) -> Redacted<[UInt8]>? {
     do {
       let file = try FileDescriptor.open(path, .readOnly, options: .doNotFollow)
       let status = try file.status()
@@ -34,8 +41,7 @@ public enum SecretFile {
       guard status.permissions & 0o077 == 0 else {
         throw SecretFileError(
           path: path,
-          message: "others than its owner may use it; 'chmod 600' it, or remove it to make another"
-        )
+          message: "others than its owner may use it; \(remedy)")
       }
       guard status.length <= maximumLength, status.length > .zero else {
         throw SecretFileError(path: path, message: "its length is \(status.length)")

@@ -15,10 +15,22 @@ enum ProductsCommand: Command {
         help:
           "Show only products with a version in this state: \(VersionState.allCases.map(\.rawValue).joined(separator: ", "))"
       ),
+      .value(
+        "sale", "STATE", environment: .none,
+        help:
+          "Show only products whose sale is in this state: \(SaleState.allCases.map(\.rawValue).joined(separator: ", "))"
+      ),
       .limit,
     ])
 
   static func run(_ context: CommandContext) async throws {
+    let sale = try context.arguments.value("sale").map { text throws(UsageError) in
+      guard let sale = SaleState(rawValue: text) else {
+        throw UsageError(
+          "--sale takes one of \(SaleState.allCases.map(\.rawValue).joined(separator: ", ")), not '\(text)'")
+      }
+      return sale
+    }
     let publication = try context.arguments.value("publication").map(CommandContext.product)
     let state = try context.arguments.value("state").map { text throws(UsageError) in
       guard let state = VersionState(rawValue: text) else {
@@ -35,7 +47,7 @@ enum ProductsCommand: Command {
     }
     let client = try context.operatorClient()
     try await context.printList {
-      try await client.products(in: publication, withVersionsIn: state, after: $0)
+      try await client.products(in: publication, withVersionsIn: state, sale: sale, after: $0)
     } asTable: {
       try print($0, on: context.console)
     }

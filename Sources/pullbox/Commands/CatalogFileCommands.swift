@@ -13,7 +13,8 @@ enum ImportCommand: Command {
     discussion: """
       FILE ends with .csv or .json: comma-separated values with a header, or one JSON \
       object on each line, as 'export' writes them. Products that are not in the file \
-      stay as they are. Where a line is faulty, nothing is changed, and every faulty \
+      stay as they are, and so does what a .csv file has no column of; an empty cell \
+      takes away what was there. A line of JSON describes its product whole. Where a line is faulty, nothing is changed, and every faulty \
       line is named. The same file a second time changes nothing.
       """,
     operands: [.init("FILE", completion: .file)])

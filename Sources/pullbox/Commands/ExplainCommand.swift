@@ -33,7 +33,7 @@ enum ExplainCommand: Command {
       throw UsageError("give one of --customer, --transaction and --device")
     }
     let moment = try arguments.value("at").map { text throws(UsageError) in
-      guard let moment = Timestamp(rfc3339: text) else {
+      guard let moment = Timestamp(argument: text) else {
         throw UsageError("--at takes a date and time such as 2026-11-21T08:00:00Z, not '\(text)'")
       }
       return moment

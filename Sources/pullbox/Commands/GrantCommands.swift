@@ -58,7 +58,7 @@ enum GrantsCommand: Command {
     return grant
   }
 
-  private static func identifier<Value: LosslessStringCodable>(
+  static func identifier<Value: LosslessStringCodable>(
     _ name: String, in arguments: ParsedArguments
   ) throws(UsageError) -> Value? {
     guard let text = arguments.value(name) else { return nil }
@@ -73,16 +73,39 @@ enum RevokeCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "revoke", summary: "Revoke a grant: its downloads stop, and it allows no more",
-    operands: [.init("GRANT")],
+    discussion: """
+      With --device all grants of a device are revoked, such as of one that was lost.
+      It then leaves its place among the devices that a customer may have, and
+      another one finds room.
+      """,
+    operands: [.init("GRANT", isRequired: false)],
     options: [
+      .value("device", "ID", environment: .none, help: "Revoke all grants of this device"),
       .value(
-        "reason", "TEXT", environment: .none, help: "Reason, kept in the grant's history and the audit log")
+        "reason", "TEXT", environment: .none, help: "Reason, kept in the grant's history and the audit log"),
     ])
 
   static func run(_ context: CommandContext) async throws {
-    let status = try await context.patientClient().revoke(
-      try GrantsCommand.grant(context), reason: context.arguments.value("reason"))
-    try GrantsCommand.print([status], on: context.console)
+    let client = try context.patientClient()
+    let reason = context.arguments.value("reason")
+    let device: DeviceIdentifier? = try GrantsCommand.identifier("device", in: context.arguments)
+    guard let device else {
+      let status = try await client.revoke(try GrantsCommand.grant(context), reason: reason)
+      return try GrantsCommand.print([status], on: context.console)
+    }
+    guard context.arguments.operands.isEmpty else {
+      throw UsageError("GRANT and --device exclude each other")
+    }
+    var standing: [OperatorGrant] = []
+    _ = try await Paging.forEachPage {
+      try await client.grants(device: device, after: $0)
+    } body: { page in
+      standing += page.filter { $0.state != .revoked }
+      return true
+    }
+    var revoked: [OperatorGrant] = []
+    for grant in standing { revoked.append(try await client.revoke(grant.grant, reason: reason)) }
+    try GrantsCommand.print(revoked, on: context.console)
   }
 }
 

@@ -113,7 +113,9 @@ enum ProductCommand: Command {
     for (locale, texts) in product.localizations.sorted(by: { $0.key < $1.key }) {
       console.print(
         "  \(locale)  \(texts.title)" + (texts.description.isEmpty ? "" : ": \(texts.description)"))
+      if let terms = texts.terms { console.print("  terms   \(locale): \(terms)") }
     }
+    if let period = product.period { console.print("  period  \(period)") }
     let prices = product.prices.sorted { $0.key < $1.key }.map {
       "\($0.key) \($0.value.amount) \($0.value.currency)"
     }
@@ -121,9 +123,23 @@ enum ProductCommand: Command {
       "  price   \(prices.isEmpty ? product.priceTier == nil ? "free, everywhere" : "by tier" : prices.joined(separator: ", "))"
     )
     if let tier = product.priceTier { console.print("  tier    \(tier)") }
+    for entry in product.preservedPrices ?? [] {
+      let prices = entry.prices.sorted { $0.key < $1.key }.map {
+        "\($0.key) \($0.value.amount) \($0.value.currency)"
+      }
+      console.print(
+        "  kept    \(prices.joined(separator: ", ")), for subscribers from before \(LocalTime.text(entry.before))"
+      )
+    }
     if let from = product.availableFrom { console.print("  from    \(LocalTime.text(from))") }
     if let until = product.availableUntil { console.print("  until   \(LocalTime.text(until))") }
     if let application = product.application { console.print("  in      \(application)") }
+    if let address = product.privacyURL { console.print("  privacy \(address)") }
+    if let review = entry.review, entry.sale == .submitted {
+      console.print(
+        "  review  submitted by \(review.submittedBy), \(LocalTime.text(review.submitted))"
+          + (review.notes.map { ": \($0)" } ?? ""))
+    }
     if let review = entry.review, entry.sale == .rejected {
       console.print("  review  rejected" + (review.reason.map { ": \($0)" } ?? ""))
     }

@@ -11,6 +11,8 @@ enum ReportCommand: Command {
       Units count renewals and what was free. A subscription is active on a day at
       whose end it is paid for; it has lapsed when its period ended and none followed.
       Days are those of UTC; without --from and --to the last 31. No customer is named.
+      Sales of a sandbox count only with --environment Sandbox, or where --by tells
+      environments apart.
       """,
     options: [
       .value("from", "DAY", environment: .none, help: "First day, such as 2026-11-01"),
@@ -49,7 +51,7 @@ enum ReportCommand: Command {
       columns: [
         .text("DAY"), .text("PRODUCT"), .text("TERRITORY"), .text("STORE"), .text("ENVIRONMENT"),
         .number("UNITS"), .number("REFUNDS"), .number("NEW"), .number("LAPSED"), .number("ACTIVE"),
-      ], whenEmpty: "nothing was sold"
+      ], whenEmpty: emptyText(context.arguments)
     ) { row in
       [
         row.day ?? "", row.product?.description ?? "", row.territory ?? "", row.store?.description ?? "",
@@ -57,5 +59,14 @@ enum ReportCommand: Command {
         String(row.lapsed), String(row.active),
       ]
     }
+  }
+
+  /// Names the option without which a sandbox is not counted.
+  private static func emptyText(_ arguments: ParsedArguments) -> String {
+    let dimensions = arguments.value("by")?.split(separator: ",") ?? ["environment"]
+    guard arguments.value("environment") == nil, !dimensions.contains("environment") else {
+      return "nothing was sold"
+    }
+    return "nothing was sold in production; --environment Sandbox shows what a sandbox sold"
   }
 }

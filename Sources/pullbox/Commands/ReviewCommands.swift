@@ -81,7 +81,7 @@ enum ReleaseCommand: Command {
       .value(
         "at", "DATE", environment: .none,
         help:
-          "Release at this date with its zone, such as 2026-12-24T08:00:00Z or 2026-12-24T09:00:00+01:00; at once if it has passed"
+          "Release at this date with its zone, such as 2026-12-24T08:00Z or 2026-12-24T09:00:00+01:00; at once if it has passed"
       ),
       .flag("cancel", environment: .none, help: "Cancel the release that waits for its date"),
       .confirmed,
@@ -114,9 +114,9 @@ enum ReleaseCommand: Command {
   private static func request(_ context: CommandContext) throws -> ReleaseRequest {
     let percentage = try context.arguments.integer("percentage", in: 1...100)
     let date = try context.arguments.value("at").map { text throws(UsageError) in
-      guard let date = Timestamp(rfc3339: text) else {
+      guard let date = Timestamp(argument: text) else {
         throw UsageError(
-          "--at takes a date with its zone, such as 2026-12-24T08:00:00Z or 2026-12-24T09:00:00+01:00, not '\(text)'"
+          "--at takes a date with its zone, such as 2026-12-24T08:00Z or 2026-12-24T09:00:00+01:00, not '\(text)'"
         )
       }
       return date
@@ -183,6 +183,19 @@ enum WithdrawCommand: Command {
       with: WithdrawalRequest(reason: context.arguments.value("reason"), stopDownloads: stops ? true : nil),
       ifMatch: tag)
     try VersionsCommand.report(record, on: context.console)
+  }
+}
+
+extension Timestamp {
+  /// A date as it is typed: RFC 3339, in which the seconds may be left out. Nil for others.
+  init?(argument text: String) {
+    // "2026-12-24T08:00"
+    let minutes = text.prefix(16)
+    guard let date = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: "\(minutes):00\(text.dropFirst(16))")
+    else {
+      return nil
+    }
+    self = date
   }
 }
 

@@ -29,7 +29,18 @@ struct CommandFailure: Error {
     case let error as CommandFailure: self = error
     case let error as UsageError: self.init(.usage, error.description)
     case let error as APICallError:
-      self.init(ExitCode(error), Self.text(error, server: server, agentSocket: agentSocket, peer: peer))
+      // Each fault has a line of its own.
+      var (headline, faults): (APICallError, [Problem.Fault]) = (error, [])
+      if case .problem(var problem) = error {
+        faults = problem.faults ?? []
+        problem.faults = nil
+        headline = .problem(problem)
+      }
+      self.init(
+        ExitCode(error), Self.text(headline, server: server, agentSocket: agentSocket, peer: peer),
+        details: faults.map { fault in
+          (fault.path.map { "\($0): " } ?? "") + "\(fault.detail) (\(fault.code))"
+        })
     case let error as PackageValidationError:
       self.init(ExitCode(error), "the package is refused:", details: error.faults.map(\.description))
     case let error as SystemError:

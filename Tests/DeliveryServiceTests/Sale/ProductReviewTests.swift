@@ -158,6 +158,9 @@ struct ProductReviewTests {
         Self.package, as: "com.example.issue2",
         description: ProductDescription(prices: try price(), publication: description.publication))
       try await put(server, Self.issue, ProductDescription(publication: description.publication))
+      // Issues that name no application are everyone's.
+      description.application = ApplicationIdentifier("com.example.pullbox")
+      try await put(server, Self.monthly, description)
       #expect(try await step("submit", Self.monthly, server).sale == .submitted)
 
       // The last issue that costs something becomes free before the approval.

@@ -61,6 +61,22 @@ struct SalesReportTests {
     ]
   }
 
+  @Test("a period that has ended has lapsed once nothing can continue it any more, 300 seconds later")
+  func lapsing() async throws {
+    try await ServerHarness.run { server in
+      let end = ServerHarness.start - .seconds(69)
+      try await record([try sale("1", at: end - .seconds(86_400), until: end)], server)
+      func lapsed() async throws -> Int {
+        try await report([("by", "product")], server).rows.map(\.lapsed).reduce(0, +)
+      }
+      #expect(try await lapsed() == 0)
+      server.clock.advance(by: .seconds(230))
+      #expect(try await lapsed() == 0)
+      server.clock.advance(by: .seconds(2))
+      #expect(try await lapsed() == 1)
+    }
+  }
+
   @Test("each day has its units, refunds, and who began, lapsed and is active")
   func days() async throws {
     try await ServerHarness.run { server in
@@ -138,7 +154,7 @@ struct SalesReportTests {
     let database = try file.open()
     let scans = try await database.read { connection in
       _ = try SalesTable.counts(
-        from: Self.at(0), to: Self.at(7), by: Set(SalesReport.Dimension.allCases),
+        from: Self.at(0), to: Self.at(7), asOf: Self.at(8), by: Set(SalesReport.Dimension.allCases),
         matching: SalesTable.Filter(), in: connection)
       return try connection.recentPlans().filter { $0.sql.contains("transactions AS t") }
         .flatMap(\.steps).filter { $0.hasPrefix("SCAN") }

@@ -256,6 +256,30 @@ struct ShopTests {
     }
   }
 
+  @Test("a device without a place with its customer buys nothing, and one that cannot ask buys")
+  func withoutPlace() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let listing = try Self.listing(Self.issue, .nonConsumable)
+    server.change { state in
+      state.listings = [listing]
+      state.hasPlace = false
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        func buy() async throws -> ClientResponse {
+          try await harness.ask("POST", "/v1/purchases", #"{"product":"\#(Self.issue)"}"#)
+        }
+        let refused = try await buy()
+        #expect(refused.status == 403)
+        #expect(try Self.code(refused) == .deviceLimit)
+        #expect(server.state.current.purchases.isEmpty)
+        server.change { $0.refusals["POST /v1/entitlements"] = [Problem(.unavailable, retryAfterSeconds: 1)] }
+        #expect(try await buy().status == 201)
+      }
+    }
+  }
+
   @Test("a download has the title of the shop before its first manifest came")
   func titleBeforeManifest() async throws {
     let server = FakeServer([try FixturePackage.file(length: 1000)])

@@ -49,7 +49,7 @@ extension FakeServer {
       return try .json(
         EntitlementsResponse(
           products: products, settled: self.settle(asked.waiting ?? [], besides: products),
-          feed: self.feedReference()))
+          feed: self.feedReference(), hasPlace: self.state.current.hasPlace))
     }
     routes.on(.get, "/v1/feed") { request, _ in
       try self.check("GET /v1/feed")

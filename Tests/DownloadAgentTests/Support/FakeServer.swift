@@ -39,6 +39,8 @@ final class FakeServer: Sendable {
     var storeName: String?
     /// What the entitlements endpoint lists; everything in ``package`` unless set.
     var isReleased = true
+    /// What the entitlements endpoint says of the device's place with its customer.
+    var hasPlace: Bool?
     /// Whether transactions that wait and are entitled to nothing are finished at the store.
     var settlesEmpty = false
     /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the

@@ -174,7 +174,7 @@ extension WireSample {
       minimal: #"{"device": {"id": "tablet-17"}}"#),
     WireSample(
       EntitlementsResponse.self,
-      #"{"feed": \#(feed), "feeds": {"sandbox": \#(feed)}, "problems": [\#(proofRefusal)], "#
+      #"{"feed": \#(feed), "feeds": {"sandbox": \#(feed)}, "hasPlace": false, "problems": [\#(proofRefusal)], "#
         + #""products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
       minimal: #"{"products": []}"#),
     WireSample(Consent.self, #"{"consumption": true}"#),

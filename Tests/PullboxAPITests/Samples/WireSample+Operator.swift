@@ -227,10 +227,12 @@ extension WireSample {
           "localizations": {}
         }
         """),
+    WireSample(CatalogMember.self, #""preserved:FRA:2026-12-01T00:00:00.000Z""#),
     WireSample(
       CatalogImport.self,
       """
       {
+        "members": ["type", "price:FRA", "title:fr-FR"],
         "priceTiers": [{"name": "3", "prices": {"FRA": {"amount": "2.99", "currency": "EUR"}}}],
         "products": [{"id": "com.example.a"}],
         "publications": [{"id": "com.example.heroes"}]

@@ -95,11 +95,46 @@ enum CustomerTable {
       SELECT 1 FROM grants \(SQLDialect.index("grants_by_device"))
       JOIN transactions ON transactions.store = grants.store AND transactions.environment = grants.environment
         AND transactions.transaction_id = grants.transaction_id
-      WHERE grants.device = ? AND transactions.customer = ?
+      WHERE grants.device = ? AND transactions.customer = ? AND grants.revoked_by IS NULL
       LIMIT 1
       """,
       [.customer(customer), .identifier(device), .identifier(device), .customer(customer)])
     return known != nil
+  }
+
+  /// The device leaves its place with the customer who made the transaction, once none of its grants of that customer's stands.
+  static func leavePlace(
+    _ device: DeviceIdentifier, grantedFor transaction: TransactionKey, in connection: borrowing Connection
+  ) throws {
+    guard let customer = try customer(of: transaction, in: connection) else { return }
+    try connection.execute(
+      """
+      UPDATE customer_devices SET granted = 0 WHERE customer = ? AND device = ? AND granted = 1 AND NOT EXISTS (
+        SELECT 1 FROM grants \(SQLDialect.index("grants_by_device"))
+        JOIN transactions ON transactions.store = grants.store AND transactions.environment = grants.environment
+          AND transactions.transaction_id = grants.transaction_id
+        WHERE grants.device = ? AND transactions.customer = ? AND grants.revoked_by IS NULL)
+      """, [.customer(customer), .identifier(device), .identifier(device), .customer(customer)])
+  }
+
+  /// The device has its place again, whatever the limit says.
+  static func takePlaceAgain(
+    _ device: DeviceIdentifier, grantedFor transaction: TransactionKey, in connection: borrowing Connection
+  ) throws {
+    guard let customer = try customer(of: transaction, in: connection) else { return }
+    try connection.execute(
+      "UPDATE customer_devices SET granted = 1 WHERE customer = ? AND device = ?",
+      [.customer(customer), .identifier(device)])
+  }
+
+  /// Nil for a transaction that is not in the ledger.
+  static func customer(
+    of transaction: TransactionKey, in connection: borrowing Connection
+  ) throws -> CustomerIdentifier? {
+    try connection.first(
+      "SELECT customer FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?",
+      [.identifier(transaction.store), .choice(transaction.environment), .identifier(transaction.id)]
+    )?.optionalCustomer("customer")
   }
 
   /// Whether ``note(_:of:isGranted:at:in:)`` would write something for a device that is granted nothing.

@@ -30,9 +30,11 @@ enum SalesTable {
   /// How far a renewal may begin behind the end of the period that it continues.
   private static let tolerance: Duration = .seconds(300)
 
-  /// All counts of events in `from ..< to`, and what was running at `from`.
+  /// All counts of events in `from ..< to`, and what was running at `from`, as it is known at `now`: a period has lapsed once a
+  /// renewal would begin too late to continue it.
   static func counts(
-    from: Timestamp, to: Timestamp, by dimensions: Set<SalesReport.Dimension>, matching filter: Filter,
+    from: Timestamp, to: Timestamp, asOf now: Timestamp, by dimensions: Set<SalesReport.Dimension>,
+    matching filter: Filter,
     in connection: borrowing Connection
   ) throws -> [SalesCount] {
     let question = Question(dimensions: dimensions, filter: filter, from: from, to: to)
@@ -50,7 +52,8 @@ enum SalesTable {
         .began, by: "purchased", index: "transactions_by_purchase", where: isFirst, countsRows: true,
         in: connection)
       + question.count(
-        .lapsed, by: "expires", index: "transactions_by_end", where: "t.revoked IS NULL AND \(later)",
+        .lapsed, by: "expires", index: "transactions_by_end",
+        where: "t.revoked IS NULL AND t.expires < \((now - tolerance).millisecondsSinceEpoch) AND \(later)",
         countsRows: true, in: connection)
       + question.count(
         .lapsed, by: "revoked", index: "transactions_by_refund", where: refunded, countsRows: true,

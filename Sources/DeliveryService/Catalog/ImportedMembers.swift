@@ -1,0 +1,113 @@
+import Commerce
+import Database
+import PullboxAPI
+
+/// What the items of an import tell of themselves: everything else stays as it is. Pure.
+struct ImportedMembers: Sendable {
+  let members: Set<CatalogMember>
+
+  /// The description with the rest of the product as it stands.
+  func completing(_ said: ProductDescription, of before: Product) -> ProductDescription {
+    var whole = ProductDescription(of: before, onSale: said.onSale)
+    whole.publisherKeys = said.publisherKeys
+    whole.localizations = localizations(said.localizations ?? [:], before: before.localizations)
+    whole.prices = prices(said.prices ?? [:], before: before.prices)
+    for case .plain(let member) in members {
+      switch member {
+      case .type: whole.type = said.type
+      case .publication: whole.publication = said.publication
+      case .publicationDate: whole.publicationDate = said.publicationDate
+      case .period: whole.period = said.period
+      case .samples: whole.samples = said.samples
+      case .priceTier: whole.priceTier = said.priceTier
+      case .availableFrom: whole.availableFrom = said.availableFrom
+      case .availableUntil: whole.availableUntil = said.availableUntil
+      case .application: whole.application = said.application
+      case .privacyURL: whole.privacyURL = said.privacyURL
+      case .ownedIfVersionBelow:
+        if case .originalVersionBelow? = before.ownedIf { whole.ownedIf = nil }
+      case .ownedIfPurchaseBefore:
+        if case .originalPurchaseBefore? = before.ownedIf { whole.ownedIf = nil }
+      case .onSale, .cover, .order: break
+      }
+    }
+    if let condition = said.ownedIf { whole.ownedIf = condition }
+    for case .preserved(let territory, let date) in members {
+      let price = said.preservedPrices?.first { $0.before == date }?.prices[territory]
+      var entries = whole.preservedPrices ?? []
+      if let index = entries.firstIndex(where: { $0.before == date }) {
+        entries[index].prices[territory] = price
+      } else if let price {
+        entries.append(PreservedPrices(before: date, prices: [territory: price]))
+      }
+      whole.preservedPrices = entries.filter { !$0.prices.isEmpty }
+    }
+    return whole
+  }
+
+  /// The same of a publication.
+  func completing(
+    _ said: PublicationDescription, of before: OperatorPublication
+  ) -> PublicationDescription {
+    var whole = PublicationDescription(of: before)
+    whole.localizations = localizations(said.localizations ?? [:], before: before.localizations)
+    if members.contains(.plain(.cover)) { whole.cover = said.cover }
+    if members.contains(.plain(.order)) { whole.order = said.order }
+    var policy = before.policy ?? SubscriptionPolicy()
+    for case .policy(let member) in members { policy.take(member, from: said.policy ?? SubscriptionPolicy()) }
+    whole.policy = policy == SubscriptionPolicy() ? nil : policy
+    return whole
+  }
+
+  /// By territory.
+  func prices(_ said: [String: Price], before: [String: Price]) -> [String: Price] {
+    var whole = before
+    for case .price(let territory) in members { whole[territory] = said[territory] }
+    return whole
+  }
+
+  private func localizations(
+    _ said: [String: Product.Localization], before: [String: Product.Localization]
+  ) -> [String: Product.Localization] {
+    var whole = before
+    for member in members {
+      switch member {
+      case .title(let locale): whole[locale, default: .none].title = said[locale]?.title ?? ""
+      case .text(let locale): whole[locale, default: .none].description = said[locale]?.description ?? ""
+      case .terms(let locale): whole[locale, default: .none].terms = said[locale]?.terms
+      case .plain, .policy, .price, .preserved: break
+      }
+    }
+    // An empty title takes the language away, unless something is said in it.
+    return whole.filter { locale, texts in
+      texts != .none && (said[locale] != nil || !members.contains(.title(locale: locale)))
+    }
+  }
+}
+
+extension Product.Localization {
+  fileprivate static let none = Product.Localization(title: "", description: "")
+}
+
+extension CatalogImport {
+  /// The same with the rest of everything as it stands, where the import tells a part of it alone.
+  func completed(in connection: borrowing Connection) throws -> CatalogImport {
+    guard let members else { return self }
+    let imported = ImportedMembers(members: Set(members))
+    var whole = self
+    whole.members = nil
+    for (index, item) in products.enumerated() {
+      guard let id = item.id, let before = try ProductTable.find(id, in: connection) else { continue }
+      whole.products[index] = imported.completing(item, of: before.product)
+    }
+    for (index, item) in (publications ?? []).enumerated() {
+      guard let id = item.id, let before = try PublicationTable.find(id, in: connection) else { continue }
+      whole.publications?[index] = imported.completing(item, of: before)
+    }
+    for (index, item) in (priceTiers ?? []).enumerated() {
+      guard let name = item.name, let before = try PriceTierTable.find(name, in: connection) else { continue }
+      whole.priceTiers?[index].prices = imported.prices(item.prices, before: before.prices)
+    }
+    return whole
+  }
+}
