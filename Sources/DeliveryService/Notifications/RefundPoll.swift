@@ -4,7 +4,8 @@ import PullboxAPI
 import ServiceRuntime
 
 /// Asks the stores again about the purchases whose content is being sent at the moment, whatever they said a short while ago: a refund
-/// that no notification tells of ends a body within one poll. One that is not answered is asked again the next time.
+/// that no notification tells of, but the store when it is asked, ends a body within one poll. What is not answered is asked again the next
+/// time. About an app receipt stores tell what was so when it was made, and of subscriptions what is.
 ///
 ///     await RefundPoll(grants: grants, meters: meters, refunds: sweep, interval: .seconds(300), log: log).run(timer: timer)
 struct RefundPoll: Sendable {

@@ -25,6 +25,8 @@ actor Stack {
     var ticketLifetime = "15m"
     /// Whether the server also knows the store as one that signs what it says, of the kind apple, with its interface and notifications.
     var signsData = false
+    /// Whether such a store also notifies the server.
+    var isNotified = true
   }
 
   struct Failure: Error, CustomStringConvertible {
@@ -138,10 +140,9 @@ actor Stack {
 
   private var signingStoreArguments: [String] {
     guard options.signsData else { return [] }
-    return [
-      "--ocsp-url", "\(storeProxy.url)/ocsp", "--notification-url",
-      "\(serverProxy.url)/v1/notifications/apple",
-    ]
+    let notifications =
+      options.isNotified ? ["--notification-url", "\(serverProxy.url)/v1/notifications/apple"] : []
+    return ["--ocsp-url", "\(storeProxy.url)/ocsp"] + notifications
   }
 
   private func signingServerArguments() throws -> [String] {
