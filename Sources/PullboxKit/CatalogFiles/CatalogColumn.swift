@@ -13,76 +13,42 @@ enum CatalogColumn: Hashable {
 
   case kind
   case id
-  case type
-  case publication
-  case publicationDate
-  case period
-  case onSale
-  /// Paths, each on a line of its cell.
-  case samples
-  case priceTier
-  case availableFrom
-  case availableUntil
-  case application
-  case privacyURL
-  case ownedIfVersionBelow
-  case ownedIfPurchaseBefore
-  /// Of publications alone.
-  case cover
-  /// Of publications alone.
-  case order
-  /// Of publications alone: what their subscriptions open.
-  case policy(PolicyMember)
-  case title(locale: String)
-  case description(locale: String)
-  case terms(locale: String)
-  case price(territory: String)
-  case preserved(territory: String, before: Timestamp)
+  case member(CatalogMember)
 
   /// Every file that is written has them.
-  private static let plain: [(name: String, column: CatalogColumn)] = [
-    ("id", .id), ("type", .type), ("publication", .publication), ("publicationDate", .publicationDate),
-    ("period", .period), ("onSale", .onSale), ("samples", .samples),
-  ]
+  private static let plain: [CatalogColumn] =
+    [.id] + [.type, .publication, .publicationDate, .period, .onSale, .samples].map { .member(.plain($0)) }
 
   /// Written where something has them.
-  private static let further: [(name: String, column: CatalogColumn)] =
-    [
-      ("kind", .kind), ("priceTier", .priceTier), ("availableFrom", .availableFrom),
-      ("availableUntil", .availableUntil), ("application", .application), ("privacyURL", .privacyURL),
-      ("ownedIfVersionBelow", .ownedIfVersionBelow), ("ownedIfPurchaseBefore", .ownedIfPurchaseBefore),
-      ("cover", .cover), ("order", .order),
-    ] + PolicyMember.allCases.map { ($0.rawValue, .policy($0)) }
+  private static let further: [CatalogColumn] =
+    [.kind]
+    + [
+      .priceTier, .availableFrom, .availableUntil, .application, .privacyURL, .ownedIfVersionBelow,
+      .ownedIfPurchaseBefore, .cover, .order,
+    ].map { .member(.plain($0)) } + SubscriptionPolicy.Member.allCases.map { .member(.policy($0)) }
 
   init?(_ name: String) {
-    if let known = (Self.plain + Self.further).first(where: { $0.name == name }) {
-      self = known.column
-      return
-    }
-    let parts = name.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
-    guard parts.count >= 2, !parts[1].isEmpty else { return nil }
-    switch (parts[0], parts.count) {
-    case ("title", 2): self = .title(locale: parts[1])
-    case ("description", 2): self = .description(locale: parts[1])
-    case ("terms", 2): self = .terms(locale: parts[1])
-    case ("price", 2): self = .price(territory: parts[1])
-    case ("preserved", 3):
-      guard let date = Timestamp(rfc3339: parts[2]) else { return nil }
-      self = .preserved(territory: parts[1], before: date)
-    default: return nil
+    switch name {
+    case "kind": self = .kind
+    case "id": self = .id
+    default:
+      guard let member = CatalogMember(name) else { return nil }
+      self = .member(member)
     }
   }
 
   /// As the first row has it.
   var name: String {
     switch self {
-    case .title(let locale): "title:\(locale)"
-    case .description(let locale): "description:\(locale)"
-    case .terms(let locale): "terms:\(locale)"
-    case .price(let territory): "price:\(territory)"
-    case .preserved(let territory, let before): "preserved:\(territory):\(before)"
-    default: (Self.plain + Self.further).first { $0.column == self }?.name ?? ""
+    case .kind: "kind"
+    case .id: "id"
+    case .member(let member): member.description
     }
+  }
+
+  /// Nil for what names a row rather than tells of it.
+  var member: CatalogMember? {
+    if case .member(let member) = self { member } else { nil }
   }
 
   /// The columns that `header` names. Throws ``CatalogFileFault``.
@@ -126,19 +92,19 @@ enum CatalogColumn: Hashable {
       if case .product(let product) = content {
         for entry in product.preservedPrices ?? [] {
           for territory in entry.prices.keys {
-            preserved.insert(.preserved(territory: territory, before: entry.before))
+            preserved.insert(.member(.preserved(territory: territory, before: entry.before)))
           }
         }
       }
-      for (_, column) in further where !column.text(of: content).isEmpty { needed.insert(column) }
+      for column in further where !column.text(of: content).isEmpty { needed.insert(column) }
     }
-    let written = further.map(\.column).filter { needed.contains($0) }
-    return plain.map(\.column) + written
+    let written = further.filter { needed.contains($0) }
+    return plain + written
       + locales.sorted().flatMap { locale in
-        [CatalogColumn.title(locale: locale), .description(locale: locale)]
-          + (terms.contains(locale) ? [.terms(locale: locale)] : [])
+        [CatalogColumn.member(.title(locale: locale)), .member(.text(locale: locale))]
+          + (terms.contains(locale) ? [.member(.terms(locale: locale))] : [])
       }
-      + territories.sorted().map { .price(territory: $0) } + preserved.sorted { $0.name < $1.name }
+      + territories.sorted().map { .member(.price(territory: $0)) } + preserved.sorted { $0.name < $1.name }
   }
 
   /// What a row describes. Throws ``CatalogFileFault`` at the first cell that its column cannot have.
@@ -189,7 +155,7 @@ enum CatalogColumn: Hashable {
     case .priceTier(var tier):
       switch self {
       case .id: tier.name = PriceTierName(text)
-      case .price(let territory): tier.prices[territory] = Self.price(text)
+      case .member(.price(let territory)): tier.prices[territory] = Self.price(text)
       default: return false
       }
       content = .priceTier(tier)
@@ -200,20 +166,20 @@ enum CatalogColumn: Hashable {
   private func set(_ text: String, of publication: inout PublicationDescription) -> Bool {
     switch self {
     case .id: publication.id = ProductIdentifier(text)
-    case .cover: publication.cover = ProductIdentifier(text)
-    case .order: publication.order = Int(text)
-    case .policy(let member):
+    case .member(.plain(.cover)): publication.cover = ProductIdentifier(text)
+    case .member(.plain(.order)): publication.order = Int(text)
+    case .member(.policy(let member)):
       var policy = publication.policy ?? SubscriptionPolicy()
       guard member.set(text, of: &policy) else { return false }
       publication.policy = policy
-    case .title(let locale): publication.localizations[texts: locale].title = text
-    case .description(let locale): publication.localizations[texts: locale].description = text
+    case .member(.title(let locale)): publication.localizations[texts: locale].title = text
+    case .member(.text(let locale)): publication.localizations[texts: locale].description = text
     default: return false
     }
     switch self {
     case .id: return publication.id != nil
-    case .cover: return publication.cover != nil
-    case .order: return publication.order != nil
+    case .member(.plain(.cover)): return publication.cover != nil
+    case .member(.plain(.order)): return publication.order != nil
     default: return true
     }
   }
@@ -225,32 +191,32 @@ enum CatalogColumn: Hashable {
     }
     switch self {
     case .id: return assign(ProductIdentifier(text), to: \.id)
-    case .type: return assign(ProductType(rawValue: text), to: \.type)
-    case .publication: return assign(ProductIdentifier(text), to: \.publication)
-    case .publicationDate: return assign(Timestamp(rfc3339: text), to: \.publicationDate)
-    case .period: return assign(BillingPeriod(text), to: \.period)
-    case .onSale: return assign(["true": true, "false": false][text], to: \.onSale)
-    case .samples: return assign(text.split(separator: "\n").map(String.init), to: \.samples)
-    case .priceTier: return assign(PriceTierName(text), to: \.priceTier)
-    case .availableFrom: return assign(Timestamp(rfc3339: text), to: \.availableFrom)
-    case .availableUntil: return assign(Timestamp(rfc3339: text), to: \.availableUntil)
-    case .application: return assign(ApplicationIdentifier(text), to: \.application)
-    case .privacyURL: return assign(text, to: \.privacyURL)
-    case .ownedIfVersionBelow, .ownedIfPurchaseBefore:
+    case .member(.plain(.type)): return assign(ProductType(rawValue: text), to: \.type)
+    case .member(.plain(.publication)): return assign(ProductIdentifier(text), to: \.publication)
+    case .member(.plain(.publicationDate)): return assign(Timestamp(rfc3339: text), to: \.publicationDate)
+    case .member(.plain(.period)): return assign(BillingPeriod(text), to: \.period)
+    case .member(.plain(.onSale)): return assign(["true": true, "false": false][text], to: \.onSale)
+    case .member(.plain(.samples)): return assign(text.split(separator: "\n").map(String.init), to: \.samples)
+    case .member(.plain(.priceTier)): return assign(PriceTierName(text), to: \.priceTier)
+    case .member(.plain(.availableFrom)): return assign(Timestamp(rfc3339: text), to: \.availableFrom)
+    case .member(.plain(.availableUntil)): return assign(Timestamp(rfc3339: text), to: \.availableUntil)
+    case .member(.plain(.application)): return assign(ApplicationIdentifier(text), to: \.application)
+    case .member(.plain(.privacyURL)): return assign(text, to: \.privacyURL)
+    case .member(.plain(.ownedIfVersionBelow)), .member(.plain(.ownedIfPurchaseBefore)):
       // One of the two.
       guard product.ownedIf == nil else { return false }
       let condition: OwnershipCondition? =
-        self == .ownedIfVersionBelow
+        self == .member(.plain(.ownedIfVersionBelow))
         ? ContentVersion(text).map { .originalVersionBelow($0) }
         : Timestamp(rfc3339: text).map { .originalPurchaseBefore($0) }
       return assign(condition, to: \.ownedIf)
-    case .title(let locale): product.localizations[texts: locale].title = text
-    case .description(let locale): product.localizations[texts: locale].description = text
-    case .terms(let locale): product.localizations[texts: locale].terms = text
-    case .price(let territory):
+    case .member(.title(let locale)): product.localizations[texts: locale].title = text
+    case .member(.text(let locale)): product.localizations[texts: locale].description = text
+    case .member(.terms(let locale)): product.localizations[texts: locale].terms = text
+    case .member(.price(let territory)):
       guard let price = Self.price(text) else { return false }
       product.prices = (product.prices ?? [:]).merging([territory: price]) { _, new in new }
-    case .preserved(let territory, let before):
+    case .member(.preserved(let territory, let before)):
       guard let price = Self.price(text) else { return false }
       var entries = product.preservedPrices ?? []
       if let index = entries.firstIndex(where: { $0.before == before }) {
@@ -259,7 +225,7 @@ enum CatalogColumn: Hashable {
         entries.append(PreservedPrices(before: before, prices: [territory: price]))
       }
       product.preservedPrices = entries
-    case .kind, .cover, .order, .policy: return false
+    case .kind, .member(.plain(.cover)), .member(.plain(.order)), .member(.policy): return false
     }
     return true
   }
@@ -268,27 +234,37 @@ enum CatalogColumn: Hashable {
   private func form(of kind: Kind) -> String {
     guard belongs(to: kind) else { return "leave it empty, no \(kind.rawValue) has one" }
     return switch self {
-    case .id, .publication, .cover, .priceTier, .application: "it is a name of A-Z a-z 0-9 . _ -"
-    case .type: "it is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))"
-    case .publicationDate, .availableFrom, .availableUntil, .ownedIfPurchaseBefore:
+    case .id, .member(.plain(.publication)), .member(.plain(.cover)), .member(.plain(.priceTier)),
+      .member(.plain(.application)):
+      "it is a name of A-Z a-z 0-9 . _ -"
+    case .member(.plain(.type)):
+      "it is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))"
+    case .member(.plain(.publicationDate)), .member(.plain(.availableFrom)), .member(.plain(.availableUntil)),
+      .member(.plain(.ownedIfPurchaseBefore)):
       "it is a date with time and zone, such as 2026-12-01T00:00:00Z"
-    case .period: "it is a period such as P1M"
-    case .onSale: "it is true or false"
-    case .ownedIfVersionBelow: "it is a version such as 2.0, where no date is given"
-    case .order, .policy(.backIssues), .policy(.toleranceSeconds): "it is a whole number"
-    case .policy: "it is true or false"
-    case .price, .preserved: "it is a price with its currency, such as 2.99 EUR"
-    case .kind, .samples, .privacyURL, .title, .description, .terms: "leave the cell empty"
+    case .member(.plain(.period)): "it is a period such as P1M"
+    case .member(.plain(.onSale)): "it is true or false"
+    case .member(.plain(.ownedIfVersionBelow)): "it is a version such as 2.0, where no date is given"
+    case .member(.plain(.order)), .member(.policy(.backIssues)), .member(.policy(.toleranceSeconds)):
+      "it is a whole number"
+    case .member(.policy): "it is true or false"
+    case .member(.price), .member(.preserved): "it is a price with its currency, such as 2.99 EUR"
+    case .kind, .member(.plain(.samples)), .member(.plain(.privacyURL)), .member(.title), .member(.text),
+      .member(.terms):
+      "leave the cell empty"
     }
   }
 
   private func belongs(to kind: Kind) -> Bool {
     switch (self, kind) {
-    case (.kind, _), (.id, _), (.price, .product), (.price, .priceTier): true
-    case (.title, .publication), (.description, .publication), (.cover, .publication), (.order, .publication),
-      (.policy, .publication):
+    case (.kind, _), (.id, _), (.member(.price), .product), (.member(.price), .priceTier): true
+    case (.member(.title), .publication), (.member(.text), .publication),
+      (.member(.plain(.cover)), .publication),
+      (.member(.plain(.order)), .publication), (.member(.policy), .publication):
       true
-    case (.cover, _), (.order, _), (.policy, _), (_, .publication), (_, .priceTier): false
+    case (.member(.plain(.cover)), _), (.member(.plain(.order)), _), (.member(.policy), _), (_, .publication),
+      (_, .priceTier):
+      false
     case (_, .product): true
     }
   }
@@ -306,10 +282,10 @@ enum CatalogColumn: Hashable {
   /// What the column says; empty for nothing.
   func text(of content: CatalogFile.Content) -> String {
     switch self {
-    case .title(let locale): return content.localizations[locale]?.title ?? ""
-    case .description(let locale): return content.localizations[locale]?.description ?? ""
-    case .terms(let locale): return content.localizations[locale]?.terms ?? ""
-    case .price(let territory): return Self.text(of: content.prices[territory])
+    case .member(.title(let locale)): return content.localizations[locale]?.title ?? ""
+    case .member(.text(let locale)): return content.localizations[locale]?.description ?? ""
+    case .member(.terms(let locale)): return content.localizations[locale]?.terms ?? ""
+    case .member(.price(let territory)): return Self.text(of: content.prices[territory])
     default: break
     }
     return switch content {
@@ -318,9 +294,9 @@ enum CatalogColumn: Hashable {
       switch self {
       case .kind: Kind.publication.rawValue
       case .id: publication.id?.description ?? ""
-      case .cover: publication.cover?.description ?? ""
-      case .order: publication.order.map { "\($0)" } ?? ""
-      case .policy(let member): publication.policy.map(member.text) ?? ""
+      case .member(.plain(.cover)): publication.cover?.description ?? ""
+      case .member(.plain(.order)): publication.order.map { "\($0)" } ?? ""
+      case .member(.policy(let member)): publication.policy.map(member.text) ?? ""
       default: ""
       }
     case .priceTier(let tier):
@@ -335,24 +311,27 @@ enum CatalogColumn: Hashable {
   private func text(of product: ProductDescription) -> String {
     switch self {
     case .id: product.id?.description ?? ""
-    case .type: product.type?.rawValue ?? ""
-    case .publication: product.publication?.description ?? ""
-    case .publicationDate: product.publicationDate?.description ?? ""
-    case .period: product.period?.description ?? ""
-    case .onSale: product.onSale.map { "\($0)" } ?? ""
-    case .samples: product.samples?.joined(separator: "\n") ?? ""
-    case .priceTier: product.priceTier?.description ?? ""
-    case .availableFrom: product.availableFrom?.description ?? ""
-    case .availableUntil: product.availableUntil?.description ?? ""
-    case .application: product.application?.description ?? ""
-    case .privacyURL: product.privacyURL ?? ""
-    case .ownedIfVersionBelow:
+    case .member(.plain(.type)): product.type?.rawValue ?? ""
+    case .member(.plain(.publication)): product.publication?.description ?? ""
+    case .member(.plain(.publicationDate)): product.publicationDate?.description ?? ""
+    case .member(.plain(.period)): product.period?.description ?? ""
+    case .member(.plain(.onSale)): product.onSale.map { "\($0)" } ?? ""
+    case .member(.plain(.samples)): product.samples?.joined(separator: "\n") ?? ""
+    case .member(.plain(.priceTier)): product.priceTier?.description ?? ""
+    case .member(.plain(.availableFrom)): product.availableFrom?.description ?? ""
+    case .member(.plain(.availableUntil)): product.availableUntil?.description ?? ""
+    case .member(.plain(.application)): product.application?.description ?? ""
+    case .member(.plain(.privacyURL)): product.privacyURL ?? ""
+    case .member(.plain(.ownedIfVersionBelow)):
       if case .originalVersionBelow(let version)? = product.ownedIf { version.description } else { "" }
-    case .ownedIfPurchaseBefore:
+    case .member(.plain(.ownedIfPurchaseBefore)):
       if case .originalPurchaseBefore(let date)? = product.ownedIf { date.description } else { "" }
-    case .preserved(let territory, let before):
+    case .member(.preserved(let territory, let before)):
       Self.text(of: product.preservedPrices?.first { $0.before == before }?.prices[territory])
-    case .kind, .cover, .order, .policy, .title, .description, .terms, .price: ""
+    case .kind, .member(.plain(.cover)), .member(.plain(.order)), .member(.policy), .member(.title),
+      .member(.text),
+      .member(.terms), .member(.price):
+      ""
     }
   }
 }

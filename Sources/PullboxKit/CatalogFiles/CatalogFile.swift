@@ -143,7 +143,7 @@ public struct CatalogFile: Sendable {
       }
     guard faults.isEmpty else { throw CatalogFileError(faults: Array(faults.prefix(Self.maximumFaults))) }
     self.items = items
-    members = columns?.compactMap { CatalogMember($0.name) }
+    members = columns?.compactMap(\.member)
   }
 
   private static func csvItems(

@@ -1,8 +1,6 @@
 import PullboxAPI
 
-/// A member of a publication's policy, which is a column of a catalog's file.
-typealias PolicyMember = SubscriptionPolicy.Member
-
+/// A member of a publication's policy as a cell of a catalog's file.
 extension SubscriptionPolicy.Member {
   private enum Place {
     case truth(WritableKeyPath<SubscriptionPolicy, Bool?>)
