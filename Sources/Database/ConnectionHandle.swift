@@ -141,7 +141,7 @@ extension ConnectionHandle {
 
 extension ConnectionHandle {
   /// What must be set on every opening: none of it but WAL is kept in the file.
-  func prepare(_ options: Database.Options) throws(DatabaseError) {
+  func prepare(_ options: Database.Options, cache: ByteCount) throws(DatabaseError) {
     let timeout = options.busyTimeout.components
     let milliseconds = timeout.seconds * 1000 + timeout.attoseconds / 1_000_000_000_000_000
     try configure(busyTimeoutInMilliseconds: Int32(clamping: milliseconds))
@@ -156,7 +156,7 @@ extension ConnectionHandle {
         PRAGMA synchronous = \(options.durability.rawValue);
         PRAGMA foreign_keys = ON;
         PRAGMA journal_size_limit = \(options.log.rawValue);
-        PRAGMA cache_size = -\(options.cache.rawValue / 1024)
+        PRAGMA cache_size = -\(cache.rawValue / 1024)
         """)
   }
 

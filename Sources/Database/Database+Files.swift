@@ -28,7 +28,7 @@ extension Database {
     // SQLite would make the file.
     _ = try FileDescriptor.open(path, .readOnly)
     let handle = try ConnectionHandle(path: path, log: StatementLog())
-    try handle.prepare(.small)
+    try handle.prepare(.small, cache: Database.Options.small.cache)
     return handle
   }
 }

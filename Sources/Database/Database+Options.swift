@@ -34,7 +34,8 @@ extension Database {
     public var queueLimit: Int
     /// How long a body waits for its turn before it is refused as `overloaded`; nil waits for ever.
     public var longestWait: Duration?
-    /// What each connection keeps of the file in memory, at most.
+    /// What the connection that writes keeps of the file in memory, at most; each that reads keeps a quarter of it, and
+    /// half a mebibyte at least.
     public var cache: ByteCount
     /// How long the write-ahead log grows before it is moved to its place in the file. The room stays its own.
     public var log: ByteCount
@@ -47,7 +48,7 @@ extension Database {
 
     /// The defaults: nothing committed is lost, a lock is waited for 5 seconds, one connection reads for each
     /// processor up to four, 4096 bodies wait, each at most 5 seconds; 8 MiB of the file
-    /// are kept in memory for each connection, the log has up to 16 MiB, no room is reserved.
+    /// are kept in memory for writing, the log has up to 16 MiB, no room is reserved.
     public init(
       durability: Durability = .full, busyTimeout: Duration = .seconds(5), readers: Int? = nil,
       queueLimit: Int = 4096, longestWait: Duration? = .seconds(5), cache: ByteCount = .mebibytes(8),
@@ -69,6 +70,9 @@ extension Database {
     /// For a program with one user: one connection reads, and nothing is refused because it waits.
     public static let small = Options(
       readers: 1, queueLimit: .max, longestWait: nil, cache: .mebibytes(1), log: .mebibytes(4))
+
+    /// What a connection that reads keeps of the file.
+    var readerCache: ByteCount { max(ByteCount(cache.rawValue / 4), .kibibytes(512)) }
 
     func wait(_ waiting: Waiting) -> Duration? {
       switch waiting {

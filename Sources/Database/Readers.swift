@@ -49,7 +49,7 @@ final class Readers: Sendable {
     _ path: String, _ options: Database.Options, _ log: StatementLog
   ) throws(DatabaseError) -> ConnectionHandle {
     let handle = try ConnectionHandle(path: path, log: log)
-    try handle.prepare(options)
+    try handle.prepare(options, cache: options.readerCache)
     try handle.forbidWriting()
     return handle
   }

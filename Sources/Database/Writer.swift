@@ -34,7 +34,7 @@ final class Writer: Sendable {
   func open(_ migrations: [Migration]) throws {
     try thread.open { [path, options, log] in
       let handle = try ConnectionHandle(path: path, log: log)
-      try handle.prepare(options)
+      try handle.prepare(options, cache: options.cache)
       try handle.migrate(migrations)
       try handle.keepSavepointsInMemory()
       handle.watchLog()
@@ -42,7 +42,7 @@ final class Writer: Sendable {
     }
     try checkpointer.open { [path, options, log] in
       let handle = try ConnectionHandle(path: path, log: log)
-      try handle.prepare(options)
+      try handle.prepare(options, cache: options.readerCache)
       return handle
     }
   }

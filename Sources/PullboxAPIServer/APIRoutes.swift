@@ -96,14 +96,16 @@ public struct APIRoutes {
     observing observe: @escaping Observer = { _, _, _, _, _ in }
   ) -> Router {
     let clock = SystemMonotonicClock()
-    @Sendable func refuse(
+    // None of these is put into the responders: what an async function needs for a moment takes memory until its request is
+    // answered, and hundreds of them wait at once.
+    @inline(never) @Sendable func refuse(
       _ problem: Problem, to request: HTTPRequest, at route: String?, since begin: MonotonicInstant? = nil
     ) -> HTTPResponse {
       var problem = revise(problem)
       problem.instance = Problem.instance(ofRequest: request.id)
       return finish(.problem(problem), to: request, at: route, problem, since: begin)
     }
-    @Sendable func finish(
+    @inline(never) @Sendable func finish(
       _ response: HTTPResponse, to request: HTTPRequest, at route: String?, _ problem: Problem?,
       since begin: MonotonicInstant?
     ) -> HTTPResponse {
@@ -111,6 +113,17 @@ public struct APIRoutes {
       response.headers["X-Request-Id"] = request.id
       observe(route, request, response, problem, begin.map { clock.now() - $0 } ?? .zero)
       return response
+    }
+    @inline(never) @Sendable func answer(
+      to error: any Error, of request: HTTPRequest, at route: String, since begin: MonotonicInstant
+    ) -> HTTPResponse {
+      if let problem = error as? Problem { return refuse(problem, to: request, at: route, since: begin) }
+      if error is CancellationError { return refuse(.cancelled, to: request, at: route, since: begin) }
+      let failure = (error as? any TemporarilyFailing)?.temporaryFailure
+      // Overload is counted, and no line each: it would add to the load.
+      if failure != .overloaded { report(request, error) }
+      let problem = failure.map { Problem($0) } ?? Problem(.internalError, "request \(request.id)")
+      return refuse(problem, to: request, at: route, since: begin)
     }
     return Router(
       notFound: { request in
@@ -131,16 +144,8 @@ public struct APIRoutes {
             do {
               return finish(
                 try await responder(request, parameters), to: request, at: pattern, nil, since: begin)
-            } catch let problem as Problem {
-              return refuse(problem, to: request, at: pattern, since: begin)
-            } catch is CancellationError {
-              return refuse(.cancelled, to: request, at: pattern, since: begin)
             } catch {
-              let failure = (error as? any TemporarilyFailing)?.temporaryFailure
-              // Overload is counted, and no line each: it would add to the load.
-              if failure != .overloaded { report(request, error) }
-              let problem = failure.map { Problem($0) } ?? Problem(.internalError, "request \(request.id)")
-              return refuse(problem, to: request, at: pattern, since: begin)
+              return answer(to: error, of: request, at: pattern, since: begin)
             }
           }
         }

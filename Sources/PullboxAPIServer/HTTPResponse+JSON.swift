@@ -2,7 +2,9 @@ public import HTTPServer
 public import PullboxAPI
 
 extension HTTPResponse {
+  // A responder that it was put into would keep room for all of it while it waits.
   /// `value` as `application/json`. Throws what the encoder throws.
+  @inline(never)
   public static func json(
     _ value: some Encodable, status: HTTPStatus = .ok, headers: HTTPFields = [:]
   ) throws -> HTTPResponse {

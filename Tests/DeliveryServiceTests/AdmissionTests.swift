@@ -17,6 +17,7 @@ struct AdmissionTests {
     var all = AdmissionLimits()
     all.classes = [.store: limits, .ticket: limits, .operator: limits]
     all.inProgress = inProgress
+    all.waiting = 0
     return AdmissionControl(all, timer: clock)
   }
 
@@ -26,12 +27,19 @@ struct AdmissionTests {
     client: String? = nil
   ) -> Problem? {
     do {
-      try control.admit(kind, from: address ?? self.address, client: client.map { ClientKey(kind, $0) })
+      let turn = try control.admit(
+        kind, from: address ?? self.address, client: client.map { ClientKey(kind, $0) })
+      #expect(turn == .now)
       control.didAnswer(kind)
       return nil
     } catch {
       return error
     }
+  }
+
+  /// Admits, and leaves it in progress.
+  private func begin(_ control: AdmissionControl, _ kind: AdmissionClass = .store) throws {
+    #expect(try control.admit(kind, from: address, client: nil) == .now)
   }
 
   private func host(_ text: String) -> PeerAddress {
@@ -78,6 +86,7 @@ struct AdmissionTests {
   func unlimited() {
     var limits = AdmissionLimits()
     limits.classes = [.store: .init(address: TokenBucket(rate: 1, burst: 1), client: nil, inProgress: 100)]
+    limits.waiting = 0
     limits.unlimited = [PeerNetwork(limiting: address)]
     let control = AdmissionControl(limits, timer: clock)
     #expect((0..<50).allSatisfy { _ in ask(control) == nil })
@@ -88,12 +97,12 @@ struct AdmissionTests {
   @Test("requests in progress are bounded by class and for the process; operators' are not among the latter")
   func inProgress() throws {
     let control = control(.init(address: nil, client: nil, inProgress: 3), inProgress: 5)
-    for _ in 0..<3 { try control.admit(.store, from: address, client: nil) }
+    for _ in 0..<3 { try begin(control) }
     let full = ask(control)
     #expect(full?.code == .unavailable)
     #expect(full?.status == 503)
     #expect(full?.retryAfterSeconds != nil)
-    for _ in 0..<2 { try control.admit(.ticket, from: address, client: nil) }
+    for _ in 0..<2 { try begin(control, .ticket) }
     #expect(ask(control, .ticket)?.code == .unavailable)
     #expect(ask(control, .operator) == nil)
     control.didAnswer(.store)
@@ -110,19 +119,19 @@ struct AdmissionTests {
   func suspended() throws {
     let control = control(.init(address: nil, client: nil, inProgress: 1), inProgress: 2)
     for _ in 0..<5 {
-      try control.admit(.store, from: address, client: nil)
+      try begin(control)
       control.suspend(.store)
     }
     #expect(ask(control) == nil)
-    try control.resume(.store)
+    #expect(try control.resume(.store) == .now)
     #expect(ask(control)?.code == .unavailable)
     let refusal = #expect(throws: Problem.self) { try control.resume(.store) }
     #expect(refusal?.code == .unavailable)
     #expect(refusal?.retryAfterSeconds != nil)
     control.didAnswer(.store)
-    try control.admit(.ticket, from: address, client: nil)
-    try control.admit(.operator, from: address, client: nil)
-    try control.resume(.store)
+    try begin(control, .ticket)
+    try begin(control, .operator)
+    #expect(try control.resume(.store) == .now)
     #expect(control.counts[.store]?.inProgress == 1)
     #expect(control.counts[.store]?.refused == [.inProgress: 2])
   }
@@ -146,7 +155,7 @@ struct AdmissionTests {
   func connectionReturns() throws {
     let control = control(.init(address: nil, client: nil, inProgress: 1))
     #expect(control.secondsForConnection() <= 1)
-    try control.admit(.ticket, from: address, client: nil)
+    try begin(control, .ticket)
     // A thousand a second before anything else is known, of which 850 are told to come.
     var told = 0
     for _ in 0..<5000 { told = try #require(ask(control, .ticket)?.retryAfterSeconds) }
@@ -163,11 +172,11 @@ struct AdmissionTests {
     let control = control(.init(address: nil, client: nil, inProgress: 1))
     for _ in 0..<12 {
       for _ in 0..<100 {
-        try control.admit(.store, from: address, client: nil)
+        try begin(control)
         #expect(ask(control, .store) != nil)
         control.didAnswer(.store)
       }
-      try control.admit(.completion, from: address, client: nil)
+      try begin(control, .completion)
       control.didAnswer(.completion)
       clock.advance(by: .seconds(1))
     }
@@ -189,7 +198,7 @@ struct AdmissionTests {
   @Test("a time to come back is spread over a range that grows with it, and is never earlier")
   func spread() {
     var generator = SplitMix(seed: 7)
-    for (least, most) in [(1, 2), (10, 15), (60, 90)] {
+    for (least, most) in [(1, 2), (10, 11), (60, 67)] {
       let problem = Problem(.unavailable, retryAfterSeconds: least)
       let told = Set(
         (0..<500).compactMap { _ in problem.spreadingReturns(using: &generator).retryAfterSeconds })
@@ -200,17 +209,17 @@ struct AdmissionTests {
     #expect(Problem(.notFound).spreadingReturns(using: &generator).retryAfterSeconds == nil)
   }
 
-  @Test("the estimate of what can be answered learns only from seconds with refusals")
+  @Test("the estimate of what can be answered learns only from seconds in which all places were taken")
   func throughput() {
     var estimate = ThroughputEstimate()
     let second: UInt64 = 1_000_000_000
     for step in 1...5 as ClosedRange<UInt64> { estimate.didAnswer(now: step * second) }
     #expect(estimate.perSecond == 1000)
-    estimate.didRefuse(now: 10 * second)
+    estimate.wasFull(now: 10 * second)
     for _ in 0..<200 { estimate.didAnswer(now: 10 * second + 5) }
-    estimate.didRefuse(now: 11 * second)
+    estimate.wasFull(now: 11 * second)
     #expect(estimate.perSecond == 600)
-    for step in 12...40 as ClosedRange<UInt64> { estimate.didRefuse(now: step * second) }
+    for step in 12...40 as ClosedRange<UInt64> { estimate.wasFull(now: step * second) }
     #expect(estimate.perSecond == ThroughputEstimate.least)
   }
 

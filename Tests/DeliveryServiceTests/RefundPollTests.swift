@@ -141,9 +141,24 @@ struct RefundPollTests {
     for number in 3...9 { note(UInt64(number), "secret-\(number)") }
     #expect(proofs.proofs(of: [handle(1)]).isEmpty)
     #expect(proofs.proofs(of: [handle(9)]).count == 1)
+    proofs.forget(handle(9))
+    #expect(proofs.proofs(of: [handle(9)]).isEmpty)
     // One proof that takes more than half of what there is is not kept.
     note(10, String(repeating: "a", count: 3000))
     #expect(proofs.proofs(of: [handle(10)]).isEmpty)
+  }
+
+  @Test("a proof is kept until the content is placed, and no longer")
+  func placed() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish([1, 2, 3])
+      let proofs = server.server.components.grants.recentProofs
+      let grant = try await server.grantForPurchase()
+      #expect(proofs.length > .zero)
+      _ = try await server.fetch(grant)
+      _ = try await server.complete(grant)
+      #expect(proofs.length == .zero)
+    }
   }
 
   @Test("how often is asked is from a second to an hour", arguments: ["0s", "999ms", "3601s", "2h"])

@@ -53,6 +53,30 @@ struct CapacityTests {
     }
   }
 
+  @Test("no more than 64 connections a loop are being told to come back at once, on several loops as on one")
+  func turnedAway() async throws {
+    try await withServer(
+      configure: {
+        $0.loops = 2
+        $0.maximumConnections = 100
+      }, respond: echo
+    ) { server in
+      let admitted = try (0..<100).map { _ in try server.connect() }
+      for connection in admitted {
+        try await connection.send(request)
+        #expect(try await connection.receiveResponse().status == 200)
+      }
+      // None of them closes after its refusal; so many as have no place wait to be accepted.
+      let others = try (0..<300).map { _ in try server.connect() }
+      while server.server.statistics().acceptPauses < 2 { await server.server.ping() }
+      #expect(server.server.statistics().refusedConnections[.capacity] == 128)
+      // One leaves, and one more is told.
+      for connection in others { connection.reset() }
+      while server.server.statistics().openConnections > 100 { await server.server.ping() }
+      for connection in admitted { connection.endSending() }
+    }
+  }
+
   @Test("who is told to come back later keeps no connection once half of those that may be are open")
   func putOff() async throws {
     try await withServer(

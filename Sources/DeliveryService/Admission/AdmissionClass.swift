@@ -50,6 +50,22 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
   }
 }
 
+extension AdmissionClass {
+  /// Whose requests have their turn first: what ends a delivery before what goes on with one, and what begins one last. So a server
+  /// that has too much to do finishes what it has begun.
+  static let byPrecedence: [AdmissionClass] = [
+    .operator, .completion, .ticket, .feed, .upload, .catalog, .store,
+  ]
+
+  /// Whether its requests wait for a place. Those of feeds and uploads have theirs for minutes: it is not soon that one is free.
+  var canWait: Bool {
+    switch self {
+    case .store, .ticket, .completion, .catalog, .operator: true
+    case .upload, .feed: false
+    }
+  }
+}
+
 /// What the routes of content begin with.
 enum ContentPath {
   static let prefix = "/v1/content/"

@@ -1,14 +1,15 @@
 import CoreTypes
 import HTTPServer
-import Monitoring
 import PullboxAPI
 import Synchronization
+import SystemCalls
 
 /// Decides about every request that is not for content, before anything is done for it: by its address, by the client
-/// that it names, and by what is in progress already. What it refuses is told when to come back: later, the more are
-/// waiting (``ReturnSchedule``).
+/// that it names, and by what is in progress already. Where there is no place it waits for its turn, for two seconds at most
+/// (``WaitingRoom``). What it refuses is told when to come back: later, the more are waiting (``ReturnSchedule``).
 ///
-///     try admission.admit(.store, from: address, client: nil)   // 429 or 503
+///     let turn = try admission.admit(.store, from: address, client: nil)   // 429 or 503
+///     try await admission.wait(for: turn)   // 503
 ///     defer { admission.didAnswer(.store) }
 final class AdmissionControl: Sendable {
   /// Buckets of addresses and clients that are kept: 3 MiB, of which none is given up while it owes much.
@@ -24,24 +25,19 @@ final class AdmissionControl: Sendable {
     case process
   }
 
+  /// When a request that was admitted has its place.
+  enum Turn: Hashable, Sendable {
+    case now
+    /// Once others are answered: ``wait(for:)``.
+    case later(WaitingRoom.Number)
+  }
+
   /// What is counted of one class.
   struct Counts: Hashable, Sendable {
     var inProgress = 0
+    var waiting = 0
     var admitted = 0
     var refused: [Reason: Int] = [:]
-  }
-
-  fileprivate struct Class {
-    var counts = Counts()
-    var throughput = ThroughputEstimate()
-    var returns = ReturnSchedule()
-  }
-
-  fileprivate struct State {
-    var limits: AdmissionLimits
-    var table = BucketTable(capacity: AdmissionControl.buckets)
-    var classes: [AdmissionClass: Class] = [:]
-    var inProgress = 0
   }
 
   let bodies: BodyBudget
@@ -56,19 +52,35 @@ final class AdmissionControl: Sendable {
 
   /// Takes other limits from now on; what is in progress counts on.
   func replace(_ limits: AdmissionLimits) {
-    state.withLock { $0.limits = limits }
+    change { state in
+      state.limits = limits
+      state.callNext()
+    }
     bodies.setBudget(limits.bodyBytes)
   }
 
   var limits: AdmissionLimits { state.withLock { $0.limits } }
 
-  /// Admits a request, which then counts as in progress until ``didAnswer(_:)`` or ``suspend(_:)``. `address` is the client's, not a
-  /// proxy's; `client` stands for what the request names. Throws `too-many-requests` or `unavailable` with the time
-  /// to come back.
-  func admit(_ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?) throws(Problem) {
+  /// Admits a request, which then counts as in progress from its turn until ``didAnswer(_:)`` or ``suspend(_:)``. `address` is the
+  /// client's, not a proxy's; `client` stands for what the request names. Throws `too-many-requests` or `unavailable` with
+  /// the time to come back.
+  func admit(_ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?) throws(Problem) -> Turn {
     let now = timer.now().nanoseconds
-    let refusal = state.withLock { state in state.admit(kind, from: address, client: client, now: now) }
-    if let refusal { throw refusal.problem }
+    return try take { $0.admit(kind, from: address, client: client, now: now) }
+  }
+
+  /// Returns when it is the request's turn. Throws `unavailable`, with the time to come back, when it has waited for too long.
+  func wait(for turn: Turn) async throws(Problem) {
+    guard case .later(let number) = turn else { return }
+    let ending = await withCheckedContinuation { continuation in
+      let ending = state.withLock { state in
+        let ending = state.endings.removeValue(forKey: number)
+        if ending == nil { state.waiters[number] = continuation }
+        return ending
+      }
+      if let ending { continuation.resume(returning: ending) }
+    }
+    if case .refused(let refusal) = ending { throw refusal.problem }
   }
 
   /// Charges what a request names in its body, for a request that is in progress. Throws `too-many-requests`.
@@ -88,27 +100,73 @@ final class AdmissionControl: Sendable {
 
   /// A request that was admitted waits for its body, and does not count as in progress meanwhile.
   func suspend(_ kind: AdmissionClass) {
-    state.withLock { $0.leave(kind) }
+    change { $0.leave(kind) }
   }
 
-  /// A request that was suspended has its body, and counts as in progress again. Throws `unavailable`, with the time to
-  /// come back, where there is no place for it.
-  func resume(_ kind: AdmissionClass) throws(Problem) {
+  /// A request that was suspended has its body, and counts as in progress again from its turn. Throws `unavailable`, with the
+  /// time to come back, where there is no place for it.
+  func resume(_ kind: AdmissionClass) throws(Problem) -> Turn {
     let now = timer.now().nanoseconds
-    let refusal = state.withLock { state in
-      let refusal = state.refusalWhenFull(kind, now: now)
-      if refusal == nil { state.enter(kind) }
-      return refusal
-    }
-    if let refusal { throw refusal.problem }
+    return try take { $0.enter(kind, hasBody: true, now: now) }
   }
 
-  /// A request that was admitted, and is not suspended, is answered.
+  /// A request that had its turn, and is not suspended, is answered.
   func didAnswer(_ kind: AdmissionClass) {
     let now = timer.now().nanoseconds
-    state.withLock { state in
-      state.leave(kind)
+    change { state in
       state.classes[kind]?.throughput.didAnswer(now: now)
+      state.leave(kind)
+    }
+  }
+
+  /// Sends away what has waited for too long; called every ``BodyBudget/interval``.
+  func sweep() {
+    let now = timer.now().nanoseconds
+    change { $0.sendAwayExpired(now: now) }
+  }
+
+  /// Looks after what waits, here and for bodies, until the task is cancelled. Every five seconds of work what is left free
+  /// is given back to the system: in pieces as it is, little of it would be used again.
+  func run() async {
+    var sweeps = 0
+    while !Task.isCancelled {
+      do {
+        try await timer.sleep(for: BodyBudget.interval)
+      } catch {
+        return
+      }
+      bodies.sweep()
+      sweep()
+      sweeps += 1
+      if sweeps % 20 == 0, takeWork() { await BlockingPool.shared.run { Heap.trim() } }
+    }
+  }
+
+  /// Whether there was work since this was asked last: a thousand requests, or one that found no place.
+  func takeWork() -> Bool {
+    state.withLock { state in
+      let admitted = state.classes.values.reduce(0) { $0 + $1.counts.admitted }
+      let wasWork = state.isCrowded || admitted - state.admittedBefore >= 1000
+      if wasWork { (state.isCrowded, state.admittedBefore) = (false, admitted) }
+      return wasWork
+    }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    let wakes = state.withLock { state in
+      body(&state)
+      defer { state.wakes = [] }
+      return state.wakes
+    }
+    for (waiter, ending) in wakes { waiter.resume(returning: ending) }
+  }
+
+  private func take(
+    _ body: (inout State) -> Result<Turn, Refusal>
+  ) throws(Problem) -> Turn {
+    switch state.withLock({ body(&$0) }) {
+    case .success(let turn): return turn
+    case .failure(let refusal): throw refusal.problem
     }
   }
 
@@ -120,114 +178,6 @@ final class AdmissionControl: Sendable {
 
   /// What was counted since the start.
   var counts: [AdmissionClass: Counts] { state.withLock { $0.classes.mapValues(\.counts) } }
-
-  /// One refusal, made under the lock.
-  fileprivate struct Refusal {
-    var reason: Reason
-    var nanoseconds: UInt64
-
-    static func seconds(_ nanoseconds: UInt64) -> Int {
-      RetryAfter.seconds(clamping: (nanoseconds + 999_999_999) / 1_000_000_000)
-    }
-
-    var problem: Problem {
-      let seconds = Self.seconds(nanoseconds)
-      return switch reason {
-      case .address:
-        Problem(.tooManyRequests, "too many requests came from this address", retryAfterSeconds: seconds)
-      case .client:
-        Problem(.tooManyRequests, "too many requests came from this client", retryAfterSeconds: seconds)
-      case .inProgress, .process:
-        Problem(.unavailable, "too many requests are in progress", retryAfterSeconds: seconds)
-      }
-    }
-  }
-}
-
-extension AdmissionControl.State {
-  fileprivate mutating func admit(
-    _ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?, now: UInt64
-  ) -> AdmissionControl.Refusal? {
-    // What is cheapest to say comes first, and costs the client nothing of its bucket.
-    if let refusal = refusalWhenFull(kind, now: now) { return refusal }
-    if let refusal = charge(kind, address: address, now: now) { return refusal }
-    if let client, let refusal = charge(kind, client: client, now: now) { return refusal }
-    classes[kind, default: .init()].counts.admitted += 1
-    enter(kind)
-    return nil
-  }
-
-  /// The refusal of one more request in progress, if there may be none.
-  fileprivate mutating func refusalWhenFull(_ kind: AdmissionClass, now: UInt64) -> AdmissionControl.Refusal?
-  {
-    if classes[kind]?.counts.inProgress ?? 0 >= limits[kind].inProgress {
-      return refuse(kind, because: .inProgress, now: now)
-    }
-    if kind.countsForAll, inProgress >= limits.inProgress { return refuse(kind, because: .process, now: now) }
-    return nil
-  }
-
-  fileprivate mutating func enter(_ kind: AdmissionClass) {
-    classes[kind, default: .init()].counts.inProgress += 1
-    if kind.countsForAll { inProgress += 1 }
-  }
-
-  fileprivate mutating func leave(_ kind: AdmissionClass) {
-    classes[kind, default: .init()].counts.inProgress -= 1
-    if kind.countsForAll { inProgress -= 1 }
-  }
-
-  fileprivate mutating func charge(
-    _ kind: AdmissionClass, address: PeerAddress, now: UInt64
-  ) -> AdmissionControl.Refusal? {
-    guard let bucket = limits[kind].address, isLimited(address) else { return nil }
-    let key = ClientKey(kind, PeerNetwork(limiting: address))
-    return charge(kind, key, by: bucket, because: .address, now: now)
-  }
-
-  fileprivate mutating func charge(
-    _ kind: AdmissionClass, client: ClientKey, now: UInt64
-  ) -> AdmissionControl.Refusal? {
-    guard let bucket = limits[kind].client else { return nil }
-    return charge(kind, client, by: bucket, because: .client, now: now)
-  }
-
-  private mutating func charge(
-    _ kind: AdmissionClass, _ key: ClientKey, by bucket: TokenBucket, because reason: AdmissionControl.Reason,
-    now: UInt64
-  ) -> AdmissionControl.Refusal? {
-    guard case .refused(let nanoseconds) = table.charge(key.value, by: bucket, now: now) else { return nil }
-    classes[kind, default: .init()].counts.refused[reason, default: 0] += 1
-    return AdmissionControl.Refusal(reason: reason, nanoseconds: nanoseconds)
-  }
-
-  private mutating func refuse(
-    _ kind: AdmissionClass, because reason: AdmissionControl.Reason, now: UInt64
-  ) -> AdmissionControl.Refusal {
-    var own = classes[kind] ?? .init()
-    own.counts.refused[reason, default: 0] += 1
-    own.throughput.didRefuse(now: now)
-    let delay = own.returns.delay(perSecond: own.throughput.returnsPerSecond, now: now)
-    classes[kind] = own
-    return AdmissionControl.Refusal(reason: reason, nanoseconds: delay)
-  }
-
-  /// Such a client is likely to ask for what most others wait for: it takes its place behind them, at the highest rate that a
-  /// class was seen to reach, since it may want something else all the same.
-  fileprivate mutating func delayForConnection(now: UInt64) -> UInt64 {
-    let busiest = classes.max { $0.value.returns.filledUntil < $1.value.returns.filledUntil }?.key ?? .store
-    var own = classes[busiest] ?? .init()
-    let learned = classes.values.map(\.throughput).filter(\.isLearned)
-    let rate = (learned.max { $0.perSecond < $1.perSecond } ?? .init()).returnsPerSecond
-    let delay = own.returns.delay(perSecond: rate, now: now)
-    classes[busiest] = own
-    return delay
-  }
-
-  /// Unix sockets have no addresses.
-  private func isLimited(_ address: PeerAddress) -> Bool {
-    address.family != .unix && !limits.unlimited.contains { $0.contains(address) }
-  }
 }
 
 /// Stands for an address, a device, a grant or a key in the table of buckets. Hashing is seeded for each process: a
@@ -241,49 +191,5 @@ struct ClientKey: Hashable, Sendable {
     hasher.combine(name)
     // Zero is an empty slot.
     value = max(1, UInt64(bitPattern: Int64(hasher.finalize())))
-  }
-}
-
-extension AdmissionControl: MetricSource {
-  func register(in metrics: inout MetricRegistry) {
-    let admission: [Metric<[AdmissionClass: Counts]>] = [
-      .counter("pullbox_admission_admitted_total", help: "Requests admitted, by class.", labels: ["class"]) {
-        counts in
-        AdmissionClass.allCases.map { .init(counts[$0]?.admitted ?? 0, labels: [$0.rawValue]) }
-      },
-      .counter(
-        "pullbox_admission_refused_total", help: "Requests refused before they began, by class and reason.",
-        labels: ["class", "reason"]
-      ) { counts in
-        AdmissionClass.allCases.flatMap { kind in
-          Reason.allCases.map { .init(counts[kind]?.refused[$0] ?? 0, labels: [kind.rawValue, $0.rawValue]) }
-        }
-      },
-      .gauge(
-        "pullbox_admission_in_progress",
-        help: "Requests that are not answered yet and have their bodies, by class.",
-        labels: ["class"]
-      ) { counts in
-        AdmissionClass.allCases.map { .init(counts[$0]?.inProgress ?? 0, labels: [$0.rawValue]) }
-      },
-    ]
-    metrics.register(admission) { self.counts }
-    metrics.register([
-      .gauge("pullbox_request_body_bytes", help: "Memory reserved for request bodies.") {
-        self.bodies.bytesHeld
-      },
-      .gauge("pullbox_request_body_budget_bytes", help: "What may be reserved for request bodies.") {
-        self.limits.bodyBytes.rawValue
-      },
-      .counter(
-        "pullbox_request_bodies_refused_total", help: "Request bodies that were not read to their end.",
-        labels: ["reason"]
-      ) {
-        let refusals = self.bodies.refusals
-        return [
-          .init(refusals.noRoom, labels: ["no-room"]), .init(refusals.timedOut, labels: ["too-slow"]),
-        ]
-      },
-    ])
   }
 }

@@ -24,14 +24,14 @@ struct AdmissionLimits: Hashable, Sendable {
 
   static let standard: [AdmissionClass: Limits] = [
     .store: Limits(
-      address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 256),
+      address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 192),
     .ticket: Limits(
-      address: bucket(1000, burst: 20_000), client: bucket(20, burst: 500), inProgress: 256),
+      address: bucket(1000, burst: 20_000), client: bucket(20, burst: 500), inProgress: 192),
     .feed: Limits(
       address: bucket(500, burst: 20_000), client: bucket(2, burst: 60), inProgress: 16_384),
     .completion: Limits(
-      address: bucket(500, burst: 20_000), client: bucket(5, burst: 100), inProgress: 256),
-    .catalog: Limits(address: bucket(500, burst: 5000), client: nil, inProgress: 256),
+      address: bucket(500, burst: 20_000), client: bucket(5, burst: 100), inProgress: 192),
+    .catalog: Limits(address: bucket(500, burst: 5000), client: nil, inProgress: 192),
     .operator: Limits(
       address: bucket(500, burst: 5000), client: bucket(500, burst: 5000), inProgress: 64),
     .upload: Limits(
@@ -40,7 +40,9 @@ struct AdmissionLimits: Hashable, Sendable {
 
   var classes: [AdmissionClass: Limits] = Self.standard
   /// Requests of all classes but the operators' that are in progress at once.
-  var inProgress = 512
+  var inProgress = 256
+  /// Requests of each class that wait for a place at once, each of which takes some 12 KiB with its body.
+  var waiting = 256
   /// Bytes of request bodies that are in memory at once.
   var bodyBytes = ByteCount.mebibytes(16)
   /// Addresses without a limit of their own: proxies that do not name their clients.

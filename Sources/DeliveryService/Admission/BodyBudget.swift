@@ -95,18 +95,6 @@ final class BodyBudget: Sendable {
     change { $0.ledger.sweep(now: timer.now()) }
   }
 
-  /// Looks at them until the task is cancelled.
-  func run() async {
-    while !Task.isCancelled {
-      do {
-        try await timer.sleep(for: Self.interval)
-      } catch {
-        return
-      }
-      sweep()
-    }
-  }
-
   private func change(_ body: (inout State) -> BodyLedger.Changes) {
     let effects = state.withLock { state in
       let changes = body(&state)

@@ -88,7 +88,7 @@ struct ReturnSchedule: Hashable {
   }
 }
 
-/// An estimate of the requests a second that a class can answer, learned in seconds in which it had to refuse some: in
+/// An estimate of the requests a second that a class can answer, learned in seconds in which all its places were taken: in
 /// all others it had less to do than it could.
 struct ThroughputEstimate: Hashable {
   /// Before anything is learned.
@@ -96,7 +96,7 @@ struct ThroughputEstimate: Hashable {
   static let least = 20.0
 
   private(set) var perSecond = Self.initial
-  /// Whether a class had to refuse for long enough that its rate was seen.
+  /// Whether a class was full for long enough that its rate was seen.
   private(set) var isLearned = false
   /// The rate at which refused clients are told to return: less than can be answered, so that those who return
   /// seldom meet a server that is still behind, and are not sent away again and again.
@@ -104,28 +104,28 @@ struct ThroughputEstimate: Hashable {
 
   private var second: UInt64 = 0
   private var answered = 0
-  private var hasRefused = false
+  private var isFull = false
 
   mutating func didAnswer(now: UInt64) {
     proceed(to: now)
     answered += 1
   }
 
-  mutating func didRefuse(now: UInt64) {
+  mutating func wasFull(now: UInt64) {
     proceed(to: now)
-    hasRefused = true
+    isFull = true
   }
 
   private mutating func proceed(to now: UInt64) {
     let present = now / 1_000_000_000
     guard present != second else { return }
     // A second of which not all was seen says too little.
-    if hasRefused, present == second + 1 {
+    if isFull, present == second + 1 {
       perSecond = max(Self.least, (perSecond + Double(answered)) / 2)
       isLearned = true
     }
     second = present
     answered = 0
-    hasRefused = false
+    isFull = false
   }
 }

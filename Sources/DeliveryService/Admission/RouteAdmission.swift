@@ -18,7 +18,9 @@ struct RouteAdmission: Sendable {
     return { request, parameters, respond in
       let address = settings.client(of: request)
       let grant = namesGrant ? parameters["grant"] : nil
-      try control.admit(kind, from: address, client: client(of: request, kind, grant: grant, at: address))
+      let turn = try control.admit(
+        kind, from: address, client: client(of: request, kind, grant: grant, at: address))
+      try await control.wait(for: turn)
       // Uploads are written to the disk as they arrive.
       guard request.body.expectedLength != .zero, kind != .upload else {
         return try await answer(request, in: AdmittedPlace(kind, control), by: respond)
@@ -138,19 +140,15 @@ private final class AdmittedBody: BodyReservation {
 
   func didReceive(_ count: Int) { room.didReceive(count) }
 
-  func didArrive() throws(RequestBodyError) {
-    let isRefused = place.withLock { place in
-      guard case .given = place else { return false }
-      do throws(Problem) {
-        try control.resume(kind)
-        place = .regained
-        return false
-      } catch {
-        place = .refused(error)
-        return true
-      }
+  func didArrive() async throws(RequestBodyError) {
+    guard place.withLock({ if case .given = $0 { true } else { false } }) else { return }
+    do throws(Problem) {
+      try await control.wait(for: control.resume(kind))
+      place.withLock { $0 = .regained }
+    } catch {
+      place.withLock { $0 = .refused(error) }
+      throw RequestBodyError(.noRoom)
     }
-    if isRefused { throw RequestBodyError(.noRoom) }
   }
 
   func didEnd() { room.didEnd() }
@@ -176,13 +174,13 @@ extension LiveSettings {
 }
 
 extension Problem {
-  /// The same refusal with a time to come back that differs from client to client, where it has one: up to half as
-  /// long again, a second at least, and never sooner. Other refusals are as they were.
+  /// The same refusal with a time to come back that differs from client to client, where it has one: up to an eighth
+  /// longer, a second at least, and never sooner. Other refusals are as they were.
   func spreadingReturns(using generator: inout some RandomNumberGenerator) -> Problem {
     guard status == 429 || status == 503 else { return self }
     var problem = self
     let least = retryAfterSeconds ?? 1
-    problem.retryAfterSeconds = least + Int.random(in: 0...max(1, least / 2), using: &generator)
+    problem.retryAfterSeconds = least + Int.random(in: 0...max(1, least / 8), using: &generator)
     return problem
   }
 }

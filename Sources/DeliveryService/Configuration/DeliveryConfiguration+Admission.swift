@@ -21,15 +21,17 @@ extension DeliveryConfiguration {
 
   static let admissionOptions: [CommandOption] = [
     .value(
-      "requests-in-progress", "N", fallback: "512",
-      help: "Requests that are answered at once, operators' and uploads aside; those beyond are answered 503"),
+      "requests-in-progress", "N", fallback: "256",
+      help:
+        "Requests that are answered at once, operators', feeds and uploads aside; those beyond wait 2 s and are answered 503"
+    ),
     .value(
       "body-memory", "SIZE", fallback: "16MiB",
       help: "What request bodies may take in memory together; those beyond wait 2 s and are answered 503"),
     .list(
       "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",
       help:
-        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 256}; the classes are store, ticket, feed, completion, catalog, operator and upload; may be repeated"
+        "Limits of a class of requests, as in the file: {class: 'store', ratePerAddress: 500, burstPerAddress: 20000, ratePerClient: 10, burstPerClient: 300, inProgress: 192}; the classes are store, ticket, feed, completion, catalog, operator and upload; may be repeated"
     ).example("{class: 'store', ratePerAddress: 500}"),
   ]
 

@@ -18,21 +18,19 @@ struct GrantRoutes: Sendable {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
       try charge(asked.device, showing: asked.proofs, for: request)
-      let base = settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base ?? ""
-      return try .json(try await grants.entitlements(of: asked, base: base, asked: request.id))
+      return try .json(
+        try await grants.entitlements(of: asked, base: base(of: request), asked: request.id))
     }
     routes.public(.post, "/v1/grants") { request, _ in
       let asked = try await request.decode(GrantsRequest.self, upTo: Self.maximumProofLength)
       try charge(asked.device, showing: asked.proofs, for: request)
-      let origin = settings.value.proxies.origin(of: request.peer, ForwardingFields(request))
-      let base = origin.base ?? ""
       switch asked {
       case .one(let asked):
-        let (response, isNew) = try await grants.grant(asked, base: base, asked: request.id)
+        let (response, isNew) = try await grants.grant(asked, base: base(of: request), asked: request.id)
         return try .json(
           response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
       case .many(let asked):
-        let (response, isNew) = try await grants.grants(asked, base: base, asked: request.id)
+        let (response, isNew) = try await grants.grants(asked, base: base(of: request), asked: request.id)
         return try .json(response, status: isNew ? .created : .ok)
       }
     }
@@ -61,8 +59,15 @@ struct GrantRoutes: Sendable {
     }
   }
 
+  /// Where the client found this server, as a trusted proxy tells it; empty where that is not known.
+  @inline(never)
+  private func base(of request: HTTPRequest) -> String {
+    settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base ?? ""
+  }
+
   /// A device counts together with its address: its name is no secret, and another that sends it must not use up what
   /// the device may ask. Each proof counts, for the address as well, which has paid for one already.
+  @inline(never)
   private func charge(
     _ device: Device, showing proofs: ProofList, for request: HTTPRequest
   ) throws(Problem) {

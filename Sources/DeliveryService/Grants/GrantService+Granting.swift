@@ -54,15 +54,22 @@ extension GrantService {
     _ orders: [GrantOrder], of proofs: ProofList, for device: Device, under conditions: GrantConditions,
     base: String, asked id: String
   ) async throws -> (granted: [Result<Granted, Problem>], feed: FeedReference?) {
-    guard proofs.isList else {
-      let key = try verifier.key(of: proofs.all[0])
-      // The store is not asked for what could not be granted anyway.
-      if !verifier.knows(key), let refusals = try await completeRefusals(of: orders, for: device.id) {
-        return (refusals, nil)
-      }
-      let shown = try await judge(proofs.all[0], as: key, for: device.id, recordsNew: false, asked: id)
-      return try await carryOut(orders, of: shown, for: device, under: conditions, base: base)
+    if proofs.isList {
+      return try await carryOut(orders, ofAll: proofs, for: device, under: conditions, base: base, asked: id)
     }
+    let key = try verifier.key(of: proofs.all[0])
+    // The store is not asked for what could not be granted anyway.
+    if !verifier.knows(key), let refusals = try await completeRefusals(of: orders, for: device.id) {
+      return (refusals, nil)
+    }
+    let shown = try await judge(proofs.all[0], as: key, for: device.id, recordsNew: false, asked: id)
+    return try await carryOut(orders, of: shown, for: device, under: conditions, base: base)
+  }
+
+  private func carryOut(
+    _ orders: [GrantOrder], ofAll proofs: ProofList, for device: Device, under conditions: GrantConditions,
+    base: String, asked id: String
+  ) async throws -> (granted: [Result<Granted, Problem>], feed: FeedReference?) {
     if let refusals = try await completeRefusals(of: orders, for: device.id) { return (refusals, nil) }
     let shown = try await judge(proofs, for: device.id, recordsNew: true, asked: id)
     try await join(shown.good, shownBy: device.id)

@@ -103,6 +103,7 @@ struct GrantService: Sendable {
       isOutdated = outcome == nil
       return outcome
     }
+    recentProofs.forget(outcome.grant.handle)
     guard let entry = outcome.outbox else {
       if outcome.isWaiting { outbox.wake() }
       return CompletionResponse(

@@ -212,7 +212,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
       group.addTask { await revocations.run(clock: infrastructure.timer) }
-      group.addTask { await admission.bodies.run() }
+      group.addTask { await admission.run() }
       group.addTask {
         await collector.run(
           every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,

@@ -68,7 +68,7 @@ extension DeliveryServer {
     http.minimumSendRate = UInt64(configuration.minimumSendRate.bytes.rawValue)
     http.unlimitedAddresses += try configuration.unlimitedNetworks()
     // More could hardly be admitted, and each takes some 12 KiB with its body and task.
-    http.maximumWaitingRequests = 512
+    http.maximumWaitingRequests = 256
     // A body that no request may keep yet waits in the kernel: what was received at once, and no more.
     http.bodyBufferLength = 16_384
   }

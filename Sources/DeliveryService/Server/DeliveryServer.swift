@@ -100,7 +100,7 @@ public final class DeliveryServer: Service {
     let admission = components.admission
     http.useProblemDocuments {
       let seconds = admission.secondsForConnection()
-      return seconds + Int.random(in: 0...max(1, seconds / 2))
+      return seconds + Int.random(in: 0...max(1, seconds / 8))
     }
     managementHTTP?.useProblemDocuments()
     let running = WeakServerReference()

@@ -2,8 +2,8 @@ import CoreTypes
 import PullboxAPI
 import Synchronization
 
-/// The proofs on which grants were made lately, so that their stores can be asked again while content is sent. In memory alone: a
-/// proof works like a key.
+/// The proofs on which grants rest whose content is not placed yet, so that their stores can be asked again while it is sent. In
+/// memory alone: a proof works like a key.
 final class RecentProofs: Sendable {
   /// A proof, and what it is known by.
   struct Entry: Sendable, CustomStringConvertible {
@@ -14,52 +14,44 @@ final class RecentProofs: Sendable {
     var description: String { "proof \(key.digest) of \(key.store)" }
   }
 
-  private struct State {
-    var keys: RecentlyUsedCache<DeliveryHandle, VerdictCache.Key>
-    var proofs: RecentlyUsedCache<VerdictCache.Key, Proof>
-  }
-
-  private let state: Mutex<State>
+  private let entries: Mutex<RecentlyUsedCache<DeliveryHandle, Entry>>
   // Measured roughly: a handle, a key and their places.
-  private static let entryLength = ByteCount(200)
+  private static let entryLength = 200
 
   /// - Parameters:
   ///   - maximumCount: grants whose proofs are known.
-  ///   - maximumLength: what the texts of all proofs take together.
-  init(maximumCount: Int = 131_072, maximumLength: ByteCount = .mebibytes(64)) {
-    state = Mutex(
-      State(
-        keys: RecentlyUsedCache(
-          maximumCount: maximumCount, maximumLength: ByteCount(Int64(maximumCount) * 200)),
-        proofs: RecentlyUsedCache(maximumCount: maximumCount, maximumLength: maximumLength)))
+  ///   - maximumLength: what the texts of their proofs take together.
+  init(maximumCount: Int = 65_536, maximumLength: ByteCount = .mebibytes(32)) {
+    entries = Mutex(RecentlyUsedCache(maximumCount: maximumCount, maximumLength: maximumLength))
   }
 
   /// These grants rest on the proof.
   func note(_ proof: Proof, as key: VerdictCache.Key, for grants: [DeliveryHandle]) {
-    guard !grants.isEmpty else { return }
-    let length = [proof.receipt, proof.signedTransaction, proof.purchaseToken].reduce(0) {
+    let length = [proof.receipt, proof.signedTransaction, proof.purchaseToken].reduce(Self.entryLength) {
       $0 + ($1?.utf8.count ?? 0)
     }
-    state.withLock { state in
-      for grant in grants { state.keys.insert(key, for: grant, length: Self.entryLength) }
-      if state.proofs.value(for: key) == nil {
-        state.proofs.insert(proof, for: key, length: ByteCount(length) + Self.entryLength)
+    entries.withLock { entries in
+      for grant in grants {
+        entries.insert(Entry(key: key, proof: proof), for: grant, length: ByteCount(length))
       }
     }
   }
 
+  /// The content of the grant is placed: no more of it is sent that a refund could end.
+  func forget(_ grant: DeliveryHandle) {
+    entries.withLock { $0.remove(grant) }
+  }
+
+  /// What the texts of the proofs take that are known.
+  var length: ByteCount { entries.withLock { $0.length } }
+
   /// The proofs of those of the grants of which they are known, each once.
   func proofs(of grants: some Sequence<DeliveryHandle>) -> [Entry] {
-    state.withLock { state in
+    entries.withLock { entries in
       var keys: Set<VerdictCache.Key> = []
-      var found: [Entry] = []
-      for grant in grants {
-        guard let key = state.keys.value(for: grant), keys.insert(key).inserted,
-          let proof = state.proofs.value(for: key)
-        else { continue }
-        found.append(Entry(key: key, proof: proof))
+      return grants.compactMap { grant in
+        entries.value(for: grant).flatMap { keys.insert($0.key).inserted ? $0 : nil }
       }
-      return found
     }
   }
 }

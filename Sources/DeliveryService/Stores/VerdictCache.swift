@@ -18,8 +18,9 @@ struct VerdictCache: Sendable {
 
   enum Verdict: Sendable {
     case verified(VerifiedProof)
-    /// The store, or the proof itself, says that it is worth nothing.
-    case refused(Problem)
+    /// The store, or the proof itself, says that it is worth nothing. Beside the others, of which there are tens of thousands, it
+    /// would take the most room.
+    indirect case refused(Problem)
   }
 
   private struct Entry: Sendable {
@@ -37,7 +38,7 @@ struct VerdictCache: Sendable {
   /// How often something was forgotten: what was asked before that may be what was to be forgotten.
   private(set) var revision = 0
 
-  init(maximumCount: Int = 65_536, maximumLength: ByteCount = .mebibytes(32)) {
+  init(maximumCount: Int = 65_536, maximumLength: ByteCount = .mebibytes(12)) {
     entries = RecentlyUsedCache(maximumCount: maximumCount, maximumLength: maximumLength)
   }
 

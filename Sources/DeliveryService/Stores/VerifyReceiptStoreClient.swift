@@ -69,6 +69,13 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
       throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
     }
     let (verdict, outcome) = try await ask(about: receipt, text)
+    return try verified(verdict, after: outcome)
+  }
+
+  @inline(never)
+  private func verified(
+    _ verdict: ReceiptVerdict, after outcome: CircuitBreaker.Outcome
+  ) throws(StoreRefusal) -> VerifiedProof {
     let wasAsked = outcome != .abandoned
     switch verdict {
     case .valid(let verified):

@@ -24,7 +24,7 @@ extension EventLoop {
   private mutating func acceptSome(_ listener: ListeningSocket) -> Bool {
     for _ in 0..<EventLoop.acceptsPerTurn {
       // Without a place left to answer from, what comes waits in the socket's queue until a connection closes.
-      guard !table.isFull else {
+      guard !table.isFull, !hasTurnedAwayEnough else {
         pauseAccepting()
         return false
       }
@@ -100,9 +100,16 @@ extension EventLoop {
   /// Tells a connection to come back later; it does not count against the bounds meanwhile.
   private mutating func turnAway(_ index: Int, because reason: HTTPServerStatistics.Refusal) {
     table[index].isCounted = false
+    turnedAwayCount += 1
     context.openCount.subtract(1, ordering: .relaxed)
     countRefusal(reason)
     refuse(index, with: .serviceUnavailable)
+  }
+
+  /// As many as there are places for are being told to come back already, and the next would be as well.
+  private var hasTurnedAwayEnough: Bool {
+    turnedAwayCount >= EventLoop.spareConnections
+      && context.openCount.load(ordering: .relaxed) >= context.configuration.maximumConnections
   }
 
   /// Closes a connection that cannot even be answered.

@@ -91,7 +91,11 @@ extension EventLoop {
     // Its place is free before its peer learns of the end: a client that connects again at once may reach
     // another loop.
     if table[index].isAddressCounted { context.addresses.release(table[index].peer) }
-    if table[index].isCounted { context.openCount.subtract(1, ordering: .relaxed) }
+    if table[index].isCounted {
+      context.openCount.subtract(1, ordering: .relaxed)
+    } else {
+      turnedAwayCount -= 1
+    }
     // Closing takes it out of epoll as well; a failed close(2) has closed nevertheless.
     _ = Glibc.close(table[index].descriptor)
     table[index].descriptor = -1

@@ -70,6 +70,8 @@ struct EventLoop: ~Copyable {
   var wallBaseInstant: UInt64
   /// Requests of this loop.
   var sequence: UInt64 = 0
+  /// Connections that are only told to come back later.
+  var turnedAwayCount = 0
   var isDraining = false
   var drainDue: UInt64 = 0
   /// accept(2) ran out of descriptors; listening goes on when some are free or this time has come.

@@ -92,7 +92,7 @@ public struct RequestBody: AsyncSequence, Sendable {
       }
       collected.append(contentsOf: bytes)
     }
-    try reservation?.didArrive()
+    try await reservation?.didArrive()
     return collected
   }
 
@@ -115,9 +115,9 @@ public protocol BodyReservation: AnyObject, Sendable {
   /// So many more bytes have arrived.
   func didReceive(_ count: Int)
 
-  /// The body has arrived whole, and its reader is to have it. Throws ``RequestBodyError/Code/noRoom`` when the request
+  /// The body has arrived whole; its reader has it once this returns. Throws ``RequestBodyError/Code/noRoom`` when the request
   /// may not go on now. ``didEnd()`` follows.
-  func didArrive() throws(RequestBodyError)
+  func didArrive() async throws(RequestBodyError)
 
   /// The body has arrived whole, or is not read any more. What it holds stays in memory for its reader.
   func didEnd()

@@ -1,0 +1,101 @@
+/// Requests that found no place among those in progress and wait for one, briefly: so what comes in bursts need not be sent
+/// away. Of several classes the one goes first that is further along in a delivery; of a class those that have their bodies, as
+/// they were admitted once; otherwise the first come. A pure value, which its owner locks.
+struct WaitingRoom {
+  /// Names one that waits.
+  typealias Number = UInt64
+
+  struct Entry: Hashable {
+    var number: Number
+    var kind: AdmissionClass
+    /// Nanoseconds of a monotonic clock; then it is sent away.
+    var until: UInt64
+  }
+
+  /// How long a request waits, in nanoseconds.
+  static let patience: UInt64 = 2_000_000_000
+
+  /// First in, first out.
+  private struct Line {
+    private var entries: [Entry] = []
+    private var begin = 0
+
+    var count: Int { entries.count - begin }
+    var first: Entry? { begin < entries.count ? entries[begin] : nil }
+
+    mutating func append(_ entry: Entry) { entries.append(entry) }
+
+    mutating func removeFirst() {
+      begin += 1
+      guard begin * 2 > entries.count else { return }
+      entries.removeFirst(begin)
+      begin = 0
+    }
+  }
+
+  private struct Lines {
+    var withBodies = Line()
+    var others = Line()
+
+    var count: Int { withBodies.count + others.count }
+    var first: Entry? { withBodies.first ?? others.first }
+
+    mutating func removeFirst() {
+      if withBodies.first == nil { others.removeFirst() } else { withBodies.removeFirst() }
+    }
+  }
+
+  private var lines: [AdmissionClass: Lines] = [:]
+  private var last: Number = 0
+  /// Of all classes.
+  private(set) var count = 0
+
+  func count(of kind: AdmissionClass) -> Int { lines[kind]?.count ?? 0 }
+
+  /// Takes one more in; nil where so many of its class wait that it would not be its turn in time.
+  mutating func join(
+    _ kind: AdmissionClass, hasBody: Bool, limit: Int, perSecond: Double, now: UInt64
+  ) -> Number? {
+    let ahead = hasBody ? lines[kind]?.withBodies.count ?? 0 : count(of: kind)
+    guard count(of: kind) < limit, Double(ahead + 1) / perSecond * 1e9 <= Double(Self.patience) else {
+      return nil
+    }
+    last += 1
+    count += 1
+    let entry = Entry(number: last, kind: kind, until: now + Self.patience)
+    if hasBody {
+      lines[kind, default: Lines()].withBodies.append(entry)
+    } else {
+      lines[kind, default: Lines()].others.append(entry)
+    }
+    return last
+  }
+
+  /// Whose turn it is among the classes that have a place.
+  mutating func next(where hasPlace: (AdmissionClass) -> Bool) -> Entry? {
+    for kind in AdmissionClass.byPrecedence {
+      guard let first = lines[kind]?.first, hasPlace(kind) else { continue }
+      lines[kind]?.removeFirst()
+      count -= 1
+      return first
+    }
+    return nil
+  }
+
+  /// Those that have waited for too long, which are sent away.
+  mutating func takeExpired(now: UInt64) -> [Entry] {
+    var expired: [Entry] = []
+    for kind in AdmissionClass.allCases {
+      while let first = lines[kind]?.withBodies.first, first.until <= now {
+        lines[kind]?.withBodies.removeFirst()
+        expired.append(first)
+      }
+      while let first = lines[kind]?.others.first, first.until <= now {
+        lines[kind]?.others.removeFirst()
+        expired.append(first)
+      }
+    }
+    count -= expired.count
+    return expired
+  }
+}
