@@ -92,7 +92,7 @@ extension GrantStore {
     for group in survey.groups {
       let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
       if isLeft && group.customers.count <= 1 { continue }
-      let customer = try CustomerTable.resolve(group, in: connection) ?? .random()
+      let customer = try CustomerTable.resolve(group, in: connection) ?? .make(at: now)
       for member in group.members {
         let (revision, known) = (survey.revisions[member], survey.known[member])
         if known.customer != nil || !rule.leaves(revision, known) {

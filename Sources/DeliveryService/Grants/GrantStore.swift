@@ -169,7 +169,7 @@ struct GrantStore: Sendable {
       existing.renewalDigest = secret.digest
       return Issued(grant: existing, isNew: false, renewalSecret: secret.text, changed: changed)
     }
-    guard let id = GrantIdentifier(GrantNames.make(at: now)) else {
+    guard let id = GrantIdentifier(TimedNames.make(at: now)) else {
       preconditionFailure("16 bytes name a grant")
     }
     let secret = device.publicKey == nil ? Self.makeSecret() : nil

@@ -1,7 +1,9 @@
 import Commerce
+import CoreTypes
 import Crypto
 
-/// Names a customer to this server alone: 128 random bits, unrelated to what stores, applications and devices call them.
+/// Names a customer to this server alone: the moment of the first purchase and 104 random bits, unrelated to what stores,
+/// applications and devices call them.
 struct CustomerIdentifier: Hashable, Sendable {
   let bytes: [UInt8]
 
@@ -19,8 +21,9 @@ struct CustomerIdentifier: Hashable, Sendable {
 
   var hexadecimal: String { Hexadecimal.encode(bytes) }
 
-  static func random() -> CustomerIdentifier {
-    guard let identifier = CustomerIdentifier(RandomBytes.make(16)) else {
+  /// One that is new now.
+  static func make(at now: Timestamp) -> CustomerIdentifier {
+    guard let identifier = CustomerIdentifier(TimedNames.make(at: now)) else {
       preconditionFailure("16 bytes name a customer")
     }
     return identifier

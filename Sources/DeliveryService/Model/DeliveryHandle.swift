@@ -2,16 +2,17 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 
-/// New names of grants: an octet of the hour, and 120 random bits. In an index those of one hour lie beside each other, so
-/// that new grants change few pages of it, however many there are.
-enum GrantNames {
+/// New names of grants and customers: three octets of the time, and 104 random bits. In an index those of one moment lie
+/// beside each other, so that new ones change few pages of it, however many there are.
+enum TimedNames {
   /// 16 octets.
   static func make(at now: Timestamp) -> [UInt8] {
-    [UInt8(truncatingIfNeeded: now.secondsSinceEpoch / 3600)] + RandomBytes.make(15)
+    let units = UInt64(bitPattern: now.millisecondsSinceEpoch) &* 2 / 125
+    return [16, 8, 0].map { UInt8(truncatingIfNeeded: units >> $0) } + RandomBytes.make(13)
   }
 }
 
-/// Names a grant where its bytes flow: in tickets, meters and revocations. Beyond the hour of its making it is random and
+/// Names a grant where its bytes flow: in tickets, meters and revocations. Beyond the moment of its making it is random and
 /// says nothing of the name that the device knows the grant by, so that a leaked ticket names no grant; it opens nothing by itself.
 ///
 /// Two words cost no allocation on the loops.
@@ -21,7 +22,7 @@ struct DeliveryHandle: Hashable, Sendable {
 
   /// One of a grant that is made now.
   static func make(at now: Timestamp) -> DeliveryHandle {
-    let bytes = GrantNames.make(at: now)
+    let bytes = TimedNames.make(at: now)
     return DeliveryHandle(high: word(bytes.prefix(8)), low: word(bytes.suffix(8)))
   }
 
