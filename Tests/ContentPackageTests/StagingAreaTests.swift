@@ -24,6 +24,53 @@ struct StagingAreaTests {
     }
   }
 
+  @Test("pieces that are begun are written in their order, two at a time, and count once they are")
+  func begun() throws {
+    let staging = try Staging()
+    var area = try staging.open()
+    var finished: [Int] = []
+    for index in 0..<4 {
+      finished += try area.begin(try staging.sample.verifiedPiece(index)).map(\.index)
+      #expect(finished == Array(0..<finished.count))
+      #expect(area.pieces.verifiedCount == finished.count)
+      #expect(finished.count >= index - 1)
+    }
+    // One that is being written is not begun again.
+    finished += try area.begin(try staging.sample.verifiedPiece(3)).map(\.index)
+    #expect(Set(finished) == [0, 1, 2, 3])
+    #expect(try area.finishWrites().isEmpty)
+    try area.finish().place(at: staging.placePath)
+    #expect(try staging.differences(in: staging.placePath) == [])
+  }
+
+  @Test("after a write that failed nothing is being written, and what is there by then is found")
+  func failedInProgress() throws {
+    let staging = try Staging()
+    let operations = FaultyFileOperations()
+    do {
+      var area = try staging.open(operations)
+      let writes = Locked(0)
+      operations.answer { call, _ in
+        guard call == .write else { return nil }
+        return writes.withLock { writes in
+          writes += 1
+          return writes == 3 ? EIO : nil
+        }
+      }
+      #expect(throws: SystemError.self) {
+        for index in 0..<4 { _ = try area.begin(try staging.sample.verifiedPiece(index)) }
+        _ = try area.finishWrites()
+      }
+      let steps = operations.steps.count
+      #expect(try area.finishWrites().isEmpty)
+      #expect(operations.steps.count == steps)
+    }
+    operations.answer(nil)
+    let there = try staging.write([0, 1, 2, 3])
+    #expect(there.isComplete)
+    #expect(try staging.finish() == [])
+  }
+
   @Test("placed files are 0444, folders 0755, whatever the umask, and nothing of the staging is left")
   func permissions() async {
     // The umask belongs to the process: one that no other test runs in.

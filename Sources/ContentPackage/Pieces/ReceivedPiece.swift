@@ -56,6 +56,9 @@ public struct VerifiedPiece: Sendable {
     index = piece.index
     bytes = piece.bytes
   }
+
+  /// Its bytes alone: where the piece had no other owner, nor do they.
+  public consuming func takeBytes() -> [UInt8] { bytes }
 }
 
 /// Why a received piece does not count.

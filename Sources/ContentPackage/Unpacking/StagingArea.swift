@@ -17,7 +17,8 @@ public import SystemCalls
 ///
 /// ```swift
 /// var area = try StagingArea.open(at: path, manifest: manifest)
-/// for piece in verifiedPieces { try area.write(piece) }
+/// for piece in verifiedPieces { _ = try area.begin(piece) }
+/// _ = try area.finishWrites()
 /// if area.pieces.isComplete { let content = try area.finish() }
 /// ```
 public struct StagingArea: ~Copyable, Sendable {
@@ -43,9 +44,9 @@ public struct StagingArea: ~Copyable, Sendable {
   var shared: Set<Int> = []
   var openFiles = OpenFiles()
   /// There while files are open for writing.
-  private var writer: DirectWriter?
-  /// There from the first piece with parts of two long files until the files are closed.
-  private var secondWriter: SecondWriter?
+  var lanes: WriteLanes?
+  /// Pieces whose bytes are being written, in the order in which that began.
+  var inProgress: [PieceInProgress] = []
   private let identity: MountIdentity
   private let session: [UInt8]
 
@@ -105,36 +106,6 @@ public struct StagingArea: ~Copyable, Sendable {
     }
   }
 
-  /// Writes a piece to where its bytes belong and inflates what follows from it; then ``pieces`` has it. Writing one again
-  /// changes nothing.
-  public mutating func write(_ piece: VerifiedPiece) throws {
-    precondition(piece.index < pieces.layout.count, "the piece is another package's")
-    guard !pieces.isVerified(piece.index) else { return }
-    let writes = plan.writes(for: piece.index).filter { !isUnpacked[$0.file] }
-    let deflated = writes.filter { manifest.files[$0.file].method == .deflated }
-    let completed = Set(plan.filesCompleted(by: piece.index, in: pieces))
-    try putStored(piece)
-    if deflated.isEmpty {
-      let bytes = piece.bytes.span
-      for gap in plan.gaps(in: piece.index) {
-        try spool.keepGap(bytes.extracting(gap.slice), at: gap.offset)
-      }
-    } else if !writes.allSatisfy({ completed.contains($0.file) }) {
-      try spool.keep(piece.bytes.span, of: piece.index)
-    }
-    pieces.markVerified(piece.index)
-    for write in deflated {
-      do {
-        try inflate(write.file, having: piece)
-      } catch {
-        pieces.markMissing(piece.index)
-        throw error
-      }
-    }
-    for file in completed { openFiles.close(file) }
-    try dropVouched()
-  }
-
   /// Whether ``write(_:)`` may be called with that piece now. False while the spool is full and the piece would have to wait
   /// there for one before it: that one is to be fetched first. The first piece that is missing is always accepted.
   public func accepts(_ piece: Int) -> Bool {
@@ -143,55 +114,6 @@ public struct StagingArea: ~Copyable, Sendable {
       manifest.files[file].method == .stored || isUnpacked[file]
         || pieces.areAllVerified(plan.pieces(of: file).lowerBound..<piece)
     }
-  }
-
-  /// Writes the piece's bytes of stored files, of long ones two at once: each write waits for the device. All are over when this
-  /// returns or throws.
-  mutating func putStored(_ piece: VerifiedPiece) throws(SystemError) {
-    var pending: PendingWrite?
-    do throws(SystemError) {
-      try putStored(piece, beside: &pending)
-    } catch {
-      // The first error is the one that explains.
-      try? pending?.get()
-      throw error
-    }
-    try pending?.get()
-  }
-
-  private mutating func putStored(
-    _ piece: VerifiedPiece, beside pending: inout PendingWrite?
-  ) throws(SystemError) {
-    let writes = plan.writes(for: piece.index).filter {
-      !isUnpacked[$0.file] && manifest.files[$0.file].method == .stored
-    }
-    let lastLong = writes.lastIndex { DirectWriter.isLong($0.slice.count) }
-    var writer = writer.take() ?? DirectWriter()
-    for (position, write) in writes.enumerated() {
-      let entry = manifest.files[write.file]
-      let file = try openFiles.file(write.file) { () throws(SystemError) in
-        try tree.openForWriting(at: entry.path)
-      }
-      let part = StoredPart(
-        write, of: piece, length: entry.length.rawValue, file: file, operations: operations)
-      if pending == nil, DirectWriter.isLong(write.slice.count), position != lastLong {
-        let second = secondWriter ?? SecondWriter()
-        secondWriter = second
-        pending = second.start(part)
-        continue
-      }
-      try part.put(by: &writer)
-      // A third long one goes beside the fourth.
-      if DirectWriter.isLong(write.slice.count) { try pending.take()?.get() }
-    }
-    self.writer = consume writer
-  }
-
-  /// Closes the files that are open for writing; writing opens them again.
-  public mutating func closeFiles() {
-    openFiles.closeAll()
-    writer = nil
-    secondWriter = nil
   }
 
   /// True when the directory is there and this manifest's.

@@ -24,6 +24,9 @@ struct StoredPart: Sendable {
     self.operations = operations
   }
 
+  /// The file's number in the manifest.
+  var fileIndex: Int { write.file }
+
   /// Writes the bytes to where they belong, and lets the device begin with those in the page cache.
   func put(by writer: inout DirectWriter) throws(SystemError) {
     try writer.write(
@@ -43,20 +46,38 @@ struct StoredPart: Sendable {
   }
 }
 
-/// A write that runs beside others.
+/// Writes that run beside others.
 typealias PendingWrite = PendingResult<Void, SystemError>
 
-/// Writes one part of a file on another thread, while the owner of the files writes the next. One at a time.
-final class SecondWriter: Sendable {
-  /// Shared by all staging areas. What runs here waits for a device, and for nothing else.
-  private static let pool = BlockingPool(name: "pullbox-write", threads: 4)
+/// Writes parts of files on threads of its own, while the owner of the files prepares the next ones. What belongs to one file is
+/// written in the order in which it was given, so that no two threads use its descriptor; the files take turns with the lanes.
+final class WriteLanes: Sendable {
+  private static let count = 2
 
-  private let writer = Mutex(DirectWriter())
+  private let lanes = (0..<WriteLanes.count).map { _ in Lane() }
 
-  /// The part is written, or not, once the result is there.
-  func start(_ part: StoredPart) -> PendingWrite {
-    Self.pool.start { [self] () throws(SystemError) in
-      try writer.withLock { writer throws(SystemError) in try part.put(by: &writer) }
+  /// Begins to write the parts. Those that a result stands for are written, or not, once it is there, and nothing here holds on
+  /// to their piece any more: its buffer is used again, and would be copied if it had another owner.
+  func start(_ parts: [StoredPart]) -> [PendingWrite] {
+    var shares: [[StoredPart]] = Array(repeating: [], count: Self.count)
+    for part in parts { shares[part.fileIndex % Self.count].append(part) }
+    return zip(lanes, shares).filter { !$1.isEmpty }.map { $0.start($1) }
+  }
+
+  private final class Lane: Sendable {
+    private let thread = BlockingPool(name: "pullbox-write", threads: 1)
+    private let writer = Mutex(DirectWriter())
+    /// What was given and not begun.
+    private let waiting = Mutex<[[StoredPart]]>([])
+
+    func start(_ parts: [StoredPart]) -> PendingWrite {
+      waiting.withLock { $0.append(parts) }
+      return thread.start { [self] () throws(SystemError) in
+        let parts = waiting.withLock { $0.removeFirst() }
+        try writer.withLock { writer throws(SystemError) in
+          for part in parts { try part.put(by: &writer) }
+        }
+      }
     }
   }
 }

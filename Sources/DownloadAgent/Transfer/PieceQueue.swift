@@ -37,6 +37,9 @@ final class PieceQueue: Sendable {
     if isFirst { arrivals.signal() }
   }
 
+  /// Whether ``next()`` would answer without waiting for the network.
+  var isReady: Bool { state.withLock { !$0.pieces.isEmpty || $0.isClosed } }
+
   /// Blocks until there is a piece; nil once the queue is closed and empty. Pieces come out in the order in which they went in.
   func next() -> PieceVerification? {
     arrivals.wait()
@@ -62,12 +65,17 @@ final class PieceVerification: Sendable {
 
   /// To be called once.
   func run(with manifest: Manifest) {
+    compare(with: manifest)
+    // Only now: what is handed out has no owner here any more.
+    done.signal()
+  }
+
+  private func compare(with manifest: Manifest) {
     guard let piece = received.withLock({ $0.take() }) else {
       preconditionFailure("a piece is verified once")
     }
     let verified = Result { () throws(PieceMismatch) in try VerifiedPiece(piece, of: manifest) }
     result.withLock { $0 = verified }
-    done.signal()
   }
 
   /// Blocks until the digest was compared. To be called once.

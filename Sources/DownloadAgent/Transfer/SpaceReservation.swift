@@ -12,6 +12,8 @@ final class SpaceReservation: Sendable {
 
   private struct State: ~Copyable {
     var remaining: ByteCount
+    /// What of it is being written.
+    var inProgress = ByteCount.zero
     var ballast: FileDescriptor?
     var ballastLength = ByteCount.zero
     var ballastPath = ""
@@ -57,23 +59,28 @@ final class SpaceReservation: Sendable {
     }
   }
 
-  /// Writes so many of the promised bytes with `body`. They stay promised until the file system counts them itself.
-  func spend<Value>(_ bytes: ByteCount, _ body: () throws -> Value) throws -> Value {
-    try state.withLock { state in
-      let rest = max(state.remaining - bytes, .zero)
+  /// So many of the promised bytes are about to be written. They stay promised until ``end(_:)``, when the file system counts
+  /// them itself.
+  func begin(_ bytes: ByteCount) throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      state.inProgress += bytes
+      let rest = max(state.remaining - state.inProgress, .zero)
       guard state.ballast != nil, state.ballastLength > rest else { return }
       let length = max(rest - Self.step, .zero)
       note(state.remaining - length)
       try state.ballast?.truncate(to: length)
       state.ballastLength = length
     }
-    let value = try body()
+  }
+
+  /// Bytes that ``begin(_:)`` was called with are written.
+  func end(_ bytes: ByteCount) {
     state.withLock { state in
       guard !state.isReleased else { return }
+      state.inProgress = max(state.inProgress - bytes, .zero)
       state.remaining = max(state.remaining - bytes, .zero)
       note(state.remaining - min(state.ballastLength, state.remaining))
     }
-    return value
   }
 
   /// Gives back what was not written.

@@ -80,47 +80,75 @@ actor StagingSession {
     _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
   ) throws -> WriteResult {
     var result = WriteResult(pieces: try open())
-    while let verification = queue.next() {
+    // Pieces that are being written, or are about to be.
+    var held = 0
+    func note(_ written: consuming [VerifiedPiece]) {
+      held -= written.count
+      result.verifiedCount += written.count
+      release(consume written, to: buffers)
+      guard let pieces = area?.pieces else { return }
+      result.pieces = pieces
+      progress.setVerified(pieces.bytesVerified)
+    }
+    func fail(_ error: any Error) {
+      for _ in 0..<held { buffers.release(nil) }
+      held = 0
+      result.failure = error
+      stop()
+    }
+    while true {
+      // Nothing is held back while nothing comes: others may wait for the buffers.
+      if held > 0, !queue.isReady {
+        do { note(try finishWrites()) } catch { fail(error) }
+      }
+      guard let verification = queue.next() else { break }
       guard result.failure == nil, !result.isOutOfOrder else {
-        buffers.release(try? verification.get().bytes)
+        buffers.release(try? verification.get().takeBytes())
         continue
       }
       let index = verification.index
       guard area?.accepts(index) != false else {
-        buffers.release(try? verification.get().bytes)
+        buffers.release(try? verification.get().takeBytes())
         result.isOutOfOrder = true
         stop()
         continue
       }
       do {
-        buffers.release(try keep(verification.get()))
-        result.verifiedCount += 1
-        if let pieces = area?.pieces {
-          result.pieces = pieces
-          progress.setVerified(pieces.bytesVerified)
-        }
+        held += 1
+        note(try begin(verification.get()))
       } catch is PieceMismatch {
+        held -= 1
         buffers.release(nil)
         result.corrupt.append(index)
       } catch {
-        buffers.release(nil)
-        result.failure = error
-        stop()
+        fail(error)
       }
+    }
+    if held > 0 {
+      do { note(try finishWrites()) } catch { fail(error) }
     }
     area?.closeFiles()
     return result
   }
 
-  /// Writes a piece; returns its buffer.
-  private func keep(_ verified: VerifiedPiece) throws -> [UInt8] {
-    let write = { try self.keepingArea { try self.area?.write(verified) } }
-    if let room {
-      try room.reservation.spend(room.shares.share(of: verified.index), write)
-    } else {
-      try write()
+  /// The piece is written by and by; those that are by now are returned.
+  private func begin(_ verified: VerifiedPiece) throws -> [VerifiedPiece] {
+    try keepingArea {
+      try room?.reservation.begin(room?.shares.share(of: verified.index) ?? .zero)
+      return try area?.begin(verified) ?? []
     }
-    return verified.bytes
+  }
+
+  private func finishWrites() throws -> [VerifiedPiece] {
+    try keepingArea { try area?.finishWrites() ?? [] }
+  }
+
+  /// What was written uses up what was reserved; its buffers go back.
+  private func release(_ pieces: consuming [VerifiedPiece], to buffers: BufferPool) {
+    while let piece = pieces.popLast() {
+      room?.reservation.end(room?.shares.share(of: piece.index) ?? .zero)
+      buffers.release((consume piece).takeBytes())
+    }
   }
 
   /// From now on pieces use up what was reserved.

@@ -271,3 +271,13 @@ import Testing
     #expect(try space.shortage(of: .init(unpacked: .mebibytes(2)), for: try job("b")) == nil)
   }
 }
+
+extension SpaceReservation {
+  /// What `body` writes takes so many of the promised bytes.
+  fileprivate func spend<Value>(_ bytes: ByteCount, _ body: () throws -> Value) throws -> Value {
+    try begin(bytes)
+    let value = try body()
+    end(bytes)
+    return value
+  }
+}
