@@ -39,7 +39,7 @@ extension Database {
     public var cache: ByteCount
     /// How long the write-ahead log grows before it is moved to its place in the file. The room stays its own.
     public var log: ByteCount
-    /// Room on the disk that is kept for the day when there is none: see ``Database/releaseReserve()``.
+    /// Room on the disk that is kept for the day when there is none: see ``Database/usingReserve(_:)``.
     public var reserve: ByteCount
     /// For tests: whether bodies of writes run twice.
     public var rehearsal: Rehearsal

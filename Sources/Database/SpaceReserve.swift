@@ -37,10 +37,25 @@ struct SpaceReserve: Sendable {
 }
 
 extension Database {
-  /// Gives the room that was reserved back if the last write found none, so that what makes room can be written down.
-  /// Blocks for a moment.
-  public func releaseReserve() {
-    if lastWriteFailure?.code == .outOfSpace { _ = reserve.release() }
+  /// What `body` answers; where the disk is too full for what it writes, once more with the room that was reserved. For what
+  /// makes room, and for what must be written before that can begin.
+  public func usingReserve<Value>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch let error as DatabaseError where error.code == .outOfSpace {
+      guard await BlockingPool.shared.run({ [reserve] in reserve.release() }) else { throw error }
+      return try await body()
+    }
+  }
+
+  /// The same, for a thread of our own.
+  public func usingReserveBlocking<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as DatabaseError where error.code == .outOfSpace {
+      guard reserve.release() else { throw error }
+      return try body()
+    }
   }
 
   /// Reserves room again, if there is enough. Blocks for a moment.

@@ -171,13 +171,17 @@ struct StorageFailureTests {
     }
   }
 
-  @Test("a server starts on a full disk, and collects what makes room", .enabled(if: SmallDisk.isAvailable))
-  func startsOnFullDisk() async throws {
+  @Test(
+    "a server starts on a disk that is full or nearly so, and collects what makes room",
+    .enabled(if: SmallDisk.isAvailable), arguments: [0, 8, 16, 32, 64, 96, 128, 256])
+  func startsOnFullDisk(kibibytes: Int) async throws {
     let disk = try SmallDisk(.mebibytes(80))
     try await ServerHarness.run(options: ["--upload-lifetime", "100s"], in: disk.directory) { server in
       _ = try await server.upload([UInt8](repeating: 7, count: 1_000_000))
     }
     try disk.fill()
+    let ballast = try FileDescriptor.open(disk.path("ballast"), .writeOnly)
+    try ballast.truncate(to: try ballast.status().length - .kibibytes(Int64(kibibytes)))
     try await ServerHarness.run(options: ["--upload-lifetime", "100s"], in: disk.directory) { server in
       server.clock.advance(by: .seconds(200))
       let report = try await server.server.collector.run(isDryRun: false, by: "operator")

@@ -128,10 +128,13 @@ public final class DeliveryServer: Service {
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
-    let run = try database.writeBlocking(locking: [.everything]) { connection in
-      // The state directory is this process's alone: leases are those of processes that ended.
-      try LeaseTable.removeAll(in: connection)
-      return try ServerRunTable.begin(at: now, in: connection)
+    // Nothing makes room on a full disk before the server runs.
+    let run = try database.usingReserveBlocking {
+      try database.writeBlocking(locking: [.everything]) { connection in
+        // The state directory is this process's alone: leases are those of processes that ended.
+        try LeaseTable.removeAll(in: connection)
+        return try ServerRunTable.begin(at: now, in: connection)
+      }
     }
     if run.previousDied {
       log.warning("the last run was not ended: some bytes that were sent may not have been counted")

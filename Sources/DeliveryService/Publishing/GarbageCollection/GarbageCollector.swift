@@ -41,8 +41,6 @@ struct GarbageCollector: Sendable {
       return GarbageCollectionReport(
         dryRun: true, uploads: plan.expired + plan.strays, blobs: plan.due, waiting: plan.waiting)
     }
-    // On a full disk there is no room otherwise to write down what makes room.
-    await BlockingPool.shared.run { [database] in database.releaseReserve() }
     var removed: (uploads: [GarbageCollectionReport.UploadItem], blobs: [GarbageCollectionReport.BlobItem]) =
       ([], [])
     func removeAll(_ items: [GarbageCollectionReport.BlobItem]) async throws {
@@ -50,15 +48,21 @@ struct GarbageCollector: Sendable {
         removed.blobs.append(item)
       }
     }
-    // First: of what is gone already, the plan knows nothing.
-    try await removeAll(try await condemned())
-    let plan = try await newPlan()
-    for item in plan.expired where try await uploads.removeExpired(item.upload, by: actor) {
-      removed.uploads.append(item)
+    // On a full disk there is no room otherwise to write down what makes room. What was removed by then stays removed.
+    let plan = try await database.usingReserve {
+      // First: of what is gone already, the plan knows nothing.
+      try await removeAll(try await condemned())
+      let plan = try await newPlan()
+      for item in plan.expired where try await uploads.removeExpired(item.upload, by: actor) {
+        removed.uploads.append(item)
+      }
+      for item in plan.strays where try await uploads.removeStray(item.upload) {
+        removed.uploads.append(item)
+      }
+      try await mark(plan)
+      try await removeAll(plan.due)
+      return plan
     }
-    for item in plan.strays where try await uploads.removeStray(item.upload) { removed.uploads.append(item) }
-    try await mark(plan)
-    try await removeAll(plan.due)
     await BlockingPool.shared.run { [database] in database.renewReserve() }
     return GarbageCollectionReport(
       dryRun: false, uploads: removed.uploads, blobs: removed.blobs, waiting: plan.waiting)
