@@ -136,12 +136,12 @@ struct PageCacheTests {
 
   @Test("pages that a response waits for come before those that are only read ahead, each in their order")
   func order() {
-    var queue = PageJobQueue<Int>()
-    for job in 0..<100 { queue.append(job, isAhead: job % 3 == 0) }
+    var queue = PageJobQueue<Int, Int>()
+    for job in 0..<100 { queue.append(job, for: job, isAhead: job % 3 == 0) }
     var taken: [Int] = []
     for job in 100..<150 {
       taken.append(queue.takeFirst() ?? -1)
-      queue.append(job, isAhead: false)
+      queue.append(job, for: job, isAhead: false)
     }
     while let job = queue.takeFirst() { taken.append(job) }
     #expect(taken == (0..<100).filter { $0 % 3 != 0 } + Array(100..<150) + (0..<100).filter { $0 % 3 == 0 })
@@ -150,15 +150,73 @@ struct PageCacheTests {
 
   @Test("what a response has come to wait for is read before what others ask for after it, and once")
   func promoted() {
-    var queue = PageJobQueue<Int>()
-    for job in [7, 8, 9] { queue.append(job, isAhead: true) }
-    for job in 1...3 { queue.append(job, isAhead: false) }
-    queue.promote { $0 == 8 }
-    queue.promote { $0 == 5 }
-    queue.append(4, isAhead: false)
+    var queue = PageJobQueue<Int, Int>()
+    for job in [7, 8, 9] { queue.append(job, for: job, isAhead: true) }
+    for job in 1...3 { queue.append(job, for: job, isAhead: false) }
+    queue.promote(8)
+    queue.promote(5)
+    queue.append(4, for: 4, isAhead: false)
     var taken: [Int] = []
     while let job = queue.takeFirst() { taken.append(job) }
     #expect(taken == [1, 2, 3, 8, 4, 7, 9])
+  }
+
+  @Test("jobs that are taken out leave the order of the others, and no trace")
+  func removed() {
+    var queue = PageJobQueue<Int, Int>()
+    for round in 0..<100 {
+      for job in 0..<10 {
+        queue.append(10 * round + job, for: job, isAhead: job % 2 == 0)
+        queue.append(-1, for: 100 + job, isAhead: true)
+      }
+      for job in 0..<10 { #expect(queue.removeAll(of: 100 + job) == [-1]) }
+      #expect(queue.removeAll(of: 100).isEmpty)
+      #expect(queue.removeAll(of: 3) == [10 * round + 3])
+      #expect(queue.count == 9)
+      var taken: [Int] = []
+      while let job = queue.takeFirst() { taken.append(job - 10 * round) }
+      #expect(taken == [1, 5, 7, 9, 0, 2, 4, 6, 8])
+    }
+  }
+
+  @Test("what was to be read for connections that are gone is not, however many there are")
+  func gone() async throws {
+    let gate = DispatchSemaphore(value: 0)
+    let cache = Fake(gate: gate)
+    try await withServer(inline: FileHandler(file: file), pageCache: cache) { server in
+      let other = try server.connect()
+      func roundTrip() async throws {
+        try await other.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await other.receiveResponse().status == 200)
+      }
+      try await roundTrip()
+      for _ in 1...50 {
+        let connection = try server.connect()
+        try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+        while server.server.statistics().activeResponses == 0 { await server.server.ping() }
+        connection.reset()
+        while server.server.statistics().openConnections > 1 { await server.server.ping() }
+      }
+      #expect(server.server.waitingPageJobs <= 1)
+      for _ in 0..<60 { gate.signal() }
+    }
+  }
+
+  @Test("over TLS, too, what was fetched for a response is fetched once, however little its reader takes")
+  func secure() async throws {
+    let cache = Fake()
+    try await withSecureServer(
+      inline: FileHandler(file: file), pageCache: cache,
+      configure: {
+        $0.notSentLowWater = 16_384
+        $0.turnLength = 1 << 20
+      }
+    ) { server in
+      let connection = try await server.connect(receiveBuffer: 4096)
+      try await connection.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await connection.receiveResponse().body == content)
+      #expect(cache.count == Self.length >> 20)
+    }
   }
 
   @Test("a range after one that was fetched is as long as it says, and is looked at anew")

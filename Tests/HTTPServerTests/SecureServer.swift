@@ -1,6 +1,7 @@
 import CoreTypes
-import HTTPServer
 import PullboxTesting
+
+@testable import HTTPServer
 
 /// A server on a free port of 127.0.0.1 that speaks TLS, beside one for plain HTTP.
 struct SecureServer {
@@ -10,7 +11,7 @@ struct SecureServer {
 
   init(
     _ certificate: TestCertificate, inline: (any InlineHandler)? = nil,
-    clock: any MonotonicClock = SystemMonotonicClock(),
+    clock: any MonotonicClock = SystemMonotonicClock(), pageCache: any PageCache = SystemPageCache(),
     configure: (inout HTTPServerConfiguration) -> Void = { _ in },
     respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = { _ in HTTPResponse(status: .notFound)
     }
@@ -22,7 +23,8 @@ struct SecureServer {
     configuration.loops = 1
     configure(&configuration)
     server = HTTPServer(
-      configuration: configuration, inline: inline, handler: ClosureHandler(body: respond), clock: clock)
+      configuration: configuration, inline: inline, handler: ClosureHandler(body: respond), clock: clock,
+      wallClock: SystemWallClock(), pageCache: pageCache)
     try server.start()
     guard case .tcp(_, let port) = server.boundSecureAddresses[0],
       case .tcp(_, let plainPort) = server.boundAddresses[0]
@@ -45,6 +47,7 @@ struct SecureServer {
 /// Runs `body` with a server and drains it afterwards, whatever happens.
 func withSecureServer(
   inline: (any InlineHandler)? = nil, clock: any MonotonicClock = SystemMonotonicClock(),
+  pageCache: any PageCache = SystemPageCache(),
   configure: (inout HTTPServerConfiguration) -> Void = { _ in },
   respond: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = { _ in HTTPResponse(status: .notFound) },
   _ body: (SecureServer) async throws -> Void
@@ -52,7 +55,7 @@ func withSecureServer(
   let directory = try TemporaryDirectory()
   let certificate = try await TestCertificate(named: "first", in: directory)
   let server = try SecureServer(
-    certificate, inline: inline, clock: clock, configure: configure, respond: respond)
+    certificate, inline: inline, clock: clock, pageCache: pageCache, configure: configure, respond: respond)
   do {
     try await body(server)
   } catch {

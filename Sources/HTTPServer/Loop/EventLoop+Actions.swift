@@ -84,6 +84,9 @@ extension EventLoop {
     wheel.remove(index, in: table)
     table[index].input = []
     table[index].partial = nil
+    if table[index].output.isFetching || table[index].isReadingAhead {
+      context.pages.cancel(ConnectionTag(index: index, generation: table[index].generation))
+    }
     table[index].output = OutputState()
     table[index].file = nil
     table[index].meter = nil

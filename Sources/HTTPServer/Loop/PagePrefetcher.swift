@@ -24,7 +24,7 @@ final class PagePrefetcher: Sendable {
   private static let niceness: Int32 = 10
 
   private struct State {
-    var jobs = PageJobQueue<Job>()
+    var jobs = PageJobQueue<ConnectionTag, Job>()
     var isStopping = false
   }
 
@@ -37,14 +37,22 @@ final class PagePrefetcher: Sendable {
   }
 
   func fetch(_ job: Job) {
-    state.withLock { $0.jobs.append(job, isAhead: job.isAhead) }
+    state.withLock { $0.jobs.append(job, for: job.tag, isAhead: job.isAhead) }
     jobsAvailable.signal()
   }
 
   /// A response waits for what was to be read ahead for its connection.
   func expedite(_ tag: ConnectionTag) {
-    state.withLock { $0.jobs.promote { job in job.tag == tag } }
+    state.withLock { $0.jobs.promote(tag) }
   }
+
+  /// The connection is gone: what was to be read for it is not, and its file is let go.
+  func cancel(_ tag: ConnectionTag) {
+    _ = state.withLock { $0.jobs.removeAll(of: tag) }
+  }
+
+  /// Jobs that no thread has begun.
+  var waitingCount: Int { state.withLock { $0.jobs.count } }
 
   /// Ends the threads after their current jobs; those that wait are left, since their loops have ended.
   func stop(threads: Int) {
@@ -75,45 +83,71 @@ final class PagePrefetcher: Sendable {
 }
 
 /// Jobs in the order in which they came, those that a response waits for before those that are only read ahead. A
-/// connection has at most one of each, so that the order is fair and the number bounded.
-struct PageJobQueue<Job> {
+/// key, which stands for a connection, has at most one of each at a time, and none once it was removed: so the order is
+/// fair, and the number bounded by that of connections.
+struct PageJobQueue<Key: Hashable, Job> {
   private struct Line {
-    var jobs: [Job?] = []
-    var first = 0
+    /// Nil where one was taken or removed.
+    private var places: [(key: Key, job: Job)?] = []
+    private var first = 0
+    /// Where the job of each key is.
+    private var indices: [Key: Int] = [:]
+
+    var count: Int { indices.count }
+
+    mutating func append(_ job: Job, for key: Key) {
+      indices[key] = places.count
+      places.append((key, job))
+    }
 
     mutating func takeFirst() -> Job? {
-      while first < jobs.count {
-        let job = jobs[first]
-        jobs[first] = nil
+      while first < places.count {
+        let place = places[first]
         first += 1
-        if first * 2 > jobs.count {
-          jobs.removeFirst(first)
-          first = 0
-        }
-        // Nil where it was promoted.
-        if let job { return job }
+        if let place { return remove(place.key) }
       }
       return nil
     }
 
-    mutating func remove(where isWanted: (Job) -> Bool) -> Job? {
-      guard let place = jobs.indices.first(where: { jobs[$0].map(isWanted) == true }) else { return nil }
-      defer { jobs[place] = nil }
-      return jobs[place]
+    mutating func remove(_ key: Key) -> Job? {
+      guard let index = indices.removeValue(forKey: key) else { return nil }
+      let job = places[index]?.job
+      places[index] = nil
+      if places.count > 2 * indices.count + Self.slack { closeGaps() }
+      return job
+    }
+
+    /// Gaps are closed when there are more of them than of jobs, and than this.
+    private static var slack: Int { 16 }
+
+    private mutating func closeGaps() {
+      places.removeAll { $0 == nil }
+      first = 0
+      for index in places.indices {
+        if let place = places[index] { indices[place.key] = index }
+      }
     }
   }
 
   private var waited = Line()
   private var ahead = Line()
 
-  mutating func append(_ job: Job, isAhead: Bool) {
-    if isAhead { ahead.jobs.append(job) } else { waited.jobs.append(job) }
+  /// Jobs that wait.
+  var count: Int { waited.count + ahead.count }
+
+  mutating func append(_ job: Job, for key: Key, isAhead: Bool) {
+    if isAhead { ahead.append(job, for: key) } else { waited.append(job, for: key) }
   }
 
   mutating func takeFirst() -> Job? { waited.takeFirst() ?? ahead.takeFirst() }
 
-  /// Puts the first such job that is only read ahead behind those that responses wait for, if there is one.
-  mutating func promote(where isWanted: (Job) -> Bool) {
-    if let job = ahead.remove(where: isWanted) { waited.jobs.append(job) }
+  /// Puts the key's job that is only read ahead behind those that responses wait for, if there is one.
+  mutating func promote(_ key: Key) {
+    if let job = ahead.remove(key) { waited.append(job, for: key) }
+  }
+
+  /// Takes the key's jobs out, wherever they are.
+  mutating func removeAll(of key: Key) -> [Job] {
+    [waited.remove(key), ahead.remove(key)].compactMap { $0 }
   }
 }

@@ -188,6 +188,9 @@ public final class HTTPServer: Sendable {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.wake() }
   }
 
+  /// Parts of files that are to be brought into memory, and that no thread has begun: for tests.
+  var waitingPageJobs: Int { context.pages.waitingCount }
+
   private var readers: Int { max(1, context.configuration.readers) }
 
   private func startThreads(listeningOn sockets: [[ListeningSocket]], state: inout State) throws(SystemError)
