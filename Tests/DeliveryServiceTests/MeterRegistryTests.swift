@@ -1,6 +1,9 @@
 import CoreTypes
 import Crypto
+import Dispatch
+import HTTPServer
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @testable import DeliveryService
@@ -68,6 +71,50 @@ struct MeterRegistryTests {
 
   private struct Weak<Object: AnyObject> {
     weak var object: Object?
+  }
+
+  /// A ticket of which only the cache knows, as it is once the connection that brought it has gone.
+  private func remember(_ text: [UInt8], _ meter: GrantMeter, of package: OpenPackage, in cache: TicketCache)
+  {
+    var ticket = VerifiedTicket()
+    for index in 0..<72 { ticket.ticket[index] = text[index] }
+    ticket.expiry = .max
+    ticket.package = package
+    ticket.meter = meter
+    cache.remember(ticket, for: text.span)
+  }
+
+  @Test("what is sent by a ticket that is taken up again is recorded, though its meter was to be forgotten")
+  func forgottenMeanwhile() throws {
+    let directory = try TemporaryDirectory()
+    let file = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
+    let package = OpenPackage(
+      digest: .of([1]), file: try SharedDescriptor(file), mediaType: "application/zip")
+    let (sent, recorded) = (Locked<Int64>(0), Locked<Int64>(0))
+    for number in 0..<4000 as Range<UInt64> {
+      let cache = TicketCache()
+      let text = (0..<72).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
+      remember(text, meter(number), of: package, in: cache)
+      _ = registry.drain()
+      clock.advance(by: MeterRegistry.retention + .seconds(1))
+      DispatchQueue.concurrentPerform(iterations: 2) { worker in
+        if worker == 0 {
+          for entry in registry.drain() { recorded.withLock { $0 += entry.bytes.rawValue } }
+          return
+        }
+        for _ in 0..<200 {
+          guard let meter = cache.ticket(text.span, for: package.digest, now: 0, generation: 0)?.meter else {
+            return
+          }
+          meter.didSend(1)
+          sent.withLock { $0 += 1 }
+        }
+      }
+      let rest = registry.drain()
+      for entry in rest { recorded.withLock { $0 += entry.bytes.rawValue } }
+    }
+    #expect(sent.current == recorded.current)
+    #expect(sent.current > 0)
   }
 
   @Test("a withdrawn edition ends all its bodies by one call, however many grants there are")

@@ -55,7 +55,9 @@ final class TicketCache: @unchecked Sendable {
   ) -> VerifiedTicket? {
     guard !entries.isEmpty else { return nil }
     let slot = Self.slot(of: text)
-    guard let package = entries[slot].package, let meter = entries[slot].meter else { return nil }
+    guard let package = entries[slot].package, let meter = entries[slot].meter, !meter.isForgotten else {
+      return nil
+    }
     var ticket = entries[slot].ticket
     ticket.package = package
     ticket.meter = meter

@@ -158,7 +158,9 @@ final class MeterRegistry: Sendable {
       } else if entry.unusedSince == nil {
         entry.unusedSince = now
       }
-      if let since = entry.unusedSince, now - since > Self.retention, entry.beingRecorded == 0 {
+      if let since = entry.unusedSince, now - since > Self.retention, entry.beingRecorded == 0,
+        Self.forget(&entry)
+      {
         let tag = entry.meter.deviceTag
         shelf(ofDevice: tag).withLock { _ = $0[tag]?.grants.remove(handle) }
       } else {
@@ -166,6 +168,15 @@ final class MeterRegistry: Sendable {
       }
     }
     return drained
+  }
+
+  /// Whether only this entry has the meter, and nothing was counted since it was drained: a ``TicketCache`` may take it up
+  /// at any moment, and heeds the mark.
+  private static func forget(_ entry: inout Entry) -> Bool {
+    entry.meter.setForgotten(true)
+    if isKnownUniquelyReferenced(&entry.meter), entry.meter.rate.total == entry.drained { return true }
+    entry.meter.setForgotten(false)
+    return false
   }
 
   /// The bytes of one package that were sent to one device since the last call, by grant; and those of it that are
