@@ -169,6 +169,54 @@ struct GarbageCollectionTests {
     }
   }
 
+  @Test("a collected package is closed although connections that had it wait for their next request")
+  func collectedIsClosedByIdle() async throws {
+    try await ServerHarness.run(options: ["--collect-withdrawn", "--upload-lifetime", "100s"]) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let port = try #require(
+        server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      let connections = try (0..<3).map { _ in try RawConnection.tcp(port: port) }
+      for connection in connections + connections {
+        try await connection.send(
+          "GET \(grant.download.contentURL)?ticket=\(grant.download.ticket) HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try await connection.receiveResponse().body == package)
+      }
+      try await server.server.collector.database.write(locking: [.everything]) {
+        try $0.execute("UPDATE grants SET state = 'finished'")
+      }
+      try await withdraw(server)
+      server.clock.advance(by: .seconds(100))
+      #expect(try await collect(server, grace: 0).blobs.map(\.digest) == [.of(package)])
+      await server.server.pulse()
+      #expect(try openBlobs(of: server).isEmpty)
+      // They are as good as before.
+      for connection in connections {
+        try await connection.send("GET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try await connection.receiveResponse().status == 404)
+      }
+    }
+  }
+
+  @Test("packages that fall out of the cache are let go by idle connections, 64 of them at a time")
+  func forgottenPackages() async throws {
+    try await ServerHarness.run { server in
+      let contents = (0..<3).map { [UInt8](repeating: UInt8($0), count: 100) }
+      for (number, content) in contents.enumerated() {
+        try await server.publish(content, as: "com.example.issue\(number)")
+      }
+      let cache = OpenPackageCache(
+        shelf: server.server.collector.shelf, database: server.server.collector.database, limit: 2)
+      let releases = Mutex(0)
+      cache.releaseIdle { releases.withLock { $0 += 1 } }
+      // Of three in turn, each is the one that was forgotten last.
+      for number in 0..<65 { _ = try await cache.package(for: .of(contents[number % 3])) }
+      #expect(releases.withLock { $0 } == 0)
+      for number in 65..<130 { _ = try await cache.package(for: .of(contents[number % 3])) }
+      #expect(releases.withLock { $0 } == 2)
+    }
+  }
+
   /// The descriptors that this process has of the server's blobs, removed or not.
   private func openBlobs(of server: ServerHarness) throws -> [String] {
     try FileSystem.list("/proc/self/fd").compactMap { entry in

@@ -40,6 +40,53 @@ struct InlineHandlerTests {
     }
   }
 
+  /// Keeps a file open for the next request, as its connection does.
+  private struct KeepingHandler: InlineHandler {
+    let file: Locked<SharedDescriptor?>
+
+    func makeConnectionState() -> SharedDescriptor? { nil }
+
+    func respond(
+      head: borrowing RequestHead, bytes: Span<UInt8>, state: inout SharedDescriptor?,
+      response: inout InlineResponse
+    ) -> InlineOutcome {
+      if let file = file.current { state = file }
+      response.start(.ok)
+      if let state { response.finish(file: state, range: 0..<100_000) } else { response.finish() }
+      return .answered
+    }
+
+    func releaseFiles(of state: inout SharedDescriptor?) { state = nil }
+  }
+
+  private struct Weak {
+    weak var file: SharedDescriptor?
+  }
+
+  @Test("a file that only idle connections keep is closed on request")
+  func releasedFiles() async throws {
+    let opened = try FileDescriptor.open(directory.path("content"), .readOnly)
+    let keeping = KeepingHandler(file: Locked<SharedDescriptor?>(try SharedDescriptor(opened)))
+    let kept = Weak(file: keeping.file.current)
+    try await withServer(inline: keeping) { server in
+      let connections = try (0..<3).map { _ in try server.connect() }
+      for connection in connections {
+        try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await connection.receiveResponse().body == Array(content[..<100_000]))
+      }
+      keeping.file.withLock { $0 = nil }
+      await server.server.ping()
+      #expect(kept.file != nil)
+      server.server.releaseIdleFiles()
+      await server.server.ping()
+      #expect(kept.file == nil)
+      for connection in connections {
+        try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await connection.receiveResponse().status == 200)
+      }
+    }
+  }
+
   @Test("a range comes out exactly, at both edges too")
   func ranges() async throws {
     try await withServer(inline: handler) { server in

@@ -45,6 +45,8 @@ struct ContentHandler: InlineHandler {
 
   func makeConnectionState() -> VerifiedTicket { VerifiedTicket() }
 
+  func releaseFiles(of state: inout VerifiedTicket) { state = VerifiedTicket() }
+
   func respond(
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout VerifiedTicket,
     response: inout InlineResponse

@@ -11,6 +11,8 @@ import Synchronization
 final class OpenPackageCache: Sendable {
   /// Descriptors that the cache keeps open.
   static let maximumOpen = 256
+  /// Packages that may fall out of the cache before connections that wait for their next request let go of them.
+  static let maximumForgotten = 64
 
   private struct Cache {
     var packages: [SHA256Digest: OpenPackage] = [:]
@@ -18,30 +20,59 @@ final class OpenPackageCache: Sendable {
     var order: [SHA256Digest] = []
     /// How often ``close(_:)`` was called.
     var removals = 0
+    /// Packages that fell out since the last release.
+    var forgotten = 0
+    var release: (@Sendable () -> Void)?
+
+    mutating func add(_ package: OpenPackage, upTo limit: Int) {
+      packages[package.digest] = package
+      order.append(package.digest)
+      guard order.count > limit else { return }
+      packages[order.removeFirst()] = nil
+      forgotten += 1
+    }
+
+    /// What is to be called now.
+    mutating func dueRelease() -> (@Sendable () -> Void)? {
+      guard forgotten >= OpenPackageCache.maximumForgotten else { return nil }
+      forgotten = 0
+      return release
+    }
   }
 
   private let shelf: any PackageShelf
   private let database: Database
+  private let limit: Int
   private let cache = Mutex(Cache())
 
-  init(shelf: any PackageShelf, database: Database) {
+  /// `limit` packages are kept open.
+  init(shelf: any PackageShelf, database: Database, limit: Int = maximumOpen) {
     self.shelf = shelf
     self.database = database
+    self.limit = limit
   }
 
-  /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies and the
-  /// connections that have it let go; the loops' ``TicketCache`` does not keep it.
+  /// Sets how connections that wait for a request are made to let go of the packages of their last one.
+  func releaseIdle(with release: @escaping @Sendable () -> Void) {
+    cache.withLock { $0.release = release }
+  }
+
+  /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies that have it
+  /// let go, and the connections that wait for a request: those are asked to when ``maximumForgotten`` have fallen out. The
+  /// loops' ``TicketCache`` does not keep it.
   func opened(_ digest: SHA256Digest) -> OpenPackage? {
     cache.withLock { $0.packages[digest] }
   }
 
   /// Forgets a package that was removed or replaced: its descriptor is closed when the last response that reads it has ended.
   func close(_ digest: SHA256Digest) {
-    cache.withLock { cache in
+    let release = cache.withLock { cache in
       cache.removals += 1
       cache.packages[digest] = nil
       cache.order.removeAll { $0 == digest }
+      return cache.release
     }
+    release?()
   }
 
   /// The package, opened if need be. Throws `content-unknown` if no version refers to it, ``BlobStoreError`` `notFound` if its
@@ -52,15 +83,15 @@ final class OpenPackageCache: Sendable {
     let mediaType = try await manifest(of: digest).mediaType.text
     let package = OpenPackage(
       digest: digest, file: try SharedDescriptor(try await shelf.open(digest)), mediaType: mediaType)
-    return cache.withLock { cache in
-      if let other = cache.packages[digest] { return other }
+    let (found, release) = cache.withLock { cache -> (OpenPackage, (@Sendable () -> Void)?) in
+      if let other = cache.packages[digest] { return (other, nil) }
       // It may be the one that was removed meanwhile: this response can still have it, the cache must not keep it.
-      guard cache.removals == removals else { return package }
-      cache.packages[digest] = package
-      cache.order.append(digest)
-      if cache.order.count > Self.maximumOpen { cache.packages[cache.order.removeFirst()] = nil }
-      return package
+      guard cache.removals == removals else { return (package, nil) }
+      cache.add(package, upTo: limit)
+      return (package, cache.dueRelease())
     }
+    release?()
+    return found
   }
 
   /// The manifest that the grant promised: versions with the same package have each their own. Throws `content-unknown`.

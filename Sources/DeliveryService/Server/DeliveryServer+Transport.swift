@@ -48,11 +48,11 @@ extension DeliveryServer {
     return http
   }
 
-  /// How many of the wanted connections leave file descriptors for everything else: the packages that are kept open, the
-  /// connections that are only told to come back (64 a loop), and 384 for the database, uploads, calls of stores, logs and
+  /// How many of the wanted connections leave file descriptors for everything else: the packages that are kept open, those
+  /// that only connections between two requests have open, the connections that are only told to come back (64 a loop), and 384 for the database, uploads, calls of stores, logs and
   /// the management's connections. Half of the descriptors at least are for connections.
   static func connections(wanted: Int, of descriptors: Int, loops: Int) -> Int {
-    let reserve = OpenPackageCache.maximumOpen + 64 * loops + 384
+    let reserve = OpenPackageCache.maximumOpen + OpenPackageCache.maximumForgotten + 64 * loops + 384
     return max(1, min(wanted, max(descriptors / 2, descriptors - reserve)))
   }
 

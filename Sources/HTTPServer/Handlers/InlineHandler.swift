@@ -39,11 +39,18 @@ public protocol InlineHandler: Sendable {
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout ConnectionState,
     response: inout InlineResponse
   ) -> InlineOutcome
+
+  /// The connection waits for its next request, and ``HTTPServer/releaseIdleFiles()`` was called: what `state` keeps open is to
+  /// be let go. Called on the loop's thread.
+  func releaseFiles(of state: inout ConnectionState)
 }
 
 extension InlineHandler {
   /// One handler for all loops.
   public func copyForLoop() -> Self { self }
+
+  /// For a state that keeps no file open.
+  public func releaseFiles(of state: inout ConnectionState) {}
 }
 
 /// Whether an ``InlineHandler`` has answered a request.
@@ -58,6 +65,7 @@ public enum InlineOutcome: Sendable {
 class InlineDispatcher {
   func open(_ index: Int) {}
   func close(_ index: Int) {}
+  func releaseFiles(_ index: Int) {}
   func respond(
     _ index: Int, head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
   ) -> InlineOutcome { .deferToAsync }
@@ -87,6 +95,10 @@ final class TypedInlineDispatcher<Handler: InlineHandler>: InlineDispatcher {
 
   override func close(_ index: Int) {
     unsafe (states + index).deinitialize(count: 1)
+  }
+
+  override func releaseFiles(_ index: Int) {
+    unsafe handler.releaseFiles(of: &states[index])
   }
 
   override func respond(

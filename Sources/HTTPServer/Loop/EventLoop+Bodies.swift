@@ -46,6 +46,15 @@ extension EventLoop {
     }
   }
 
+  /// Connections between two requests keep the last one's file for the next, which may never come.
+  mutating func releaseIdleFiles() {
+    for index in 0..<table.end where !table[index].machine.isClosed && table[index].machine.output == .nothing
+    {
+      table[index].file = nil
+      dispatcher?.releaseFiles(index)
+    }
+  }
+
   /// Ends a connection so that nothing the kernel holds for it is sent any more.
   mutating func reset(_ index: Int) {
     dropQueue(index)

@@ -171,6 +171,7 @@ struct EventLoop: ~Copyable {
         receivePagesAhead(tag.index, failure: failure)
         updateTimer(tag.index)
       case .abortBodies(let meters): abortBodies(meteredBy: meters)
+      case .releaseIdleFiles: releaseIdleFiles()
       case .accepted(let connection): admit(connection)
       case .ping(let continuation): continuation.resume()
       case .drain: beginDrain()

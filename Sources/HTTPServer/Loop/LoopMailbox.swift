@@ -14,6 +14,8 @@ final class LoopMailbox: Sendable {
     case pagesAhead(ConnectionTag, SystemError?)
     /// Connections whose running body carries one of the meters are to be reset.
     case abortBodies(MeterSet)
+    /// Connections that wait for a request let go of the files that they keep open for it.
+    case releaseIdleFiles
     /// A connection that another loop has accepted for this one, which closes it.
     case accepted(AcceptedConnection)
     /// Resumes the continuation: proof that the loop still turns.

@@ -173,6 +173,12 @@ public final class HTTPServer: Sendable {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(set)) }
   }
 
+  /// Has connections that wait for their next request let go of the files of their last one, so that what a cache has forgotten
+  /// is closed, and counts as no descriptor in use. Returns before the loops have acted.
+  public func releaseIdleFiles() {
+    for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.releaseIdleFiles) }
+  }
+
   /// Returns when every loop has gone around once, which proves that they all run. Returns at once before the
   /// start and after a drain.
   public func ping() async {
