@@ -188,10 +188,11 @@ struct ClaimTests {
   }
 
   private func grant(
-    _ server: ServerHarness, _ proof: Proof, for account: String?, device: Device
+    _ server: ServerHarness, _ proof: Proof, for account: String?, product: String = "com.example.issue1",
+    device: Device
   ) async throws -> GrantResponse {
     let request = GrantRequest(
-      proof: proof, product: try #require(ProductIdentifier("com.example.issue1")), device: device,
+      proof: proof, product: try #require(ProductIdentifier(product)), device: device,
       account: account.flatMap { ApplicationAccount($0) })
     return try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
   }
@@ -236,6 +237,131 @@ struct ClaimTests {
       #expect(try await server.fetch(adas).status == 403)
     }
     await apple.stop()
+  }
+
+  /// Issue 1 of ada's, as the store tells of it.
+  private func tell(_ server: ServerHarness, isRefunded: Bool) async throws {
+    server.clock.advance(by: .seconds(10))
+    let id = try #require(TransactionIdentifier("1"))
+    let told = VerifiedTransaction(
+      vouchedForBy: .apple, in: .sandbox, id: id, originalID: id,
+      product: try #require(ProductIdentifier("com.example.issue1")), purchaseDate: ServerHarness.start,
+      revokedDate: isRefunded ? server.clock.now() : nil, account: ApplicationAccount("ada"),
+      asOf: server.clock.now())
+    _ = try await server.server.grants.applyRevocations(of: [told])
+  }
+
+  /// Another part of the same purchase.
+  private func part(_ apple: FakeAppleStore) throws -> Proof {
+    var other = apple.transaction("2", original: "1", product: "com.example.issue2")
+    other.appAccountToken = "ada"
+    return Proof(store: "apple", signedTransaction: try apple.sign(other))
+  }
+
+  @Test("a transfer ends grants that the store had revoked as well: it may vouch for them again")
+  func transferDuringRefund() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let (first, second) = (try device(1), try device(2))
+      let adas = try await grant(server, proof, for: "ada", device: first)
+      try await tell(server, isRefunded: true)
+      #expect(try await server.fetch(adas).status == 403)
+      let bens = try await grant(
+        server, try part(apple), for: "ben", product: "com.example.issue2", device: second)
+      // A claim that is refused takes nothing from him.
+      #expect(try await ask(server, proof, for: "ada", device: first) == .entitlementRevoked)
+      #expect(try await server.fetch(bens).status == 200)
+      try await tell(server, isRefunded: false)
+      #expect(try await server.fetch(adas).status == 403)
+      #expect(try await ask(server, proof, for: "ada", device: first) == nil)
+      #expect(try await server.fetch(adas).status == 200)
+      #expect(try await server.fetch(bens).status == 403)
+    }
+    await apple.stop()
+  }
+
+  @Test("a refund after a transfer, and its reversal, lift the store's reason alone")
+  func refundAfterTransfer() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let adas = try await grant(server, proof, for: "ada", device: try device(1))
+      let bens = try await grant(server, proof, for: "ben", device: try device(2))
+      for (isRefunded, status) in [(true, 403), (false, 200), (true, 403), (false, 200)] {
+        try await tell(server, isRefunded: isRefunded)
+        #expect(try await server.fetch(bens).status == status)
+        #expect(try await server.fetch(adas).status == 403)
+      }
+    }
+    await apple.stop()
+  }
+
+  @Test("what an operator revoked before a transfer, neither a reversal nor a transfer back gives back")
+  func operatorBeforeTransfer() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      let adas = try await grant(server, proof, for: "ada", device: try device(1))
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(server.shortName(of: adas))/revoke", body: ReasonBody(reason: "abuse"),
+        as: OperatorGrant.self)
+      let bens = try await grant(server, proof, for: "ben", device: try device(2))
+      for isRefunded in [true, false] {
+        try await tell(server, isRefunded: isRefunded)
+        #expect(try await server.fetch(adas).status == 403)
+      }
+      #expect(try await ask(server, proof, for: "ada", device: try device(1)) == .entitlementRevoked)
+      #expect(try await server.fetch(bens).status == 200)
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "a transfer frees the places of the devices whose grants it ends, and a transfer back takes them again")
+  func placesOfTransferred() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer', deviceLimit: 1")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      #expect(try await ask(server, proof, for: "ada", device: try device(1)) == nil)
+      #expect(try await ask(server, proof, for: "ada", device: try device(2)) == .deviceLimit)
+      #expect(try await ask(server, proof, for: "ben", device: try device(2)) == nil)
+      #expect(try await ask(server, proof, for: "ben", device: try device(3)) == .deviceLimit)
+      #expect(try await ask(server, proof, for: "ada", device: try device(1)) == nil)
+      #expect(try await ask(server, proof, for: "ada", device: try device(3)) == .deviceLimit)
+    }
+    await apple.stop()
+  }
+
+  @Test("an operator frees the place of a device whose grants the store has revoked before")
+  func placeOfRefunded() async throws {
+    try await run(["--store-device-limit", "1"]) { server in
+      let (lost, next) = (try device(1), try device(2))
+      #expect(try await ask(server, try proof(server, lost), device: lost) == nil)
+      server.clock.advance(by: .seconds(60))
+      let cancelled = try server.store.receipt(
+        of: [server.purchase(cancelled: server.clock.now())], device: lost.id)
+      let shown = Proof(store: "sandbox", receipt: cancelled)
+      #expect(try await ask(server, shown, device: lost) == .entitlementRevoked)
+      let other = try server.store.receipt(
+        of: [server.purchase(of: "com.example.issue2", id: "2000000000000002")], device: next.id)
+      func claim() async throws -> ProblemCode? {
+        try await ask(
+          server, Proof(store: "sandbox", receipt: other), product: "com.example.issue2", device: next)
+      }
+      // The store may take its refund back.
+      #expect(try await claim() == .deviceLimit)
+      let grants = try await server.operatorAPI.get(
+        "/v1/operator/grants", query: [("device", "device-1")], as: Page<OperatorGrant>.self
+      ).items
+      #expect(grants.map(\.state) == [.revoked])
+      for grant in grants {
+        _ = try await server.operatorAPI.call(
+          "POST", "/v1/operator/grants/\(grant.grant)/revoke", body: ReasonBody(reason: "lost"),
+          as: OperatorGrant.self)
+      }
+      #expect(try await claim() == nil)
+    }
   }
 
   @Test("of a proof of many transactions, the purchase in question is looked at whatever stands before it")

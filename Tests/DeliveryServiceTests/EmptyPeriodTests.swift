@@ -69,6 +69,33 @@ struct EmptyPeriodTests {
     }
   }
 
+  @Test("a number that a transaction of another store has as well is left alone")
+  func sameNumber() async throws {
+    let apple = try FakeAppleStore()
+    try await ServerHarness.run(options: apple.option()) { server in
+      let purchases = try await subscribe(server)
+      server.clock.advance(by: Self.month * 3)
+      // The word of the certificates' issuer is of that day as well.
+      apple.clock.advance(by: Self.month * 3)
+      let receipt = try server.store.receipt(of: purchases, device: server.device.id)
+      let signed = try apple.sign(apple.transaction(Self.renewal, product: "com.example.latest"))
+      let proofs = [
+        Proof(store: "sandbox", receipt: receipt), Proof(store: "apple", signedTransaction: signed),
+      ]
+      for (count, settled) in [(2, []), (1, [Self.renewal])] {
+        var request = EntitlementsRequest(
+          proof: Proof(), device: server.device, waiting: [try #require(TransactionIdentifier(Self.renewal))])
+        request.proofs = try #require(ProofList(Array(proofs.prefix(count))))
+        let answer: EntitlementsResponse = try await server.api.call(
+          "POST", "/v1/entitlements", body: request
+        ).value
+        #expect(answer.problems == nil)
+        #expect(answer.settled?.map(\.description) == settled)
+      }
+    }
+    await apple.stop()
+  }
+
   @Test("an issue of its time that has no released version yet is owed, and keeps it open")
   func unreleased() async throws {
     try await ServerHarness.run { server in

@@ -78,6 +78,10 @@ struct StatementCostTests {
     (
       "UPDATE customer_devices SET granted", "by its key, over the grants of one device; ClaimTests run it"
     ),
+    (
+      "SELECT DISTINCT grants.store, grants.environment, grants.transaction_id",
+      "over the grants of one device, where a claim is transferred; ClaimTests run it"
+    ),
     ("INSERT INTO transferred_grants", "by the grant's number; ClaimTests run it"),
     ("DELETE FROM transferred_grants", "by the grant's number; ClaimTests run it"),
     ("SELECT decided FROM transferred_grants", "by the grant's number; ClaimTests run it"),

@@ -19,16 +19,16 @@ extension GrantStore {
       self.conditions = conditions
     }
 
-    /// Throws `device-limit`.
+    /// `leaving` are devices that have a place until this grant is made. Throws `device-limit`.
     mutating func admit(
-      to customer: CustomerIdentifier, _ transaction: TransactionKey, at now: Timestamp,
-      in connection: borrowing Connection
+      to customer: CustomerIdentifier, _ transaction: TransactionKey, leaving: Set<DeviceIdentifier>,
+      at now: Timestamp, in connection: borrowing Connection
     ) throws {
       if granted.contains(customer) { return }
       let hasPlace =
         try !refused.contains(customer)
         && CustomerTable.hasPlace(
-          for: device, of: customer, under: conditions.rules, at: now, in: connection)
+          for: device, of: customer, leaving: leaving, under: conditions.rules, at: now, in: connection)
       guard hasPlace else {
         if refused.insert(customer).inserted {
           try IrregularityTable.note(
@@ -119,12 +119,13 @@ extension GrantStore {
     in connection: borrowing Connection
   ) throws -> [Standing] {
     var ended: [Standing] = []
-    for transaction in try LedgerTable.transactions(ofPurchase: original, in: connection) {
-      for var grant in try GrantTable.all(paidBy: transaction.key, in: connection)
+    for transaction in try LedgerTable.keys(ofPurchase: original, in: connection) {
+      for var grant in try GrantTable.all(paidBy: transaction, in: connection)
       where grant.device != device && grant.operatorWord?.decision != .revoke {
         // Also one that the store has revoked, which may vouch for it again.
         let decided = try decide(true, on: &grant, detail: transferDetail, at: now, in: connection)
         try TransferredGrantTable.insert(grant.number, decidedAt: decided.word.asOf, in: connection)
+        try CustomerTable.leavePlace(grant.device, grantedFor: transaction, in: connection)
         if decided.isChange {
           ended.append(Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked))
         }
@@ -133,14 +134,32 @@ extension GrantStore {
     return ended
   }
 
+  /// The devices whose places a decision makes free: a transfer ends all that they were granted by the customer.
+  static func leaving(
+    by decision: PurchaseClaim.Decision, on original: TransactionKey, of customer: CustomerIdentifier,
+    in connection: borrowing Connection
+  ) throws -> Set<DeviceIdentifier> {
+    guard case .transferred = decision else { return [] }
+    let ending = Set(try LedgerTable.keys(ofPurchase: original, in: connection))
+    var devices: Set<DeviceIdentifier> = []
+    for transaction in ending {
+      for grant in try GrantTable.all(paidBy: transaction, in: connection)
+      where grant.machine.name != .revoked {
+        devices.insert(grant.device)
+      }
+    }
+    return try devices.filter { device in
+      try CustomerTable.grants(on: device, of: customer, in: connection).allSatisfy(ending.contains)
+    }
+  }
+
   private static let transferDetail = "another account claimed the purchase"
 
-  /// Gives back a grant that ended with a transfer, to an account that the purchase belongs to. Throws `purchase-claimed` where
-  /// none is named, and `entitlement-revoked` for one that was revoked for another reason.
-  static func takeBack(
-    _ grant: inout GrantRecord, by claimant: ApplicationAccount?, at now: Timestamp,
-    in connection: borrowing Connection
-  ) throws -> Standing {
+  /// Throws unless a grant that ended with a transfer may be given back to an account that the purchase belongs to:
+  /// `purchase-claimed` where none is named, and `entitlement-revoked` for one that was revoked for another reason.
+  static func requireReturn(
+    of grant: GrantRecord, to claimant: ApplicationAccount?, in connection: borrowing Connection
+  ) throws {
     guard try TransferredGrantTable.isReason(of: grant, in: connection) else {
       throw Problem(.entitlementRevoked)
     }
@@ -149,10 +168,16 @@ extension GrantStore {
     guard try TransactionTable.word(on: grant.transactionKey, in: connection)?.revoked == nil else {
       throw Problem(.entitlementRevoked)
     }
+  }
+
+  /// Gives back a grant of which ``requireReturn(of:to:in:)`` has found that it may be.
+  static func takeBack(
+    _ grant: inout GrantRecord, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Standing {
     try TransferredGrantTable.remove(grant.number, in: connection)
     _ = try decide(
       false, on: &grant, detail: "its account claimed the purchase again", at: now, in: connection)
-    guard grant.machine.name != .revoked else { throw Problem(.entitlementRevoked) }
-    return Standing(handle: grant.handle, isRevoked: false)
+    try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
+    return Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked)
   }
 }

@@ -27,10 +27,12 @@ extension GrantStore {
       standing.decide(isRevoked, at: now)
       let changed = try Self.setStanding(
         standing, of: &grant, detail: reason ?? "by \(actor)", at: now, in: connection)
+      // Also where the store has revoked it before, or a transfer has ended it.
+      if isRevoked {
+        try CustomerTable.leavePlace(grant.device, grantedFor: grant.transactionKey, in: connection)
+      }
       if changed {
-        if isRevoked {
-          try CustomerTable.leavePlace(grant.device, grantedFor: grant.transactionKey, in: connection)
-        } else {
+        if !isRevoked {
           try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
         }
         try AuditTable.add(

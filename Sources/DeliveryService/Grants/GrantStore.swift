@@ -143,14 +143,20 @@ struct GrantStore: Sendable {
       // The store may have taken it back since it was asked.
       if entries[key]?.transaction.revokedDate != nil { throw Problem(.entitlementRevoked) }
       if let customer = entries[key]?.customer {
-        try admission.admit(to: customer, key, at: now, in: connection)
+        let leaving = try leaving(
+          by: decision, on: basis.transaction.originalKey, of: customer, in: connection)
+        try admission.admit(to: customer, key, leaving: leaving, at: now, in: connection)
       }
     }
+    if isRevoked, let existing {
+      let claimant = admission.conditions.account ?? basis.transaction.account
+      try requireReturn(of: existing, to: claimant, in: connection)
+    }
+    // Nothing refuses the claim any more.
     var changed = try write(
       decision, on: basis.transaction.originalKey, by: device.id, at: now, in: connection)
     if isRevoked, var grant = existing {
-      let claimant = admission.conditions.account ?? basis.transaction.account
-      changed.append(try takeBack(&grant, by: claimant, at: now, in: connection))
+      changed.append(try takeBack(&grant, at: now, in: connection))
       existing = grant
     }
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)

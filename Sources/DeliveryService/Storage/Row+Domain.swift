@@ -19,6 +19,12 @@ extension SQLValue {
 extension TransactionKey {
   /// In the order in which statements ask for them: store, environment, transaction.
   var values: [SQLValue] { [.identifier(store), .choice(environment), .identifier(id)] }
+
+  init(row: Row) throws {
+    self.init(
+      store: try row.identifier("store"), environment: try row.choice("environment"),
+      id: try row.identifier("transaction_id"))
+  }
 }
 
 /// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or

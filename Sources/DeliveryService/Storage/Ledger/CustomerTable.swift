@@ -73,10 +73,10 @@ enum CustomerTable {
   }
 
   /// Whether the device may be granted something of the customer's: it was before, or there is a place for it. A device
-  /// that was silent for long has left its place.
+  /// that was silent for long has left its place; those that are `leaving` are about to.
   static func hasPlace(
-    for device: DeviceIdentifier, of customer: CustomerIdentifier, under rules: StoreRules,
-    at now: Timestamp, in connection: borrowing Connection
+    for device: DeviceIdentifier, of customer: CustomerIdentifier, leaving: Set<DeviceIdentifier> = [],
+    under rules: StoreRules, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Bool {
     let places = try connection.query(
       """
@@ -85,9 +85,10 @@ enum CustomerTable {
       """,
       [
         .customer(customer), .timestamp(now - StoreRules.silence), .identifier(device),
-        .integer(rules.deviceLimit),
+        .integer(rules.deviceLimit + leaving.count),
       ])
-    if rules.hasPlace(besides: places.count) { return true }
+    let staying = try places.filter { try !leaving.contains($0.identifier("device")) }
+    if rules.hasPlace(besides: staying.count) { return true }
     let known = try connection.first(
       """
       SELECT 1 FROM customer_devices WHERE customer = ? AND device = ? AND granted = 1
@@ -100,6 +101,21 @@ enum CustomerTable {
       """,
       [.customer(customer), .identifier(device), .identifier(device), .customer(customer)])
     return known != nil
+  }
+
+  /// The transactions of the customer's that pay for grants on the device that stand.
+  static func grants(
+    on device: DeviceIdentifier, of customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> Set<TransactionKey> {
+    let rows = try connection.query(
+      """
+      SELECT DISTINCT grants.store, grants.environment, grants.transaction_id
+      FROM grants \(SQLDialect.index("grants_by_device"))
+      JOIN transactions ON transactions.store = grants.store AND transactions.environment = grants.environment
+        AND transactions.transaction_id = grants.transaction_id
+      WHERE grants.device = ? AND transactions.customer = ? AND grants.revoked_by IS NULL
+      """, [.identifier(device), .customer(customer)])
+    return Set(try rows.map(TransactionKey.init(row:)))
   }
 
   /// The device leaves its place with the customer who made the transaction, once none of its grants of that customer's stands.

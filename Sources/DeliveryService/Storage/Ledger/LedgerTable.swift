@@ -159,14 +159,26 @@ enum LedgerTable {
   static func transactions(
     ofPurchase original: TransactionKey, in connection: borrowing Connection
   ) throws -> [VerifiedTransaction] {
+    try rows(ofPurchase: original, in: connection).compactMap(transaction)
+  }
+
+  /// The same by their names, also those of which no more is known than a word of their store.
+  static func keys(
+    ofPurchase original: TransactionKey, in connection: borrowing Connection
+  ) throws -> [TransactionKey] {
+    try rows(ofPurchase: original, in: connection).map(TransactionKey.init(row:))
+  }
+
+  private static func rows(
+    ofPurchase original: TransactionKey, in connection: borrowing Connection
+  ) throws -> [Row] {
     try connection.query(
       """
       SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?
       UNION ALL
       SELECT * FROM (SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
         WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT ?)
-      """, original.values + original.values + [.integer(maximumCount)]
-    ).compactMap(transaction)
+      """, original.values + original.values + [.integer(maximumCount)])
   }
 
   private static func transaction(_ row: Row) throws -> VerifiedTransaction? {
