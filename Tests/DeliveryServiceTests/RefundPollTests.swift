@@ -106,6 +106,81 @@ struct RefundPollTests {
     }
   }
 
+  /// A grant on an app receipt of a store of the kind apple, with a key to its interface, and a reader in the middle of its body.
+  private func withAppReceipt(
+    _ body: (ServerHarness, FakeAppleStore, GrantResponse, RawConnection) async throws -> Void
+  ) async throws {
+    let apple = try FakeAppleStore()
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      try await server.publish(Self.large)
+      apple.state.withLock { $0.verifyReceipt = { server.store.verify($0) } }
+      let request = GrantRequest(
+        proof: Proof(store: "apple", receipt: try receipt(server)),
+        product: try #require(ProductIdentifier("com.example.issue1")), device: server.device)
+      let grant = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+      let reader = try await server.slowReader(of: grant)
+      let bought = apple.transaction("2000000000000001")
+      apple.state.withLock { ($0.calls, $0.history["2000000000000001"]) = ([], [bought]) }
+      try await server.server.refundPoll.pass()
+      #expect(
+        apple.state.withLock { $0.calls } == ["GET /inApps/v1/transactions/2000000000000001"],
+        "the receipt would tell what it told before")
+      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+      server.clock.advance(by: .seconds(1))
+      apple.clock.advance(by: .seconds(1))
+      var refunded = apple.refund(bought, at: apple.clock.now())
+      refunded.signedDate = SignedDate(apple.clock.now())
+      let known = refunded
+      apple.state.withLock { $0.history["2000000000000001"] = [known] }
+      try await body(server, apple, grant, reader)
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "of an app receipt the store is asked about the transaction itself: a refund of a single issue ends its body"
+  )
+  func appReceipt() async throws {
+    try await withAppReceipt { server, apple, grant, reader in
+      try await server.server.refundPoll.pass()
+      #expect(await remainder(reader) < Self.large.count - 1000)
+      #expect(try await server.fetch(grant).status == 403)
+      #expect(apple.state.withLock { $0.calls.count } == 2)
+    }
+  }
+
+  @Test("so is one of which no proof is known: granted before this server began")
+  func unknownProof() async throws {
+    try await withAppReceipt { server, apple, grant, reader in
+      let poll = server.server.refundPoll
+      var grants = poll.grants
+      grants.recentProofs = RecentProofs()
+      try await RefundPoll(
+        grants: grants, meters: poll.meters, refunds: poll.refunds, interval: poll.interval, log: poll.log
+      ).pass()
+      #expect(await remainder(reader) < Self.large.count - 1000)
+      #expect(try await server.fetch(grant).status == 403)
+    }
+  }
+
+  @Test("a store that does not answer about a transaction, or does not know it, ends no body")
+  func unknownTransaction() async throws {
+    try await withAppReceipt { server, apple, grant, reader in
+      apple.state.withLock { state in
+        state.failures = [(404, #"{"errorCode":4040010,"errorMessage":"x"}"#, nil)]
+      }
+      try await server.server.refundPoll.pass()
+      apple.state.withLock { state in
+        state.failures = Array(repeating: (503, "away", "60"), count: 3)
+      }
+      try await server.server.refundPoll.pass()
+      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+      apple.state.withLock { $0.failures = [] }
+      try await server.server.refundPoll.pass()
+      #expect(await remainder(reader) < Self.large.count - 1000)
+    }
+  }
+
   @Test("of a store of the kind google the list of refunds is read as well")
   func googleList() async throws {
     let google = try FakeGoogleStore()

@@ -1,11 +1,13 @@
 import Commerce
 import CoreTypes
+import Database
 import PullboxAPI
 import ServiceRuntime
 
 /// Asks the stores again about the purchases whose content is being sent at the moment, whatever they said a short while ago: a refund
 /// that no notification tells of, but the store when it is asked, ends a body within one poll. What is not answered is asked again the next
-/// time. About an app receipt stores tell what was so when it was made, and of subscriptions what is.
+/// time. An app receipt tells of a single issue what was so when it was made, so a store that tells of transactions by their names is
+/// asked about those; so it is where no proof is known.
 ///
 ///     await RefundPoll(grants: grants, meters: meters, refunds: sweep, interval: .seconds(300), log: log).run(timer: timer)
 struct RefundPoll: Sendable {
@@ -19,6 +21,18 @@ struct RefundPoll: Sendable {
   let interval: Duration
   let log: Log
 
+  private enum Question: Sendable {
+    case proof(RecentProofs.Entry)
+    case transaction(TransactionKey)
+
+    var store: StoreIdentifier {
+      switch self {
+      case .proof(let entry): entry.key.store
+      case .transaction(let key): key.store
+      }
+    }
+  }
+
   /// Runs until the task is cancelled.
   func run(timer: any MonotonicClock) async {
     await Worker(clock: timer).run(every: interval) {
@@ -30,30 +44,65 @@ struct RefundPoll: Sendable {
 
   /// One look at all bodies that run.
   func pass() async throws {
-    let running = meters.all { $0.hasBodies }.map(\.handle)
-    let proofs = grants.recentProofs.proofs(of: running)
-    guard !proofs.isEmpty else { return }
+    let questions = try await questions(about: meters.all { $0.hasBodies }.map(\.handle))
+    guard !questions.isEmpty else { return }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for (number, entry) in proofs.enumerated() {
+      for (number, question) in questions.enumerated() {
         if number >= Self.concurrency { try await group.next() }
-        group.addTask { try await ask(about: entry) }
+        group.addTask { try await ask(question) }
       }
       try await group.waitForAll()
     }
-    let stores = Set(proofs.map(\.key.store))
+    let stores = Set(questions.map(\.store))
     if refunds.stores.contains(where: { stores.contains($0.name) }) { try await refunds.read() }
   }
 
-  private func ask(about entry: RecentProofs.Entry) async throws {
-    do {
-      _ = try await grants.verifier.ask(
-        about: entry.proof, as: entry.key, for: "refund poll", apply: grants.keep(shownBy: nil))
-    } catch let problem as Problem {
-      // Why a store does not answer is in the log. What it, or this server, refuses now says nothing of a refund.
-      guard problem.code != .verificationUndetermined else { return }
-      log.warning(
-        "a proof whose content is being sent is not taken any more",
-        ["store": LogValue(entry.key.store), "problem": LogValue(problem.code?.text ?? "refused")])
+  /// One for each proof, or transaction, however many bodies rest on it.
+  private func questions(about running: [DeliveryHandle]) async throws -> [Question] {
+    let proofs = grants.recentProofs.proofs(of: running)
+    let byName = proofs.filter {
+      $0.proof.receipt != nil && grants.verifier.tellsOfTransactions($0.key.store)
     }
+    let keys = Set(byName.map(\.key))
+    // Granted before this server began, or by another one.
+    let unknown = Set(running).subtracting(proofs.flatMap(\.grants))
+    let named = try await transactions(of: byName.flatMap(\.grants) + unknown)
+    return proofs.filter { !keys.contains($0.key) }.map(Question.proof) + named.map(Question.transaction)
+  }
+
+  /// What pays for the grants, at stores that can be asked about it, each once.
+  private func transactions(of handles: [DeliveryHandle]) async throws -> Set<TransactionKey> {
+    guard !handles.isEmpty, grants.verifier.tellsOfTransactions else { return [] }
+    let keys = try await grants.grantStore.database.read { connection in
+      try handles.compactMap { try GrantTable.find($0, in: connection)?.transactionKey }
+    }
+    return Set(keys.filter { grants.verifier.tellsOfTransactions($0.store) })
+  }
+
+  private func ask(_ question: Question) async throws {
+    do {
+      switch question {
+      case .proof(let entry):
+        _ = try await grants.verifier.ask(
+          about: entry.proof, as: entry.key, for: Self.asker, apply: grants.keep(shownBy: nil))
+      case .transaction(let key):
+        guard let told = try await grants.verifier.standing(of: key, for: Self.asker) else { return }
+        _ = try await grants.keep(shownBy: nil)([told])
+      }
+    } catch let refusal as StoreRefusal {
+      note(refusal.problem, of: question)
+    } catch let problem as Problem {
+      note(problem, of: question)
+    }
+  }
+
+  private static let asker = "refund poll"
+
+  private func note(_ problem: Problem, of question: Question) {
+    // Why a store does not answer is in the log. What it, or this server, refuses now says nothing of a refund.
+    guard problem.code != .verificationUndetermined else { return }
+    log.warning(
+      "a proof whose content is being sent is not taken any more",
+      ["store": LogValue(question.store), "problem": LogValue(problem.code?.text ?? "refused")])
   }
 }

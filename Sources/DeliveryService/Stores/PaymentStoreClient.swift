@@ -11,6 +11,13 @@ protocol PaymentStoreClient: Sendable {
   /// malformed, not authentic, wrong application or environment, or undetermined.
   func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof
 
+  /// Whether ``standing(of:)`` has an answer.
+  var tellsOfTransactions: Bool { get }
+
+  /// How a transaction stands now, asked by its name alone, whatever was shown of it; nil where the store has no such
+  /// question. Throws the refusal as ``verify(_:digest:)`` does.
+  func standing(of transaction: TransactionIdentifier) async throws(StoreRefusal) -> VerifiedTransaction?
+
   /// Tells the store that the transaction of that environment is finished. Idempotent.
   func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async -> StoreAnswer
 
@@ -34,6 +41,12 @@ protocol PaymentStoreClient: Sendable {
 
 /// What a store that knows no such call answers.
 extension PaymentStoreClient {
+  var tellsOfTransactions: Bool { false }
+
+  func standing(of transaction: TransactionIdentifier) async throws(StoreRefusal) -> VerifiedTransaction? {
+    nil
+  }
+
   func acknowledge(
     _ transaction: TransactionIdentifier, in environment: StoreEnvironment, by reference: String
   ) async -> StoreAnswer {

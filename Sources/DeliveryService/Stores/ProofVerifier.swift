@@ -139,6 +139,48 @@ final class ProofVerifier: Sendable {
     return answer
   }
 
+  /// Whether the store can be asked about transactions by their names alone.
+  func tellsOfTransactions(_ store: StoreIdentifier) -> Bool { stores[store]?.tellsOfTransactions == true }
+
+  /// Whether one of the stores can.
+  var tellsOfTransactions: Bool { stores.values.contains { $0.tellsOfTransactions } }
+
+  /// How a transaction stands, which its store is asked now, whatever it said a short while ago. Nil where the store tells of none
+  /// by its name. Throws ``StoreRefusal``.
+  func standing(of transaction: TransactionKey, for request: String) async throws -> VerifiedTransaction? {
+    guard let store = stores[transaction.store], store.tellsOfTransactions else { return nil }
+    let permit = try permit(toAsk: transaction.store)
+    do throws(StoreRefusal) {
+      let told = try await store.standing(of: transaction.id)
+      note(.answered, of: permit, from: transaction.store)
+      return told
+    } catch {
+      note(CircuitBreaker.Outcome(error), of: permit, from: transaction.store)
+      logCause(of: error, from: transaction.store, for: request)
+      throw error
+    }
+  }
+
+  /// Counts the question. Throws ``StoreRefusal`` while the store is asked nothing.
+  private func permit(toAsk store: StoreIdentifier) throws(StoreRefusal) -> CircuitBreaker.Permit {
+    let instant = timer.now()
+    let permit = breakers.withLock { $0[store]?.permit(at: instant) ?? .call }
+    if case .wait(let duration) = permit {
+      spared.add(1, ordering: .relaxed)
+      throw .undetermined(retryAfter: duration, cause: "the breaker is open", outcome: .abandoned)
+    }
+    asked.add(1, ordering: .relaxed)
+    return permit
+  }
+
+  private func logCause(of refusal: StoreRefusal, from store: StoreIdentifier, for request: String) {
+    if case .final = refusal.kind { return }
+    guard let cause = refusal.cause else { return }
+    log.warning(
+      "the store cannot be asked",
+      ["request": LogValue(request), "store": LogValue(store), "error": LogValue(cause)])
+  }
+
   /// Something later is known of these transactions than what was said before.
   func forget(_ transactions: [VerifiedTransaction]) {
     cache.withLock { $0.forget(Set(transactions.map(\.key))) }
@@ -150,12 +192,7 @@ final class ProofVerifier: Sendable {
   ) async throws -> VerifiedProof {
     guard let store = stores[key.store] else { throw Problem(.storeUnknown) }
     let (instant, date) = (timer.now(), clock.now())
-    let permit = breakers.withLock { $0[key.store]?.permit(at: instant) ?? .call }
-    if case .wait(let duration) = permit {
-      spared.add(1, ordering: .relaxed)
-      throw StoreRefusal.undetermined(retryAfter: duration, cause: "the breaker is open", outcome: .abandoned)
-    }
-    asked.add(1, ordering: .relaxed)
+    let permit = try permit(toAsk: key.store)
     let revision = cache.withLock { $0.revision }
     func keep(_ verdict: VerdictCache.Verdict) {
       cache.withLock { $0.insert(verdict, for: key, askedAt: instant, date: date, revision: revision) }
@@ -166,13 +203,8 @@ final class ProofVerifier: Sendable {
       note(.answered, of: permit, from: key.store)
     } catch {
       note(CircuitBreaker.Outcome(error), of: permit, from: key.store)
-      if case .final = error.kind {
-        keep(.refused(error.problem))
-      } else if let cause = error.cause {
-        log.warning(
-          "the store cannot be asked",
-          ["request": LogValue(request), "store": LogValue(key.store), "error": LogValue(cause)])
-      }
+      if case .final = error.kind { keep(.refused(error.problem)) }
+      logCause(of: error, from: key.store, for: request)
       throw error
     }
     verified.transactions = try await apply(verified.transactions)

@@ -9,6 +9,8 @@ final class RecentProofs: Sendable {
   struct Entry: Sendable, CustomStringConvertible {
     var key: VerdictCache.Key
     var proof: Proof
+    /// Those of the grants that were asked about which rest on it.
+    var grants: [DeliveryHandle]
 
     /// Nothing of the proof.
     var description: String { "proof \(key.digest) of \(key.store)" }
@@ -32,7 +34,7 @@ final class RecentProofs: Sendable {
     }
     entries.withLock { entries in
       for grant in grants {
-        entries.insert(Entry(key: key, proof: proof), for: grant, length: ByteCount(length))
+        entries.insert(Entry(key: key, proof: proof, grants: [grant]), for: grant, length: ByteCount(length))
       }
     }
   }
@@ -48,10 +50,18 @@ final class RecentProofs: Sendable {
   /// The proofs of those of the grants of which they are known, each once.
   func proofs(of grants: some Sequence<DeliveryHandle>) -> [Entry] {
     entries.withLock { entries in
-      var keys: Set<VerdictCache.Key> = []
-      return grants.compactMap { grant in
-        entries.value(for: grant).flatMap { keys.insert($0.key).inserted ? $0 : nil }
+      var places: [VerdictCache.Key: Int] = [:]
+      var found: [Entry] = []
+      for grant in grants {
+        guard let entry = entries.value(for: grant) else { continue }
+        if let place = places[entry.key] {
+          found[place].grants.append(grant)
+        } else {
+          places[entry.key] = found.endIndex
+          found.append(entry)
+        }
       }
+      return found
     }
   }
 }

@@ -34,6 +34,8 @@ final class FakeAppleStore: Sendable {
     var finished: [String] = []
     var consumption: [JSONConsumption] = []
     var pageLength = 20
+    /// What is said of app receipts; nil where the store is asked about none.
+    var verifyReceipt: (@Sendable (VerifyReceiptRequest) -> VerifyReceiptResponse)?
   }
 
   static let bundle = "com.example.pullbox"
@@ -154,6 +156,13 @@ final class FakeAppleStore: Sendable {
         let answer = store.authority.ocspResponse(to: body, at: store.clock.now(), revoked: revoked)
         return HTTPResponse(
           status: .ok, headers: ["Content-Type": "application/ocsp-response"], body: .bytes(answer))
+      }
+      routes.on(.post, "/verifyReceipt") { request, _ in
+        let question = try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))
+        return try self.current().answer(request) { store in
+          guard let verify = store.state.withLock({ $0.verifyReceipt }) else { throw Problem(.notFound) }
+          return try .json(verify(question))
+        }
       }
       routes.on(.get, "/inApps/v2/history/{id}") { request, parameters in
         try self.current().answer(request) { try $0.page(of: parameters["id"], request) }

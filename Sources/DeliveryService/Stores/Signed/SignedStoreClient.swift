@@ -44,6 +44,16 @@ struct SignedStoreClient: PaymentStoreClient {
     return VerifiedProof(transactions: known + others, binding: nil)
   }
 
+  var tellsOfTransactions: Bool { interface != nil }
+
+  func standing(of transaction: TransactionIdentifier) async throws(StoreRefusal) -> VerifiedTransaction? {
+    do {
+      return try await interface?.transaction(transaction).vouched(by: name)
+    } catch {
+      throw error.refusal
+    }
+  }
+
   private func transactions(
     ofCustomerOf id: TransactionIdentifier, by interface: StoreInterfaceClient
   ) async throws(StoreInterfaceClient.Failure) -> [VerifiedTransaction] {
