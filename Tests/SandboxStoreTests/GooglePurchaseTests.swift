@@ -370,6 +370,38 @@ struct GooglePurchaseTests {
     #expect(try await told() == ["subscription 4", "subscription 6", "subscription 1"])
   }
 
+  @Test(
+    "a subscription that its customer pauses is paused for a month after its period, goes on, and tells of it"
+  )
+  func pause() async throws {
+    let account = try await store.openAccount()
+    let transaction = try await store.buy(StoreHarness.magazine, token: account)
+    let bought = try await token(of: transaction, account)
+    _ = try await ask(
+      .post, "/purchases/subscriptions/\(StoreHarness.magazine)/tokens/\(bought):acknowledge")
+    _ = try await store.control("pause", transaction)
+    #expect(try await subscription(bought).subscriptionState == "SUBSCRIPTION_STATE_ACTIVE")
+    store.clock.advance(by: .seconds(301))
+    let paused = try await subscription(bought)
+    #expect(paused.subscriptionState == "SUBSCRIPTION_STATE_PAUSED" && paused.state == .suspended)
+    #expect(
+      paused.lineItems?.first?.expiryTime.flatMap { Timestamp(rfc3339: $0) } == transaction.expiresDate)
+    #expect(try await verdict(subscription: bought)?.expiresDate == transaction.expiresDate)
+    let answer = try await ask(.get, "/purchases/subscriptionsv2/tokens/\(bought)")
+    let resumes = try #require(transaction.expiresDate) + .seconds(300)
+    #expect(String(decoding: answer.body, as: UTF8.self).contains(#""autoResumeTime":"\#(resumes)"#))
+    _ = try await store.control("fail-renewals", transaction)
+    store.clock.advance(by: .seconds(300))
+    #expect(try await subscription(bought).subscriptionState == "SUBSCRIPTION_STATE_ON_HOLD")
+    #expect(
+      try await told() == ["subscription 4", "subscription 11", "subscription 10", "subscription 5"])
+    _ = try await store.control("recover", transaction)
+    let resumed = try await subscription(bought)
+    #expect(resumed.subscriptionState == "SUBSCRIPTION_STATE_ACTIVE")
+    #expect(try await verdict(subscription: bought)?.id.description == "GPA.2000-0000-0000-0001..0")
+    #expect(try await told().last == "subscription 1")
+  }
+
   @Test("an upgrade has a token of its own that names the one before it, which has expired then")
   func linked() async throws {
     let account = try await store.openAccount()

@@ -68,6 +68,7 @@ final class StoreHarness: Sendable {
   let database: Database
   let store: PaymentStore
   let google: GoogleAuthority
+  let routes: StoreRoutes
   private let router: Router
 
   init(
@@ -102,6 +103,7 @@ final class StoreHarness: Sendable {
         server: WeakServerReference(), database: database, directories: [:], sources: [store]))
     routes.google = GoogleRoutes(
       store: store, authority: google, package: "com.example.pullbox", log: Log(output: { _ in }))
+    self.routes = routes
     router = routes.router()
   }
 

@@ -8,6 +8,8 @@ public struct StoreSubscription: Codable, Sendable {
     case active
     /// The payment failed, and is tried again. What was paid for serves on until ``StoreSubscription/gracePeriodExpiresDate``.
     case billingRetry = "billing-retry"
+    /// Its customer pays for no period for a while. Only what was sold through the Google-like interface pauses.
+    case paused
     case expired
   }
 
@@ -27,6 +29,8 @@ public struct StoreSubscription: Codable, Sendable {
   public var expiresDate: Timestamp
   /// With `billing-retry` only.
   public var gracePeriodExpiresDate: Timestamp?
+  /// When a `paused` one goes on by itself.
+  public var resumeDate: Timestamp?
   /// Of an expired one, as `verifyReceipt` counts them: 1 the customer's will, 2 the payment failed, 3 a higher price was not accepted.
   public var expirationIntent: Int?
 
@@ -34,7 +38,7 @@ public struct StoreSubscription: Codable, Sendable {
   public init(
     originalId: TransactionIdentifier, product: ProductIdentifier, state: State, autoRenew: Bool,
     renewalProduct: ProductIdentifier? = nil, purchaseDate: Timestamp, expiresDate: Timestamp,
-    gracePeriodExpiresDate: Timestamp? = nil, expirationIntent: Int? = nil
+    gracePeriodExpiresDate: Timestamp? = nil, resumeDate: Timestamp? = nil, expirationIntent: Int? = nil
   ) {
     self.originalId = originalId
     self.product = product
@@ -44,6 +48,7 @@ public struct StoreSubscription: Codable, Sendable {
     self.purchaseDate = purchaseDate
     self.expiresDate = expiresDate
     self.gracePeriodExpiresDate = gracePeriodExpiresDate
+    self.resumeDate = resumeDate
     self.expirationIntent = expirationIntent
   }
 }

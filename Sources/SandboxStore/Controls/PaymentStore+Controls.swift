@@ -119,6 +119,28 @@ extension PaymentStore {
     }
   }
 
+  /// It pauses for a month at the end of the period that runs. Throws `subscription-unknown`, and `state-conflict` where it was sold
+  /// without a purchase token, which Apple's store could not tell of, or where it is not renewed.
+  func pause(_ id: String) async throws -> StoreSubscription {
+    try await update(id) { subscription, _, _, connection in
+      guard
+        try PurchaseTokenTable.covering(.max, chain: subscription.originalID, in: connection) != nil
+      else { throw Problem(.stateConflict, "the subscription has no purchase token") }
+      guard subscription.life.schedulePause() else {
+        throw Problem(.stateConflict, "the subscription is not renewed")
+      }
+    }
+  }
+
+  /// Goes on now, or does not pause. Throws `subscription-unknown`.
+  func resume(_ id: String) async throws -> StoreSubscription {
+    try await update(id) { subscription, calendar, now, connection in
+      if case .renewed(let period) = subscription.life.resume(at: now.wholeSeconds, by: calendar) {
+        try RenewalRun.insert(period, of: subscription, in: connection)
+      }
+    }
+  }
+
   /// Throws `subscription-unknown`, and `request-malformed` without a price for the account's territory.
   func raisePrice(of id: String, _ request: PriceIncreaseRequest) async throws -> StoreSubscription {
     try await update(id) { subscription, _, _, connection in

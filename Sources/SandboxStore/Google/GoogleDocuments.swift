@@ -74,6 +74,7 @@ enum GoogleDocuments {
       var offerDetails: Offer?
     }
     struct Accounts: Encodable { var obfuscatedExternalAccountId: String }
+    struct Paused: Encodable { var autoResumeTime: Timestamp? }
     struct Cancelled: Encodable {
       var userInitiatedCancellation: Empty?
       var systemInitiatedCancellation: Empty?
@@ -87,6 +88,7 @@ enum GoogleDocuments {
     var acknowledgementState: String
     var linkedPurchaseToken: String?
     var canceledStateContext: Cancelled?
+    var pausedStateContext: Paused?
     var externalAccountIdentifiers: Accounts?
     var testPurchase: Empty?
     var regionCode: String?

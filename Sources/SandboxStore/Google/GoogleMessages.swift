@@ -16,6 +16,8 @@ enum GoogleEvent: Hashable, Sendable {
     case inGracePeriod = 6
     case restarted = 7
     case deferred = 9
+    case paused = 10
+    case pauseScheduleChanged = 11
     case revoked = 12
     case expired = 13
     case pendingPurchaseCancelled = 20
@@ -225,8 +227,13 @@ enum GoogleMessageRecorder {
       } else {
         try tell(.onHold, at: before.expires, in: connection)
       }
-    case (.retrying, .active): try tell(.recovered, at: life.start, in: connection)
-    case (.active, .expired), (.retrying, .expired): try tell(.expired, at: life.expires, in: connection)
+    case (.active, .paused): try tell(.paused, at: life.expires, in: connection)
+    case (.paused, .retrying): try tell(.onHold, at: life.graceEnd ?? life.expires, in: connection)
+    case (.retrying, .active), (.paused, .active): try tell(.recovered, at: life.start, in: connection)
+    case (.active, .expired), (.retrying, .expired), (.paused, .expired):
+      try tell(.expired, at: before.pauseEnd ?? life.expires, in: connection)
+    case (.active, .active) where before.start == life.start && before.pausesNext != life.pausesNext:
+      try tell(.pauseScheduleChanged, at: life.start, in: connection)
     case (.active, .active) where before.start != life.start && life.isRenewal(of: before):
       try tell(.renewed, at: life.start, in: connection)
     case (.active, .active) where before.autoRenews && !life.autoRenews:

@@ -269,6 +269,7 @@ struct GooglePurchase: Sendable {
       startTime: start, acknowledgementState: acknowledgement, linkedPurchaseToken: token.linked,
       externalAccountIdentifiers: first.applicationUsername.map { .init(obfuscatedExternalAccountId: $0) },
       testPurchase: first.environment == .sandbox ? .init() : nil, regionCode: region(first))
+    if state == "PAUSED" { purchase.pausedStateContext = .init(autoResumeTime: life.pauseEnd) }
     if successor != nil {
       purchase.canceledStateContext = .init(replacementCancellation: .init())
     } else if state == "CANCELED" {
@@ -290,6 +291,7 @@ struct GooglePurchase: Sendable {
     case .retrying:
       guard let grace = life.graceEnd, now < grace else { return ("ON_HOLD", life.graceEnd ?? end) }
       return ("IN_GRACE_PERIOD", grace)
+    case .paused: return ("PAUSED", end)
     case .expired: return ("EXPIRED", end)
     }
   }

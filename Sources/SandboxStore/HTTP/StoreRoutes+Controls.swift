@@ -9,7 +9,8 @@ extension StoreRoutes {
   /// The field that bears the control key: `Authorization` has the account's token.
   static let controlKeyField = "Control-Key"
 
-  func addControls(to routes: inout APIRoutes) {
+  /// Every control, as ``StoreControl`` lists them.
+  var controls: APIRoutes {
     var controls = APIRoutes()
     addAccountControls(to: &controls)
     addTransactionControls(to: &controls)
@@ -18,6 +19,11 @@ extension StoreRoutes {
     certificates?.addControls(to: &controls)
     google?.addControls(to: &controls)
     addSharingControls(to: &controls)
+    return controls
+  }
+
+  func addControls(to routes: inout APIRoutes) {
+    var controls = self.controls
     controls.wrap { [controlKey] _, _ in
       guard let controlKey else { return nil }
       return { request, _, respond in
@@ -103,6 +109,12 @@ extension StoreRoutes {
     }
     routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/recover") { [store] _, parameters in
       try await .json(store.recover(parameters["originalId"]))
+    }
+    routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/pause") { [store] _, parameters in
+      try await .json(store.pause(parameters["originalId"]))
+    }
+    routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/resume") { [store] _, parameters in
+      try await .json(store.resume(parameters["originalId"]))
     }
     routes.on(.post, "/sandbox/v1/subscriptions/{originalId}/raise-price") { [store] request, parameters in
       let increase = try await request.decode(PriceIncreaseRequest.self, upTo: .kibibytes(64))

@@ -68,7 +68,7 @@ enum NotificationRecorder {
     case (.active, .retrying):
       try record(.didFailToRenew, life.graceEnd == nil ? nil : .gracePeriod, in: connection)
       if life.graceEnd != nil { try record(.gracePeriodExpired, in: connection) }
-    case (.active, .expired), (.retrying, .expired):
+    case (.active, .expired), (.retrying, .expired), (.paused, .expired):
       try record(.expired, life.intent.flatMap(subtype), in: connection)
     case (.active, .active), (.retrying, .retrying):
       guard before.start == life.start else { return }

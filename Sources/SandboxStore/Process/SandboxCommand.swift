@@ -72,7 +72,8 @@ public enum SandboxCommand {
       ).example("https://store.example/token"),
       .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,
       .logLevel.appliedAtReload(),
-    ])
+    ]
+  ).adding(paragraph: StoreControl.paragraph)
 
   /// Runs the store until a signal ends it, and exits with the code of `ExitCode`. To be called from a
   /// synchronous `main`.

@@ -195,7 +195,7 @@ extension StoredSubscription {
       renewal.offerCodeReferenceName = offer.name
     }
     switch life.phase {
-    case .active: break
+    case .active, .paused: break
     case .retrying: renewal.isInBillingRetryPeriod = true
     case .expired: renewal.isInBillingRetryPeriod = life.intent == .billing ? false : nil
     }

@@ -133,7 +133,7 @@ struct RenewalPayload: Codable, Hashable, Sendable {
     recentSubscriptionStartDate = (recentStart ?? life.start).millisecondsSinceEpoch
     let price = life.nextPlan == nil ? life.increase?.price ?? next.price : next.price
     if life.phase != .expired {
-      renewalDate = life.expires.millisecondsSinceEpoch
+      renewalDate = (life.pauseEnd ?? life.expires).millisecondsSinceEpoch
       currency = price?.currency
       renewalPrice = price.map { _ in price.thousandths }
       if let run = life.renewalOffer {
@@ -180,7 +180,7 @@ enum SubscriptionStatus: Int, Codable, Hashable, Sendable {
     case _ where last.sale?.revocation != nil: self = .revoked
     case .active where now < life.expires: self = .active
     case .retrying: self = life.graceEnd.map { now < $0 } == true ? .billingGracePeriod : .billingRetry
-    case .active, .expired: self = .expired
+    case .active, .paused, .expired: self = .expired
     }
   }
 }

@@ -97,12 +97,13 @@ extension StoredSubscription {
         switch life.phase {
         case .active: .active
         case .retrying: .billingRetry
+        case .paused: .paused
         case .expired: .expired
         }
       return StoreSubscription(
         originalId: try StoredTransaction.identifier(originalID), product: life.plan.product, state: state,
         autoRenew: life.autoRenews, renewalProduct: life.nextPlan?.product, purchaseDate: life.start,
-        expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd,
+        expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd, resumeDate: life.pauseEnd,
         expirationIntent: life.intent?.rawValue)
     }
   }

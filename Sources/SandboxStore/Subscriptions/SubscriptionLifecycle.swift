@@ -59,6 +59,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     case active
     /// The payment failed, and is tried again.
     case retrying
+    /// Its customer wants no period for a while, and pays for none. Google Play knows this, Apple's store does not.
+    case paused
     case expired
   }
 
@@ -116,6 +118,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var renewalsLeft: Int
   private(set) var graceEnd: Timestamp?
   private(set) var retryEnd: Timestamp?
+  /// When one that is paused goes on by itself.
+  private(set) var pauseEnd: Timestamp?
   private(set) var intent: ExpirationIntent?
   private(set) var failsRenewals = false
   private(set) var increase: PriceIncrease?
@@ -128,6 +132,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var hasHadBonus: Bool?
   /// True where a refund, and not the customer, switched renewal off.
   private(set) var isStoppedByRefund: Bool?
+  /// True where a pause takes the place of the next renewal.
+  private(set) var pausesNext: Bool?
 
   /// Begins with a first payment, and goes on under `offerRun`.
   init(_ period: Period, renewals: Int, offerRun: OfferRun? = nil, hasBonus: Bool = false) {
@@ -153,6 +159,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     switch phase {
     case .active: expires
     case .retrying: retryEnd
+    case .paused: pauseEnd
     case .expired: nil
     }
   }
@@ -175,11 +182,12 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     case .retrying:
       end(.billing)
       return .changed
-    case .active:
+    case .active, .paused:
       guard autoRenews, renewalsLeft > 0 else {
         end(.cancelled)
         return .changed
       }
+      if phase == .active, pausesNext == true { return pause(by: calendar) }
       if let increase, increase.needsConsent, !increase.isAccepted {
         end(.priceIncrease)
         return .changed
@@ -188,14 +196,42 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
         end(.productUnavailable)
         return .changed
       }
+      let date = pauseEnd ?? expires
       if failsRenewals {
+        // What was paused is not served meanwhile.
+        graceEnd = phase == .paused ? date : calendar.graceEnd(after: plan.period, from: date)
+        retryEnd = calendar.retryEnd(from: date)
         phase = .retrying
-        graceEnd = calendar.graceEnd(after: plan.period, from: expires)
-        retryEnd = calendar.retryEnd(from: expires)
+        pauseEnd = nil
         return .changed
       }
-      return renew(at: expires, by: calendar)
+      return renew(at: date, by: calendar)
     }
+  }
+
+  private mutating func pause(by calendar: StoreCalendar) -> Step {
+    pausesNext = nil
+    guard let end = calendar.end(of: .month, from: expires) else {
+      self.end(.cancelled)
+      return .changed
+    }
+    phase = .paused
+    pauseEnd = end
+    return .changed
+  }
+
+  /// At the end of the period that runs it pauses, for a month. False for one that does not run, or ends there anyway.
+  mutating func schedulePause() -> Bool {
+    guard phase == .active, autoRenews else { return false }
+    pausesNext = true
+    return true
+  }
+
+  /// A pause that is scheduled is not made; one that runs ends with a payment at `now`. Nil where there is none that runs.
+  mutating func resume(at now: Timestamp, by calendar: StoreCalendar) -> Step? {
+    pausesNext = nil
+    guard phase == .paused else { return nil }
+    return renew(at: now, by: calendar)
   }
 
   /// The payment succeeds at `now`: within the grace it pays for the time since the end, after it for the time from now. Nil
@@ -283,6 +319,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
       self.end(.cancelled)
       return .changed
     }
+    phase = .active
+    pauseEnd = nil
     start = date
     expires = end
     renewalsLeft = max(0, renewalsLeft - 1)
@@ -298,5 +336,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     autoRenews = false
     graceEnd = nil
     retryEnd = nil
+    pauseEnd = nil
+    pausesNext = nil
   }
 }

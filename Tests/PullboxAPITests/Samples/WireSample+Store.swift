@@ -42,6 +42,7 @@ extension WireSample {
       "product": "com.example.heroes.monthly",
       "purchaseDate": "2026-11-21T08:30:00.000Z",
       "renewalProduct": "com.example.heroes.yearly",
+      "resumeDate": "2027-01-21T08:30:00.000Z",
       "state": "billing-retry"
     }
     """

@@ -101,7 +101,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(OutboxCall.State.self, ["waiting", "parked", "done", "dropped"]),
     WireWords(OperatorScope.self, ["read", "publish", "review", "admin"]),
     WireWords(StoreOffer.Payment.self, ["free-trial", "pay-as-you-go", "pay-up-front"]),
-    WireWords(StoreSubscription.State.self, ["active", "billing-retry", "expired"]),
+    WireWords(StoreSubscription.State.self, ["active", "billing-retry", "paused", "expired"]),
     WireWords(
       StoreTransaction.State.self, ["purchasing", "purchased", "failed", "restored", "deferred"]),
   ]
