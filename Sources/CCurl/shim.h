@@ -57,6 +57,16 @@ static inline CURLMcode ccurl_multi_setopt_long(CURLM *multi, CURLMoption option
   return curl_multi_setopt(multi, option, value);
 }
 
+static inline CURLMcode ccurl_multi_setopt_socket_callback(CURLM *multi, curl_socket_callback value, void *target) {
+  CURLMcode result = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, target);
+  return result == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, value) : result;
+}
+
+// CURL_SOCKET_TIMEOUT is a cast, which Swift does not import.
+static inline CURLMcode ccurl_multi_timeout_action(CURLM *multi, int *running) {
+  return curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, running);
+}
+
 // CURLMsg holds its result in a union, of which Swift would import an unsafe view.
 static inline CURLcode ccurl_message_result(const CURLMsg *message) { return message->data.result; }
 

@@ -12,15 +12,34 @@ extension ClientRequest {
     return true
   }
 
-  /// What stands between the scheme and the path, in lower case.
-  var authority: String {
-    guard let colon = url.firstIndex(of: ":") else { return "" }
-    return url[colon...].dropFirst(3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }.lowercased()
+  /// The body, where libcurl takes it whole and sends it behind the head with one system call, which it does below 64 KiB.
+  var bytesSentAtOnce: [UInt8]? {
+    guard carriesBody else { return nil }
+    switch body {
+    case .none: return []
+    case .bytes(let bytes): return bytes.count < 64 << 10 ? bytes : nil
+    case .file: return nil
+    }
+  }
+
+  /// What stands between the scheme and the path.
+  var authority: Substring.UTF8View {
+    let url = url.utf8
+    guard let colon = url.firstIndex(of: UInt8(ascii: ":")) else { return url[url.endIndex...] }
+    let behind = url[colon...].dropFirst(3)
+    let ends: (UInt8) -> Bool = {
+      $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#")
+    }
+    return behind[..<(behind.firstIndex(where: ends) ?? behind.endIndex)]
   }
 
   var isForLoopback: Bool {
-    let host = authority
-    return ["127.0.0.1", "localhost", "[::1]"].contains { host == $0 || host.hasPrefix($0 + ":") }
+    let authority = authority
+    return ["127.0.0.1", "localhost", "[::1]"].contains { host in
+      let rest = authority.dropFirst(host.utf8.count)
+      return ResponseFields.matches(authority.prefix(host.utf8.count), host.utf8)
+        && rest.first ?? UInt8(ascii: ":") == UInt8(ascii: ":")
+    }
   }
 
   /// In libcurl's notation.
@@ -28,6 +47,8 @@ extension ClientRequest {
     var lines = headers.map { name, value in value.isEmpty ? "\(name);" : "\(name): \(value)" }
     func has(_ name: String) -> Bool { headers.contains { ResponseFields.matches($0.0, name) } }
     if !has("Accept-Encoding") { lines.append("Accept-Encoding: identity") }
+    // libcurl would call it a form.
+    if bytesSentAtOnce != nil, !has("Content-Type") { lines.append("Content-Type:") }
     if carriesBody, body.length <= .mebibytes(1), !has("Expect") { lines.append("Expect:") }
     return lines
   }

@@ -34,10 +34,10 @@ public struct ResponseHead: Hashable, Sendable {
 
   /// Nil where the field is missing, not a number, or repeated with another value.
   public var contentLength: ByteCount? {
-    let values = Set(headers.values(of: "Content-Length"))
-    guard values.count == 1, let value = values.first, let length = ContentRange.number(value) else {
-      return nil
-    }
+    let values = headers.values(of: "Content-Length")
+    guard let value = values.first, values.allSatisfy({ $0 == value }),
+      let length = ContentRange.number(value)
+    else { return nil }
     return ByteCount(length)
   }
 
@@ -121,7 +121,11 @@ public struct ResponseFields: Hashable, Sendable, RandomAccessCollection {
 
   /// ASCII letters without case; everything else byte for byte.
   static func matches(_ left: String, _ right: String) -> Bool {
-    left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
+    left.utf8.count == right.utf8.count && matches(left.utf8, right.utf8)
+  }
+
+  static func matches(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Bool {
+    left.elementsEqual(right) { lowercased($0) == lowercased($1) }
   }
 
   private static func lowercased(_ byte: UInt8) -> UInt8 {

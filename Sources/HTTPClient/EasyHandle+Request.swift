@@ -49,7 +49,9 @@ extension EasyHandle {
     case "HEAD":
       try set(CURLOPT_NOBODY, to: 1)
     default:
-      if request.carriesBody {
+      if let bytes = request.bytesSentAtOnce {
+        try setBody(bytes)
+      } else if request.carriesBody {
         try set(CURLOPT_UPLOAD, to: 1)
         try set(CURLOPT_INFILESIZE_LARGE, offset: request.body.length.rawValue)
         // libcurl takes 64 KiB for each upload otherwise, and not less than 16.

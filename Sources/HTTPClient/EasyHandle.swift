@@ -91,6 +91,25 @@ final class EasyHandle {
     try unsafe set(CURLOPT_HTTPHEADER, pointer: list)
   }
 
+  /// The whole body, which libcurl copies.
+  func setBody(_ bytes: [UInt8]) throws(HTTPClientError) {
+    try set(CURLOPT_POSTFIELDSIZE_LARGE, offset: Int64(bytes.count))
+    // An empty body has to have a place, too.
+    let result = unsafe (bytes.isEmpty ? [0] : bytes).withUnsafeBytes { bytes in
+      unsafe ccurl_easy_setopt_pointer(
+        pointer, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+    }
+    try CurlCall.check(result, of: "curl_easy_setopt")
+  }
+
+  /// Bytes of the request's body that were sent.
+  var bytesSent: Int64 {
+    var count: curl_off_t = 0
+    // Zero where this build does not know it, like ``number(_:)``.
+    _ = unsafe ccurl_easy_getinfo_offset(pointer, CURLINFO_SIZE_UPLOAD_T, &count)
+    return Int64(count)
+  }
+
   func number(_ information: CURLINFO) -> Int {
     var value = 0
     // A fact this build of libcurl does not know stays zero; only the summary is poorer for it.

@@ -29,11 +29,21 @@ struct HeadParser {
     return acceptField(line, end: end)
   }
 
+  /// `HTTP/`, a version, a space, three digits, and nothing or a space and what the peer calls the status.
   private mutating func acceptStatus(_ line: Span<UInt8>, end: Int) -> Outcome {
-    let parts = text(line, from: 0, to: end).split(separator: " ", maxSplits: 2)
-    guard parts.count >= 2, parts[0].hasPrefix("HTTP/"), parts[1].utf8.count == 3, let status = Int(parts[1]),
-      (100...999).contains(status)
-    else { return .violation("the response's first line is not a status line") }
+    let violation = Outcome.violation("the response's first line is not a status line")
+    let word = "HTTP/".utf8.span
+    guard end >= word.count, word.indices.allSatisfy({ line[$0] == word[$0] }) else { return violation }
+    var position = word.count
+    while position < end, line[position] != 0x20 { position += 1 }
+    while position < end, line[position] == 0x20 { position += 1 }
+    guard position + 3 <= end, position + 3 == end || line[position + 3] == 0x20 else { return violation }
+    var status = 0
+    for index in position..<position + 3 {
+      guard (0x30...0x39).contains(line[index]) else { return violation }
+      status = status * 10 + Int(line[index] - 0x30)
+    }
+    guard status >= 100 else { return violation }
     self.status = status
     return .incomplete
   }
@@ -64,9 +74,6 @@ struct HeadParser {
   }
 
   private func text(_ line: Span<UInt8>, from start: Int, to end: Int) -> String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(end - start)
-    for index in start..<end { bytes.append(line[index]) }
-    return String(decoding: bytes, as: UTF8.self)
+    unsafe line.extracting(start..<end).withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
   }
 }

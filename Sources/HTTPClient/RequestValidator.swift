@@ -1,14 +1,16 @@
 /// Refuses requests that would not mean on the wire what they mean here.
 enum RequestValidator {
   static func check(_ request: ClientRequest) throws(HTTPClientError) {
-    let scheme = request.url.prefix(8).lowercased()
-    guard scheme.hasPrefix("http://") || scheme == "https://" else {
-      throw invalid("the URL's scheme is neither http nor https")
-    }
-    guard request.url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+    let url = request.url.utf8
+    guard
+      ["http://", "https://"].contains(where: { ResponseFields.matches(url.prefix($0.utf8.count), $0.utf8) })
+    else { throw invalid("the URL's scheme is neither http nor https") }
+    guard url.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw invalid("the URL contains a space or a control character")
     }
-    guard !request.authority.contains("@") else { throw invalid("the URL contains user information") }
+    guard !request.authority.contains(UInt8(ascii: "@")) else {
+      throw invalid("the URL contains user information")
+    }
     // sun_path holds 108 bytes, the last of them zero.
     if let path = request.unixSocketPath, path.utf8.count > 107 || path.utf8.contains(0) {
       throw invalid("the Unix socket's path is too long, or holds a zero byte")

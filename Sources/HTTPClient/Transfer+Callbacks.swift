@@ -8,7 +8,7 @@ extension Transfer {
     try unsafe easy.set(CURLOPT_HEADERDATA, pointer: target)
     try unsafe easy.set(CURLOPT_WRITEFUNCTION, callback: receiveBytes)
     try unsafe easy.set(CURLOPT_WRITEDATA, pointer: target)
-    guard pending.request.carriesBody else { return }
+    guard pending.request.carriesBody, pending.request.bytesSentAtOnce == nil else { return }
     try unsafe easy.set(CURLOPT_READFUNCTION, callback: sendBytes)
     try unsafe easy.set(CURLOPT_READDATA, pointer: target)
     try unsafe easy.setSeek(callback: seekBytes)

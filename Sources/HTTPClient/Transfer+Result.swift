@@ -16,7 +16,8 @@ extension Transfer {
     }
     return .success(
       TransferSummary(
-        head: head, bytesReceived: ByteCount(bytesReceived), bytesSent: ByteCount(bytesSent),
+        head: head, bytesReceived: ByteCount(bytesReceived),
+        bytesSent: ByteCount(pending.request.bytesSentAtOnce == nil ? bytesSent : easy.bytesSent),
         duration: easy.duration(CURLINFO_TOTAL_TIME_T),
         timeToFirstByte: easy.duration(CURLINFO_STARTTRANSFER_TIME_T),
         newConnections: easy.number(CURLINFO_NUM_CONNECTS),

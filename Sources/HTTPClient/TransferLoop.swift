@@ -12,6 +12,8 @@ final class TransferLoop {
   /// By the address of the easy handle, as libcurl names a completed transfer.
   private var transfers: [UInt: Transfer] = [:]
   private var idle: [EasyHandle] = []
+  /// The last wait ended because commands came.
+  private var isWoken = false
 
   private static let maximumIdle = 16
   /// Failures of libcurl in a row, without one turn between them, that end the process.
@@ -20,8 +22,8 @@ final class TransferLoop {
   private init(configuration: HTTPClientConfiguration) throws(HTTPClientError) {
     self.configuration = configuration
     try CurlLibrary.prepare()
-    multi = try MultiHandle(configuration: configuration)
-    mailbox = TransferMailbox(waking: multi)
+    mailbox = try TransferMailbox()
+    multi = try MultiHandle(configuration: configuration, wakeUp: mailbox.wakeUp)
   }
 
   /// Starts a thread; closing the mailbox ends it.
@@ -57,13 +59,14 @@ final class TransferLoop {
 
   /// One turn: what was asked, what libcurl can do, then the wait for more. False once the mailbox is closed.
   private func turn() throws(HTTPClientError) -> Bool {
-    let (commands, isClosing) = mailbox.collectCommands()
+    let (commands, isClosing) = mailbox.collectCommands(isWoken: isWoken)
+    isWoken = false
     for command in commands { execute(command) }
     if isClosing { return false }
     if let fault = configuration.loopFault() { throw fault }
     try multi.perform()
     while let (address, result) = multi.nextCompletion() { complete(handle: address, result: result) }
-    try multi.wait()
+    isWoken = try multi.wait()
     return true
   }
 
@@ -76,11 +79,9 @@ final class TransferLoop {
     // The loop's own thread, which has nothing else to do; a second at most in all before the process ends.
     if failures > 1 { usleep(50_000) }
     do throws(HTTPClientError) {
-      let fresh = try MultiHandle(configuration: configuration)
-      mailbox.attach(nil)
+      let fresh = try MultiHandle(configuration: configuration, wakeUp: mailbox.wakeUp)
       multi.close()
       multi = fresh
-      mailbox.attach(fresh)
     } catch {
       // The old one stays, and counts as failed again if it does not work.
       return

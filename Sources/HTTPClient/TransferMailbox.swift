@@ -1,4 +1,7 @@
+import CLinux
+import Glibc
 import Synchronization
+import SystemCalls
 
 /// Carries commands from any thread to the loop, in order.
 final class TransferMailbox: Sendable {
@@ -6,36 +9,36 @@ final class TransferMailbox: Sendable {
     case open
     /// Nothing more goes in; the loop has still to look.
     case closing
-    /// The loop is gone, and the multi handle with it.
+    /// The loop is gone.
     case sealed
   }
 
   private struct State {
     var commands: [TransferCommand] = []
     var phase = Phase.open
-    /// Nil while the loop has none.
-    var multi: MultiHandle?
   }
 
-  private let state: Mutex<State>
+  private let state = Mutex(State())
+  /// Becomes readable with the first command of several.
+  let wakeUp: FileDescriptor
 
-  init(waking multi: MultiHandle) {
-    state = Mutex(State(multi: multi))
-  }
-
-  /// From now on `multi` is the one that is woken; nil while there is none.
-  func attach(_ multi: MultiHandle?) {
-    state.withLock { $0.multi = multi }
+  init() throws(HTTPClientError) {
+    do {
+      wakeUp = FileDescriptor(
+        takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
+    } catch {
+      throw HTTPClientError(code: .internalFailure, message: "\(error)")
+    }
   }
 
   func post(_ command: TransferCommand) {
-    let isAccepted = state.withLock { state in
-      guard state.phase == .open else { return false }
-      // A loop that has commands waiting was woken for the first of them.
-      if state.commands.isEmpty { state.multi?.wake() }
+    let (isAccepted, isFirst) = state.withLock { state in
+      guard state.phase == .open else { return (false, false) }
       state.commands.append(command)
-      return true
+      return (true, state.commands.count == 1)
     }
+    // Not under the lock: the loop takes it at once. A loop that has commands waiting was woken for the first of them.
+    if isFirst { wake() }
     guard !isAccepted else { return }
     switch command {
     case .start(let pending): pending.completion(.failure(Self.shutDownError))
@@ -45,22 +48,27 @@ final class TransferMailbox: Sendable {
   }
 
   func close() {
-    state.withLock { state in
-      guard state.phase == .open else { return }
-      state.phase = .closing
-      state.multi?.wake()
-    }
+    state.withLock { state in if state.phase == .open { state.phase = .closing } }
+    wake()
   }
 
-  /// What has come in since the last call. `isClosing` with the last commands there will ever be.
-  func collectCommands() -> (commands: [TransferCommand], isClosing: Bool) {
-    state.withLock { state in
+  private func wake() {
+    // Fails only where the counter is full, and then the loop is awake anyway.
+    _ = eventfd_write(wakeUp.number, 1)
+  }
+
+  /// What has come in since the last call. `isClosing` with the last commands there will ever be. `isWoken` where ``wakeUp`` has
+  /// become readable.
+  func collectCommands(isWoken: Bool) -> (commands: [TransferCommand], isClosing: Bool) {
+    var count: eventfd_t = 0
+    if isWoken { _ = unsafe eventfd_read(wakeUp.number, &count) }
+    return state.withLock { state in
       defer { state.commands = [] }
       return (state.commands, state.phase != .open)
     }
   }
 
-  /// After this the multi handle is never woken again. Returns the commands that will not run.
+  /// After this nothing is accepted any more. Returns the commands that will not run.
   func seal() -> [TransferCommand] {
     state.withLock { state in
       defer { state.commands = [] }

@@ -28,6 +28,27 @@ struct UploadTests {
     }
   }
 
+  @Test(
+    "a body in memory arrives whole and is counted, whether it leaves with its head or in parts",
+    arguments: [0, 1, 16_384, 65_535, 65_536, 300_000])
+  func lengths(length: Int) async throws {
+    let bytes = (0..<length).map { UInt8(0x61 + $0 % 26) }
+    try await withPeer([[.readRequest, .send(Self.ok), .readRequest, .send(Self.ok)]]) { peer, client in
+      for _ in 0..<2 {
+        var request = ClientRequest.test(method: "POST", url: peer.url)
+        request.body = .bytes(bytes)
+        let summary = try await client.stream(request, to: RecordingReceiver())
+        #expect(summary.bytesSent == ByteCount(length))
+      }
+      for sent in peer.requests {
+        #expect(sent.contains("\r\nContent-Length: \(length)\r\n"))
+        #expect(!sent.contains("Content-Type"))
+        #expect(sent.utf8.suffix(length).elementsEqual(bytes))
+      }
+      #expect(peer.connections == 1)
+    }
+  }
+
   @Test("methods that anticipate a body say that there is none", arguments: ["POST", "PUT", "PATCH"])
   func noBody(method: String) async throws {
     try await withPeer([[.readRequest, .send(Self.ok)]]) { peer, client in
