@@ -7,6 +7,9 @@ extension FixedWidthInteger {
   /// Int(clamping: 2.9)  // 2
   /// Int64(clamping: Double.infinity)  // Int64.max
   /// ```
+  @specialized(where Self == Int)
+  @specialized(where Self == Int64)
+  @specialized(where Self == UInt64)
   public init(clamping value: Double) {
     if value.isNaN {
       self = 0

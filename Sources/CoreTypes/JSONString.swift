@@ -52,18 +52,24 @@ public enum JSONString {
   /// at in words. For ``Form/canonical``.
   static func countOfPlainWords(_ bytes: Span<UInt8>) -> Int {
     let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-    /// Whether a byte is below `bound`, which is at most 0x80: it alone borrows from its top bit.
-    func hasByte(below bound: UInt64, _ word: UInt64) -> Bool { (word &- ones &* bound) & ~word & tops != 0 }
+    let (quotes, backslashes) = (ones &* UInt64(UInt8(ascii: "\"")), ones &* UInt64(UInt8(ascii: "\\")))
+    /// Not zero where the word holds a control, a quote or a backslash: a byte below what is subtracted from it borrows from its
+    /// top bit, which is clear in all three.
+    @inline(__always)
+    func specials(_ word: UInt64) -> UInt64 {
+      ((word &- ones &* 0x20) | ((word ^ quotes) &- ones) | ((word ^ backslashes) &- ones)) & ~word & tops
+    }
     return unsafe bytes.withUnsafeBytes { bytes in
       var index = 0
-      while index + 8 <= bytes.count {
-        let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        let hasSpecial =
-          hasByte(below: 0x20, word)
-          || hasByte(below: 1, word ^ ones &* UInt64(UInt8(ascii: "\"")))
-          || hasByte(below: 1, word ^ ones &* UInt64(UInt8(ascii: "\\")))
-        if hasSpecial { break }
-        index += 8
+      while index &+ 16 <= bytes.count {
+        let first = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let second = unsafe bytes.loadUnaligned(fromByteOffset: index &+ 8, as: UInt64.self)
+        if specials(first) | specials(second) != 0 { break }
+        index &+= 16
+      }
+      while index &+ 8 <= bytes.count {
+        if unsafe specials(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)) != 0 { break }
+        index &+= 8
       }
       return index
     }

@@ -30,7 +30,9 @@ struct JSONStringTests {
       ("[", "["), ("]", "]"), ("\u{7F}", "\u{7F}"), ("\u{80}", "\u{80}"), ("é", "é"),
     ])
   func everyPlace(text: String, expected: String) {
-    for (before, after) in (0..<20).map({ ($0, 20 - $0) }) + [(0, 0), (7, 0), (8, 0), (8, 8)] {
+    for (before, after) in (0..<40).map({ ($0, 40 - $0) }) + [
+      (0, 0), (7, 0), (8, 0), (8, 8), (15, 0), (16, 0),
+    ] {
       let (start, end) = (String(repeating: "a", count: before), String(repeating: "Z", count: after))
       #expect(quoted(start + text + end) == "\"\(start)\(expected)\(end)\"")
       #expect(quoted(start + text + text + end) == "\"\(start)\(expected)\(expected)\(end)\"")

@@ -33,15 +33,16 @@ struct AppReceiptPayloadTests {
   func wideInteger() throws {
     var purchase = Fixtures.purchase("1")
     purchase.webOrderLineItemIdentifier = 2_000_000_000_000_000
-    let read = try InAppPurchase(set: purchase.encodedSet)
+    let read = try InAppPurchase(set: DERReader(purchase.encodedSet))
     #expect(read.webOrderLineItemIdentifier == 2_000_000_000_000_000)
   }
 
   @Test("an empty cancellation date is no refund")
   func emptyCancellation() throws {
     let set = Fixtures.purchase("1").encodedSet
-    #expect(try ReceiptAttribute.all(in: set).contains { $0.type == 1712 && $0.value == [0x16, 0x00] })
-    #expect(try InAppPurchase(set: set).cancellationDate == nil)
+    #expect(
+      try ReceiptAttribute.all(in: DERReader(set)).contains { $0.type == 1712 && $0.value == [0x16, 0x00] })
+    #expect(try InAppPurchase(set: DERReader(set)).cancellationDate == nil)
   }
 
   @Test(

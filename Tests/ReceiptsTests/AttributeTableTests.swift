@@ -37,7 +37,7 @@ struct AttributeTableTests {
   }
 
   func purchase(_ members: [DERTree]) throws -> InAppPurchase {
-    try InAppPurchase(set: DERTree.set(members).encoded)
+    try InAppPurchase(set: DERReader(DERTree.set(members).encoded))
   }
 
   func expectMalformed(_ read: () throws -> Void, _ comment: Comment? = nil) {

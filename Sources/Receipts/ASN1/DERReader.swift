@@ -3,7 +3,7 @@
 ///
 /// Lengths must be definite, at most four octets, and written no longer than need be; tags are of one octet.
 struct DERReader {
-  private let bytes: [UInt8]
+  let bytes: [UInt8]
   private var position: Int
   private let end: Int
 
@@ -76,21 +76,22 @@ extension DERReader {
 
   /// A signed integer of up to 64 bits.
   mutating func integer() throws -> Int64 {
-    let octets = octets(try next(DERTag.integer))
-    guard (1...8).contains(octets.count) else {
+    let content = try next(DERTag.integer).content
+    guard (1...8).contains(content.count) else {
       throw ReceiptError.malformed("an ASN.1 integer is empty or larger than 64 bits")
     }
-    let start: Int64 = octets[0] >= 0x80 ? -1 : 0
-    return octets.reduce(start) { $0 << 8 | Int64($1) }
+    var value: Int64 = bytes[content.lowerBound] >= 0x80 ? -1 : 0
+    for index in content { value = value << 8 | Int64(bytes[index]) }
+    return value
   }
 
   /// A UTF8String or an IA5String.
   mutating func text() throws -> String {
     let element = try next()
     guard element.tag == DERTag.utf8String || element.tag == DERTag.ia5String,
-      let text = String(validating: octets(element), as: UTF8.self)
+      let text = try? UTF8Span(validating: bytes.span.extracting(element.content))
     else { throw ReceiptError.malformed("an ASN.1 element is no text") }
-    return text
+    return String(copying: text)
   }
 }
 

@@ -19,13 +19,13 @@ extension AppReceipt {
 
   /// Reads a payload. Attributes of unknown types are skipped. Throws ``ReceiptError`` `malformed`.
   init(payload: [UInt8]) throws {
-    let table = try AttributeTable(payload, repeating: Attribute.purchase)
+    let table = try AttributeTable(DERReader(payload), repeating: Attribute.purchase)
     self.init(
       environmentName: try table.text(Attribute.environment) ?? "",
       bundleIdentifier: try table.requiredText(Attribute.bundleIdentifier),
       applicationVersion: try table.text(Attribute.applicationVersion) ?? "",
       creationDate: try table.requiredDate(Attribute.creationDate),
-      purchases: try table.repeated.map { try InAppPurchase(set: $0.value) })
+      purchases: try table.repeated.map { try InAppPurchase(set: $0.reader) })
     rawBundleIdentifier = try table.octets(Attribute.bundleIdentifier) ?? []
     opaqueValue = try table.octets(Attribute.opaqueValue) ?? []
     deviceHash = try table.octets(Attribute.deviceHash) ?? []

@@ -17,8 +17,8 @@ extension InAppPurchase {
     static let promotionalOfferIdentifier: Int64 = 1721
   }
 
-  /// Reads the SET of attribute 17.
-  init(set: [UInt8]) throws {
+  /// Reads the SET of attribute 17, which `set` reads.
+  init(set: DERReader) throws {
     let table = try AttributeTable(set)
     let transaction = try table.requiredText(Attribute.transactionIdentifier)
     let purchased = try table.requiredDate(Attribute.purchaseDate)

@@ -5,14 +5,26 @@ import CoreTypes
 struct ReceiptAttribute {
   let type: Int64
   let version: Int64
-  /// The octets of the OCTET STRING: for most types a whole ASN.1 element, for types 4 to 7 anything.
-  let value: [UInt8]
+  /// Stands in what it was read from, of which it copies nothing.
+  private let bytes: [UInt8]
+  private let place: Range<Int>
 
   init(_ type: Int64, version: Int64 = 1, _ value: [UInt8]) {
+    self.init(type, version: version, in: value, at: value.indices)
+  }
+
+  private init(_ type: Int64, version: Int64, in bytes: [UInt8], at place: Range<Int>) {
     self.type = type
     self.version = version
-    self.value = value
+    self.bytes = bytes
+    self.place = place
   }
+
+  /// The octets of the OCTET STRING: for most types a whole ASN.1 element, for types 4 to 7 anything.
+  var value: [UInt8] { Array(bytes[place]) }
+
+  /// Over ``value``.
+  var reader: DERReader { DERReader(bytes, in: place) }
 
   var encoded: [UInt8] {
     DERWriter.element(
@@ -20,9 +32,9 @@ struct ReceiptAttribute {
       DERWriter.integer(type) + DERWriter.integer(version) + DERWriter.element(DERTag.octetString, value))
   }
 
-  /// The attributes of a SET, in its own order.
-  static func all(in set: [UInt8]) throws -> [ReceiptAttribute] {
-    var outer = DERReader(set)
+  /// The attributes of the SET that `set` reads, in its own order.
+  static func all(in set: DERReader) throws -> [ReceiptAttribute] {
+    var outer = set
     var members = outer.inside(try outer.next(DERTag.set))
     try outer.expectEnd()
     var attributes: [ReceiptAttribute] = []
@@ -30,9 +42,9 @@ struct ReceiptAttribute {
       var sequence = members.inside(try members.next(DERTag.sequence))
       let type = try sequence.integer()
       let version = try sequence.integer()
-      let value = sequence.octets(try sequence.next(DERTag.octetString))
+      let value = try sequence.next(DERTag.octetString)
       try sequence.expectEnd()
-      attributes.append(ReceiptAttribute(type, version: version, value))
+      attributes.append(ReceiptAttribute(type, version: version, in: sequence.bytes, at: value.content))
     }
     return attributes
   }
@@ -40,14 +52,14 @@ struct ReceiptAttribute {
 
 extension ReceiptAttribute {
   func text() throws -> String {
-    var reader = DERReader(value)
+    var reader = reader
     let text = try reader.text()
     try reader.expectEnd()
     return text
   }
 
   func integer() throws -> Int64 {
-    var reader = DERReader(value)
+    var reader = reader
     let integer = try reader.integer()
     try reader.expectEnd()
     return integer
@@ -67,18 +79,18 @@ extension ReceiptAttribute {
 /// Attributes by their type. A type that may stand only once and stands twice makes a receipt ambiguous: asking for it
 /// throws. Types that are never asked for, which stores add as they like, may stand any number of times.
 struct AttributeTable {
-  private var single: [Int64: ReceiptAttribute] = [:]
-  private var ambiguous: Set<Int64> = []
+  /// Some twenty in a genuine receipt: each is looked for among all.
+  private var others: [ReceiptAttribute] = []
   /// In the order of the SET.
   private(set) var repeated: [ReceiptAttribute] = []
 
   /// - Parameter repeating: the one type that may stand any number of times.
-  init(_ set: [UInt8], repeating: Int64? = nil) throws {
+  init(_ set: DERReader, repeating: Int64? = nil) throws {
     for attribute in try ReceiptAttribute.all(in: set) {
       if attribute.type == repeating {
         repeated.append(attribute)
-      } else if single.updateValue(attribute, forKey: attribute.type) != nil {
-        ambiguous.insert(attribute.type)
+      } else {
+        others.append(attribute)
       }
     }
   }
@@ -100,8 +112,11 @@ struct AttributeTable {
   }
 
   private func attribute(_ type: Int64) throws -> ReceiptAttribute? {
-    guard !ambiguous.contains(type) else { throw ReceiptError.malformed("attribute \(type) stands twice") }
-    return single[type]
+    guard let first = others.firstIndex(where: { $0.type == type }) else { return nil }
+    guard !others[(first + 1)...].contains(where: { $0.type == type }) else {
+      throw ReceiptError.malformed("attribute \(type) stands twice")
+    }
+    return others[first]
   }
 }
 
