@@ -6,7 +6,8 @@ public enum APIJSON {
   /// The document's UTF-8 bytes: keys ascending, slashes not escaped, no line feed at the end. Throws
   /// `EncodingError` for a number that is not finite.
   public static func encode(_ value: some Encodable) throws -> [UInt8] {
-    try JSONDocumentWriter.bytes(of: value)
+    if let value = value as? any SelfWritten { return try JSONObjectWriter.bytes(of: value) }
+    return try JSONDocumentWriter.bytes(of: value)
   }
 
   /// The value in `bytes`. Members that `type` does not have are ignored, but refused in what is ``OperatorWritten``. Throws `DecodingError`,

@@ -19,6 +19,14 @@ public struct FeedReference: Codable, Hashable, Sendable {
   }
 }
 
+extension FeedReference: SelfWritten {
+  func write(to object: inout JSONObjectWriter) {
+    object.set("expires", to: expires.rfc3339)
+    object.set("token", to: token)
+    object.set("url", to: url)
+  }
+}
+
 /// The answer to `GET /v1/feed`: what has changed behind a cursor, oldest first. A product has one entry, its latest.
 public struct FeedResponse: Codable, Sendable {
   /// What has changed; empty where nothing has within the time that was waited.

@@ -169,6 +169,16 @@ public struct GrantResponse: Codable, Sendable {
   }
 }
 
+extension GrantResponse: SelfWritten {
+  func write(to object: inout JSONObjectWriter) throws {
+    try object.set("download", to: download)
+    if let feed { try object.set("feed", to: feed) }
+    object.set("grant", to: grant.description)
+    if let renewalSecret { object.set("renewalSecret", to: renewalSecret) }
+    object.set("transaction", to: transaction.description)
+  }
+}
+
 /// Names a grant to its device. 128 random bits as 32 hexadecimal digits: it cannot be guessed, says nothing about a
 /// customer, and opens nothing without a proof (``DeviceProof``).
 public struct GrantIdentifier: Hashable, Sendable, LosslessStringCodable {

@@ -54,6 +54,23 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
   }
 }
 
+extension DownloadTerms: SelfWritten {
+  func write(to object: inout JSONObjectWriter) throws {
+    object.set("contentURL", to: contentURL)
+    object.set("digest", to: digest.hexadecimal)
+    object.set("length", to: length.rawValue)
+    object.set("manifestDigest", to: manifestDigest.hexadecimal)
+    object.set("manifestURL", to: manifestURL)
+    try object.set("previous", encoding: previous)
+    object.set("product", to: product.description)
+    try object.set("publisherKeys", encoding: publisherKeys)
+    try object.set("signatures", encoding: signatures)
+    object.set("ticket", to: ticket)
+    object.set("ticketExpires", to: ticketExpires.rfc3339)
+    object.set("version", to: version.description)
+  }
+}
+
 /// The answer to `POST /v1/grants/{grant}/tickets`.
 public struct TicketResponse: Codable, Sendable {
   /// The ticket that replaces the one before, which lasts until its own date.
