@@ -7,10 +7,15 @@ import Synchronization
 /// An error is shared like an answer. A task that is cancelled stops waiting, and the others go on; with the last
 /// one that waits, the question is given up.
 final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendable {
+  private struct Waiter {
+    var isShared: Bool
+    var continuation: CheckedContinuation<(answer: Answer, isShared: Bool), any Error>
+  }
+
   private struct Question {
     var number: Int
     var task: Task<Void, Never>?
-    var waiters: [Int: AsyncStream<Result<Answer, any Error>>.Continuation] = [:]
+    var waiters: [Int: Waiter] = [:]
   }
 
   private struct State {
@@ -36,23 +41,24 @@ final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendabl
   func answer(
     to key: Key, asking ask: @escaping @Sendable () async throws -> Answer
   ) async throws -> (answer: Answer, isShared: Bool) {
-    let (stream, waiter) = AsyncStream.makeStream(of: Result<Answer, any Error>.self)
-    let (question, number, isShared) = state.withLock { state in
-      let number = state.nextNumber()
-      if state.questions[key] != nil {
-        state.questions[key]?.waiters[number] = waiter
-        return (state.questions[key]?.number ?? number, number, true)
+    let number = state.withLock { $0.nextNumber() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock { state in
+          let isShared = state.questions[key] != nil
+          if !isShared {
+            // No request's own task: it goes on when the request that asked first is gone, and others wait.
+            state.questions[key] = Question(
+              number: number, task: Task { await self.settle(key, number, by: ask) })
+          }
+          state.questions[key]?.waiters[number] = Waiter(isShared: isShared, continuation: continuation)
+        }
+        // Before that there was none to leave.
+        if Task.isCancelled { leave(key, waiter: number) }
       }
-      var question = Question(number: number)
-      question.waiters[number] = waiter
-      // No request's own task: it goes on when the request that asked first is gone, and others wait.
-      question.task = Task { await self.settle(key, number, by: ask) }
-      state.questions[key] = question
-      return (number, number, false)
+    } onCancel: {
+      leave(key, waiter: number)
     }
-    for await result in stream { return (try result.get(), isShared) }
-    leave(key, question: question, waiter: number)
-    throw CancellationError()
   }
 
   private func settle(
@@ -68,18 +74,17 @@ final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendabl
       state.questions[key]?.number == question ? state.questions.removeValue(forKey: key) : nil
     }
     for waiter in settled?.waiters.values ?? [:].values {
-      waiter.yield(result)
-      waiter.finish()
+      waiter.continuation.resume(with: result.map { ($0, waiter.isShared) })
     }
   }
 
-  private func leave(_ key: Key, question: Int, waiter: Int) {
-    let abandoned = state.withLock { state -> Task<Void, Never>? in
-      guard state.questions[key]?.number == question else { return nil }
-      state.questions[key]?.waiters[waiter] = nil
-      guard state.questions[key]?.waiters.isEmpty == true else { return nil }
-      return state.questions.removeValue(forKey: key)?.task
+  private func leave(_ key: Key, waiter: Int) {
+    let (left, abandoned) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
+      guard let left = state.questions[key]?.waiters.removeValue(forKey: waiter) else { return (nil, nil) }
+      guard state.questions[key]?.waiters.isEmpty == true else { return (left, nil) }
+      return (left, state.questions.removeValue(forKey: key)?.task)
     }
     abandoned?.cancel()
+    left?.continuation.resume(throwing: CancellationError())
   }
 }
