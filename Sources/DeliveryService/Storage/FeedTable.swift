@@ -72,15 +72,14 @@ enum FeedTable {
       }
       try forget(old.number, in: connection)
     }
-    try connection.execute(
+    return try SQLDialect.insertNumbered(
       """
       INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
       """,
       [
         .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
         .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
-      ])
-    return try find(of: device, at: store, in: connection)?.number
+      ], in: connection)
   }
 
   /// What was told of every product, by their names.

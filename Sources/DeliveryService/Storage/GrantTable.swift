@@ -61,7 +61,7 @@ enum GrantTable {
   /// Answers the grant's number.
   @discardableResult
   static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {
-    try connection.execute(
+    let number = try SQLDialect.insertNumbered(
       """
       INSERT INTO grants (id, handle, store, environment, transaction_id, product, version, device, public_key, renewal_digest,
         digest, length, manifest_digest, state, created)
@@ -74,11 +74,8 @@ enum GrantTable {
         .optional(grant.publicKey, SQLValue.publicKey), .optional(grant.renewalDigest, SQLValue.digest),
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
-      ])
-    // Cheaper than RETURNING, for which SQLite makes a table of 100 KiB each time.
-    let row = try connection.first("SELECT number FROM grants WHERE id = ?", [.identifier(grant.id)])
-    guard let row else { preconditionFailure("the row is there, in this transaction") }
-    let number = try row.integer("number")
+      ], in: connection)
+    guard let number else { preconditionFailure("a grant is inserted, or there is an error") }
     try record(grant.machine.name, of: number, at: grant.created, detail: nil, in: connection)
     return number
   }

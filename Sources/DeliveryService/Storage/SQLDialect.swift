@@ -1,7 +1,18 @@
+import Database
+
 /// What SQLite and PostgreSQL do not share in the statements of the tables: it stands here and in the migrations, and
 /// nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound
 /// to `?`.
 enum SQLDialect {
+  /// Inserts one row into a table whose key is a number that the database chooses, and answers it; nil where the statement says
+  /// `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number; `RETURNING`, which PostgreSQL would have
+  /// here, makes a table of 100 KiB in memory for each statement.
+  static func insertNumbered(
+    _ statement: String, _ values: [SQLValue], in connection: borrowing Connection
+  ) throws(DatabaseError) -> Int64? {
+    try connection.execute(statement, values) > 0 ? connection.lastInsertedRowID : nil
+  }
+
   /// Behind a table's name: the index that the statement is to use. SQLite chooses by statistics of a sample, which say
   /// nothing of the one product that most of the grants are of. PostgreSQL would have nothing here.
   static func index(_ name: String) -> String { "INDEXED BY \(name)" }
