@@ -97,8 +97,8 @@ int clinux_status_at(int directory, const char *name, struct stat *status) {
 
 void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-bool clinux_limit_heaps(int count, int mapped) {
-  return mallopt(M_ARENA_MAX, count) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1;
+bool clinux_limit_heaps(int count, int mapped, int kept) {
+  return mallopt(M_ARENA_MAX, count) == 1 && mallopt(M_MMAP_THRESHOLD, mapped) == 1 && mallopt(M_TRIM_THRESHOLD, kept) == 1;
 }
 
 void clinux_trim_heaps(void) { malloc_trim(0); }

@@ -53,8 +53,9 @@ int clinux_start_alarm(void (*ring)(void));
 void clinux_set_alarm(int timer, int64_t nanoseconds);
 
 // mallopt is in malloc.h, which the Glibc module does not offer. At most so many heaps; what is as long as `mapped`, in
-// bytes, is mapped by itself and given back when it is freed. False where the C library takes no such advice.
-bool clinux_limit_heaps(int count, int mapped);
+// bytes, is mapped by itself and given back when it is freed; the end of a heap is given back when more than `kept` bytes of it
+// are free. False where the C library takes no such advice.
+bool clinux_limit_heaps(int count, int mapped, int kept);
 // Gives what was freed back to the system, in all heaps, page by page.
 void clinux_trim_heaps(void);
 
