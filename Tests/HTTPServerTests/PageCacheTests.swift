@@ -161,6 +161,21 @@ struct PageCacheTests {
     #expect(taken == [1, 2, 3, 8, 4, 7, 9])
   }
 
+  @Test("connections of two loops that have the same place in each are two")
+  func loops() throws {
+    let prefetcher = PagePrefetcher(Fake())
+    let mailboxes = try (0..<2).map { _ in try LoopMailbox() }
+    let tag = ConnectionTag(index: 3, generation: ConnectionTag.Generation())
+    for mailbox in mailboxes {
+      prefetcher.fetch(.init(file: file, range: 0..<1, tag: tag, mailbox: mailbox))
+    }
+    #expect(prefetcher.waitingCount == 2)
+    prefetcher.cancel(tag, of: mailboxes[0])
+    #expect(prefetcher.waitingCount == 1)
+    prefetcher.cancel(tag, of: mailboxes[1])
+    #expect(prefetcher.waitingCount == 0)
+  }
+
   @Test("jobs that are taken out leave the order of the others, and no trace")
   func removed() {
     var queue = PageJobQueue<Int, Int>()

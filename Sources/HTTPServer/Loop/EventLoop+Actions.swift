@@ -85,7 +85,7 @@ extension EventLoop {
     table[index].input = []
     table[index].partial = nil
     if table[index].output.isFetching || table[index].isReadingAhead {
-      context.pages.cancel(ConnectionTag(index: index, generation: table[index].generation))
+      context.pages.cancel(ConnectionTag(index: index, generation: table[index].generation), of: mailbox)
     }
     table[index].output = OutputState()
     table[index].file = nil

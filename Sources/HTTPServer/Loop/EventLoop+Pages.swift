@@ -24,7 +24,8 @@ extension EventLoop {
     let ahead = table[index].output.ahead
     if table[index].isReadingAhead, ahead.contains(range.lowerBound) {
       // It is on its way, and must not wait behind what others ask for from now on.
-      context.pages.expedite(ConnectionTag(index: index, generation: table[index].generation))
+      context.pages.expedite(
+        ConnectionTag(index: index, generation: table[index].generation), of: mailbox)
       table[index].output.fetchedEnd = ahead.upperBound
       return false
     }

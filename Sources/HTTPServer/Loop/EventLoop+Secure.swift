@@ -68,7 +68,8 @@ extension EventLoop {
       // What was fetched goes by itself, as in sendFile.
       let fetchedEnd = table[index].output.fetchedEnd
       let end = min(fetchedEnd > start ? fetchedEnd : .max, table[index].output.fileEnd)
-      let length = Int(min(Int64(EventLoop.readLength), end - start))
+      // A record that waits is handed on whole.
+      let length = max(Int(min(Int64(EventLoop.readLength), end - start)), table[index].tls.pendingLength)
       // A record that was made already is only handed on, and its pages were in memory then.
       let isRepeated = table[index].tls.pendingLength > 0
       if !isRepeated, !mayRead(index, from: file, range: start..<start + Int64(length)) { return .fetching }

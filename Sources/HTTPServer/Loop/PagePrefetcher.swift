@@ -23,8 +23,19 @@ final class PagePrefetcher: Sendable {
   /// As nice(1) has it; how little it takes of a processor that a loop wants as well.
   private static let niceness: Int32 = 10
 
+  /// A connection of the server: each loop counts its own.
+  private struct Owner: Hashable {
+    let loop: ObjectIdentifier
+    let tag: ConnectionTag
+
+    init(_ tag: ConnectionTag, of mailbox: LoopMailbox) {
+      loop = ObjectIdentifier(mailbox)
+      self.tag = tag
+    }
+  }
+
   private struct State {
-    var jobs = PageJobQueue<ConnectionTag, Job>()
+    var jobs = PageJobQueue<Owner, Job>()
     var isStopping = false
   }
 
@@ -37,18 +48,18 @@ final class PagePrefetcher: Sendable {
   }
 
   func fetch(_ job: Job) {
-    state.withLock { $0.jobs.append(job, for: job.tag, isAhead: job.isAhead) }
+    state.withLock { $0.jobs.append(job, for: Owner(job.tag, of: job.mailbox), isAhead: job.isAhead) }
     jobsAvailable.signal()
   }
 
   /// A response waits for what was to be read ahead for its connection.
-  func expedite(_ tag: ConnectionTag) {
-    state.withLock { $0.jobs.promote(tag) }
+  func expedite(_ tag: ConnectionTag, of mailbox: LoopMailbox) {
+    state.withLock { $0.jobs.promote(Owner(tag, of: mailbox)) }
   }
 
   /// The connection is gone: what was to be read for it is not, and its file is let go.
-  func cancel(_ tag: ConnectionTag) {
-    _ = state.withLock { $0.jobs.removeAll(of: tag) }
+  func cancel(_ tag: ConnectionTag, of mailbox: LoopMailbox) {
+    _ = state.withLock { $0.jobs.removeAll(of: Owner(tag, of: mailbox)) }
   }
 
   /// Jobs that no thread has begun.
