@@ -333,6 +333,19 @@ struct ClaimTests {
     await apple.stop()
   }
 
+  @Test("a device that comes back after a transfer finds its place taken by one that came before it")
+  func placeOfReturned() async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer', deviceLimit: 1")) { server in
+      let proof = try signed(apple, "1", account: "ada")
+      #expect(try await ask(server, proof, for: "ada", device: try device(1)) == nil)
+      #expect(try await ask(server, proof, for: "ben", device: try device(2)) == nil)
+      #expect(try await ask(server, proof, for: "ada", device: try device(3)) == nil)
+      #expect(try await ask(server, proof, for: "ada", device: try device(1)) == .deviceLimit)
+    }
+    await apple.stop()
+  }
+
   @Test("an operator frees the place of a device whose grants the store has revoked before")
   func placeOfRefunded() async throws {
     try await run(["--store-device-limit", "1"]) { server in

@@ -142,15 +142,18 @@ struct GrantStore: Sendable {
     if existing == nil {
       // The store may have taken it back since it was asked.
       if entries[key]?.transaction.revokedDate != nil { throw Problem(.entitlementRevoked) }
-      if let customer = entries[key]?.customer {
-        let leaving = try leaving(
-          by: decision, on: basis.transaction.originalKey, of: customer, in: connection)
-        try admission.admit(to: customer, key, leaving: leaving, at: now, in: connection)
-      }
     }
     if isRevoked, let existing {
       let claimant = admission.conditions.account ?? basis.transaction.account
       try requireReturn(of: existing, to: claimant, in: connection)
+    }
+    // Whoever comes back needs a place as whoever is new: its own is free since the transfer, and may be another's.
+    if existing == nil || isRevoked,
+      let customer = try entries[key]?.customer ?? CustomerTable.customer(of: key, in: connection)
+    {
+      let leaving = try leaving(
+        by: decision, on: basis.transaction.originalKey, of: customer, in: connection)
+      try admission.admit(to: customer, key, leaving: leaving, at: now, in: connection)
     }
     // Nothing refuses the claim any more.
     var changed = try write(
