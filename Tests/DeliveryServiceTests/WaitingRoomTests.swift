@@ -106,6 +106,69 @@ struct WaitingRoomTests {
     try await control.wait(for: second)
   }
 
+  @Test("a request whose client is gone when its turn comes gives it to the next")
+  func gone() async throws {
+    let control = control(inProgress: 1)
+    #expect(try admit(control) == .now)
+    let (gone, next) = (try admit(control), try admit(control))
+    let task = Task {
+      try await control.wait(for: gone)
+      try control.requireClient(of: .store)
+    }
+    task.cancel()
+    control.didAnswer(.store)
+    await #expect(throws: CancellationError.self) { try await task.value }
+    try await control.wait(for: next)
+    #expect(control.counts[.store]?.inProgress == 1)
+  }
+
+  @Test("a request with its body finds room though those that have not been read fill theirs")
+  func bodiesBeyond() async throws {
+    let control = control(inProgress: 1, waiting: 2)
+    #expect(try admit(control) == .now)
+    control.suspend(.store)
+    #expect(try admit(control) == .now)
+    for _ in 0..<2 { _ = try admit(control) }
+    #expect(throws: Problem.self) { try admit(control) }
+    let read = try control.resume(.store)
+    control.didAnswer(.store)
+    try await control.wait(for: read)
+  }
+
+  @Test("a class that gets no place because others have those of the process keeps its rate")
+  func rate() throws {
+    let control = control(inProgress: 2, of: 2, waiting: 100)
+    for _ in 0..<2 { #expect(try admit(control, .completion) == .now) }
+    for _ in 0..<8 {
+      #expect(throws: Never.self) { _ = try admit(control) }
+      clock.advance(by: .seconds(1))
+    }
+    clock.advance(by: .seconds(2))
+    control.sweep()
+    // At twenty a second, the least that is learned, no more than forty could wait.
+    for _ in 0..<100 { _ = try admit(control) }
+    #expect(control.counts[.store]?.waiting == 100)
+  }
+
+  @Test("what is refused because its turn would come too late is not charged")
+  func uncharged() throws {
+    var limits = AdmissionLimits()
+    let bucket = TokenBucket(rate: 1, burst: 3)
+    limits.classes[.store] = .init(address: bucket, client: nil, inProgress: 1)
+    limits.waiting = 0
+    let control = AdmissionControl(limits, timer: clock)
+    let address = PeerAddress(family: .version4, port: 1, high: 0, low: 0xC000_0201)
+    #expect(try control.admit(.store, from: address, client: nil) == .now)
+    for _ in 0..<20 {
+      let refusal = #expect(throws: Problem.self) {
+        try control.admit(.store, from: address, client: nil)
+      }
+      #expect(refusal?.code == .unavailable)
+    }
+    control.didAnswer(.store)
+    #expect(try control.admit(.store, from: address, client: nil) == .now)
+  }
+
   @Test("work is a crowd or a thousand requests, and is noticed once")
   func work() throws {
     let control = control(inProgress: 1)

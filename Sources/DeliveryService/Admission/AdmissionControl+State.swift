@@ -59,7 +59,7 @@ extension AdmissionControl.State {
     _ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?, now: UInt64
   ) -> Result<AdmissionControl.Turn, AdmissionControl.Refusal> {
     // What is cheapest to say comes first, and costs the client nothing of its bucket.
-    if !canEnter(kind) { return .failure(refuseEntry(to: kind, now: now)) }
+    if !canEnter(kind, hasBody: false) { return .failure(refuseEntry(to: kind, now: now)) }
     if let refusal = charge(kind, address: address, now: now) { return .failure(refusal) }
     if let client, let refusal = charge(kind, client: client, now: now) { return .failure(refusal) }
     let turn = enter(kind, hasBody: false, now: now)
@@ -81,14 +81,22 @@ extension AdmissionControl.State {
       let number = room.join(
         kind, hasBody: hasBody, limit: waitingLimit(of: kind), perSecond: own.throughput.perSecond, now: now)
     else { return .failure(refuseEntry(to: kind, now: now)) }
-    classes[kind, default: .init()].throughput.wasFull(now: now)
-    classes[kind]?.counts.waiting += 1
+    noteFull(kind, now: now)
+    classes[kind, default: .init()].counts.waiting += 1
     return .success(.later(number))
   }
 
-  /// Whether the request would get a place or could wait for one, without asking for how long.
-  private func canEnter(_ kind: AdmissionClass) -> Bool {
-    hasPlace(for: kind) || room.count(of: kind) < waitingLimit(of: kind)
+  /// Whether the request would get a place, or may wait for one.
+  private func canEnter(_ kind: AdmissionClass, hasBody: Bool) -> Bool {
+    if hasPlace(for: kind), room.count(of: kind) == 0 { return true }
+    let perSecond = (classes[kind] ?? .init()).throughput.perSecond
+    return room.canJoin(kind, hasBody: hasBody, limit: waitingLimit(of: kind), perSecond: perSecond)
+  }
+
+  /// A class learns what it can answer while its own places are taken, not while other classes take those of the process.
+  private mutating func noteFull(_ kind: AdmissionClass, now: UInt64) {
+    guard bound(of: kind) == .inProgress else { return }
+    classes[kind, default: .init()].throughput.wasFull(now: now)
   }
 
   private func waitingLimit(of kind: AdmissionClass) -> Int { kind.canWait ? limits.waiting : 0 }
@@ -170,7 +178,7 @@ extension AdmissionControl.State {
   ) -> AdmissionControl.Refusal {
     var own = classes[kind] ?? .init()
     own.counts.refused[reason, default: 0] += 1
-    own.throughput.wasFull(now: now)
+    if reason == .inProgress { own.throughput.wasFull(now: now) }
     let delay = own.returns.delay(perSecond: own.throughput.returnsPerSecond, now: now)
     classes[kind] = own
     return AdmissionControl.Refusal(reason: reason, nanoseconds: delay)

@@ -83,6 +83,13 @@ final class AdmissionControl: Sendable {
     if case .refused(let refusal) = ending { throw refusal.problem }
   }
 
+  /// Gives the turn back of a request whose client is gone by now. Throws `CancellationError` for it.
+  func requireClient(of kind: AdmissionClass) throws {
+    guard Task.isCancelled else { return }
+    didLeave(kind)
+    throw CancellationError()
+  }
+
   /// Charges what a request names in its body, for a request that is in progress. Throws `too-many-requests`.
   func charge(_ kind: AdmissionClass, client: ClientKey) throws(Problem) {
     let now = timer.now().nanoseconds
@@ -99,7 +106,9 @@ final class AdmissionControl: Sendable {
   }
 
   /// A request that was admitted waits for its body, and does not count as in progress meanwhile.
-  func suspend(_ kind: AdmissionClass) {
+  func suspend(_ kind: AdmissionClass) { didLeave(kind) }
+
+  private func didLeave(_ kind: AdmissionClass) {
     change { $0.leave(kind) }
   }
 

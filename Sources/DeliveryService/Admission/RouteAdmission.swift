@@ -21,6 +21,7 @@ struct RouteAdmission: Sendable {
       let turn = try control.admit(
         kind, from: address, client: client(of: request, kind, grant: grant, at: address))
       try await control.wait(for: turn)
+      try control.requireClient(of: kind)
       // Uploads are written to the disk as they arrive.
       guard request.body.expectedLength != .zero, kind != .upload else {
         return try await answer(request, in: AdmittedPlace(kind, control), by: respond)
@@ -141,6 +142,8 @@ private final class AdmittedBody: BodyReservation {
   func didReceive(_ count: Int) { room.didReceive(count) }
 
   func didArrive() async throws(RequestBodyError) {
+    // While it waits for its place it is not among those that could be ended for another.
+    room.didEnd()
     guard place.withLock({ if case .given = $0 { true } else { false } }) else { return }
     do throws(Problem) {
       try await control.wait(for: control.resume(kind))

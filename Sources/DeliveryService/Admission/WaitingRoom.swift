@@ -52,14 +52,18 @@ struct WaitingRoom {
 
   func count(of kind: AdmissionClass) -> Int { lines[kind]?.count ?? 0 }
 
-  /// Takes one more in; nil where so many of its class wait that it would not be its turn in time.
+  /// Whether one more may wait: not where as many do as may, nor where so many go before it that it would not be its turn in
+  /// time. Those that have their bodies are not kept out by those that have not been read.
+  func canJoin(_ kind: AdmissionClass, hasBody: Bool, limit: Int, perSecond: Double) -> Bool {
+    let ahead = hasBody ? lines[kind]?.withBodies.count ?? 0 : count(of: kind)
+    return ahead < limit && Double(ahead + 1) / perSecond * 1e9 <= Double(Self.patience)
+  }
+
+  /// Takes one more in; nil where it may not wait.
   mutating func join(
     _ kind: AdmissionClass, hasBody: Bool, limit: Int, perSecond: Double, now: UInt64
   ) -> Number? {
-    let ahead = hasBody ? lines[kind]?.withBodies.count ?? 0 : count(of: kind)
-    guard count(of: kind) < limit, Double(ahead + 1) / perSecond * 1e9 <= Double(Self.patience) else {
-      return nil
-    }
+    guard canJoin(kind, hasBody: hasBody, limit: limit, perSecond: perSecond) else { return nil }
     last += 1
     count += 1
     let entry = Entry(number: last, kind: kind, until: now + Self.patience)

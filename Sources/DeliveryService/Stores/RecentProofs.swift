@@ -29,9 +29,12 @@ final class RecentProofs: Sendable {
 
   /// These grants rest on the proof.
   func note(_ proof: Proof, as key: VerdictCache.Key, for grants: [DeliveryHandle]) {
-    let length = [proof.receipt, proof.signedTransaction, proof.purchaseToken].reduce(Self.entryLength) {
+    guard !grants.isEmpty else { return }
+    let text = [proof.receipt, proof.signedTransaction, proof.purchaseToken].reduce(0) {
       $0 + ($1?.utf8.count ?? 0)
     }
+    // All of them share one text.
+    let length = text / grants.count + Self.entryLength
     entries.withLock { entries in
       for grant in grants {
         entries.insert(Entry(key: key, proof: proof, grants: [grant]), for: grant, length: ByteCount(length))
