@@ -18,6 +18,8 @@ from services import Daemon, Services, request
 
 # Devices of a run under callgrind.
 INSTRUCTION_DEVICES = 200
+# Grants that share a commit.
+FLOOR_BATCHES = [1, 4, 8, 16]
 ISSUE = "com.example.bench.issue"
 MEBIBYTE = 1 << 20
 PHASES = ["first", "repeat", "content", "completion", "renewal"]
@@ -275,6 +277,24 @@ def row_instructions(arguments):
             for phase, samples in costs.items() if phase in WORK]
 
 
+def row_floor(arguments):
+    """What a grant cannot do without: SQLite's share, by the rows that one writes and nothing else, with so many in a commit."""
+    make_receipts(arguments, arguments.devices)
+    rows = []
+    for batch in FLOOR_BATCHES:
+        samples = []
+        for _ in range(arguments.runs):
+            directory = arguments.work / "floor"
+            shutil.rmtree(directory, ignore_errors=True)
+            run("cp", "-a", "--reflink=auto", state_with(arguments, 10_000), directory)
+            told = run(arguments.work / "rows", "--database", directory / "server.db", "--grants", 2000, "--batch", batch,
+                       "--product", ISSUE)
+            samples.append(json.loads(told)["microseconds"] / 1000)
+        rows.append(row(f"floor-{batch}", f"a first grant's rows by SQLite alone, {batch} in a commit: processor time", "ms",
+                        {"sqlite": samples}, []))
+    return rows
+
+
 def row_lists(arguments):
     make_receipts(arguments, arguments.devices)
     rows = []
@@ -428,7 +448,7 @@ def thread_time(pid, name):
     return total / 1e9
 
 
-ROWS = {"rates": row_rates, "instructions": row_instructions, "lists": row_lists, "day": row_day, "attack": row_attack, "bookkeeping": row_bookkeeping}
+ROWS = {"rates": row_rates, "instructions": row_instructions, "floor": row_floor, "lists": row_lists, "day": row_day, "attack": row_attack, "bookkeeping": row_bookkeeping}
 
 
 def main():
