@@ -136,7 +136,10 @@ def read_gap(arguments, store):
     with store.database as database:
         wait_until(lambda: database.execute("SELECT count(*) FROM notifications WHERE signed IS NULL").fetchone()[0] == 0,
                    "dating the notifications", 120)
-        (count,) = database.execute("SELECT count(*) FROM notifications WHERE type <> 'TEST'").fetchone()
+        count, last = database.execute(
+            "SELECT count(*), max(signed) FROM notifications WHERE type <> 'TEST'").fetchone()
+    # Each is dated later than the one before, so that many at one moment have dates ahead of it; a server reads up to its own.
+    wait_until(lambda: time.time() * 1000 > last, "the last notification's date", 120)
     name, path = store.api_key()
     key = Services.secret(arguments.work / "gap", "operator-key")
     directory = arguments.work / "gap" / f"server-{time.time_ns()}"

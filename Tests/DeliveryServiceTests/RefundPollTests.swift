@@ -123,7 +123,9 @@ struct RefundPollTests {
       apple.state.withLock { ($0.calls, $0.history["2000000000000001"]) = ([], [bought]) }
       try await server.server.refundPoll.pass()
       #expect(
-        apple.state.withLock { $0.calls } == ["GET /inApps/v1/transactions/2000000000000001"],
+        apple.state.withLock { $0.calls.filter { $0.hasPrefix("GET") } } == [
+          "GET /inApps/v1/transactions/2000000000000001"
+        ],
         "the receipt would tell what it told before")
       #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
       server.clock.advance(by: .seconds(1))
@@ -145,7 +147,7 @@ struct RefundPollTests {
       try await server.server.refundPoll.pass()
       #expect(await remainder(reader) < Self.large.count - 1000)
       #expect(try await server.fetch(grant).status == 403)
-      #expect(apple.state.withLock { $0.calls.count } == 2)
+      #expect(apple.state.withLock { $0.calls.filter { $0.hasPrefix("GET") } }.count == 2)
     }
   }
 

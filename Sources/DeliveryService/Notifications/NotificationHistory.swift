@@ -104,11 +104,11 @@ struct NotificationHistory: Sendable {
     }
   }
 
-  /// Runs until the task is cancelled. What fails is logged, and tried again.
+  /// Reads at once, and then every hour, until the task is cancelled. What fails is logged, and tried again.
   func run(timer: any MonotonicClock) async {
-    await Worker(clock: timer).run(every: Self.interval) {
-      guard try await lease?.isHeld() ?? true else { return }
-      try await read()
+    await Worker(clock: timer).run {
+      if try await lease?.isHeld() ?? true { try await read() }
+      return .pause(atMost: Self.interval)
     } onFailure: { error in
       log.warning("the gap of notifications cannot be closed", ["error": LogValue(error)])
     }

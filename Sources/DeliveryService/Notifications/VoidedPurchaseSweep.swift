@@ -90,12 +90,12 @@ struct VoidedPurchaseSweep: Sendable {
     }
   }
 
-  /// Runs until the task is cancelled. What fails is logged, and tried again.
+  /// Reads at once, and then every hour, until the task is cancelled. What fails is logged, and tried again.
   func run(timer: any MonotonicClock) async {
     guard !stores.isEmpty else { return }
-    await Worker(clock: timer).run(every: Self.interval) {
-      guard try await lease?.isHeld() ?? true else { return }
-      try await read()
+    await Worker(clock: timer).run {
+      if try await lease?.isHeld() ?? true { try await read() }
+      return .pause(atMost: Self.interval)
     } onFailure: { error in
       log.warning("refunds cannot be looked for", ["error": LogValue(error)])
     }
