@@ -161,6 +161,93 @@ struct TransactionStandingTests {
       #expect(state == (last.revoked == nil ? .granted : .revoked), "\(words)")
     }
   }
+
+  /// What reaches a server about one transaction, in the order in which it does.
+  private struct Course {
+    enum Step {
+      case receipt(Word)
+      case notification(Word)
+      case operatorRevokes
+    }
+
+    let grant: GrantRecord
+    let steps: [Step]
+    let isRevoked: Bool
+  }
+
+  /// Moments are hours apart: what a receipt says is not written down where it is hardly later than what is known.
+  private func course(_ number: Int, _ random: inout SplitMix) throws -> Course {
+    let moments = Array(1...9).shuffled(using: &random).prefix(Int.random(in: 2...5, using: &random))
+    let words = moments.map { moment in
+      let date = time(Int64(moment) * 7200)
+      return Word(asOf: date, revoked: Bool.random(using: &random) ? date : nil)
+    }
+    var steps = words.map { Bool.random(using: &random) ? Course.Step.receipt($0) : .notification($0) }
+    let hasOperator = Bool.random(using: &random)
+    if hasOperator { steps.append(.operatorRevokes) }
+    let latest = try #require(words.max())
+    return Course(
+      grant: GrantRecord(
+        id: try #require(GrantIdentifier(RandomBytes.make(16))), handle: .make(at: time(Int64(number))),
+        store: .sandbox, environment: .sandbox,
+        transaction: try #require(TransactionIdentifier("t-\(number)")),
+        product: try #require(ProductIdentifier("com.example.a")),
+        version: try #require(ContentVersion("1.0")),
+        device: try #require(DeviceIdentifier("d")), publicKey: nil, renewalDigest: nil, digest: .of([1]),
+        length: ByteCount(1), manifestDigest: .of([2]), machine: GrantMachine(), created: time(0)),
+      steps: steps.shuffled(using: &random), isRevoked: hasOperator || latest.revoked != nil)
+  }
+
+  @Test(
+    "a thousand orders of fresh receipts, old ones, notifications and an operator end in the database as in the order of their dates",
+    .timeLimit(.minutes(2)))
+  func everySource() async throws {
+    let file = try StateFile()
+    let database = try file.open()
+    let grants = GrantStore(database: database, clock: ManualWallClock(time(100_000)))
+    var random = SplitMix(seed: 23)
+    let courses = try (0..<1000).map { try course($0, &random) }
+    try await database.write(locking: [.everything]) { connection in
+      for course in courses {
+        try GrantTable.insert(course.grant, in: connection)
+        try TransactionTable.setWord(
+          Word(asOf: time(0)), on: course.grant.transactionKey, in: connection)
+      }
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (number, course) in courses.enumerated() {
+        if number >= 32 { try await group.next() }
+        group.addTask { try await Self.run(course, by: grants) }
+      }
+      try await group.waitForAll()
+    }
+    let revoked = Set(try await database.read { try GrantTable.revoked(in: $0) })
+    for course in courses {
+      #expect(revoked.contains(course.grant.handle) == course.isRevoked, "\(course.steps)")
+    }
+    #expect((200..<950).contains(revoked.count), "both ends are common")
+  }
+
+  private static func run(_ course: Course, by grants: GrantStore) async throws {
+    let grant = course.grant
+    func record(_ word: Word, by rule: GrantStore.LedgerRule) async throws {
+      let told = VerifiedTransaction(
+        vouchedForBy: grant.store, in: grant.environment, id: grant.transaction,
+        originalID: grant.transaction, product: grant.product, purchaseDate: grant.created,
+        revokedDate: word.revoked, asOf: word.asOf)
+      _ = try await grants.record([told], by: rule) { _ in }
+    }
+    for step in course.steps {
+      switch step {
+      case .receipt(let word): try await record(word, by: .answer())
+      case .notification(let word): try await record(word, by: GrantStore.LedgerRule())
+      case .operatorRevokes:
+        _ = try await grants.setRevoked(
+          true, of: grant.handle.shortName, by: "operator", reason: nil
+        ) { _ in }
+      }
+    }
+  }
 }
 
 extension TransactionStanding.Statement {
