@@ -32,11 +32,12 @@ final class BufferPool: Sendable {
   }
 
   /// Returns a buffer to the pool. `buffer` should have no other owner left, so that the next one need not
-  /// copy it; nil stands for one that was lost.
+  /// copy it, and has none here by the time when one that waits is woken; nil stands for one that was lost.
   func release(_ buffer: consuming [UInt8]?) {
+    var returned = consume buffer
     // All of them are woken: the one that waits longest may have ended meanwhile, and would wake no other.
     let waiting = state.withLock { state in
-      if let buffer { state.free.append(buffer) }
+      if let buffer = returned.take() { state.free.append(buffer) }
       state.remaining += 1
       let waiting = state.waiting
       state.waiting = []
