@@ -147,7 +147,7 @@ struct GrantStore: Sendable {
       let claimant = admission.conditions.account ?? basis.transaction.account
       try requireReturn(of: existing, to: claimant, in: connection)
     }
-    // Whoever comes back needs a place as whoever is new: its own is free since the transfer, and may be another's.
+    // A device that comes back needs a place as a new one does: its own is free since the transfer, and may be another's.
     if existing == nil || isRevoked,
       let customer = try entries[key]?.customer ?? CustomerTable.customer(of: key, in: connection)
     {
