@@ -11,9 +11,10 @@ struct NotificationHistory: Sendable {
   /// Read again each time: what a store makes takes a moment to be in its history.
   static let overlap: Duration = .seconds(300)
 
-  /// Stores keep it for so long.
+  /// Stores keep it for 180 days of production and 30 of the sandbox, and refuse a question that begins earlier: clocks differ, and
+  /// time passes until it is looked at.
   static func depth(of environment: StoreEnvironment) -> Duration {
-    .seconds(86_400 * (environment == .production ? 180 : 30))
+    .seconds(86_400 * (environment == .production ? 180 : 30) - 3600)
   }
 
   let notifications: NotificationService

@@ -253,6 +253,12 @@ struct StoreInterfaceTests {
     await apple.stop()
   }
 
+  @Test("less history is asked for than stores keep: a question that begins earlier is refused")
+  func depth() {
+    #expect(NotificationHistory.depth(of: .sandbox) <= .seconds(30 * 86_400 - 600))
+    #expect(NotificationHistory.depth(of: .production) <= .seconds(180 * 86_400 - 600))
+  }
+
   @Test("history that this server's configuration refused is read again, what is none is not")
   func refusedHistory() async throws {
     let date = ServerHarness.start - .seconds(50)
