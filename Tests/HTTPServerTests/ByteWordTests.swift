@@ -3,34 +3,41 @@ import Testing
 
 @testable import HTTPServer
 
-/// What eight bytes at a time find is held against the same question asked of one byte after the other.
+/// What many bytes at a time find is held against the same question asked of one byte after the other.
 struct ByteWordTests {
   private static let letters = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 
   @Test(
-    "the bytes before the first that is not plain are counted, whatever stands in each of the eight places")
+    "an element ends at the first byte that is not of its kind, whatever stands at each place of two blocks")
   func everyByteInEveryPlace() {
     let digits = Set("0123456789".utf8)
     var wrong: [String] = []
-    for place in 0..<8 {
+    for place in 0..<33 {
       for byte in UInt8.min...UInt8.max {
-        // What comes behind the place must not matter, so it is made of everything that could.
-        for rest: UInt8 in [0x61, 0x00, 0x20, 0x7F, 0x80, 0xFF] {
-          let input = [UInt8](repeating: 0x61, count: place) + [byte] + [UInt8](repeating: rest, count: 7)
-          let word = ByteWord(input.span, at: 0)
-          let isValue = byte >= 0x20 && byte != 0x7F
-          let isName = Self.letters.contains(byte) || byte == UInt8(ascii: "-")
-          let isTarget =
-            isName || digits.contains(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "/")
-          for (count, isPlain) in [
-            (word.valueBytes, isValue), (word.nameBytes, isName), (word.targetBytes, isTarget),
-          ] where isPlain ? count <= place : count != place {
-            wrong.append("\(byte) at \(place) before \(rest): \(count)")
+        // What comes behind the place must not matter, so it is made of what could.
+        for rest: UInt8 in [0x61, 0x00, 0x80] {
+          let input = [UInt8](repeating: 0x61, count: place) + [byte] + [UInt8](repeating: rest, count: 17)
+          let isHost = Self.letters.contains(byte) || digits.contains(byte) || byte == 0x2D || byte == 0x2E
+          let isTarget = isHost || byte == UInt8(ascii: "/")
+          let span = input.span
+          for (end, isOfKind) in [
+            (span.endOfValue(from: 0, to: input.count), ASCII.isFieldValue(byte)),
+            (span.endOfToken(from: 0, to: input.count), ASCII.isToken(byte)),
+            (span.endOfPlainTarget(from: 0, to: input.count), isTarget),
+            (span.endOfPlainHost(from: 0, to: input.count), isHost),
+          ] where isOfKind ? end <= place : end != place {
+            wrong.append("\(byte) at \(place) before \(rest): \(end)")
           }
         }
       }
     }
     #expect(wrong.isEmpty)
+  }
+
+  @Test("registered names are made of unreserved characters, delimiters and percent signs")
+  func registeredNames() {
+    let allowed = Self.letters.union("0123456789-._~!$&'()*+;=%".utf8)
+    #expect((UInt8.min...UInt8.max).allSatisfy { ASCII.isRegisteredName($0) == allowed.contains($0) })
   }
 
   @Test("letters become small and nothing else changes, and the last of the bytes is in the lowest bits")

@@ -19,6 +19,10 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 // open and openat are variadic; these always pass a mode.
 int clinux_open(const char *path, int flags, mode_t mode);
 int clinux_openat(int directory, const char *path, int flags, mode_t mode);
@@ -125,5 +129,48 @@ static inline struct epoll_event clinux_epoll_event(uint32_t events, uint64_t ta
 }
 
 static inline uint64_t clinux_epoll_tag(const struct epoll_event *event) { return event->data.u64; }
+
+#if defined(__SSE2__)
+static inline __attribute__((always_inline)) __m128i clinux_is_below(__m128i bytes, uint8_t first, uint8_t count) {
+  __m128i moved = _mm_sub_epi8(bytes, _mm_set1_epi8((char)first));
+  return _mm_cmpeq_epi8(_mm_min_epu8(moved, _mm_set1_epi8((char)(count - 1))), moved);
+}
+#endif
+/// What clinux_plain_run looks for: bytes of field values but tabs; letters and hyphens; letters, digits, hyphens, dots and
+/// slashes; the same without slashes.
+enum { clinux_value_bytes, clinux_name_bytes, clinux_target_bytes, clinux_host_bytes };
+
+static inline __attribute__((always_inline)) bool clinux_is_plain(uint8_t byte, int32_t kind) {
+  uint8_t letter = (uint8_t)((byte | 0x20) - 'a');
+  switch (kind) {
+  case clinux_value_bytes: return byte >= 0x20 && byte != 0x7F;
+  case clinux_name_bytes: return letter < 26 || byte == '-';
+  default: return letter < 26 || ((uint8_t)(byte - '-') < 13 && (byte != '/' || kind == clinux_target_bytes));
+  }
+}
+
+/// How many of `count` bytes, from the first on, are of the class: sixteen are looked at together, where the processor can.
+static inline __attribute__((always_inline)) intptr_t clinux_plain_run(const uint8_t *bytes, intptr_t count, int32_t kind) {
+  intptr_t position = 0;
+#if defined(__SSE2__)
+  for (; position + 16 <= count; position += 16) {
+    __m128i block = _mm_loadu_si128((const __m128i *)(const void *)(bytes + position));
+    uint32_t others;
+    if (kind == clinux_value_bytes) {
+      others = (uint32_t)_mm_movemask_epi8(_mm_or_si128(
+          clinux_is_below(block, 0, 0x20), _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7F))));
+    } else {
+      __m128i plain = clinux_is_below(_mm_or_si128(block, _mm_set1_epi8(0x20)), 'a', 26);
+      plain = _mm_or_si128(plain, kind == clinux_name_bytes ? _mm_cmpeq_epi8(block, _mm_set1_epi8('-'))
+                                                            : clinux_is_below(block, '-', 13));
+      if (kind == clinux_host_bytes) plain = _mm_andnot_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('/')), plain);
+      others = 0xFFFF ^ (uint32_t)_mm_movemask_epi8(plain);
+    }
+    if (others != 0) return position + __builtin_ctz(others);
+  }
+#endif
+  while (position < count && clinux_is_plain(bytes[position], kind)) position++;
+  return position;
+}
 
 #endif

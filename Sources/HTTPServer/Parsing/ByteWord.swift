@@ -1,6 +1,6 @@
-/// Eight bytes of input looked at together, the first in the lowest bits: most of a head is letters, digits
-/// and other plain characters, and none of its grammar turns on those. What is not plain is for the caller to
-/// judge, byte by byte.
+internal import CLinux
+
+/// Eight bytes of input looked at together, the first in the lowest bits.
 struct ByteWord {
   private let bits: UInt64
 
@@ -19,6 +19,10 @@ struct ByteWord {
     bits = high | low
   }
 
+  /// Whether the first `count` bytes, one to eight, are those of `word`, the first in the lowest bits.
+  @inline(__always)
+  func starts(withWord word: UInt64, count: Int) -> Bool { (bits ^ word) << UInt64(64 - 8 * count) == 0 }
+
   /// The first `count` bytes, one to eight, with letters in lower case; the last of them in the lowest bits.
   @inline(__always)
   func lowercased(_ count: Int) -> UInt64 {
@@ -26,29 +30,11 @@ struct ByteWord {
     return folded.byteSwapped >> UInt64(64 - 8 * count)
   }
 
-  /// Bytes from the first on that may stand in a field value; a tab, which may as well, ends them.
+  /// As ``lowercased(_:)``, for bytes of a token to be compared with a name of letters and hyphens: other characters may
+  /// change as well, and into no letter nor hyphen.
   @inline(__always)
-  var valueBytes: Int {
-    // Bytes below 0x20, and bytes that are 0x7F: exact up to the first of them, as borrows only run upwards
-    // from there.
-    let controls = (bits &- Self.ones &* 0x20) & ~bits
-    let other = bits ^ Self.ones &* 0x7F
-    let deletes = (other &- Self.ones) & ~other
-    return Self.bytes(before: controls | deletes)
-  }
-
-  /// Letters and hyphens from the first byte on.
-  @inline(__always)
-  var nameBytes: Int {
-    let hyphens = Self.atLeast(bits, bound: 0x2D) & ~Self.atLeast(bits, bound: 0x2E)
-    return Self.bytes(before: ~((letters | hyphens) & ~bits))
-  }
-
-  /// Letters, digits, hyphens, dots and slashes from the first byte on.
-  @inline(__always)
-  var targetBytes: Int {
-    let others = Self.atLeast(bits, bound: 0x2D) & ~Self.atLeast(bits, bound: 0x3A)
-    return Self.bytes(before: ~((letters | others) & ~bits))
+  func foldedToken(_ count: Int) -> UInt64 {
+    (bits | Self.ones &* 0x20).byteSwapped >> UInt64(64 - 8 * count)
   }
 
   /// In the high bit of each byte whether it is a letter once its own high bit is taken away.
@@ -63,21 +49,37 @@ struct ByteWord {
   private static func atLeast(_ bits: UInt64, bound: UInt64) -> UInt64 {
     (bits & ~highs) &+ ones &* (0x80 - bound)
   }
-
-  @inline(__always)
-  private static func bytes(before marks: UInt64) -> Int { (marks & highs).trailingZeroBitCount >> 3 }
 }
 
+/// Where elements of a head end: most of it is letters, digits and other plain characters, of which CLinux looks at sixteen
+/// together, and none of its grammar turns on those. What is not plain is judged byte by byte.
 extension Span<UInt8> {
+  /// Behind the bytes from `start` on, below `end`, that are of that class.
+  @inline(__always)
+  fileprivate func endOfRun(_ kind: Int, from start: Int, to end: Int) -> Int {
+    precondition(start >= 0 && start <= end && end <= count)
+    return unsafe withUnsafeBufferPointer { bytes in
+      guard let base = bytes.baseAddress else { return start }
+      return unsafe start + clinux_plain_run(base + start, end - start, Int32(kind))
+    }
+  }
+
+  /// The first byte from `start` on, below `end`, that may not stand in a field value, or is a tab.
+  @inline(__always)
+  func endOfPlainValue(from start: Int, to end: Int) -> Int {
+    endOfRun(clinux_value_bytes, from: start, to: end)
+  }
+
+  /// Letters and hyphens from `start` on, below `end`.
+  @inline(__always)
+  func endOfPlainName(from start: Int, to end: Int) -> Int {
+    endOfRun(clinux_name_bytes, from: start, to: end)
+  }
+
   /// The first byte from `start` on, below `end`, that may not stand in a field value; `end` without one.
   @inline(__always)
   func endOfValue(from start: Int, to end: Int) -> Int {
-    var position = start
-    while position + 8 <= end {
-      let plain = ByteWord(self, at: position).valueBytes
-      position += plain
-      if plain < 8 { break }
-    }
+    var position = endOfPlainValue(from: start, to: end)
     while position < end, ASCII.isFieldValue(self[position]) { position += 1 }
     return position
   }
@@ -85,12 +87,7 @@ extension Span<UInt8> {
   /// The first byte from `start` on, below `end`, that may not stand in a token; `end` without one.
   @inline(__always)
   func endOfToken(from start: Int, to end: Int) -> Int {
-    var position = start
-    while position + 8 <= end {
-      let plain = ByteWord(self, at: position).nameBytes
-      position += plain
-      if plain < 8 { break }
-    }
+    var position = endOfPlainName(from: start, to: end)
     while position < end, ASCII.isToken(self[position]) { position += 1 }
     return position
   }
@@ -109,12 +106,12 @@ extension Span<UInt8> {
   /// At least `start`, at most `end`: no byte between is a question mark or a percent sign.
   @inline(__always)
   func endOfPlainTarget(from start: Int, to end: Int) -> Int {
-    var position = start
-    while position + 8 <= end {
-      let plain = ByteWord(self, at: position).targetBytes
-      position += plain
-      if plain < 8 { break }
-    }
-    return position
+    endOfRun(clinux_target_bytes, from: start, to: end)
+  }
+
+  /// Letters, digits, hyphens and dots from `start` on, below `end`.
+  @inline(__always)
+  func endOfPlainHost(from start: Int, to end: Int) -> Int {
+    endOfRun(clinux_host_bytes, from: start, to: end)
   }
 }

@@ -53,7 +53,7 @@ public enum KnownField: Int, Sendable, CaseIterable {
   /// The known field whose name stands at `start`; nil for any other name.
   static func named(_ input: Span<UInt8>, start: Int, length: Int) -> KnownField? {
     guard length >= 4, let candidate = candidate(length: length, fourthLetter: input[start + 3]),
-      PackedName(input, start: start, length: length) == candidate.packedName
+      candidate.packedName.isName(of: input, start: start, length: length)
     else { return nil }
     return candidate
   }

@@ -28,6 +28,19 @@ struct PackedName: Hashable {
     words = [word(0), word(8), word(16)]
   }
 
+  /// Whether a name of letters and hyphens is the token of `length` bytes, at most 24, at `start`, in any case.
+  @inline(__always)
+  func isName(of input: Span<UInt8>, start: Int, length: Int) -> Bool {
+    guard start + 24 <= input.count else {
+      return PackedName(input, start: start, length: length) == self
+    }
+    guard ByteWord(input, at: start).foldedToken(min(8, length)) == words[0] else { return false }
+    guard length > 8 else { return true }
+    guard ByteWord(input, at: start + 8).foldedToken(min(8, length - 8)) == words[1] else { return false }
+    guard length > 16 else { return true }
+    return ByteWord(input, at: start + 16).foldedToken(length - 16) == words[2]
+  }
+
   static func == (left: PackedName, right: PackedName) -> Bool {
     left.words[0] == right.words[0] && left.words[1] == right.words[1] && left.words[2] == right.words[2]
   }

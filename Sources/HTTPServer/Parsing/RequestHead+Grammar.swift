@@ -47,8 +47,9 @@ extension RequestHead {
       position += 1
     } else {
       let start = position
+      position = min(input.endOfPlainHost(from: start, to: input.count), range.upperBound)
       while position < range.upperBound, input[position] != ASCII.colon {
-        guard isRegisteredName(input[position]) else { return false }
+        guard ASCII.isRegisteredName(input[position]) else { return false }
         position += 1
       }
       guard position > start else { return false }
@@ -72,17 +73,5 @@ extension RequestHead {
       return false
     }
     return true
-  }
-
-  /// reg-name of RFC 3986 §3.2.2: unreserved, sub-delims, and the percent sign of an escape.
-  private static func isRegisteredName(_ byte: UInt8) -> Bool {
-    if ASCII.isDigit(byte) || ASCII.isLetter(byte) { return true }
-    switch byte {
-    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "!"),
-      UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("), UInt8(ascii: ")"),
-      UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: "%"):
-      return true
-    default: return false
-    }
   }
 }

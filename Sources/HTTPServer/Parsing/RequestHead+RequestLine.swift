@@ -62,6 +62,16 @@ extension RequestHead {
     return splitTarget(input)
   }
 
+  /// `GET` of a path without a query and without escapes, by HTTP/1.1.
+  mutating func setPlainGet(target range: Range<Int>) {
+    methodPosition = 0..<3
+    method = .get
+    target = range
+    path = range
+    query = nil
+    minorVersion = 1
+  }
+
   /// Finds the query, and refuses escapes that are none and control characters hidden in the path.
   private mutating func splitTarget(_ input: Span<UInt8>) -> HTTPStatus? {
     var pathEnd = target.upperBound

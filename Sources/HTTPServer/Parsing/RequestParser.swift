@@ -6,7 +6,7 @@
 ///
 /// The parser is a state machine without I/O and without allocation: a ``Phase``, a position, and the
 /// ``RequestHead`` it fills. `RequestHead+RequestLine` and `+Fields` judge what it has found, `+Grammar`
-/// holds their rules, and ``ByteWord`` looks at eight bytes at once. After `.invalid` the connection has to
+/// holds their rules, and elements end where `Span.endOfValue` and its like find many bytes at once. After `.invalid` the connection has to
 /// be closed, because the start of the next request is unknown.
 ///
 /// ```swift
@@ -67,6 +67,7 @@ struct RequestParser: ~Copyable {
   mutating func parse(_ input: Span<UInt8>, limits: RequestLimits) -> Answer {
     if phase.isInRequestLine {
       let end = min(input.count, limits.requestLineLength)
+      if phase == .start { readPlainRequestLine(input, end: end) }
       if let status = readRequestLine(input, end: end) { return .invalid(status) }
       if phase.isInRequestLine {
         return position == limits.requestLineLength ? .invalid(.targetTooLong) : .needsMore
@@ -80,6 +81,51 @@ struct RequestParser: ~Copyable {
     head.length = position
     if let status = head.finish(input) { return .invalid(status) }
     return .complete
+  }
+
+  /// Reads the request line if it is of the kind that nearly all are, and there whole: `GET`, a path of plain characters,
+  /// HTTP/1.1. Any other is left to ``readRequestLine(_:end:)``.
+  private mutating func readPlainRequestLine(_ input: Span<UInt8>, end: Int) {
+    guard position == 0, end >= 16, ByteWord(input, at: 0).starts(withWord: 0x2F_2054_4547, count: 5) else {
+      return
+    }
+    let target = input.endOfPlainTarget(from: 5, to: end)
+    guard target + 11 <= end, input[target] == ASCII.space,
+      ByteWord(input, at: target + 1).starts(withWord: 0x312E_312F_5054_5448, count: 8),
+      input[target + 9] == ASCII.carriageReturn, input[target + 10] == ASCII.lineFeed
+    else { return }
+    head.setPlainGet(target: 4..<target)
+    position = target + 11
+    phase = .fieldStart
+  }
+
+  /// Reads a field if its line is there whole and plain: a name, a colon, a space at most, a value without white space around
+  /// it. Any other is left to the phases. A status refuses the request.
+  @inline(__always)
+  private mutating func readPlainField(_ input: Span<UInt8>, end: Int) -> (isRead: Bool, refusal: HTTPStatus?)
+  {
+    let start = position
+    let name = input.endOfPlainName(from: start, to: end)
+    // Behind it come at least the colon, a space, a byte of the value and the end of the line.
+    guard name > start, name + 5 <= end, input[name] == ASCII.colon, input[name + 1] == ASCII.space else {
+      return (false, nil)
+    }
+    let value = name + 2
+    // There are no tabs in it.
+    let valueEnd = input.endOfPlainValue(from: value, to: end)
+    guard valueEnd > value, valueEnd + 2 <= end, input[valueEnd] == ASCII.carriageReturn,
+      input[valueEnd + 1] == ASCII.lineFeed, input[value] != ASCII.space, input[valueEnd - 1] != ASCII.space
+    else { return (false, nil) }
+    position = valueEnd + 2
+    return (
+      true,
+      head.add(
+        FieldPosition(
+          nameStart: UInt16(truncatingIfNeeded: start), nameLength: UInt16(truncatingIfNeeded: name - start),
+          valueStart: UInt16(truncatingIfNeeded: value),
+          valueLength: UInt16(truncatingIfNeeded: valueEnd - value)),
+        in: input)
+    )
   }
 
   private mutating func readRequestLine(_ input: Span<UInt8>, end: Int) -> HTTPStatus? {
@@ -141,6 +187,11 @@ struct RequestParser: ~Copyable {
     while position < end {
       switch phase {
       case .fieldStart:
+        if head.fieldCount < limit {
+          let field = readPlainField(input, end: end)
+          if let refusal = field.refusal { return refusal }
+          if field.isRead { continue }
+        }
         if input[position] == ASCII.carriageReturn {
           phase = .lastLineFeed
           position += 1

@@ -42,6 +42,17 @@ enum ASCII {
     return letter < 6 ? letter &+ 10 : nil
   }
 
+  /// reg-name of RFC 3986 §3.2.2: unreserved, sub-delims, and the percent sign of an escape; as one bit per ASCII code.
+  private static let registeredNameLow: UInt64 = 0x2BFF_6FF2_0000_0000
+  private static let registeredNameHigh: UInt64 = 0x47FF_FFFE_87FF_FFFE
+
+  @inline(__always)
+  static func isRegisteredName(_ byte: UInt8) -> Bool {
+    if byte < 64 { return registeredNameLow >> UInt64(byte) & 1 == 1 }
+    if byte < 128 { return registeredNameHigh >> UInt64(byte &- 64) & 1 == 1 }
+    return false
+  }
+
   /// tchar of RFC 9110 §5.6.2, as one bit per ASCII code.
   private static let tokenLow: UInt64 = 0x03FF_6CFA_0000_0000
   private static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
