@@ -12,6 +12,8 @@ struct EntitlementEvidence {
 
   private var live: [Live] = []
   private var objections: [EntitlementFinding] = []
+  /// Those whose claims are over.
+  private var closed: [VerifiedTransaction] = []
   private var lastExpired: VerifiedTransaction?
   private var expiry: Timestamp?
   private var lastRevoked: VerifiedTransaction?
@@ -35,6 +37,11 @@ struct EntitlementEvidence {
     live.contains { $0.transaction == transaction }
   }
 
+  /// Whether it speaks for the product, or did so until something ended that.
+  func isJudged(by transaction: VerifiedTransaction) -> Bool {
+    isClaimed(by: transaction) || closed.contains(transaction)
+  }
+
   /// Nothing but an explanation: no verdict rests on it.
   mutating func object(
     _ rule: EntitlementRule, to transaction: VerifiedTransaction? = nil,
@@ -44,7 +51,17 @@ struct EntitlementEvidence {
       EntitlementFinding(rule: rule, transaction: transaction?.id, period: period, until: until))
   }
 
-  mutating func expire(_ transaction: VerifiedTransaction, at end: Timestamp?) {
+  /// What a subscription opened, and closed with its end.
+  mutating func close(
+    _ transaction: VerifiedTransaction, period: EntitlementFinding.Period?, at end: Timestamp?
+  ) {
+    closed.append(transaction)
+    object(.closedByLapse, to: transaction, period: period, until: end)
+    expire(transaction, at: end)
+  }
+
+  /// No end is given for what was never owned.
+  mutating func expire(_ transaction: VerifiedTransaction, at end: Timestamp? = nil) {
     lastExpired = Self.later(lastExpired, transaction)
     if let end { expiry = expiry.map { max($0, end) } ?? end }
   }
@@ -53,6 +70,7 @@ struct EntitlementEvidence {
   mutating func discount(
     _ transaction: VerifiedTransaction, at now: Timestamp, period: EntitlementFinding.Period? = nil
   ) {
+    closed.append(transaction)
     if transaction.revokedDate != nil {
       lastRevoked = Self.later(lastRevoked, transaction)
       object(.revoked, to: transaction, period: period, until: transaction.revokedDate)

@@ -26,6 +26,8 @@ extension EntitlementFinding {
       "The store still tries to charge, and the publication does not wait\(span(prefix: ": "))."
     case .notYetPublished: "The issue appears later\(end(", on "))."
     case .publishedOutsidePeriods: "It appeared while no subscription ran; the nearest\(span(prefix: ": "))."
+    case .publishedInUnpaidGrace:
+      "It appeared in a grace, whose issues open only with a payment made in it\(span(prefix: ": "))."
     case .closedByLapse: "The publication closes its issues when a subscription ends\(end(": it ended on "))."
     }
   }

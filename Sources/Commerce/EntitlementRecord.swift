@@ -6,6 +6,8 @@ public struct EntitlementRecord: Hashable, Sendable {
 
   /// The issues that an uninterrupted run of a subscription unlocked, by its first transaction: no others are unlocked by it.
   public var unlocked: [TransactionIdentifier: Set<ProductIdentifier>]
+  /// Those of ``unlocked`` that were issues before the latest one.
+  public var backIssues: [TransactionIdentifier: Set<ProductIdentifier>]
   /// Everything that was granted, by the transaction that paid.
   public var granted: [TransactionIdentifier: Set<ProductIdentifier>]
   /// How long each payment for a subscription that does not renew lasts, as the catalog said when it was first seen.
@@ -14,10 +16,12 @@ public struct EntitlementRecord: Hashable, Sendable {
   /// Creates the record from what was written down.
   public init(
     unlocked: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
+    backIssues: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
     granted: [TransactionIdentifier: Set<ProductIdentifier>] = [:],
     lengths: [TransactionIdentifier: BillingPeriod] = [:]
   ) {
     self.unlocked = unlocked
+    self.backIssues = backIssues
     self.granted = granted
     self.lengths = lengths
   }
@@ -25,6 +29,13 @@ public struct EntitlementRecord: Hashable, Sendable {
   /// Every product that stands here.
   public var products: Set<ProductIdentifier> {
     unlocked.values.reduce(granted.values.reduce([]) { $0.union($1) }) { $0.union($1) }
+  }
+
+  /// By which rule the run that began with this transaction unlocked the issue; nil where it did not, as far as was written
+  /// down.
+  func rule(unlocking issue: ProductIdentifier, by transaction: TransactionIdentifier) -> EntitlementRule? {
+    guard unlocked[transaction]?.contains(issue) == true else { return nil }
+    return backIssues[transaction]?.contains(issue) == true ? .backIssue : .unlockedAtStart
   }
 
   /// What speaks for each product, of these transactions.
@@ -35,7 +46,10 @@ public struct EntitlementRecord: Hashable, Sendable {
     var found: [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]] = [:]
     for transaction in transactions {
       let first = unlocked[transaction.id] ?? []
-      for product in first { found[product, default: []].append((transaction, .unlockedAtStart)) }
+      for product in first {
+        guard let rule = rule(unlocking: product, by: transaction.id) else { continue }
+        found[product, default: []].append((transaction, rule))
+      }
       for product in granted[transaction.id] ?? [] where !first.contains(product) {
         found[product, default: []].append((transaction, .grantedBefore))
       }

@@ -43,6 +43,8 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   case notYetPublished = "not-yet-published"
   /// The issue appeared while no subscription ran, and no run began with it.
   case publishedOutsidePeriods = "published-outside-periods"
+  /// The issue appeared in a grace that was not paid, and the publication's policy does not give it.
+  case publishedInUnpaidGrace = "published-in-unpaid-grace"
   /// A subscription opened the issue, and by the publication's policy it is closed with the subscription.
   case closedByLapse = "closed-by-lapse"
   /// The application itself was bought too late for the product's condition.
@@ -55,8 +57,8 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
       .grantedBefore, .inGrace, .inBillingRetry, .ownedWithApplication:
       true
     case .notBought, .notInCatalog, .revoked, .licenseEnded, .periodWithoutEnd, .periodAhead, .periodOver,
-      .graceNotServed, .billingRetryNotServed, .notYetPublished, .publishedOutsidePeriods, .closedByLapse,
-      .applicationBoughtLater:
+      .graceNotServed, .billingRetryNotServed, .notYetPublished, .publishedOutsidePeriods,
+      .publishedInUnpaidGrace, .closedByLapse, .applicationBoughtLater:
       false
     }
   }

@@ -187,8 +187,8 @@ struct PurchaseHistory {
       }
     }
     for (transaction, rule) in recorded[product.id] ?? [] {
+      guard !evidence.isJudged(by: transaction) else { continue }
       if transaction.counts(at: now) {
-        guard !evidence.isClaimed(by: transaction) else { continue }
         guard transaction.origin == nil else {
           evidence.claim(transaction, rule, until: transaction.licenseEndDate)
           continue
@@ -227,17 +227,22 @@ struct PurchaseHistory {
         period.transaction, rule, during: period.named, by: subscription, policy: subscription.policy,
         into: &evidence)
     }
-    if subscription.policy.keepsIssuesOfUnrecoveredGrace {
-      for period in subscription.periods {
-        guard let end = period.graceEnd, period.end <= published, published < end,
-          !evidence.isClaimed(by: period.transaction)
-        else { continue }
-        isOpened = true
-        open(
-          period.transaction, .publishedInGrace,
-          during: EntitlementFinding.Period(start: period.end, end: end),
-          by: subscription, policy: subscription.policy, into: &evidence)
+    var isOfGrace = false
+    for period in subscription.periods {
+      guard let end = period.graceEnd, period.end <= published, published < end,
+        !evidence.isJudged(by: period.transaction)
+      else { continue }
+      let grace = EntitlementFinding.Period(start: period.end, end: end)
+      guard subscription.policy.keepsIssuesOfUnrecoveredGrace else {
+        guard !isOpened else { continue }
+        isOfGrace = true
+        evidence.object(.publishedInUnpaidGrace, to: period.transaction, period: grace)
+        continue
       }
+      isOpened = true
+      open(
+        period.transaction, .publishedInGrace, during: grace, by: subscription, policy: subscription.policy,
+        into: &evidence)
     }
     for run in subscription.revoked {
       if let (period, _) = run.claim(on: issue, published: published) {
@@ -245,10 +250,12 @@ struct PurchaseHistory {
       }
     }
     guard !isOpened, let last = subscription.live.last, let period = last.periods.last else { return }
-    let nearest = subscription.live.last { $0.start <= published } ?? subscription.live[0]
-    evidence.object(
-      .publishedOutsidePeriods, to: nearest.periods.last?.transaction, period: nearest.named)
-    if last.end <= now, last.end <= published { evidence.expire(period.transaction, at: last.end) }
+    if !isOfGrace {
+      let nearest = subscription.live.last { $0.start <= published } ?? subscription.live[0]
+      evidence.object(
+        .publishedOutsidePeriods, to: nearest.periods.last?.transaction, period: nearest.named)
+    }
+    if last.end <= now, last.end <= published { evidence.expire(period.transaction) }
   }
 
   /// What a subscription opened: for good, or while one runs, as the policy says.
@@ -263,8 +270,7 @@ struct PurchaseHistory {
       evidence.claim(transaction, rule, during: period, until: end)
     } else {
       let ended = subscription?.periods.map { $0.servedEnd(by: policy) }.filter { $0 <= now }.max()
-      evidence.object(.closedByLapse, to: transaction, period: period, until: ended)
-      evidence.expire(transaction, at: ended)
+      evidence.close(transaction, period: period, at: ended)
     }
   }
 }

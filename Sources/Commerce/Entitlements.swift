@@ -52,9 +52,10 @@ public struct EntitlementReport: Hashable, Sendable {
     claims.filter { $0.value.contains { $0.transaction == transaction } }.keys.sorted()
   }
 
-  /// The issues that a run of a subscription unlocked which began with this transaction, in the order of their names.
-  public func products(unlockedBy transaction: TransactionIdentifier) -> [ProductIdentifier] {
-    claims.filter { $0.value.contains { $0.transaction == transaction && $0.reason.isUnlocking } }.keys
-      .sorted()
+  /// The issues that a run of a subscription unlocked which began with this transaction, each with the rule.
+  public func issues(unlockedBy transaction: TransactionIdentifier) -> [ProductIdentifier: EntitlementRule] {
+    claims.compactMapValues { claims in
+      claims.first { $0.transaction == transaction && $0.reason.isUnlocking }?.reason
+    }
   }
 }

@@ -137,8 +137,8 @@ struct ContinuousSubscription {
   private var bridge: Timestamp
   /// Publication dates of the issues that were opened when the run began.
   private var unlocked: ClosedRange<Timestamp>?
-  /// What was written down of that; then the catalog's dates do not count any more. Nil where nothing was.
-  private var recordedIssues: Set<ProductIdentifier>?
+  /// Where it was written down which ones those were, the catalog's dates do not count any more.
+  private var record: EntitlementRecord = .empty
   private let policy: PublicationPolicy
 
   private init(_ period: SubscriptionPeriod, policy: PublicationPolicy) {
@@ -161,8 +161,9 @@ struct ContinuousSubscription {
     on issue: ProductIdentifier, published date: Timestamp
   ) -> (period: SubscriptionPeriod, rule: EntitlementRule)? {
     if let period = period(at: date) { return (period, .publishedDuringSubscription) }
-    if let recordedIssues {
-      return recordedIssues.contains(issue) ? (periods[0], .unlockedAtStart) : nil
+    let first = periods[0].transaction.id
+    if record.unlocked[first] != nil {
+      return record.rule(unlocking: issue, by: first).map { (periods[0], $0) }
     }
     guard let unlocked, unlocked.contains(date) else { return nil }
     if date < unlocked.upperBound { return (periods[0], .backIssue) }
@@ -197,7 +198,7 @@ struct ContinuousSubscription {
       if let latest = issueDates.lastIndex(where: { $0 <= start }) {
         runs[index].unlocked = issueDates[max(0, latest - max(0, policy.backIssues))]...issueDates[latest]
       }
-      runs[index].recordedIssues = record.unlocked[runs[index].periods[0].transaction.id]
+      runs[index].record = record
     }
     return runs
   }

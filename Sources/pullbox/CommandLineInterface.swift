@@ -60,6 +60,16 @@ enum CommandLineInterface {
       .listed(under: title, using: Set(command.peer.options.map(\.name)))
   }
 
+  /// Refuses the name of a store in place of the address that `--store` takes, where the command has `--store-name` for it. Addresses
+  /// are taken everywhere: a wrapper may give every command all common options.
+  private static func check(_ arguments: ParsedArguments, of command: any Command.Type) throws(UsageError) {
+    guard arguments.isGiven("store"), let value = arguments.value("store"), !value.contains("://"),
+      command.description.options.contains(where: { $0.name == "store-name" })
+    else { return }
+    throw UsageError(
+      "--store takes the address of the agent's store; --store-name names a store of the server")
+  }
+
   static func run(_ arguments: ParsedArguments) async -> ExitCode {
     guard let command = commands.first(where: { $0.description.name == arguments.subcommands.first }) else {
       return .usage
@@ -67,6 +77,7 @@ enum CommandLineInterface {
     let context = CommandContext(arguments: arguments)
     do {
       try context.check()
+      try check(arguments, of: command)
       try await command.run(context)
       return .done
     } catch {

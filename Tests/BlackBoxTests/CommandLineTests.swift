@@ -58,6 +58,8 @@ struct CommandLineTests {
       "status -q -v", "pause", "pause a --all", "transactions --state lost", "downloads --state lost",
       "priority d1 5000", "product a --on-sale --off-sale",
       "release a 1.0 --at 2026-12-24T09:00:00", "release a 1.0 --at 2026-12-24",
+      "explain a --transaction 1 --store google", "outbox --store google",
+      "explain a --device d --store former",
     ])
   func wrongUsage(words: String) async throws {
     let outcome = try await run("\"$1\" \(words) --server http://127.0.0.1:9; echo \"exit $?\"")

@@ -62,6 +62,24 @@ struct EntitlementRecordTests {
     }
   }
 
+  @Test("a back issue that was written down is told as one, whatever dates and policies say later")
+  func backIssues() {
+    let record = EntitlementRecord(
+      unlocked: [transaction("1"): [Magazine.issue(4), Magazine.issue(5)]],
+      backIssues: [transaction("1"): [Magazine.issue(4)]])
+    let undated = catalog(changing: Magazine.issue(4)) { $0.publicationDate = nil }
+    for catalog in [Magazine.catalog, undated] {
+      let report = evaluate([subscription], catalog, record)
+      #expect(report[Magazine.issue(4)] == .owned(by: "1", .backIssue))
+      #expect(report[Magazine.issue(5)] == .owned(by: "1", .unlockedAtStart))
+    }
+    let first = EntitlementRules(defaultPolicy: PublicationPolicy(backIssues: 1)).evaluate(
+      [subscription], catalog: Magazine.catalog, now: day("2026-12-31"))
+    #expect(
+      first.issues(unlockedBy: transaction("1"))
+        == [Magazine.issue(4): .backIssue, Magazine.issue(5): .unlockedAtStart])
+  }
+
   @Test("the refund of the transaction that paid takes it back all the same")
   func refund() {
     let record = EntitlementRecord(granted: [transaction("1"): [Magazine.issue(6)]])
@@ -102,8 +120,8 @@ struct EntitlementRecordTests {
     #expect(end("2026-06-21") == day("2026-07-06"))
     #expect(end("2026-08-01") == day("2026-07-06"))
     #expect(end("2026-06-19", Magazine.issue(5)) == nil)
-    // Of an issue after the end, what would have paid for it.
-    #expect(end("2026-08-01", Magazine.issue(7)) == day("2026-06-20"))
+    // An issue that appeared after the end was never owned.
+    #expect(end("2026-08-01", Magazine.issue(7)) == nil)
     #expect(end("2026-08-01", Magazine.single) == nil)
   }
 }

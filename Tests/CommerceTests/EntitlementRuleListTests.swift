@@ -193,13 +193,48 @@ struct EntitlementRuleListTests {
   @Test("published-outside-periods: the nearest run is named")
   func publishedOutsidePeriods() {
     let missed = explain(Magazine.issue(8), [may()])
-    #expect(!missed.isAllowed && missed.until == day("2026-06-20"))
+    // It was never owned, so that nothing of it ended.
+    #expect(!missed.isAllowed && missed.until == nil)
     #expect(
       missed.against == [
         EntitlementFinding(
           rule: .publishedOutsidePeriods, transaction: transaction("1"),
           period: .init(start: day("2026-05-20"), end: day("2026-06-20")))
       ])
+  }
+
+  @Test("published-in-unpaid-grace: an issue of a grace opens with a payment in it, and not before")
+  func publishedInUnpaidGrace() {
+    let late = may(grace: "2026-07-06")
+    for now in ["2026-07-02", "2026-12-31"] {
+      let issue = explain(Magazine.issue(7), [late], at: now)
+      #expect(!issue.isAllowed && issue.until == nil)
+      #expect(
+        issue.against == [
+          EntitlementFinding(
+            rule: .publishedInUnpaidGrace, transaction: transaction("1"),
+            period: .init(start: day("2026-06-20"), end: day("2026-07-06")))
+        ])
+    }
+    #expect(rules(explain(Magazine.issue(8), [late]).against) == [.publishedOutsidePeriods])
+    let paid = purchase(
+      "2", of: Magazine.monthly, at: day("2026-07-03"), until: day("2026-08-03"), original: "1")
+    let open = explain(Magazine.issue(7), [late, paid])
+    #expect(open.isAllowed && open.against.isEmpty)
+  }
+
+  @Test("what was opened and written down is closed, and refunded, once")
+  func closedOnce() {
+    let record = EntitlementRecord(
+      unlocked: [transaction("1"): [Magazine.issue(5)]],
+      granted: [transaction("1"): [Magazine.issue(5), Magazine.issue(6)]])
+    for issue in [5, 6].map(Magazine.issue) {
+      let lapsed = explain(
+        issue, [may()], policy: PublicationPolicy(keepsIssuesAfterLapse: false), record: record)
+      #expect(rules(lapsed.against) == [.closedByLapse] && lapsed.until == day("2026-06-20"))
+      let refunded = explain(issue, [may(revoked: "2026-06-10")], record: record)
+      #expect(rules(refunded.against) == [.revoked] && refunded.until == day("2026-06-10"))
+    }
   }
 
   @Test("closed-by-lapse: by policy issues are open while a subscription runs, and again when one runs again")

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -104,6 +105,57 @@ struct ExplanationTests {
       #expect(try await !allowed(start - Self.day))
       let now = try await explain("com.example.heroes.2", who, on: server)
       #expect(!now.allowed && now.until == cancelled && now.against.map(\.rule).contains(.revoked))
+    }
+  }
+
+  @Test("purchases of a store that is not configured any more are explained: by the device, and by its name")
+  func formerStore() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      let plan = server.purchase(
+        of: "com.example.heroes.plan", expires: server.clock.now() + Self.day * 30)
+      try await show([plan], to: server)
+      try await server.server.grants.grantStore.database.write(locking: [.everything]) { connection in
+        try connection.execute("UPDATE feeds SET store = 'former'")
+        try connection.execute("UPDATE transactions SET store = 'former'")
+      }
+      let device = ("device", server.device.id.description)
+      let number = ("transaction", plan.transactionIdentifier)
+      for query in [[device], [device, ("store", "former")], [number, ("store", "former")]] {
+        #expect(try await explain("com.example.heroes.2", query, on: server).allowed, "\(query)")
+      }
+      for query in [[device, ("store", "sandbox")], [number]] {
+        let problem = try await server.problem {
+          _ = try await explain("com.example.heroes.2", query, on: server)
+        }
+        #expect(problem.code == .transactionUnknown)
+      }
+    }
+  }
+
+  @Test("a back issue is told as one after it was written down, and so is the latest issue")
+  func backIssues() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      try await put(SubscriptionPolicy(backIssues: 1), on: server)
+      let plan = server.purchase(
+        of: "com.example.heroes.plan", expires: server.clock.now() + Self.day * 30)
+      let latest = try #require(ProductIdentifier("com.example.heroes.2"))
+      let receipt = try server.store.receipt(of: [plan], device: server.device.id)
+      for _ in 0..<2 {
+        let reasons = try await show([plan], to: server).map { "\($0.product) \($0.because)" }
+        #expect(
+          reasons.sorted() == ["com.example.heroes.1 back-issue", "com.example.heroes.2 unlocked-at-start"])
+        // The first grant writes down what the run unlocked.
+        _ = try await server.api.call(
+          "POST", "/v1/grants",
+          body: GrantRequest(
+            proof: Proof(store: "sandbox", receipt: receipt), product: latest, device: server.device),
+          as: GrantResponse.self)
+      }
+      let explained = try await explain(
+        "com.example.heroes.1", [("transaction", plan.transactionIdentifier)], on: server)
+      #expect(explained.because.map(\.rule) == [.backIssue])
     }
   }
 

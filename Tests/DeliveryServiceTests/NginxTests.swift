@@ -112,7 +112,8 @@ struct NginxTests {
       func isRedirected(_ headers: [(String, String)]) async throws -> Bool {
         let ticket = grant.download.ticket
         let url = server.api.url(grant.download.contentURL, query: [("ticket", ticket)])
-        var request = ClientRequest(method: "GET", url: url, headers: headers)
+        var request = ClientRequest(
+          method: "GET", url: url, headers: headers + [("X-Forwarded-For", "192.0.2.7")])
         request.maximumResponseLength = .mebibytes(2)
         return try await server.client.send(request).headers["X-Accel-Redirect"] != nil
       }
@@ -140,6 +141,20 @@ struct NginxTests {
       let response = try await server.fetch(grant)
       #expect(response.body == small)
       #expect(response.headers["X-Accel-Redirect"] == nil)
+    }
+  }
+
+  @Test("a request that no proxy passed on gets its body, also from the address of a trusted proxy")
+  func direct() async throws {
+    try await ServerHarness.run(options: Self.handingOff) { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      let response = try await server.fetch(grant)
+      #expect(response.body == small)
+      #expect(response.headers["X-Accel-Redirect"] == nil)
+      #expect(try await server.status(grant).bytesDelivered == ByteCount(small.count))
+      let forwarded = try await server.fetch(grant, headers: [("X-Forwarded-For", "192.0.2.7")])
+      #expect(forwarded.headers["X-Accel-Redirect"] != nil && forwarded.body.isEmpty)
     }
   }
 

@@ -130,10 +130,11 @@ struct StatementCostTests {
     ("SELECT * FROM feeds WHERE number", "by the feed's number; FeedTests run it"),
     ("SELECT * FROM feed_items", "of one feed, by its key or its index; FeedTests run it"),
     ("INSERT INTO feed_items", "by the feed and the product; FeedTests run it"),
+    ("SELECT * FROM feeds WHERE device = ? ORDER", "of one device, by its key; ExplanationTests run it"),
     ("UPDATE feeds SET", "by the feed's number; FeedTests run it"),
     ("SELECT number FROM feeds", "a bounded batch by age, once a day; FeedTests run it"),
     ("DELETE FROM feed", "by the feed's number, in that batch; FeedTests run it"),
-    ("SELECT product AS value, 'unlocked'", "by a payment's name, of subscriptions alone; FeedTests run it"),
+    ("SELECT product AS value, CASE", "by a payment's name, of subscriptions alone; FeedTests run it"),
     (
       "UPDATE transactions SET length",
       "by a payment's name, of subscriptions that do not renew; ExplanationTests run it"

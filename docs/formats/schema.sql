@@ -431,7 +431,7 @@ CREATE TABLE unlocked_issues (
   store TEXT NOT NULL,
   environment TEXT NOT NULL,
   transaction_id TEXT NOT NULL,
-  product TEXT NOT NULL,
+  product TEXT NOT NULL, is_back_issue INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (store, environment, transaction_id, product)
 ) STRICT, WITHOUT ROWID;
 

@@ -81,7 +81,7 @@ struct ContentRoutes: Sendable {
         retryAfterSeconds: Int((nanoseconds + 999_999_999) / 1_000_000_000))
     }
     if let redirect = settings.accelRedirect, settings.proxies.contains(request.peer),
-      redirect.suits(request, decision: decision, length: package.length)
+      ForwardingFields(request).areGiven, redirect.suits(request, decision: decision, length: package.length)
     {
       // This server does not see what nginx sends: it counts what nginx was told to send.
       if request.method == .get { meter.didSend(Int(decision.bodyLength(of: package.length) ?? 0)) }

@@ -39,7 +39,7 @@ struct ExplanationRoutes: Sendable {
     switch (customer, transaction, device) {
     case (let customer?, nil, nil) where store == nil && environment == nil: return .customer(customer)
     case (nil, nil, let device?) where environment == nil:
-      return .device(device, at: store.map { [$0] } ?? stores)
+      return .device(device, at: store)
     case (nil, let transaction?, nil):
       let environments = environment.map { [$0] } ?? StoreEnvironment.allCases
       return .transaction(
@@ -61,8 +61,8 @@ extension GrantService {
     case customer(CustomerIdentifier)
     /// The customer of the one of these that is known.
     case transaction([TransactionKey])
-    /// The customers whose proofs the device showed last at these stores.
-    case device(DeviceIdentifier, at: [StoreIdentifier])
+    /// The customers whose proofs the device showed last: at the store, or at every one, those of before among them.
+    case device(DeviceIdentifier, at: StoreIdentifier?)
   }
 
   /// What the rules say of `moment`, now unless given: by what the ledger has until then, and today's catalog and policies.
@@ -109,15 +109,17 @@ extension GrantService {
           "\(names.joined(separator: ", ")) have that transaction: say store and environment")
       }
       guard let customer = found.first?.customer else {
-        throw Problem(.transactionUnknown, "the ledger has no such transaction")
+        let names = Set(keys.map(\.store.description)).sorted().joined(separator: ", ")
+        throw Problem(
+          .transactionUnknown,
+          "the ledger has no such transaction of \(names); a store that is not configured any more must be named"
+        )
       }
       return [try CustomerTable.current(customer, in: connection)]
-    case .device(let device, let stores):
+    case .device(let device, let store):
       var customers: [CustomerIdentifier] = []
-      for store in stores {
-        guard let shown = try FeedTable.find(of: device, at: store, in: connection)?.customer else {
-          continue
-        }
+      for feed in try FeedTable.all(of: device, in: connection) where store == nil || feed.store == store {
+        guard let shown = feed.customer else { continue }
         let current = try CustomerTable.current(shown, in: connection)
         if !customers.contains(current) { customers.append(current) }
       }

@@ -94,7 +94,7 @@ struct GrantPlanner: Sendable {
     let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     let basis = GrantStore.Basis(
       transaction: transaction, content: content, owed: owed,
-      unlocked: report.products(unlockedBy: transaction.id), present: grants)
+      unlocked: report.issues(unlockedBy: transaction.id), present: grants)
     return GrantPlan(
       basis: basis,
       standing: try GrantStore.standing(

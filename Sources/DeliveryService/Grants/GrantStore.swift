@@ -17,8 +17,8 @@ struct GrantStore: Sendable {
     var transaction: VerifiedTransaction
     var content: ReleasedContent
     var owed: [ProductIdentifier]
-    /// What the transaction has unlocked, as the first of a subscription's run.
-    var unlocked: [ProductIdentifier] = []
+    /// What the transaction has unlocked, as the first of a subscription's run, and by which rule.
+    var unlocked: [ProductIdentifier: EntitlementRule] = [:]
     /// The device's grants of the product, where they and the content were looked at in the transaction that makes the grant:
     /// then neither is looked at again.
     var present: [GrantRecord]?

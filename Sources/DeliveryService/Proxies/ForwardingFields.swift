@@ -22,6 +22,12 @@ struct ForwardingFields: Sendable {
       host: request.headers.values(of: "X-Forwarded-Host"))
   }
 
+  /// Whether a proxy passed the request on, as far as the request says: one that comes straight from an address that proxies have
+  /// as well has none of them.
+  var areGiven: Bool {
+    ![forwarded, forwardedFor, forwardedScheme, forwardedHost].allSatisfy(\.isEmpty)
+  }
+
   /// One hop a proxy, in the order in which they were added; none if there is a `Forwarded` field and it is
   /// malformed.
   var hops: [ForwardedElement] {

@@ -6,6 +6,7 @@ import Database
 enum EntitlementRecordTable {
   private enum Kind: String {
     case unlocked
+    case backIssue = "back-issue"
     case granted
     case length
   }
@@ -20,7 +21,8 @@ enum EntitlementRecordTable {
       let key = transaction.key.values
       let rows = try connection.query(
         """
-        SELECT product AS value, 'unlocked' AS kind FROM unlocked_issues
+        SELECT product AS value, CASE is_back_issue WHEN 1 THEN 'back-issue' ELSE 'unlocked' END AS kind
+        FROM unlocked_issues
         WHERE store = ? AND environment = ? AND transaction_id = ?
         UNION ALL
         SELECT product, 'granted' FROM (
@@ -35,6 +37,10 @@ enum EntitlementRecordTable {
         switch kind {
         case .unlocked:
           record.unlocked[transaction.id, default: []].insert(try row.identifier("value"))
+        case .backIssue:
+          let issue: ProductIdentifier = try row.identifier("value")
+          record.unlocked[transaction.id, default: []].insert(issue)
+          record.backIssues[transaction.id, default: []].insert(issue)
         case .granted:
           record.granted[transaction.id, default: []].insert(try row.identifier("value"))
         case .length: record.lengths[transaction.id] = BillingPeriod(try row.text("value"))
@@ -44,16 +50,19 @@ enum EntitlementRecordTable {
     return record
   }
 
-  /// Writes down which issues a run unlocked, with the transaction that it began with, unless that was done before.
+  /// Writes down which issues a run unlocked, and by which rule each, with the transaction that it began with, unless that was done
+  /// before.
   static func noteUnlocked(
-    _ issues: [ProductIdentifier], by transaction: TransactionKey, in connection: borrowing Connection
+    _ issues: [ProductIdentifier: EntitlementRule], by transaction: TransactionKey,
+    in connection: borrowing Connection
   ) throws {
-    for issue in issues {
+    for (issue, rule) in issues {
       try connection.execute(
         """
-        INSERT INTO unlocked_issues (store, environment, transaction_id, product) VALUES (?, ?, ?, ?)
+        INSERT INTO unlocked_issues (store, environment, transaction_id, product, is_back_issue)
+        VALUES (?, ?, ?, ?, ?)
         ON CONFLICT DO NOTHING
-        """, transaction.values + [.identifier(issue)])
+        """, transaction.values + [.identifier(issue), .integer(rule == .backIssue ? 1 : 0)])
     }
   }
 

@@ -37,6 +37,13 @@ enum FeedTable {
     ).map(feed)
   }
 
+  /// At every store, also at those that are not configured any more.
+  static func all(of device: DeviceIdentifier, in connection: borrowing Connection) throws -> [Feed] {
+    try connection.query(
+      "SELECT * FROM feeds WHERE device = ? ORDER BY store LIMIT 100", [.identifier(device)]
+    ).map(feed)
+  }
+
   static func find(_ number: Int64, in connection: borrowing Connection) throws -> Feed? {
     try connection.first("SELECT * FROM feeds WHERE number = ?", [.integer(number)]).map(feed)
   }

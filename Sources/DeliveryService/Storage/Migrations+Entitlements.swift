@@ -12,4 +12,11 @@ extension Migrations {
       SET length = (SELECT json_extract(document, '$.period') FROM products WHERE products.id = transactions.product)
       WHERE expires IS NULL AND product IN (SELECT id FROM products WHERE type = 'non-renewing-subscription');
       """)
+
+  static let backIssues = Migration(
+    "back issues among those that subscriptions unlocked",
+    script: """
+      -- 1 of an issue before the latest one; 0 also of what was written down before this was told apart.
+      ALTER TABLE unlocked_issues ADD COLUMN is_back_issue INTEGER NOT NULL DEFAULT 0;
+      """)
 }

@@ -18,6 +18,9 @@ public struct ParsedArguments: Sendable {
     return variable(of: option)?.text ?? option.fallback
   }
 
+  /// Whether the option stands on the command line itself.
+  public func isGiven(_ name: String) -> Bool { given[name] != nil }
+
   /// The values of an option that may be given several times: from the command line, else from its variable, else its
   /// default.
   public func values(_ name: String) -> [String] {
