@@ -162,6 +162,7 @@ actor ArrivalFollower {
   }
 
   private func take(_ answer: FeedResponse) async throws {
+    try await noteOffered(answer.entries)
     if cursor == nil {
       try await save(answer.cursor)
       cursor = answer.cursor
@@ -203,6 +204,21 @@ actor ArrivalFollower {
     slotWakeUp.signal()
     // What waits is told again after a restart.
     if due.isEmpty, listed.isEmpty { try await save(answer.cursor) }
+  }
+
+  /// What was placed of versions that are not offered any more stands back behind what is. Said again it changes nothing.
+  private func noteOffered(_ entries: [FeedEntry]) async throws {
+    let held = Set(try await downloads.steps.library.items().map(\.product))
+    for entry in entries where held.contains(entry.product) {
+      guard let version = entry.version else { continue }
+      let isChange = try await BlockingPool.shared.run { [database] in
+        try database.noteOffered(version, of: entry.product)
+      }
+      guard isChange else { continue }
+      for item in try await downloads.steps.library.items() where item.product == entry.product {
+        hub.publish(.library(LibraryEvent(change: .changed, item: item)))
+      }
+    }
   }
 
   private func save(_ cursor: String) async throws {

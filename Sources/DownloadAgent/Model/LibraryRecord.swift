@@ -26,6 +26,8 @@ struct LibraryRecord: Hashable, Sendable {
   var isPinned = false
   /// The last check found bytes that are not the manifest's, or bytes missing.
   var isDamaged = false
+  /// The server has gone back to a version before it.
+  var isRolledBack = false
 
   /// What the manifest says, and whether it was placed as that at `placedAt`. `listedTitle` is the server's, for a manifest
   /// without one.
@@ -39,7 +41,8 @@ struct LibraryRecord: Hashable, Sendable {
   init(
     product: ProductIdentifier, version: ContentVersion, name: String?, digest: SHA256Digest,
     manifestDigest: SHA256Digest?, length: ByteCount, sizeOnDisk: ByteCount, placedAt: Timestamp,
-    title: String?, lastOpened: Timestamp? = nil, isPinned: Bool = false, isDamaged: Bool = false
+    title: String?, lastOpened: Timestamp? = nil, isPinned: Bool = false, isDamaged: Bool = false,
+    isRolledBack: Bool = false
   ) {
     self.product = product
     self.version = version
@@ -53,6 +56,7 @@ struct LibraryRecord: Hashable, Sendable {
     self.lastOpened = lastOpened
     self.isPinned = isPinned
     self.isDamaged = isDamaged
+    self.isRolledBack = isRolledBack
   }
 
   /// For what was opened never: when it came.
@@ -74,7 +78,8 @@ struct LibraryRecord: Hashable, Sendable {
     LibraryItem(
       product: product, version: version, path: "\(library)/\(relativePath)", digest: digest, length: length,
       placedAt: placedAt, title: title, state: isOffline ? .offline : isDamaged ? .damaged : .present,
-      lengthOnDisk: sizeOnDisk, lastOpened: lastOpened, pinned: isPinned ? true : nil)
+      lengthOnDisk: sizeOnDisk, lastOpened: lastOpened, pinned: isPinned ? true : nil,
+      rolledBack: isRolledBack ? true : nil)
   }
 }
 

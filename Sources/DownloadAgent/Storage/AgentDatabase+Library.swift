@@ -98,6 +98,29 @@ extension AgentDatabase {
     }
   }
 
+  /// The server offers that version of the product now: those after it, which it offered before, were taken back. Answers whether
+  /// anything of the library stands otherwise by that.
+  func noteOffered(_ offered: ContentVersion, of product: ProductIdentifier) throws -> Bool {
+    let records = try libraryRecords().filter { $0.product == product }
+    let changed = records.filter { $0.isRolledBack != ($0.version > offered) }
+    guard !changed.isEmpty else { return false }
+    try database.writeBlocking(locking: [.everything]) { connection in
+      for record in changed {
+        try connection.execute(
+          "UPDATE library SET rolled_back = ? WHERE product = ? AND version = ?",
+          [
+            .integer(record.version > offered ? 1 : 0), .text(product.description),
+            .text(record.version.description),
+          ])
+      }
+    }
+    return true
+  }
+
+  static let rollbacks = Migration(
+    "versions that were taken back",
+    script: "ALTER TABLE library ADD COLUMN rolled_back INTEGER NOT NULL DEFAULT 0;")
+
   func remove(_ record: LibraryRecord) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
@@ -129,7 +152,7 @@ extension AgentDatabase {
       length: try row.byteCount("length"), sizeOnDisk: try row.byteCount("size_on_disk"),
       placedAt: try row.timestamp("placed_at"), title: try row.optionalText("title"),
       lastOpened: try row.optionalTimestamp("last_opened"), isPinned: try row.boolean("pinned"),
-      isDamaged: try row.boolean("damaged"))
+      isDamaged: try row.boolean("damaged"), isRolledBack: try row.boolean("rolled_back"))
   }
 }
 

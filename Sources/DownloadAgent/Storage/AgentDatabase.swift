@@ -85,6 +85,7 @@ struct AgentDatabase: Sendable {
     services,
     losses,
     feed,
+    rollbacks,
   ]
 
   /// What is checked of placed content, and which library it is in.

@@ -30,9 +30,12 @@ extension TransactionManager {
   var unfinishedCount: Int { runner.entries.count }
 
   /// Everything the account owns. Throws the ``Problem`` that stands in the way.
-  func owned() async throws(Problem) -> [EntitledProduct] {
+  func owned() async throws(Problem) -> [EntitledProduct] { try await holdings().products }
+
+  /// The same, with what the server says beside it.
+  func holdings() async throws(Problem) -> EntitlementsResponse {
     do {
-      return try await entitlements().products
+      return try await entitlements()
     } catch {
       throw error.problem
         ?? Problem(.unavailable, "a service could not be asked: \(error.reason)", retryAfterSeconds: 5)
@@ -69,7 +72,7 @@ extension TransactionManager {
     }
     let held = try await downloads.steps.library.items()
     var started: [ProductIdentifier] = []
-    for item in Self.ordered(owned, by: wanted.order) where !started.contains(item.product) {
+    for item in owned.ordered(by: wanted.order) where !started.contains(item.product) {
       guard started.count < wanted.limit ?? .max else { break }
       guard wanted.products?.contains(item.product) ?? true else { continue }
       if held.contains(where: {
@@ -80,28 +83,6 @@ extension TransactionManager {
       if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }
     }
     return started
-  }
-
-  /// Equal ones stay in the server's order; what has no date comes last among the newest.
-  static func ordered(
-    _ owned: [EntitledProduct], by order: AgentRestoreRequest.Order?
-  ) -> [EntitledProduct] {
-    let places = owned.enumerated()
-    return switch order {
-    case nil: owned
-    case .smallest:
-      places.sorted { ($0.element.length, $0.offset) < ($1.element.length, $1.offset) }.map(\.element)
-    case .newest:
-      places.sorted { left, right in
-        let dates = (left.element.publicationDate, right.element.publicationDate)
-        switch dates {
-        case (let one?, let other?) where one != other: return one > other
-        case (.some, nil): return true
-        case (nil, .some): return false
-        default: return left.offset < right.offset
-        }
-      }.map(\.element)
-    }
   }
 }
 

@@ -105,6 +105,29 @@ public struct AgentRestoreRequest: Codable, Hashable, Sendable {
   }
 }
 
+extension [EntitledProduct] {
+  /// In the order in which their downloads begin. Equal ones stay in the server's order; what has no date comes last among the
+  /// newest.
+  public func ordered(by order: AgentRestoreRequest.Order?) -> [EntitledProduct] {
+    let places = enumerated()
+    return switch order {
+    case nil: self
+    case .smallest:
+      places.sorted { ($0.element.length, $0.offset) < ($1.element.length, $1.offset) }.map(\.element)
+    case .newest:
+      places.sorted { left, right in
+        let dates = (left.element.publicationDate, right.element.publicationDate)
+        switch dates {
+        case (let one?, let other?) where one != other: return one > other
+        case (.some, nil): return true
+        case (nil, .some): return false
+        default: return left.offset < right.offset
+        }
+      }.map(\.element)
+    }
+  }
+}
+
 /// The answer to the agent's `POST /v1/restore`: what is being fetched now. `GET /v1/restore` answers an
 /// ``EntitlementsResponse``: the plan.
 public struct AgentRestoreResponse: Codable, Hashable, Sendable {

@@ -36,13 +36,16 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   public var lastOpened: Timestamp?
   /// True when it is never removed to make room; absent is false.
   public var pinned: Bool?
+  /// True where the delivery server has told since that it offers an earlier version of the product; absent is false.
+  public var rolledBack: Bool?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, path: String, digest: SHA256Digest,
     length: ByteCount,
     placedAt: Timestamp, title: String? = nil, state: State? = nil, lengthOnDisk: ByteCount? = nil,
-    lastOpened: Timestamp? = nil, pinned: Bool? = nil
+    lastOpened: Timestamp? = nil, pinned: Bool? = nil,
+    rolledBack: Bool? = nil
   ) {
     self.product = product
     self.version = version
@@ -55,6 +58,18 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     self.lengthOnDisk = lengthOnDisk
     self.lastOpened = lastOpened
     self.pinned = pinned
+    self.rolledBack = rolledBack
+  }
+}
+
+extension [LibraryItem] {
+  /// The product's version that is read: the newest that the server has not taken back, and the newest of all where it has taken back
+  /// every one. Nil where the library holds none.
+  public func current(of product: ProductIdentifier) -> LibraryItem? {
+    filter { $0.product == product }.max { left, right in
+      let isBack = (left.rolledBack == true, right.rolledBack == true)
+      return isBack.0 == isBack.1 ? left.version < right.version : isBack.0
+    }
   }
 }
 

@@ -36,9 +36,13 @@ enum LibraryCommand: Command {
     ) { item in
       [
         item.product.description, item.version.description, item.length.description,
-        item.state?.rawValue ?? "", LocalTime.text(item.placedAt), item.title ?? "",
+        state(item), LocalTime.text(item.placedAt), item.title ?? "",
       ]
     }
+  }
+
+  private static func state(_ item: LibraryItem) -> String {
+    item.rolledBack == true && item.state == .present ? "taken back" : item.state?.rawValue ?? ""
   }
 
   private static func verify(
@@ -102,12 +106,12 @@ enum PathCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
     "path", summary: "Print the path of a product's newest version on this device",
+    discussion: "A version that the publisher took back counts only where there is no other.",
     operands: [.inLibrary()])
 
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
-    let items = try await context.agent().library().filter { $0.product == product }
-    guard let newest = items.max(by: { $0.version < $1.version }) else {
+    guard let newest = try await context.agent().library().current(of: product) else {
       throw APICallError.problem(
         Problem(.libraryItemUnknown, "\(product); 'pullbox downloads' shows what is under way"))
     }

@@ -1,3 +1,4 @@
+import Commerce
 import PullboxAPI
 import PullboxKit
 import ServiceRuntime
@@ -11,17 +12,33 @@ enum NewsCommand: Command {
       """)
 
   static func run(_ context: CommandContext) async throws {
-    let entries = try await context.agent().news()
+    let agent = try context.agent()
+    let entries = try await agent.news()
+    let titles = await titles(of: entries.map(\.product), from: agent)
     try context.console.print(
       entries,
-      columns: [.text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("APPEARED"), .text("NEWS")],
+      columns: [
+        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("APPEARED"), .text("NEWS"), .text("TITLE"),
+      ],
       whenEmpty: "nothing has arrived"
     ) { entry in
       [
         entry.product.description, entry.version?.description ?? "", entry.length?.description ?? "",
         entry.publicationDate.map { LocalTime.text($0) } ?? "", words(entry.kind),
+        titles[entry.product] ?? "",
       ]
     }
+  }
+
+  /// In the reader's language, of what is for sale. Where the shop cannot be asked the identifiers have to do.
+  private static func titles(
+    of products: [ProductIdentifier], from agent: AgentClient
+  ) async -> [ProductIdentifier: String] {
+    guard !products.isEmpty,
+      let answer = try? await agent.products(products.map(\.description), locale: ReaderLocale.tag())
+    else { return [:] }
+    return Dictionary(
+      answer.products.map { ($0.listing.id, $0.listing.title) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// What a later server says is shown as it is.

@@ -10,12 +10,13 @@ enum RestoreCommand: Command {
   static let description = CommandDescription(
     "restore", summary: "Download again what was bought and is not on this device",
     discussion: """
-      Without ID it is everything that is owned. --plan shows what that is. With --wait \
-      the command ends when the downloads have ended.
+      Without ID it is everything that is owned. --plan shows what that is, and what \
+      would be done about it; with --latest only what would be downloaded. With --wait \
+      the command ends when the downloads have ended, those too that ran before.
       """,
     operands: [.init("ID", isRequired: false, repeats: true)],
     options: [
-      .flag("plan", environment: .none, help: "Only show what is owned"),
+      .flag("plan", environment: .none, help: "Only show what is owned, and what would be downloaded"),
       .value(
         "latest", "N", environment: .none, help: "Only the N issues that appeared last, the newest first"),
       .waits, .timeout,
@@ -26,26 +27,81 @@ enum RestoreCommand: Command {
     let latest = try context.arguments.integer("latest", in: 1...1_000_000)
     let agent = try context.agent()
     guard !context.arguments.isSet("plan") else {
-      let plan = try await agent.restorePlan().filter { wanted.isEmpty || wanted.contains($0.product) }
-      return try print(plan, on: context.console)
+      let plan = RestorePlan(
+        of: try await agent.restorePlan(), wanted: Set(wanted), latest: latest,
+        held: try await agent.library(), live: try await agent.downloads(.live))
+      return try plan.print(on: context.console)
     }
     let request = AgentRestoreRequest(
       products: wanted.isEmpty ? nil : wanted, order: latest == nil ? nil : .newest, limit: latest)
     try await DownloadStart.run(
       request, with: agent, context, whenNothing: "nothing is missing on this device")
   }
+}
 
-  private static func print(_ plan: [EntitledProduct], on console: Console) throws {
+/// What a restore would do about each product that is owned. Pure.
+struct RestorePlan {
+  enum Step: String, Encodable {
+    /// It is not here.
+    case download
+    /// A download is under way, or waits.
+    case underWay = "under way"
+    case paused
+    case here
+  }
+
+  struct Entry: Encodable {
+    var owned: EntitledProduct
+    var step: Step
+
+    private enum CodingKeys: CodingKey {
+      case step
+    }
+
+    /// The product's members with the step beside them.
+    func encode(to encoder: any Encoder) throws {
+      try owned.encode(to: encoder)
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(step, forKey: .step)
+    }
+  }
+
+  /// Each product once, with the strongest of the transactions that pay for it. With `latest` so many of those alone that would be
+  /// downloaded, in the order in which they would be.
+  private(set) var entries: [Entry]
+
+  /// `wanted` are the only ones that are looked at, unless it is empty.
+  init(
+    of owned: [EntitledProduct], wanted: Set<ProductIdentifier> = [], latest: Int? = nil,
+    held: [LibraryItem], live: [DownloadStatus]
+  ) {
+    var seen: Set<ProductIdentifier> = []
+    entries = owned.ordered(by: latest == nil ? nil : .newest)
+      .filter { (wanted.isEmpty || wanted.contains($0.product)) && seen.insert($0.product).inserted }
+      .map { Entry(owned: $0, step: Self.step(for: $0, held: held, live: live)) }
+    if let latest { entries = Array(entries.filter { $0.step == .download }.prefix(latest)) }
+  }
+
+  private static func step(for owned: EntitledProduct, held: [LibraryItem], live: [DownloadStatus]) -> Step {
+    let isHere = held.contains {
+      $0.product == owned.product && $0.version == owned.version && $0.state != .damaged
+    }
+    if isHere { return .here }
+    guard let download = live.first(where: { $0.product == owned.product }) else { return .download }
+    return download.state == .paused ? .paused : .underWay
+  }
+
+  func print(on console: Console) throws {
     try console.print(
-      plan,
+      entries,
       columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("STATE"), .text("BECAUSE"),
+        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("PLAN"), .text("STATE"), .text("BECAUSE"),
         .text("TRANSACTION"),
-      ], whenEmpty: "nothing is owned"
-    ) { owned in
+      ], whenEmpty: "nothing is owned that would be downloaded"
+    ) { entry in
       [
-        owned.product.description, owned.version.description, owned.length.description, owned.state,
-        owned.because, owned.transaction.description,
+        entry.owned.product.description, entry.owned.version.description, entry.owned.length.description,
+        entry.step.rawValue, entry.owned.state, entry.owned.because, entry.owned.transaction.description,
       ]
     }
   }
@@ -144,23 +200,22 @@ enum DownloadStart {
         console.print(product.description)
       }
     }
-    let live = try await agent.downloads(.live)
-    for download in live where download.state == .paused && !started.contains(download.product) {
-      console.note(paused: download)
-    }
+    let standing = DownloadStanding(of: try await agent.downloads(.live), request: request, started: started)
+    for download in standing.paused { console.note(paused: download) }
     if started.isEmpty {
       if try await agent.status().libraryState == .offline {
         throw CommandFailure(.undetermined, "the library's volume is not there")
       }
-      console.note(whenNothing)
+      switch standing.running.count {
+      case 0 where standing.paused.isEmpty: console.note(whenNothing)
+      case 0: break
+      case let count: console.note("\(CountText.of(count, "download")) under way already")
+      }
     }
     guard waits else { return }
-    let wanted = Set(started + (request.products ?? []))
-    // A paused one would be waited for without an end.
-    let awaited = live.filter { wanted.contains($0.product) && $0.state != .paused }.map(\.id)
     let latest = DownloadWait.Latest()
     let ended = try await withTimeout(timeout) {
-      try await DownloadWait.run(awaited, with: agent, on: console, noting: latest)
+      try await DownloadWait.run(standing.running.map(\.id), with: agent, on: console, noting: latest)
     } expired: {
       latest.expiry
     }
@@ -173,6 +228,29 @@ enum DownloadStart {
       throw CommandFailure(
         ExitCode(endOf: failed),
         "\(StandingText.ending(of: failed)); 'pullbox resume \(failed.id)' tries again")
+    }
+    if let paused = standing.paused.first {
+      throw CommandFailure(.undetermined, "the download of \(paused.name) is paused, and was not waited for")
+    }
+  }
+}
+
+/// Which downloads a request for what is owned concerns, those among them that it did not start. Pure.
+struct DownloadStanding {
+  /// To be waited for.
+  private(set) var running: [DownloadStatus] = []
+  /// One that the user has paused would be waited for without an end.
+  private(set) var paused: [DownloadStatus] = []
+
+  /// A request without products and without a limit is about everything that is under way, and so is one that found nothing to
+  /// start.
+  init(of live: [DownloadStatus], request: AgentRestoreRequest, started: [ProductIdentifier]) {
+    for download in live {
+      let isConcerned =
+        started.contains(download.product)
+        || (request.products?.contains(download.product) ?? (request.limit == nil || started.isEmpty))
+      guard isConcerned else { continue }
+      if download.state == .paused { paused.append(download) } else { running.append(download) }
     }
   }
 }

@@ -91,6 +91,53 @@ struct ArrivalTests {
     }
   }
 
+  @Test(
+    "where the server goes back to a version, the one that is read is that, over a restart and until there is a newer one"
+  )
+  func rollback() async throws {
+    let versions = try ["1.0", "1.1"].map {
+      try FixturePackage.file(length: 50_000, product: "com.example.heroes.9", version: $0, seed: 9)
+    }
+    let product = versions[0].manifest.product
+    let server = FakeServer([versions[0]])
+    server.change { $0.feed = [] }
+    try await server.open { [harness, server] url in
+      @Sendable func current() async throws -> String? {
+        try await harness.get("/v1/library", as: LibraryResponse.self).items.current(of: product)?.version
+          .description
+      }
+      @Sendable func becomes(_ version: String, _ agent: AgentService) async throws {
+        _ = try await agent.event { event in
+          guard case .library(let event) = event else { return false }
+          return event.change == .changed && event.item.version.description == version
+        }
+        #expect(try await current() == version)
+      }
+      try await run(at: url) { agent in
+        async let first: Void = self.ready(agent, versions[0])
+        server.tell(try entry(versions[0]))
+        try await first
+        server.change { $0.package = [versions[1]] }
+        async let second = agent.event { event in
+          guard case .correctionReady = event else { return false }
+          return true
+        }
+        server.tell(try entry(versions[1], .correctionAvailable))
+        _ = try await second
+        #expect(try await current() == "1.1")
+        async let back: Void = becomes("1.0", agent)
+        server.tell(try entry(versions[0], .correctionAvailable))
+        try await back
+      }
+      try await run(at: url) { agent in
+        #expect(try await current() == "1.0")
+        async let forth: Void = becomes("1.1", agent)
+        server.tell(try entry(versions[1], .correctionAvailable))
+        try await forth
+      }
+    }
+  }
+
   @Test("what was there before the feed was read for the first time is left to the reader")
   func beginning() async throws {
     server.tell(try entry(packages[0]))

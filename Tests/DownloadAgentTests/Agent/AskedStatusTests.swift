@@ -178,7 +178,7 @@ struct RestoreRequestTests {
       try owned("c", 9, "2026-05-01T00:00:00Z"), try owned("d", 3, "2026-01-01T00:00:00Z"),
     ]
     func names(_ order: AgentRestoreRequest.Order?) -> String {
-      TransactionManager.ordered(all, by: order).map(\.product.description).joined()
+      all.ordered(by: order).map(\.product.description).joined()
     }
     #expect(names(nil) == "abcd")
     #expect(names(.newest) == "cbda")

@@ -60,6 +60,7 @@ extension WireSample {
       "pinned": true,
       "placedAt": "2026-11-21T08:30:00.120Z",
       "product": "com.example.heroes.issue42",
+      "rolledBack": true,
       "state": "present",
       "title": "Heroes nº 42",
       "version": "1.10"
