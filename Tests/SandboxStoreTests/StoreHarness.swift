@@ -53,6 +53,8 @@ final class StoreHarness: Sendable {
   static let yearly = name("com.example.magazine.yearly")
   /// Of the same publication, and free.
   static let free = name("com.example.magazine.free")
+  /// A subscription of the type that does not end; its publication is its own.
+  static let gratis = name("com.example.gazette.free")
   static let credential = "server-credential"
   /// Making keys takes a good part of a second.
   static let authority = Result {
@@ -85,6 +87,7 @@ final class StoreHarness: Sendable {
       Self.listing(Self.basic, .autoRenewableSubscription, price: "0.99", period: BillingPeriod("P1M")),
       Self.listing(Self.yearly, .autoRenewableSubscription, price: "29.99", period: BillingPeriod("P1Y")),
       Self.listing(Self.free, .autoRenewableSubscription, price: nil, period: BillingPeriod("P1M")),
+      Self.listing(Self.gratis, .freeSubscription, price: nil, publication: "com.example.gazette"),
     ])
     database = try Database.open(
       path: self.directory.path("store.sqlite"), migrations: StoreSchema.migrations)
@@ -113,12 +116,13 @@ final class StoreHarness: Sendable {
   }
 
   private static func listing(
-    _ id: ProductIdentifier, _ type: ProductType, price: String?, period: BillingPeriod? = nil
+    _ id: ProductIdentifier, _ type: ProductType, price: String?, period: BillingPeriod? = nil,
+    publication: String = "com.example.magazine"
   ) -> ProductListing {
     var listing = ProductListing(
       id: id, type: type, title: "A title", description: "A description", period: period)
     listing.price = price.map { .init(amount: $0, currency: "EUR", formatted: "\($0) €") }
-    if type.isSubscription { listing.publication = name("com.example.magazine") }
+    if type.isSubscription { listing.publication = name(publication) }
     return listing
   }
 

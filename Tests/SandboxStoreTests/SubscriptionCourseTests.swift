@@ -244,6 +244,20 @@ struct SubscriptionCourseTests {
 
   // MARK: Prices, and the end
 
+  @Test("renewals cost what the subscription began with, whatever the catalog asks new customers by now")
+  func preservedPrice() async throws {
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    store.catalog.setPrice("4.99", of: StoreHarness.magazine)
+    store.clock.advance(by: .seconds(601))
+    #expect(try await store.all(token).map(\.price) == ["2.99", "2.99", "2.99"])
+    #expect(try await store.buy(StoreHarness.magazine, token: store.openAccount()).price == "4.99")
+    // So it goes on with another subscription of the same customer, which begins anew.
+    _ = try await store.change(first, token: token, SubscriptionChange(autoRenew: false))
+    store.clock.advance(by: .seconds(301))
+    #expect(try await store.buy(StoreHarness.magazine, token: token).price == "4.99")
+  }
+
   @Test(
     "a higher price is paid without a consent that nothing asks for, or with one; a missing one ends it",
     arguments: [(needsConsent: false, accepts: false), (true, true), (true, false)])
