@@ -54,8 +54,8 @@ public enum ConditionalJSON {
     }
   }
 
-  /// RFC 9110 §12.5.3: `gzip` or `x-gzip` listed with a weight above zero; where neither is listed, `*`.
-  private static func acceptsGzip(_ request: HTTPRequest) -> Bool {
+  /// Whether a compressed answer is wanted. RFC 9110 §12.5.3: `gzip` or `x-gzip` listed with a weight above zero; where neither is listed, `*`.
+  public static func acceptsGzip(_ request: HTTPRequest) -> Bool {
     let codings = request.headers.values(of: "Accept-Encoding").joined(separator: ",")
     var others = false
     for coding in codings.lowercased().split(separator: ",") {

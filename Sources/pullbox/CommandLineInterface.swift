@@ -21,7 +21,8 @@ enum CommandLineInterface {
       [
         PublishCommand.self, SubmitCommand.self, ApproveCommand.self, RejectCommand.self,
         UpdateSizeCommand.self, ReleaseCommand.self, WithdrawCommand.self, VersionsCommand.self,
-        ProductsCommand.self, ProductCommand.self, ImportCommand.self, ExportCommand.self,
+        ProductsCommand.self, ProductCommand.self, PublicationsCommand.self,
+        PriceTiersCommand.self, ImportCommand.self, ExportCommand.self,
       ]
     ),
     (

@@ -117,6 +117,7 @@ struct PublicationListTests {
     "lists have validators and come compressed, until the catalog changes",
     arguments: [
       "/v1/publications", "/v1/publications/com.example.moss", "/v1/singles", "/products_v2.json",
+      "/products_v1.json", "/v1/products?id=com.example.other&id=com.example.moss4",
     ])
   func validators(path: String) async throws {
     try await ServerHarness.run { server in
@@ -130,6 +131,13 @@ struct PublicationListTests {
       let compressed = try await server.client.send(
         ClientRequest(method: "GET", url: server.api.url(path), headers: [("Accept-Encoding", "gzip")]))
       #expect(compressed.head.headers["Content-Encoding"] == "gzip")
+      #expect(compressed.head.headers["Vary"] == "Accept-Encoding")
+      let other = try #require(compressed.head.headers["ETag"])
+      let known = try await server.client.send(
+        ClientRequest(
+          method: "GET", url: server.api.url(path),
+          headers: [("Accept-Encoding", "gzip"), ("If-None-Match", other)]))
+      #expect(other != tag && known.status == 304)
       try await server.publish(Self.package(6), as: "com.example.other")
       try await server.publish(
         Self.package(7), as: "com.example.moss4",

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import Testing
 
 @testable import DeliveryService
@@ -45,6 +46,75 @@ struct SaleTests {
       #expect(try await server.productsForSale() == [issue])
       let sales = try await server.audit([("action", "product.change")]).map(\.detail)
       #expect(sales == ["on sale", "off sale"])
+    }
+  }
+
+  @Test("a product that was described and nothing more is deleted, and may be described anew")
+  func deleted() async throws {
+    try await ServerHarness.run { server in
+      func code(_ body: () async throws -> Void) async throws -> ProblemCode? {
+        try await server.problem(body).code
+      }
+      func delete(_ product: String) async throws {
+        _ = try await server.operatorAPI.exchange("DELETE", "/v1/operator/products/\(product)")
+      }
+      try await server.publish(package)
+      let plan = "com.example.plan"
+      let magazine = try #require(ProductIdentifier("com.example.magazine"))
+      let description = ProductDescription(
+        type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true)
+      let typo = "com.example.isue2"
+      try await put(server, typo, ProductDescription(publication: magazine))
+      try await put(server, plan, description)
+
+      #expect(try await code { try await delete("com.example.none") } == .productUnknown)
+      // It has content; and a subscription that is for sale may be bought meanwhile.
+      #expect(try await code { try await delete(issue) } == .stateConflict)
+      #expect(try await code { try await delete(plan) } == .stateConflict)
+      try await delete(typo)
+      #expect(
+        try await code {
+          let _: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/\(typo)")
+        }
+          == .productUnknown)
+      #expect(try await server.audit([("action", "product.remove")]).map(\.subject) == [typo])
+      #expect(try await code { try await delete(typo) } == .productUnknown)
+
+      // What was bought stays its owner's.
+      let bought = server.purchase(of: plan, expires: server.clock.now() + .seconds(86_400))
+      let receipt = try server.store.receipt(of: [bought], device: server.device.id)
+      _ = try await server.api.call(
+        "POST", "/v1/entitlements",
+        body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
+        as: EntitlementsResponse.self)
+      try await put(server, plan, ProductDescription(onSale: false))
+      #expect(try await code { try await delete(plan) } == .stateConflict)
+
+      // Made anew it is there again, with content of its own.
+      try await server.publish(package + [1], as: typo)
+      #expect(try await server.listing(typo) != nil)
+      let answer: ProductsResponse = try await server.api.get("/v1/products", query: [("id", typo)])
+      #expect(answer.invalidProductIdentifiers.isEmpty)
+    }
+  }
+
+  @Test(
+    "a copy of the catalog in memory forgets a product that was deleted, and knows one that was made anew")
+  func deletedFromMemory() async throws {
+    try await ServerHarness.run { server in
+      let cache = server.server.grants.catalog
+      let plan = try #require(ProductIdentifier("com.example.plan"))
+      let magazine = try #require(ProductIdentifier("com.example.magazine"))
+      let description = ProductDescription(
+        type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: false)
+      try await put(server, plan.description, description)
+      #expect(try await cache.current()[plan] != nil)
+      _ = try await server.operatorAPI.exchange("DELETE", "/v1/operator/products/\(plan)")
+      let without = try await cache.current()
+      #expect(without[plan] == nil && without.products(of: magazine).isEmpty && without.count == 0)
+      try await put(server, plan.description, description)
+      #expect(try await cache.current()[plan] != nil)
+      #expect(try await CatalogCache(database: server.server.grants.grantStore.database).current().count == 1)
     }
   }
 

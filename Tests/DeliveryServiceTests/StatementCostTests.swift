@@ -44,6 +44,19 @@ struct StatementCostTests {
     ("SELECT * FROM google_purchases", "by the token's digest; GoogleStoreTests run it"),
     ("INSERT INTO product_reviews", "by the product's name; ProductReviewTests run it"),
     ("UPDATE product_reviews", "by the product's name; ProductReviewTests run it"),
+    (
+      "SELECT * FROM grants WHERE product = ? AND state",
+      "a bounded page by its index, when a policy closes issues; ClosingTests run it"
+    ),
+    ("SELECT 1 FROM versions WHERE product = ? UNION", "one row by its index; SaleTests run it"),
+    (
+      "SELECT 1 FROM transactions WHERE product",
+      "outside the writer, over the ledger, when a product is deleted; SaleTests run it"
+    ),
+    ("DELETE FROM product_reviews", "by the product's name; SaleTests run it"),
+    ("DELETE FROM product_screenshots", "by the product's name; SaleTests run it"),
+    ("DELETE FROM products", "by its name; SaleTests run it"),
+    ("INSERT INTO removed_products", "by its name; SaleTests run it"),
     ("INSERT INTO product_screenshots", "by the product's name; ProductReviewTests run it"),
     (
       "SELECT 1 FROM product_screenshots",

@@ -362,6 +362,12 @@ CREATE TABLE remembered_proofs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX remembered_proofs_by_age ON remembered_proofs (good);
 
+CREATE TABLE removed_products (
+  id TEXT PRIMARY KEY,
+  revision INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX removed_products_by_revision ON removed_products (revision);
+
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
   started INTEGER NOT NULL,

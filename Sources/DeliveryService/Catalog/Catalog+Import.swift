@@ -27,7 +27,7 @@ extension Catalog {
       }
     let now = clock.now()
     defer { didChange() }
-    return try await database.write(locking: [.everything]) { connection in
+    let report = try await database.write(locking: [.everything]) { connection in
       let described = try whole ?? CheckedImport(try items.completed(in: connection))
       var report = CatalogImportReport(created: 0, changed: 0, unchanged: 0)
       func count(_ change: Change) {
@@ -70,6 +70,10 @@ extension Catalog {
       }
       return report
     }
+    for publication in items.publications ?? [] {
+      if let id = publication.id { try await didChangePolicy(id) }
+    }
+    return report
   }
 }
 

@@ -15,7 +15,7 @@ extension Catalog {
     let now = clock.now()
     // What its subscriptions open may be other than before.
     defer { didChange() }
-    return try await database.write(locking: [.publications]) { connection in
+    let publication = try await database.write(locking: [.publications]) { connection in
       let before = try PublicationTable.find(id, in: connection)
       try conditions.check(before)
       let publication = OperatorPublication(of: id, description, before: before, at: now)
@@ -23,6 +23,9 @@ extension Catalog {
       _ = try Self.put(publication, before: before, by: actor, at: now, in: connection)
       return publication
     }
+    // Also where nothing was written: what was to follow a write before this one may have failed.
+    try await didChangePolicy(id)
+    return publication
   }
 
   /// Throws `publication-invalid` where there is no room for another.
@@ -82,6 +85,7 @@ extension Catalog {
         AuditEntry(at: now, actor: actor, action: "publication.remove", subject: id.description),
         in: connection)
     }
+    try await didChangePolicy(id)
   }
 }
 

@@ -16,6 +16,8 @@ struct Catalog: Sendable {
   let clock: any WallClock
   /// Called after a product may have changed.
   let didChange: @Sendable () -> Void
+  /// Called after what the publication's subscriptions open may have changed: it returns once that holds.
+  let didChangePolicy: @Sendable (ProductIdentifier) async throws -> Void
   /// What was asked for in vain.
   let invalid: InvalidProductCounts
   private let currentSaleRules: @Sendable () -> SaleMachine.Rules
@@ -26,7 +28,8 @@ struct Catalog: Sendable {
     database: Database, cache: CatalogCache, clock: any WallClock,
     saleRules: @escaping @Sendable () -> SaleMachine.Rules = { SaleMachine.Rules() },
     applications: Set<ApplicationIdentifier> = [],
-    didChange: @escaping @Sendable () -> Void = {}
+    didChange: @escaping @Sendable () -> Void = {},
+    didChangePolicy: @escaping @Sendable (ProductIdentifier) async throws -> Void = { _ in }
   ) {
     currentSaleRules = saleRules
     self.applications = applications
@@ -34,6 +37,7 @@ struct Catalog: Sendable {
     self.cache = cache
     self.clock = clock
     self.didChange = didChange
+    self.didChangePolicy = didChangePolicy
     invalid = InvalidProductCounts(since: clock.now())
   }
 
@@ -150,6 +154,34 @@ struct Catalog: Sendable {
       AuditEntry(
         at: now, actor: actor, action: "product.keys", subject: product.id.description,
         detail: changes.joined(separator: ", ")), in: connection)
+  }
+
+  /// Removes a product that was described and nothing more. Throws `product-unknown`, `precondition-failed`, and `state-conflict`
+  /// for one that was bought, has content, or is a subscription that is for sale.
+  func removeProduct(
+    _ id: ProductIdentifier, by actor: String, under conditions: WriteConditions
+  ) async throws {
+    let now = clock.now()
+    // All of the ledger is read outside of the writer. What is bought meanwhile can only be a subscription, which is off sale then.
+    let isBought = try await database.read { try ProductTable.isBought(id, in: $0) }
+    defer { didChange() }
+    try await database.write(locking: [.product(id)]) { connection in
+      let before = try ProductTable.find(id, in: connection)
+      try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
+      guard let before else { throw Problem(.productUnknown, "no product is named \(id)") }
+      guard !isBought else {
+        throw Problem(.stateConflict, "\(id) was bought, and its owners keep it; it can be taken off sale")
+      }
+      guard try !ProductTable.isReferred(id, in: connection) else {
+        throw Problem(.stateConflict, "\(id) has content, which stays on record; it can be taken off sale")
+      }
+      guard !before.product.type.isSubscription || !before.isOnSale else {
+        throw Problem(.stateConflict, "the subscription \(id) is for sale; it has to be taken off sale first")
+      }
+      try ProductTable.remove(id, at: now, in: connection)
+      try AuditTable.add(
+        AuditEntry(at: now, actor: actor, action: "product.remove", subject: id.description), in: connection)
+    }
   }
 
   func operatorProduct(_ id: ProductIdentifier) async throws -> OperatorProduct {

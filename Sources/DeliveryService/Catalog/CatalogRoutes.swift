@@ -38,9 +38,19 @@ struct CatalogRoutes: Sendable {
       let localizer = try ProductLocalizer(of: request)
       let device = try request.filter("device") { DeviceIdentifier($0) }
       let application = try request.filter("application") { ApplicationIdentifier($0) }
-      return try .json(
-        try await catalog.products(names, for: device, localizer: localizer, application: application),
-        to: request, cacheControl: "\(device == nil ? "public" : "private"), max-age=\(Self.maximumAge)")
+      let products = try await catalog.products(
+        names, for: device, localizer: localizer, application: application)
+      let cacheControl = "\(device == nil ? "public" : "private"), max-age=\(Self.maximumAge)"
+      guard ConditionalJSON.acceptsGzip(request) else {
+        var response = try HTTPResponse.json(products, to: request, cacheControl: cacheControl)
+        response.headers["Vary"] = "Accept-Encoding"
+        return response
+      }
+      let changed = catalog.cache.latest.lastChange(before: catalog.clock.now())
+      let document = try await BlockingPool.computing.run {
+        try ConditionalJSON.Document(products, lastModified: changed)
+      }
+      return try ConditionalJSON.response(to: request, document: document, cacheControl: cacheControl)
     }
     routes.on(.put, "/v1/operator/products/{id}", requires: .publish) { request, parameters, actor in
       let id = try Self.product(parameters)
@@ -48,6 +58,11 @@ struct CatalogRoutes: Sendable {
       return try .json(
         try await catalog.put(
           id, description, by: actor.name, mayChangeKeys: actor.may(.admin), under: WriteConditions(request)))
+    }
+    routes.on(.delete, "/v1/operator/products/{id}", requires: .publish) { request, parameters, actor in
+      try await catalog.removeProduct(
+        try Self.product(parameters), by: actor.name, under: WriteConditions(request))
+      return HTTPResponse(status: .noContent)
     }
     routes.on(.post, "/v1/operator/catalog", requires: .publish) { request, _, actor in
       let items = try await request.decode(CatalogImport.self, upTo: Self.maximumImport)

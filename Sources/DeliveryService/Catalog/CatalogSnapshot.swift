@@ -29,6 +29,8 @@ struct CatalogSnapshot: Sendable {
   /// What the database says of the products that have changed since a revision.
   struct Changes: Sendable {
     var revision: CatalogRevision
+    /// Those that were removed; one that was made anew since is among ``products`` as well.
+    var removed: [ProductIdentifier]
     var products: [ProductTable.StoredDocument]
     var releases: [(content: ReleasedContent, share: RolloutPercentage)]
     /// All of them.
@@ -43,7 +45,8 @@ struct CatalogSnapshot: Sendable {
       let current = try CatalogRevision.current(in: connection)
       guard current != revision else { return nil }
       return Changes(
-        revision: current, products: try ProductTable.changed(since: revision.number, in: connection),
+        revision: current, removed: try ProductTable.removed(since: revision.number, in: connection),
+        products: try ProductTable.changed(since: revision.number, in: connection),
         releases: try VersionTable.released(since: revision.number, in: connection),
         publications: try PublicationTable.all(in: connection),
         tiers: try PriceTierTable.haveChanged(since: revision.number, in: connection)
@@ -153,6 +156,7 @@ struct CatalogSnapshot: Sendable {
   /// product; then nothing has changed.
   func applying(_ changes: Changes) throws -> CatalogSnapshot {
     var next = self
+    for id in changes.removed { next.remove(id) }
     for stored in changes.products {
       let entry = try stored.entry()
       let id = entry.product.id
@@ -184,6 +188,13 @@ struct CatalogSnapshot: Sendable {
     next.policies = next.described.compactMapValues { $0.policy?.policy }
     next.revision = changes.revision
     return next
+  }
+
+  private mutating func remove(_ id: ProductIdentifier) {
+    guard let old = entries.removeValue(forKey: id)?.product else { return }
+    availability.replace(old, by: nil)
+    if let publication = old.publication { publications[publication]?.remove(id) }
+    ownedWithApplications.remove(id)
   }
 }
 
@@ -219,10 +230,10 @@ private struct AvailabilityDates: Sendable {
   private var sorted: [Timestamp] = []
   private var isSorted = true
 
-  mutating func replace(_ old: Product?, by new: Product) {
+  mutating func replace(_ old: Product?, by new: Product?) {
     let (removed, added) = (
       [old?.availableFrom, old?.availableUntil].compactMap { $0 },
-      [new.availableFrom, new.availableUntil].compactMap { $0 }
+      [new?.availableFrom, new?.availableUntil].compactMap { $0 }
     )
     guard removed != added else { return }
     for date in removed { counts[date] = counts[date].flatMap { $0 > 1 ? $0 - 1 : nil } }

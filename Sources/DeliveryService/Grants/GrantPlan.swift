@@ -21,6 +21,8 @@ struct GrantPlan: Sendable {
   var publisherKeys: [PublisherKeyIdentifier]?
   var signatures: [PublisherSignature]
   var previous: PreviousContent?
+  /// Until when the content is open, as far as is known; nil for good.
+  var openUntil: Timestamp?
 }
 
 /// Makes plans from what a store vouches for, held against the catalog, and what the database says of the device.
@@ -102,7 +104,8 @@ struct GrantPlanner: Sendable {
       publisherKeys: publisherKeys,
       signatures: try SignatureTable.all(
         of: content.product, content.version, by: publisherKeys, in: connection),
-      previous: ReusableContent.previous(of: content.digest, among: grants))
+      previous: ReusableContent.previous(of: content.digest, among: grants),
+      openUntil: report.ends[order.product])
   }
 
   private func transaction(for order: GrantOrder) throws(Problem) -> VerifiedTransaction {

@@ -14,8 +14,11 @@ extension GrantService {
     if request.proofs.isList { try await join(shown.good, shownBy: device) }
     let now = grantStore.clock.now()
     var products: [EntitledProduct] = []
+    var subscribedUntil: [String: Timestamp] = [:]
     for transactions in shown.purchases {
-      products += try await entitled(by: transactions, device, now: now)
+      let entitled = try await entitled(by: transactions, device, now: now)
+      products += entitled.products
+      subscribedUntil.merge(entitled.subscribedUntil, uniquingKeysWith: max)
     }
     let feeds = await enroll(device, showing: shown, base: base)
     return EntitlementsResponse(
@@ -28,7 +31,8 @@ extension GrantService {
         ? Dictionary(feeds.map { ($0.store.description, $0.feed) }, uniquingKeysWith: { first, _ in first })
         : nil,
       problems: shown.problems.isEmpty ? nil : shown.problems,
-      hasPlace: try await hasPlace(for: device, showing: shown, now: now))
+      hasPlace: try await hasPlace(for: device, showing: shown, now: now),
+      subscribedUntil: subscribedUntil.isEmpty ? nil : subscribedUntil)
   }
 
   /// Whether the device would be granted something new of every customer whose purchases it shows.
@@ -67,10 +71,13 @@ extension GrantService {
     return enrolled
   }
 
+  /// What is owned, and until when its subscriptions run that have an end, by product.
+  private typealias Entitled = (products: [EntitledProduct], subscribedUntil: [String: Timestamp])
+
   /// What transactions of one store and environment lead to.
   private func entitled(
     by shown: [VerifiedTransaction], _ device: DeviceIdentifier, now: Timestamp
-  ) async throws -> [EntitledProduct] {
+  ) async throws -> Entitled {
     try await catalog.current { catalog in
       let transactions = try await remembered(beside: shown, catalog: catalog)
       let keys = Dictionary(
@@ -79,9 +86,14 @@ extension GrantService {
       let related = catalog.related(to: transactions.map(\.product) + record.products)
       let report = rules.evaluate(
         transactions, catalog: related, policies: catalog.policies, record: record, now: now)
-      return try await grantStore.database.read { connection -> [EntitledProduct]? in
+      let ends = report.claims.keys.compactMap { product -> (String, Timestamp)? in
+        guard catalog[product]?.product.type.isSubscription == true else { return nil }
+        return report.ends[product].map { (product.description, $0) }
+      }
+      let subscribedUntil = Dictionary(ends, uniquingKeysWith: max)
+      return try await grantStore.database.read { connection -> Entitled? in
         guard try catalog.isCurrent(in: connection) else { return nil }
-        return try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
+        let products = try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
           guard let content = catalog.offered(product, to: device) else { return [] }
           return try (report.claims[product] ?? []).compactMap { claim in
             guard let key = keys[claim.transaction] else { return nil }
@@ -95,6 +107,7 @@ extension GrantService {
               store: key.store.description)
           }
         }
+        return (products, subscribedUntil)
       }
     }
   }

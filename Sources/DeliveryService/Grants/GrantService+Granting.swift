@@ -247,7 +247,9 @@ extension GrantService {
     to plan: GrantPlan, _ issued: GrantStore.Issued, base: String
   ) -> GrantResponse {
     let grant = issued.grant
-    let ticket = tickets.issue(for: grant, isRenewal: false)
+    // Its issue may have been closed since the grant was made.
+    stops.reopen(grant: grant.handle)
+    let ticket = tickets.issue(for: grant, openUntil: plan.openUntil, isRenewal: false)
     let address = "\(publicURL.isEmpty ? base : publicURL)/v1/content/\(grant.digest.hexadecimal)"
     let terms = DownloadTerms(
       product: grant.product, version: grant.version, length: grant.length, digest: grant.digest,

@@ -69,7 +69,9 @@ struct GrantService: Sendable {
   ) async throws -> TicketResponse {
     let grant = try await grantStore.grantForTicket(id, for: credential)
     if let reason = stops.reason(for: grant.digest) { throw Problem.stopped(reason) }
-    return tickets.issue(for: grant, isRenewal: true)
+    let end = try await openUntil(grant)
+    stops.reopen(grant: grant.handle)
+    return tickets.issue(for: grant, openUntil: end, isRenewal: true)
   }
 
   func status(of id: GrantIdentifier, credential: GrantCredential) async throws -> GrantStatus {

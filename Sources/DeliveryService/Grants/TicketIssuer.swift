@@ -17,11 +17,13 @@ final class TicketIssuer: Sendable {
     self.clock = clock
   }
 
-  /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised.
-  func issue(for grant: GrantRecord, isRenewal: Bool) -> TicketResponse {
+  /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised. None is good for longer
+  /// than its content is open, until `end`.
+  func issue(for grant: GrantRecord, openUntil end: Timestamp?, isRenewal: Bool) -> TicketResponse {
     let settings = settings.value
     let now = clock.now()
-    let expires = now + settings.ticketLifetime + .milliseconds(999)
+    let lifetime = now + settings.ticketLifetime
+    let expires = (end.map { min($0, lifetime) } ?? lifetime) + .milliseconds(999)
     let seconds = max(0, expires.secondsSinceEpoch)
     let key = settings.keys.sealing(at: now)
     let ticket = Ticket(

@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Crypto
 import Monitoring
@@ -19,6 +20,8 @@ import Synchronization
 final class RevocationList: Sendable {
   private struct State {
     var grants: Set<DeliveryHandle> = []
+    /// Those that a publication's policy has closed with the subscription, by the publication.
+    var closed: [DeliveryHandle: ProductIdentifier] = [:]
     var contents: Set<SHA256Digest> = []
     var damaged: Set<SHA256Digest> = []
     var abort: (@Sendable ([GrantMeter]) -> Void)?
@@ -45,11 +48,12 @@ final class RevocationList: Sendable {
     state.withLock { $0.abort = abort }
   }
 
-  /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `content-withdrawn` or `content-damaged`; nil
+  /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `entitlement-expired`, `content-withdrawn` or `content-damaged`; nil
   /// if it may.
   func reason(for grant: DeliveryHandle, content: SHA256Digest) -> ProblemCode? {
     state.withLock { state in
       if state.grants.contains(grant) { return .entitlementRevoked }
+      if state.closed[grant] != nil { return .entitlementExpired }
       return state.reason(content)
     }
   }
@@ -68,6 +72,27 @@ final class RevocationList: Sendable {
   /// Accepts the grant's tickets again.
   func reinstate(grant: DeliveryHandle) {
     guard state.withLock({ $0.grants.remove(grant) }) != nil else { return }
+    generation.advance()
+  }
+
+  /// Refuses the tickets of these grants, which the publication's policy has closed, ends their running bodies, and accepts those of
+  /// the publication's other grants. Tickets that are made later are refused where they are made: so the list may be forgotten once
+  /// those that were out are over.
+  func close(grants: Set<DeliveryHandle>, of publication: ProductIdentifier) {
+    let (new, isChange) = state.withLock { state in
+      let before = Set(state.closed.lazy.filter { $0.value == publication }.map(\.key))
+      for handle in before.subtracting(grants) { state.closed[handle] = nil }
+      for handle in grants { state.closed[handle] = publication }
+      return (grants.subtracting(before), grants != before)
+    }
+    guard isChange else { return }
+    generation.advance()
+    if !new.isEmpty { abort { new.contains($0.handle) } }
+  }
+
+  /// Accepts the tickets of a grant that is paid for again.
+  func reopen(grant: DeliveryHandle) {
+    guard state.withLock({ $0.closed.removeValue(forKey: grant) }) != nil else { return }
     generation.advance()
   }
 
@@ -112,10 +137,11 @@ final class RevocationList: Sendable {
   /// Ends bodies that were admitted before a revocation and began after it: their requests were on their way from
   /// an async handler to their loop when the revocation was posted. Called twice a second.
   func sweep() {
-    let (grants, contents) = state.withLock { ($0.grants, $0.contents.union($0.damaged)) }
-    guard !grants.isEmpty || !contents.isEmpty else { return }
+    let (grants, closed, contents) = state.withLock { ($0.grants, $0.closed, $0.contents.union($0.damaged)) }
+    guard !grants.isEmpty || !closed.isEmpty || !contents.isEmpty else { return }
     abort { meter in
-      meter.hasBodies && (grants.contains(meter.handle) || contents.contains(meter.content))
+      meter.hasBodies
+        && (grants.contains(meter.handle) || closed[meter.handle] != nil || contents.contains(meter.content))
     }
   }
 

@@ -294,7 +294,8 @@ extension DeliveryComponents {
         SaleMachine.Rules(
           requiresReview: operators.reviewsProducts, requiresSecondKey: operators.needsSecondKey)
       },
-      applications: applications, didChange: { [feeds] in feeds.wake() })
+      applications: applications, didChange: { [feeds] in feeds.wake() },
+      didChangePolicy: { [grants] in try await grants.applyPolicy(of: $0) })
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
       scrubber: scrubber, clock: infrastructure.clock, checks: infrastructure.pools.checks)

@@ -58,6 +58,19 @@ enum GrantTable {
     ).map(record)
   }
 
+  /// At most `limit` of the product's in that state behind `number`, by their numbers.
+  static func all(
+    of product: ProductIdentifier, in state: String, after number: Int64, limit: Int,
+    in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    try connection.query(
+      """
+      SELECT * FROM grants \(SQLDialect.index("grants_by_product"))
+      WHERE product = ? AND state = ? AND number > ? ORDER BY number LIMIT ?
+      """, [.identifier(product), .text(state), .integer(number), .integer(limit)]
+    ).map(record)
+  }
+
   /// Answers the grant's number.
   @discardableResult
   static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {

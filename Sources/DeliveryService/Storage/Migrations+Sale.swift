@@ -44,6 +44,18 @@ extension Migrations {
       ALTER TABLE transactions ADD COLUMN application TEXT;
       """)
 
+  /// What copies of the catalog in memory have to forget.
+  static let removedProducts = Migration(
+    "products that were removed",
+    script: """
+      -- The revision of the catalog at which the product was removed last; one that was made anew since has a later one.
+      CREATE TABLE removed_products (
+        id TEXT PRIMARY KEY,
+        revision INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX removed_products_by_revision ON removed_products (revision);
+      """)
+
   /// What the reports of sales read.
   static let salesReports = Migration(
     "territories of transactions, and the ledger by date",

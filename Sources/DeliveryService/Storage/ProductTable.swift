@@ -70,6 +70,43 @@ enum ProductTable {
     try CatalogRevision.increment(at: now, by: product.id, in: connection)
   }
 
+  /// Whether something refers to the product that outlives it: content, or a device that was granted some.
+  static func isReferred(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM versions WHERE product = ? UNION ALL SELECT 1 FROM grants WHERE product = ? LIMIT 1",
+      [.identifier(id), .identifier(id)]) != nil
+  }
+
+  /// Whether the ledger has a payment for the product. Reads all of the ledger where it has none.
+  static func isBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM transactions WHERE product = ? LIMIT 1", [.identifier(id)]) != nil
+  }
+
+  /// Removes it with its review; nothing may refer to it.
+  static func remove(
+    _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    for table in ["product_reviews", "product_screenshots"] {
+      try connection.execute("DELETE FROM \(table) WHERE product = ?", [.identifier(id)])
+    }
+    try connection.execute("DELETE FROM products WHERE id = ?", [.identifier(id)])
+    guard let revision = try CatalogRevision.increment(at: now, in: connection) else { return }
+    try connection.execute(
+      """
+      INSERT INTO removed_products (id, revision) VALUES (?, ?)
+      ON CONFLICT (id) DO UPDATE SET revision = excluded.revision
+      """, [.identifier(id), .integer(revision.number)])
+  }
+
+  /// The products that were removed since that revision of the catalog, those among them that were made anew.
+  static func removed(
+    since revision: Int64, in connection: borrowing Connection
+  ) throws -> [ProductIdentifier] {
+    try connection.query("SELECT id FROM removed_products WHERE revision > ?", [.integer(revision)]).map {
+      try $0.identifier("id")
+    }
+  }
+
   static func entry(_ row: Row) throws -> Entry { try StoredDocument(row).entry() }
 
   /// A product as its row has it: its document is not decoded yet, which is not for the database's threads where

@@ -27,6 +27,8 @@ struct Shop: Sendable {
   private struct Holdings: Sendable {
     var owned: Set<ProductIdentifier>
     var subscriptions: [StoreSubscription]
+    /// Until when those run that do not renew, which the store does not list.
+    var seasons: [String: Timestamp]
   }
 
   /// Which page of a list is asked for.
@@ -192,9 +194,10 @@ struct Shop: Sendable {
 
   private func held() async throws(Problem) -> Holdings {
     try await holdings.value(of: OfAccount()) { () async throws(Problem) in
-      let owned = try await transactions.owned()
+      let held = try await transactions.holdings()
       return Holdings(
-        owned: Set(owned.map(\.product)), subscriptions: try await subscriptions().subscriptions)
+        owned: Set(held.products.map(\.product)), subscriptions: try await subscriptions().subscriptions,
+        seasons: held.subscribedUntil ?? [:])
     }.value
   }
 
@@ -204,8 +207,9 @@ struct Shop: Sendable {
       $0.product == listing.id
         && ($0.state == .active || $0.state == .billingRetry && $0.gracePeriodExpiresDate != nil)
     }
+    let season = listing.type == .nonRenewingSubscription ? held.seasons[listing.id.description] : nil
     return AgentProduct(
       listing: listing, owned: listing.type == .nonConsumable && held.owned.contains(listing.id),
-      subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate })
+      subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate } ?? season)
   }
 }

@@ -1,3 +1,4 @@
+import Commerce
 public import CoreTypes
 
 /// `GET /v1/products?id=&locale=` of the agent: what the server sells to the agent's store account, and what the account has of it.
@@ -23,7 +24,7 @@ public struct AgentProduct: Codable, Sendable {
   public var listing: ProductListing
   /// Whether the account has its content already, bought or by a subscription; false for consumables and subscriptions.
   public var owned: Bool
-  /// Until when a subscription to it is paid for; absent where none runs.
+  /// Until when a subscription to it is paid for, one that does not renew among them; absent where none runs.
   public var subscribedUntil: Timestamp?
 
   /// Creates the document from its members.
@@ -33,6 +34,8 @@ public struct AgentProduct: Codable, Sendable {
     self.subscribedUntil = subscribedUntil
   }
 
-  /// Whether a purchase of it would pay for nothing that the account does not have.
-  public var isHeld: Bool { owned || subscribedUntil != nil }
+  /// Whether a purchase of it would pay for nothing that the account does not have. Another season begins where the last one ends.
+  public var isHeld: Bool {
+    owned || subscribedUntil != nil && listing.type != .nonRenewingSubscription
+  }
 }

@@ -57,12 +57,17 @@ public struct EntitlementsResponse: Codable, Sendable {
   /// False where the customer has as many devices as the store's `deviceLimit` allows, and the one that asks is none of them: what
   /// it would buy it could not fetch. Absent from servers that do not tell.
   public var hasPlace: Bool?
+  /// Until when each subscription is paid for that the proofs own now, by its product; one without an end is left out. Absent where
+  /// there is none. Stores do not tell it of subscriptions that do not renew.
+  public var subscribedUntil: [String: Timestamp]?
 
   /// Creates the document from its members.
   public init(
     products: [EntitledProduct], settled: [TransactionIdentifier]? = nil, feed: FeedReference? = nil,
-    feeds: [String: FeedReference]? = nil, problems: [ProofRefusal]? = nil, hasPlace: Bool? = nil
+    feeds: [String: FeedReference]? = nil, problems: [ProofRefusal]? = nil, hasPlace: Bool? = nil,
+    subscribedUntil: [String: Timestamp]? = nil
   ) {
+    self.subscribedUntil = subscribedUntil
     self.products = products
     self.settled = settled
     self.feed = feed

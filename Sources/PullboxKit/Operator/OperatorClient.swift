@@ -98,6 +98,12 @@ public struct OperatorClient: Sendable {
     ).value
   }
 
+  /// Removes a product that was described and nothing more: throws `product-unknown`, and `state-conflict` for one that was bought or
+  /// has content, and for a subscription that is for sale.
+  public func remove(_ id: ProductIdentifier) async throws(APICallError) {
+    _ = try await api.exchange("DELETE", "/v1/operator/products/\(id)")
+  }
+
   /// One page of products, `after` being the `next` of the page before; nil is the first. `publication`, `state` and
   /// `sale` keep the products of one publication, those with a version in that state, and those whose sale is in that one.
   public func products(
@@ -122,6 +128,16 @@ public struct OperatorClient: Sendable {
   /// The price tiers, the free one first.
   public func priceTiers() async throws(APICallError) -> [PriceTier] {
     try await api.get("/v1/operator/price-tiers", as: PriceTierList.self).tiers
+  }
+
+  /// Removes a price tier: throws `price-tier-unknown`, and `state-conflict` while a product names it.
+  public func removePriceTier(_ name: PriceTierName) async throws(APICallError) {
+    _ = try await api.exchange("DELETE", "/v1/operator/price-tiers/\(name)")
+  }
+
+  /// Forgets the description of a publication; its products stay. Throws `publication-unknown`.
+  public func removePublication(_ id: ProductIdentifier) async throws(APICallError) {
+    _ = try await api.exchange("DELETE", "/v1/operator/publications/\(id)")
   }
 
   /// The publications that are described.

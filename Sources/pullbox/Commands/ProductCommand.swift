@@ -7,7 +7,7 @@ import SystemCalls
 enum ProductCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
-    "product", summary: "Show a product, change its texts, review it, or take it off sale",
+    "product", summary: "Show a product, change its texts, review it, take it off sale, or delete it",
     discussion: """
       Without an option the command shows the product. A product that is off sale is
       in no list; those who bought it keep what they own. 'publish --update' changes
@@ -16,6 +16,9 @@ enum ProductCommand: Command {
       --submit hands the product in for review, with the picture of --screenshot;
       --approve and --reject need the scope review. What stands against its sale is
       named with every fault.
+
+      --delete removes a product that was described and nothing more: one that was
+      bought or has content stays, and a subscription has to be off sale.
       """,
     operands: [.product()],
     options: [
@@ -36,6 +39,7 @@ enum ProductCommand: Command {
       .value(
         "reason", "TEXT", environment: .none,
         help: "Reason, kept with the review and in the audit log; with --reject or --off-sale"),
+      .flag("delete", environment: .none, help: "Delete the product"), .confirmed,
     ])
 
   static func run(_ context: CommandContext) async throws {
@@ -45,6 +49,12 @@ enum ProductCommand: Command {
     let (puts, takes) = (arguments.isSet("on-sale"), arguments.isSet("off-sale"))
     guard !(puts && takes) else { throw UsageError("--on-sale and --off-sale exclude each other") }
     let step = try await step(arguments, takes: takes)
+    if arguments.isSet("delete") {
+      guard step == nil, title == nil, text == nil, !puts else { throw UsageError("--delete goes alone") }
+      return try await Deletion.run("the product \(id)", context) { client async throws(APICallError) in
+        try await client.remove(id)
+      }
+    }
     let client = try context.patientClient()
     guard var entry = try await client.product(id) else {
       throw APICallError.problem(Problem(.productUnknown, "\(id)"))

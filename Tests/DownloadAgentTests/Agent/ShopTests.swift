@@ -116,6 +116,26 @@ struct ShopTests {
     }
   }
 
+  @Test("a season is shown with its end, and may be bought again: the next begins there")
+  func season() async throws {
+    let server = FakeServer()
+    let until = Timestamp(millisecondsSinceEpoch: 1_797_841_800_000)
+    let listing = try Self.listing("com.example.season", .nonRenewingSubscription, period: .month)
+    server.change { state in
+      state.listings = [listing]
+      state.subscribedUntil = ["com.example.season": until, Self.monthly: until]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get(
+          "/v1/products?id=com.example.season", as: AgentProductsResponse.self)
+        #expect(shown.products.map(\.subscribedUntil) == [until])
+        #expect(shown.products.map(\.isHeld) == [false])
+      }
+    }
+  }
+
   @Test("publications come with what the account has of their issues and subscriptions")
   func publications() async throws {
     let server = FakeServer()

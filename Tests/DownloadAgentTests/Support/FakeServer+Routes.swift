@@ -49,7 +49,8 @@ extension FakeServer {
       return try .json(
         EntitlementsResponse(
           products: products, settled: self.settle(asked.waiting ?? [], besides: products),
-          feed: self.feedReference(), hasPlace: self.state.current.hasPlace))
+          feed: self.feedReference(), hasPlace: self.state.current.hasPlace,
+          subscribedUntil: self.state.current.subscribedUntil))
     }
     routes.on(.get, "/v1/feed") { request, _ in
       try self.check("GET /v1/feed")

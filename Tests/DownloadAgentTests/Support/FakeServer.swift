@@ -41,6 +41,7 @@ final class FakeServer: Sendable {
     var isReleased = true
     /// What the entitlements endpoint says of the device's place with its customer.
     var hasPlace: Bool?
+    var subscribedUntil: [String: Timestamp]?
     /// Whether transactions that wait and are entitled to nothing are finished at the store.
     var settlesEmpty = false
     /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the

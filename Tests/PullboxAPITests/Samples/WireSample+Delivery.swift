@@ -175,7 +175,8 @@ extension WireSample {
     WireSample(
       EntitlementsResponse.self,
       #"{"feed": \#(feed), "feeds": {"sandbox": \#(feed)}, "hasPlace": false, "problems": [\#(proofRefusal)], "#
-        + #""products": [\#(entitled)], "settled": ["2000000000000002"]}"#,
+        + #""products": [\#(entitled)], "settled": ["2000000000000002"], "#
+        + #""subscribedUntil": {"com.example.season": "2026-12-21T08:30:00.000Z"}}"#,
       minimal: #"{"products": []}"#),
     WireSample(Consent.self, #"{"consumption": true}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
