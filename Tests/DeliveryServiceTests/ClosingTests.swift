@@ -64,9 +64,9 @@ struct ClosingTests {
       try await put(keepsIssues: false, on: server)
       let refused = try await server.fetch(lapsed)
       #expect(refused.status == 403)
-      #expect(try code(refused) == .entitlementExpired)
+      #expect(try code(refused) == .ticketExpired)
       let renewal = try await server.problem { _ = try await server.renew(lapsed) }
-      #expect(renewal.code == .entitlementExpired)
+      #expect(renewal.code == .receiptNeeded)
       #expect(try await server.fetch(running).body == package)
 
       // Another policy gives it back, to the ticket of before as well.
@@ -93,8 +93,30 @@ struct ClosingTests {
       let refused = try await server.fetch(grant)
       #expect(try code(refused) == .ticketExpired)
       let renewal = try await server.problem { _ = try await server.renew(grant) }
-      #expect(renewal.code == .entitlementExpired)
+      #expect(renewal.code == .receiptNeeded)
       #expect(renewal.detail?.hasPrefix("the subscription ended on ") == true)
+      let receipt = try server.store.receipt(
+        of: [
+          server.purchase(of: Self.plan, id: "1", expires: server.clock.now() - .seconds(1))
+        ], device: server.device.id)
+      let refusal = try await server.problem { _ = try await server.grant(Self.issue, receipt: receipt) }
+      #expect([402, 403].contains(refusal.status))
+    }
+  }
+
+  @Test(
+    "a subscription that its store has renewed unheard goes on with the next receipt, in the middle of an issue"
+  )
+  func renewed() async throws {
+    try await ServerHarness.run(options: ["--ticket-lifetime", "1h"]) { server in
+      try await open(on: server)
+      try await put(keepsIssues: false, on: server)
+      let grant = try await subscribe(for: .seconds(600), id: "1", server.device, on: server)
+      server.clock.advance(by: .seconds(601))
+      #expect(try code(try await server.fetch(grant)) == .ticketExpired)
+      #expect(try await server.problem { _ = try await server.renew(grant) }.code == .receiptNeeded)
+      let next = try await subscribe(for: Self.day, id: "2", server.device, on: server)
+      #expect(try await server.fetch(next).body == package)
     }
   }
 

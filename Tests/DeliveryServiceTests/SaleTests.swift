@@ -90,6 +90,19 @@ struct SaleTests {
       try await put(server, plan, ProductDescription(onSale: false))
       #expect(try await code { try await delete(plan) } == .stateConflict)
 
+      // Who paid for a device's issue long ago may have been anyone who subscribed.
+      let old = "com.example.old"
+      try await put(
+        server, old,
+        ProductDescription(
+          type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1Y"), onSale: false
+        ))
+      try await put(server, issue, ProductDescription(publication: magazine))
+      let single = server.purchase(of: issue, id: "2000000000000077")
+      let paid = try server.store.receipt(of: [single], device: server.device.id)
+      _ = try await server.grant(issue, receipt: paid)
+      #expect(try await code { try await delete(old) } == .stateConflict)
+
       // Made anew it is there again, with content of its own.
       try await server.publish(package + [1], as: typo)
       #expect(try await server.listing(typo) != nil)

@@ -53,6 +53,10 @@ struct StatementCostTests {
       "SELECT 1 FROM transactions WHERE product",
       "outside the writer, over the ledger, when a product is deleted; SaleTests run it"
     ),
+    (
+      "SELECT 1 FROM products JOIN grants",
+      "the products of one publication, each by an index, when a subscription is deleted; SaleTests run it"
+    ),
     ("DELETE FROM product_reviews", "by the product's name; SaleTests run it"),
     ("DELETE FROM product_screenshots", "by the product's name; SaleTests run it"),
     ("DELETE FROM products", "by its name; SaleTests run it"),

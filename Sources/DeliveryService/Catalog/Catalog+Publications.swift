@@ -15,16 +15,16 @@ extension Catalog {
     let now = clock.now()
     // What its subscriptions open may be other than before.
     defer { didChange() }
-    let publication = try await database.write(locking: [.publications]) { connection in
+    let (publication, mayClose) = try await database.write(locking: [.publications]) { connection in
       let before = try PublicationTable.find(id, in: connection)
       try conditions.check(before)
       let publication = OperatorPublication(of: id, description, before: before, at: now)
-      if let before, before.hasSameDescription(as: publication) { return before }
+      // Also where nothing is written: what was to follow a write before this one may have failed.
+      if let before, before.hasSameDescription(as: publication) { return (before, true) }
       _ = try Self.put(publication, before: before, by: actor, at: now, in: connection)
-      return publication
+      return (publication, before?.policy != publication.policy)
     }
-    // Also where nothing was written: what was to follow a write before this one may have failed.
-    try await didChangePolicy(id)
+    if mayClose { try await didChangePolicy(id) }
     return publication
   }
 

@@ -178,6 +178,13 @@ struct Catalog: Sendable {
       guard !before.product.type.isSubscription || !before.isOnSale else {
         throw Problem(.stateConflict, "the subscription \(id) is for sale; it has to be taken off sale first")
       }
+      if before.product.type.isSubscription, let publication = before.product.publication {
+        guard try !ProductTable.isGranted(publication, in: connection) else {
+          throw Problem(
+            .stateConflict,
+            "devices have issues of \(publication), which \(id) may have paid for; it stays off sale")
+        }
+      }
       try ProductTable.remove(id, at: now, in: connection)
       try AuditTable.add(
         AuditEntry(at: now, actor: actor, action: "product.remove", subject: id.description), in: connection)

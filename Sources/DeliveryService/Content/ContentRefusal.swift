@@ -14,7 +14,6 @@ enum ContentRefusal: Int, CaseIterable, Sendable {
   case ticketInvalid
   case ticketExpired
   case entitlementRevoked
-  case entitlementExpired
   case contentWithdrawn
 
   /// The refusal for one of ``RevocationList``'s reasons; nil for one that passes, whose time to come back differs from
@@ -22,7 +21,7 @@ enum ContentRefusal: Int, CaseIterable, Sendable {
   init?(_ reason: ProblemCode) {
     switch reason {
     case .entitlementRevoked: self = .entitlementRevoked
-    case .entitlementExpired: self = .entitlementExpired
+    case .ticketExpired: self = .ticketExpired
     case .contentWithdrawn: self = .contentWithdrawn
     default: return nil
     }
@@ -42,7 +41,6 @@ enum ContentRefusal: Int, CaseIterable, Sendable {
     case .ticketInvalid: .ticketInvalid
     case .ticketExpired: .ticketExpired
     case .entitlementRevoked: .entitlementRevoked
-    case .entitlementExpired: .entitlementExpired
     case .contentWithdrawn: .contentWithdrawn
     }
   }

@@ -9,7 +9,8 @@ extension GrantService {
   private static let batch = 500
 
   /// Until when the grant's content is open to its customer, as far as is known; nil for good. Throws `entitlement-expired` for what
-  /// is closed, and `entitlement-revoked` where what else paid for it was taken back.
+  /// a license has closed, `receipt-needed` for what the end of a subscription has, as far as the ledger knows: the store may have
+  /// renewed it meanwhile, and the grant tells; and `entitlement-revoked` where what else paid for it was taken back.
   func openUntil(_ grant: GrantRecord) async throws -> Timestamp? {
     try await catalog.current { catalog -> Timestamp?? in
       let judged = try await grantStore.database.read { connection -> Judgment?? in
@@ -22,7 +23,9 @@ extension GrantService {
       case .owned: return .some(judgment.report.ends[grant.product])
       case .revoked: throw Problem(.entitlementRevoked)
       case .expired, .notOwned:
-        throw Problem(.entitlementExpired, judgment.closing(of: grant.product, catalog: catalog))
+        let closing = judgment.closing(of: grant.product, catalog: catalog)
+        guard judgment.payment.licenseEndDate == nil else { throw Problem(.entitlementExpired, closing) }
+        throw Problem(.receiptNeeded, "\(closing); ask for the grant again with a receipt of now")
       }
     }
   }
@@ -30,10 +33,22 @@ extension GrantService {
   /// Brings the tickets that are out in line with what the publication's policy opens now: those of issues that are closed open nothing
   /// from then on. Later ones are not made (``openUntil(_:)``), nor for longer than an issue is open.
   func applyPolicy(of publication: ProductIdentifier) async throws {
-    let catalog = try await catalog.current()
-    guard catalog.closesIssues(of: publication, unless: rules.defaultPolicy) else {
-      return stops.close(grants: [], of: publication)
+    while true {
+      let catalog = try await catalog.current()
+      let closed = try await closed(of: publication, by: catalog)
+      // It takes long with many grants: the policy may be another by now, and closed what it keeps.
+      guard try await self.catalog.current().policies[publication] == catalog.policies[publication] else {
+        continue
+      }
+      return stops.close(grants: closed, of: publication)
     }
+  }
+
+  /// Grants of the publication's issues that the policy closes.
+  private func closed(
+    of publication: ProductIdentifier, by catalog: CatalogSnapshot
+  ) async throws -> Set<DeliveryHandle> {
+    guard catalog.closesIssues(of: publication, unless: rules.defaultPolicy) else { return [] }
     var closed: Set<DeliveryHandle> = []
     for issue in catalog.products(of: publication).map(\.product) where !issue.type.isSubscription {
       for state in ["granted", "completed", "finished"] {
@@ -56,7 +71,7 @@ extension GrantService {
         }
       }
     }
-    stops.close(grants: closed, of: publication)
+    return closed
   }
 
   /// What the rules say now of the customer whose purchase paid for a grant.

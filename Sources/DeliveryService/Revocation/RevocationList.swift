@@ -48,12 +48,13 @@ final class RevocationList: Sendable {
     state.withLock { $0.abort = abort }
   }
 
-  /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `entitlement-expired`, `content-withdrawn` or `content-damaged`; nil
+  /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `ticket-expired`, `content-withdrawn` or `content-damaged`; nil
   /// if it may.
   func reason(for grant: DeliveryHandle, content: SHA256Digest) -> ProblemCode? {
     state.withLock { state in
       if state.grants.contains(grant) { return .entitlementRevoked }
-      if state.closed[grant] != nil { return .entitlementExpired }
+      // Another ticket is made where the subscription has gone on, as its store knows first.
+      if state.closed[grant] != nil { return .ticketExpired }
       return state.reason(content)
     }
   }

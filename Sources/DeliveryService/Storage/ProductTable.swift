@@ -77,6 +77,15 @@ enum ProductTable {
       [.identifier(id), .identifier(id)]) != nil
   }
 
+  /// Whether a device was granted something of the publication: also by a payment of long ago, of which the ledger does not know
+  /// what it was for.
+  static func isGranted(_ publication: ProductIdentifier, in connection: borrowing Connection) throws -> Bool
+  {
+    try connection.first(
+      "SELECT 1 FROM products JOIN grants ON grants.product = products.id WHERE products.publication = ? LIMIT 1",
+      [.identifier(publication)]) != nil
+  }
+
   /// Whether the ledger has a payment for the product. Reads all of the ledger where it has none.
   static func isBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
     try connection.first("SELECT 1 FROM transactions WHERE product = ? LIMIT 1", [.identifier(id)]) != nil
