@@ -25,7 +25,7 @@ enum DownloadWait {
     }
   }
 
-  /// Answers how each of `identifiers` ended, in their order; those that the agent forgets are left out.
+  /// Answers how each of `identifiers` ended, or that it was paused, in their order; those that the agent forgets are left out.
   static func run(
     _ identifiers: [DownloadIdentifier], with agent: AgentClient, on console: Console, noting latest: Latest
   ) async throws -> [DownloadStatus] {
@@ -37,7 +37,8 @@ enum DownloadWait {
       guard pending.contains(download.id) else { return }
       latest.note(download)
       display.show(download)
-      guard download.state.isFinal else { return }
+      // One that is paused meanwhile would be waited for without an end.
+      guard download.state.isFinal || download.state == .paused else { return }
       pending.remove(download.id)
       ended[download.id] = download
     }

@@ -224,13 +224,13 @@ enum DownloadStart {
         console.print("\(download.name) \(download.version?.description ?? "")  \(download.standing)")
       }
     }
-    if let failed = ended.first(where: { $0.state != .finished }) {
+    if let failed = ended.first(where: { $0.state.isFinal && $0.state != .finished }) {
       throw CommandFailure(
         ExitCode(endOf: failed),
         "\(StandingText.ending(of: failed)); 'pullbox resume \(failed.id)' tries again")
     }
-    if let paused = standing.paused.first {
-      throw CommandFailure(.undetermined, "the download of \(paused.name) is paused, and was not waited for")
+    if let paused = standing.paused.first ?? ended.first(where: { $0.state == .paused }) {
+      throw CommandFailure(.undetermined, "the download of \(paused.name) is paused, and is not waited for")
     }
   }
 }
