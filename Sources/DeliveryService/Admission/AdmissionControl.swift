@@ -134,7 +134,7 @@ final class AdmissionControl: Sendable {
     change { $0.sendAwayExpired(now: now) }
   }
 
-  /// Looks after what waits, here and for bodies, until the task is cancelled. Every five seconds of work what is left free
+  /// Looks after what waits, here and for bodies, until the task is cancelled. Every 2.5 seconds of work what is left free
   /// is given back to the system: in pieces as it is, little of it would be used again.
   func run() async {
     var sweeps = 0
@@ -147,7 +147,7 @@ final class AdmissionControl: Sendable {
       bodies.sweep()
       sweep()
       sweeps += 1
-      if sweeps % 20 == 0, takeWork() { await BlockingPool.shared.run { Heap.trim() } }
+      if sweeps % 10 == 0, takeWork() { await BlockingPool.shared.run { Heap.trim() } }
     }
   }
 

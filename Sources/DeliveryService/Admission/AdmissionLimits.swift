@@ -42,7 +42,7 @@ struct AdmissionLimits: Hashable, Sendable {
   /// Requests of all classes but the operators' that are in progress at once.
   var inProgress = 256
   /// Requests of each class that wait for a place at once, each of which takes some 12 KiB with its body.
-  var waiting = 256
+  var waiting = 192
   /// Bytes of request bodies that are in memory at once.
   var bodyBytes = ByteCount.mebibytes(16)
   /// Addresses without a limit of their own: proxies that do not name their clients.

@@ -38,7 +38,7 @@ struct VerdictCache: Sendable {
   /// How often something was forgotten: what was asked before that may be what was to be forgotten.
   private(set) var revision = 0
 
-  init(maximumCount: Int = 65_536, maximumLength: ByteCount = .mebibytes(12)) {
+  init(maximumCount: Int = 65_536, maximumLength: ByteCount = .mebibytes(8)) {
     entries = RecentlyUsedCache(maximumCount: maximumCount, maximumLength: maximumLength)
   }
 
