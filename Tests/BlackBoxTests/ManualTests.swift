@@ -84,7 +84,7 @@ struct ManualTests {
 
   @Test("bash completes commands, and the options of a command and no other's")
   func commands() async throws {
-    #expect(try await offered("pub") == ["publications", "publish"])
+    #expect(Set(try await offered("pub")) == ["publications", "publish"])
     #expect(try await offered("--json", "re").contains("restore"))
     #expect(try await offered("buy", "--wa") == ["--wait"])
     #expect(try await offered("buy", "--operator").isEmpty)
