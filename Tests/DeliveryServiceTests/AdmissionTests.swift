@@ -189,7 +189,7 @@ struct AdmissionTests {
   @Test("by default, what is in progress and its bodies take no more than tens of megabytes")
   func defaults() {
     let limits = AdmissionLimits()
-    // About 100 KiB each, of which half is libcurl's.
+    // Each keeps a task, a body and a transfer of libcurl's.
     #expect(limits[.store].inProgress <= 256)
     #expect(limits.inProgress <= 512)
     #expect(limits.bodyBytes <= .mebibytes(16))

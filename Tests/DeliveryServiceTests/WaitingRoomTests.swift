@@ -186,6 +186,22 @@ struct WaitingRoomTests {
     #expect(!control.takeWork())
   }
 
+  @Test("however many are further along, each fourth turn is that of the request that came first")
+  func fairness() {
+    var room = WaitingRoom()
+    func join(_ kind: AdmissionClass) -> WaitingRoom.Number? {
+      room.join(kind, hasBody: false, limit: 1000, perSecond: 1000, now: 0)
+    }
+    let grants = (0..<3).map { _ in join(.store) }
+    for _ in 0..<20 { _ = join(.completion) }
+    let turns = (0..<12).compactMap { _ in room.next { _ in true } }
+    #expect(turns.indices.filter { turns[$0].kind == .store } == [3, 7, 11])
+    #expect(turns.filter { $0.kind == .store }.map(\.number) == grants)
+    // Where only the last of the order has a place, it need not wait for its turn.
+    _ = join(.store)
+    #expect(room.next { $0 == .store }?.kind == .store)
+  }
+
   @Test("every class has its place in the order of turns")
   func precedence() {
     #expect(Set(AdmissionClass.byPrecedence) == Set(AdmissionClass.allCases))

@@ -2,7 +2,6 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import Synchronization
-import SystemCalls
 
 /// Decides about every request that is not for content, before anything is done for it: by its address, by the client
 /// that it names, and by what is in progress already. Where there is no place it waits for its turn, for two seconds at most
@@ -134,10 +133,8 @@ final class AdmissionControl: Sendable {
     change { $0.sendAwayExpired(now: now) }
   }
 
-  /// Looks after what waits, here and for bodies, until the task is cancelled. Every 2.5 seconds of work what is left free
-  /// is given back to the system: in pieces as it is, little of it would be used again.
+  /// Looks after what waits, here and for bodies, until the task is cancelled.
   func run() async {
-    var sweeps = 0
     while !Task.isCancelled {
       do {
         try await timer.sleep(for: BodyBudget.interval)
@@ -146,8 +143,6 @@ final class AdmissionControl: Sendable {
       }
       bodies.sweep()
       sweep()
-      sweeps += 1
-      if sweeps % 10 == 0, takeWork() { await BlockingPool.shared.run { Heap.trim() } }
     }
   }
 

@@ -5,7 +5,7 @@ import HTTPServer
 ///
 /// The defaults suit a day on which a new issue comes out: many devices share few addresses, so that an address may
 /// have thousands of requests at once, one device few; what keeps the server well is the bound on requests in progress,
-/// each of which takes about 100 KiB of memory while the store is asked.
+/// each of which keeps its task, its body and a transfer of libcurl's while the store is asked.
 struct AdmissionLimits: Hashable, Sendable {
   /// The limits of one class. A missing bucket is no limit.
   struct Limits: Hashable, Sendable {
@@ -41,7 +41,7 @@ struct AdmissionLimits: Hashable, Sendable {
   var classes: [AdmissionClass: Limits] = Self.standard
   /// Requests of all classes but the operators' that are in progress at once.
   var inProgress = 256
-  /// Requests of each class that wait for a place at once, each of which takes some 12 KiB with its body.
+  /// Requests of each class that wait for a place at once, each with its task, and many with their bodies.
   var waiting = 192
   /// Bytes of request bodies that are in memory at once.
   var bodyBytes = ByteCount.mebibytes(16)

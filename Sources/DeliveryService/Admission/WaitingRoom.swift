@@ -1,6 +1,7 @@
 /// Requests that found no place among those in progress and wait for one, briefly: so what comes in bursts need not be sent
-/// away. Of several classes the one goes first that is further along in a delivery; of a class those that have their bodies, as
-/// they were admitted once; otherwise the first come. A pure value, which its owner locks.
+/// away. Of several classes the one goes first that is further along in a delivery, but each fourth turn is that of the class
+/// whose next request came first, so that none waits for as long as others are asked for more than can be answered; of a class those
+/// that have their bodies, as they were admitted once; otherwise the first come. A pure value, which its owner locks.
 struct WaitingRoom {
   /// Names one that waits.
   typealias Number = UInt64
@@ -14,6 +15,9 @@ struct WaitingRoom {
 
   /// How long a request waits, in nanoseconds.
   static let patience: UInt64 = 2_000_000_000
+
+  /// Turns by precedence between two that go by age.
+  static let turnsByPrecedence = 3
 
   /// First in, first out.
   private struct Line {
@@ -47,6 +51,7 @@ struct WaitingRoom {
 
   private var lines: [AdmissionClass: Lines] = [:]
   private var last: Number = 0
+  private var turns = 0
   /// Of all classes.
   private(set) var count = 0
 
@@ -77,13 +82,13 @@ struct WaitingRoom {
 
   /// Whose turn it is among the classes that have a place.
   mutating func next(where hasPlace: (AdmissionClass) -> Bool) -> Entry? {
-    for kind in AdmissionClass.byPrecedence {
-      guard let first = lines[kind]?.first, hasPlace(kind) else { continue }
-      lines[kind]?.removeFirst()
-      count -= 1
-      return first
-    }
-    return nil
+    let first = AdmissionClass.byPrecedence.filter(hasPlace).compactMap { lines[$0]?.first }
+    let isByAge = (turns + 1).isMultiple(of: Self.turnsByPrecedence + 1)
+    guard let entry = isByAge ? first.min(by: { $0.number < $1.number }) : first.first else { return nil }
+    turns &+= 1
+    lines[entry.kind]?.removeFirst()
+    count -= 1
+    return entry
   }
 
   /// Those that have waited for too long, which are sent away.

@@ -213,6 +213,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await recorder.run(log: infrastructure.log) }
       group.addTask { await revocations.run(clock: infrastructure.timer) }
       group.addTask { await admission.run() }
+      group.addTask { await HeapTrimmer(admission: admission).run(timer: infrastructure.timer) }
       group.addTask {
         await collector.run(
           every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,

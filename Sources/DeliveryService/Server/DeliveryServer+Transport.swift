@@ -67,7 +67,7 @@ extension DeliveryServer {
     http.minimumReceiveRate = UInt64(configuration.minimumReceiveRate.bytes.rawValue)
     http.minimumSendRate = UInt64(configuration.minimumSendRate.bytes.rawValue)
     http.unlimitedAddresses += try configuration.unlimitedNetworks()
-    // More could hardly be admitted, and each takes some 12 KiB with its body and task.
+    // More could hardly be admitted, and each has a task and what has come of its body.
     http.maximumWaitingRequests = 256
     // A body that no request may keep yet waits in the kernel: what was received at once, and no more.
     http.bodyBufferLength = 16_384
