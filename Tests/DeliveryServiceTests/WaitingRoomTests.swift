@@ -111,14 +111,40 @@ struct WaitingRoomTests {
     let control = control(inProgress: 1)
     #expect(try admit(control) == .now)
     let (gone, next) = (try admit(control), try admit(control))
+    control.didAnswer(.store)
     let task = Task {
+      while !Task.isCancelled { await Task.yield() }
       try await control.wait(for: gone)
       try control.requireClient(of: .store)
     }
     task.cancel()
-    control.didAnswer(.store)
     await #expect(throws: CancellationError.self) { try await task.value }
     try await control.wait(for: next)
+    #expect(control.counts[.store]?.inProgress == 1)
+  }
+
+  @Test(
+    "a request whose client goes while it waits leaves the line, and makes room", arguments: [false, true])
+  func left(isEarly: Bool) async throws {
+    let control = control(inProgress: 1, waiting: 2)
+    #expect(try admit(control) == .now)
+    let turns = try (0..<2).map { _ in try admit(control) }
+    #expect(throws: Problem.self) { try admit(control) }
+    let task = Task {
+      // Before it has begun to wait, or after.
+      while isEarly, !Task.isCancelled { await Task.yield() }
+      try await control.wait(for: turns[0])
+    }
+    if !isEarly { for _ in 0..<100 { await Task.yield() } }
+    task.cancel()
+    let refusal = await #expect(throws: Problem.self) { try await task.value }
+    #expect(refusal?.code == .unavailable)
+    #expect(control.counts[.store]?.waiting == 1)
+    let next = try admit(control)
+    for turn in [turns[1], next] {
+      control.didAnswer(.store)
+      try await control.wait(for: turn)
+    }
     #expect(control.counts[.store]?.inProgress == 1)
   }
 

@@ -13,6 +13,8 @@ extension AdmissionControl {
   enum Ending {
     case turn
     case refused(Refusal)
+    /// The client is gone.
+    case abandoned
   }
 
   struct State {
@@ -138,6 +140,10 @@ extension AdmissionControl.State {
     for entry in room.takeExpired(now: now) {
       end(entry, with: .refused(refuseEntry(to: entry.kind, now: now)))
     }
+  }
+
+  mutating func abandon(_ number: WaitingRoom.Number) {
+    if let entry = room.remove(number) { end(entry, with: .abandoned) }
   }
 
   private mutating func end(_ entry: WaitingRoom.Entry, with ending: AdmissionControl.Ending) {

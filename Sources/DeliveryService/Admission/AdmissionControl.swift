@@ -68,18 +68,27 @@ final class AdmissionControl: Sendable {
     return try take { $0.admit(kind, from: address, client: client, now: now) }
   }
 
-  /// Returns when it is the request's turn. Throws `unavailable`, with the time to come back, when it has waited for too long.
+  /// Returns when it is the request's turn. Throws `unavailable`, with the time to come back, when it has waited for too long; a
+  /// task that is cancelled leaves the line.
   func wait(for turn: Turn) async throws(Problem) {
     guard case .later(let number) = turn else { return }
-    let ending = await withCheckedContinuation { continuation in
-      let ending = state.withLock { state in
-        let ending = state.endings.removeValue(forKey: number)
-        if ending == nil { state.waiters[number] = continuation }
-        return ending
+    let ending = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let ending = state.withLock { state in
+          let ending = state.endings.removeValue(forKey: number)
+          if ending == nil { state.waiters[number] = continuation }
+          return ending
+        }
+        if let ending { continuation.resume(returning: ending) }
       }
-      if let ending { continuation.resume(returning: ending) }
+    } onCancel: {
+      change { $0.abandon(number) }
     }
-    if case .refused(let refusal) = ending { throw refusal.problem }
+    switch ending {
+    case .turn: return
+    case .refused(let refusal): throw refusal.problem
+    case .abandoned: throw Problem(.unavailable, "the request was abandoned", retryAfterSeconds: 1)
+    }
   }
 
   /// Gives the turn back of a request whose client is gone by now. Throws `CancellationError` for it.

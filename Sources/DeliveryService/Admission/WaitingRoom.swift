@@ -29,6 +29,11 @@ struct WaitingRoom {
 
     mutating func append(_ entry: Entry) { entries.append(entry) }
 
+    mutating func remove(_ number: Number) -> Entry? {
+      guard let place = entries[begin...].firstIndex(where: { $0.number == number }) else { return nil }
+      return entries.remove(at: place)
+    }
+
     mutating func removeFirst() {
       begin += 1
       guard begin * 2 > entries.count else { return }
@@ -89,6 +94,18 @@ struct WaitingRoom {
     lines[entry.kind]?.removeFirst()
     count -= 1
     return entry
+  }
+
+  /// Takes one out that waits no more; nil where its turn has come, or its time is over.
+  mutating func remove(_ number: Number) -> Entry? {
+    for kind in AdmissionClass.allCases {
+      guard
+        let entry = lines[kind]?.withBodies.remove(number) ?? lines[kind]?.others.remove(number)
+      else { continue }
+      count -= 1
+      return entry
+    }
+    return nil
   }
 
   /// Those that have waited for too long, which are sent away.

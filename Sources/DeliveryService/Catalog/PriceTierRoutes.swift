@@ -97,7 +97,10 @@ extension Catalog {
       let before = try PriceTierTable.find(name, in: connection)
       try conditions.check(before)
       guard before != nil else { throw Problem(.priceTierUnknown, "no price tier is named \(name)") }
-      guard name != .free, try !PriceTierTable.isUsed(name, in: connection) else {
+      guard name != .free else {
+        throw Problem(.stateConflict, "the price tier \(name) is what is free, and is always there")
+      }
+      guard try !PriceTierTable.isUsed(name, in: connection) else {
         throw Problem(.stateConflict, "the price tier \(name) is in use")
       }
       try PriceTierTable.remove(name, at: now, in: connection)

@@ -92,9 +92,10 @@ public struct ProblemCode: Hashable, Sendable {
   /// The proof is genuine and signed for another time; ``Problem/serverTime`` is the right one.
   public static let clockSkew = ProblemCode(
     "clock-skew", status: 403, title: "The proof is signed for another time than the server's")
-  /// The grant is older than renewal secrets and its device has no key: the same receipt again brings a secret.
+  /// The grant is older than renewal secrets and its device has no key: the same receipt again brings a secret. Or the subscription
+  /// that paid has ended as far as the server knows: a receipt of now tells.
   public static let receiptNeeded = ProblemCode(
-    "receipt-needed", status: 403, title: "The grant has no renewal secret yet; send the receipt again")
+    "receipt-needed", status: 403, title: "The grant is to be asked for again, with the receipt")
   /// No content of that digest is released.
   public static let contentUnknown = ProblemCode(
     "content-unknown", status: 404, title: "There is no such content")

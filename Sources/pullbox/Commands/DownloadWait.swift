@@ -56,6 +56,9 @@ enum DownloadWait {
             pending.remove(id)
           }
         }
+      // Paused and resumed at once, it goes on by now.
+      case .event(.download(let download)) where download.state == .paused && pending.contains(download.id):
+        note(try await agent.download(download.id), &display)
       case .event(.download(let download)): note(download, &display)
       case .event, .lost: break
       }
