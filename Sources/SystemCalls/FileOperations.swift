@@ -73,6 +73,19 @@ extension FileOperations {
     try file.read(upTo: count, at: offset, into: &buffer)
   }
 
+  /// The same; false where the device does not give back what was written there, and then what was appended means nothing.
+  public func readIfReadable(
+    upTo count: Int, of file: borrowing FileDescriptor, at offset: ByteCount, into buffer: inout [UInt8]
+  ) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      try read(upTo: count, of: file, at: offset, into: &buffer)
+      return true
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return false
+    }
+  }
+
   /// fstat(2).
   public func status(of file: borrowing FileDescriptor) throws(SystemError) -> FileStatus {
     try willMake(.status, of: "")
@@ -217,6 +230,16 @@ extension FileOperations {
   public func read(_ path: String, upTo limit: ByteCount) throws(SystemError) -> [UInt8] {
     try willMake(.read, of: path)
     return try FileSystem.read(path, upTo: limit)
+  }
+
+  /// The same; nil where the device does not give back what was written there.
+  public func readIfReadable(_ path: String, upTo limit: ByteCount) throws(SystemError) -> [UInt8]? {
+    do throws(SystemError) {
+      return try read(path, upTo: limit)
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return nil
+    }
   }
 
   /// False when a directory is there already.

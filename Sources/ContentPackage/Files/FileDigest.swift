@@ -34,8 +34,8 @@ package enum FileDigest {
 }
 
 extension Directory {
-  /// A hasher that has read the first `length` bytes of the file at `path`; nil where there are fewer. Throws
-  /// `CancellationError` soon after the task was cancelled.
+  /// A hasher that has read the first `length` bytes of the file at `path`; nil where there are fewer, or the
+  /// device does not give them back. Throws `CancellationError` soon after the task was cancelled.
   func hasher(of path: PackagePath, length: Int64) throws -> SHA256Hasher? {
     let file = try openFile(at: path)
     var hasher = SHA256Hasher()
@@ -45,8 +45,9 @@ extension Directory {
       try Task.checkCancellation()
       buffer.removeAll(keepingCapacity: true)
       let count = Int(min(Int64(FileDigest.bufferLength), length - position))
-      try operations.read(upTo: count, of: file, at: ByteCount(position), into: &buffer)
-      guard buffer.count == count else { return nil }
+      let isReadable = try operations.readIfReadable(
+        upTo: count, of: file, at: ByteCount(position), into: &buffer)
+      guard isReadable, buffer.count == count else { return nil }
       hasher.update(buffer.span)
       position += Int64(count)
     }

@@ -84,7 +84,7 @@ public struct ContentCheck: Sendable {
     public enum Kind: Sendable {
       /// There is no file of that name.
       case missing
-      /// It has another length or another SHA-256.
+      /// It has another length or another SHA-256, or the device does not give its bytes back.
       case damaged
     }
 
@@ -165,14 +165,21 @@ public struct ContentCheck: Sendable {
     self.isStopped = isStopped
   }
 
-  /// Throws `SystemError` where a file cannot be read, `ENOENT` when there is nothing at the path.
+  /// Throws `SystemError` where a file may not be read, `ENOENT` when there is nothing at the path. Bytes that the device does not
+  /// give back are damage.
   public func run(_ depth: Depth, now: Timestamp) throws -> Finding {
     let directory = try Directory(opening: path, operations: operations)
     var finding = Finding(stamps: FileStamps(unknown: manifest.files.count))
     var reader = DirectReader()
     for (index, file) in manifest.files.enumerated() {
-      let fault = try check(
-        file, index: index, depth, now: now, in: directory, reader: &reader, &finding)
+      let fault: Fault.Kind?
+      do {
+        fault = try check(
+          file, index: index, depth, now: now, in: directory, reader: &reader, &finding)
+      } catch let error as SystemError where error.isUnreadable {
+        fault = .damaged
+        finding.freshStamps.stamps[index] = nil
+      }
       guard let kind = fault else { continue }
       finding.stamps.stamps[index] = nil
       finding.faults.append(Fault(path: file.path.text, kind))

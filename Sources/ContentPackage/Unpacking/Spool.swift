@@ -57,13 +57,13 @@ struct Spool: ~Copyable, Sendable {
     pieces.insert(piece)
   }
 
-  /// Nil unless `count` bytes are held of the piece.
+  /// Nil unless `count` bytes are held of the piece, and can be read.
   func bytes(of piece: Int, count: Int) throws(SystemError) -> [UInt8]? {
     guard pieces.contains(piece) else { return nil }
     var bytes: [UInt8] = []
     let file = try directory.open("p\(piece)", .readOnly)
-    try operations.read(upTo: count, of: file, at: .zero, into: &bytes)
-    return bytes.count == count ? bytes : nil
+    let isReadable = try operations.readIfReadable(upTo: count, of: file, at: .zero, into: &bytes)
+    return isReadable && bytes.count == count ? bytes : nil
   }
 
   mutating func drop(_ piece: Int) throws(SystemError) {
@@ -81,16 +81,21 @@ struct Spool: ~Copyable, Sendable {
     try operations.write(bytes, to: file.descriptor, at: ByteCount(offset))
   }
 
-  /// Appends `count` bytes of the gaps from `offset`.
-  mutating func readGap(_ count: Int, at offset: Int64, into buffer: inout [UInt8]) throws(SystemError) {
+  /// Appends `count` bytes of the gaps from `offset`; false where they cannot be read.
+  mutating func readGap(
+    _ count: Int, at offset: Int64, into buffer: inout [UInt8]
+  ) throws(SystemError) -> Bool {
     let end = buffer.count + count
     if gaps == nil, try directory.statusOfFile(named: "gaps") != nil {
       gaps = OpenFiles.File(try directory.openForWriting(named: "gaps"))
     }
     if let gaps {
-      try operations.read(upTo: count, of: gaps.descriptor, at: ByteCount(offset), into: &buffer)
+      let isReadable = try operations.readIfReadable(
+        upTo: count, of: gaps.descriptor, at: ByteCount(offset), into: &buffer)
+      guard isReadable else { return false }
     }
     buffer.append(contentsOf: repeatElement(0, count: end - buffer.count))
+    return true
   }
 }
 
@@ -118,10 +123,10 @@ extension Spool {
       return nil
     }
     var bytes: [UInt8] = []
-    try operations.read(
+    let isReadable = try operations.readIfReadable(
       upTo: Self.checkpointLength, of: try directory.open("c\(file)", .readOnly), at: .zero, into: &bytes)
     let end = Self.checkpointLength - SHA256Digest.length
-    guard bytes.count == Self.checkpointLength, bytes.starts(with: Self.checkpointMagic),
+    guard isReadable, bytes.count == Self.checkpointLength, bytes.starts(with: Self.checkpointMagic),
       SHA256Digest(bytes[end...]) == SHA256Digest.of(bytes[..<end])
     else { return nil }
     let numbers = (1...5).map { Self.number(bytes[($0 * 8)..<($0 * 8 + 8)]) }

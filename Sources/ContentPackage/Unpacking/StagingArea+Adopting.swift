@@ -20,7 +20,7 @@ extension StagingArea {
       source = try Directory(opening: path, operations: operations)
     } catch {
       // The older content is gone: everything is fetched.
-      guard error.isFileMissing else { throw error }
+      guard error.isFileMissing || error.isUnreadable else { throw error }
       return .zero
     }
     if manifest.kind == .file, older.kind == .file {
@@ -150,10 +150,14 @@ extension StagingArea {
   private mutating func copyPieces(
     of older: Manifest, in source: borrowing Directory, room: ByteCount
   ) throws {
-    guard let name = older.files.first, try source.lengthOfFile(at: name.path) == older.length.rawValue else {
+    guard let name = older.files.first else { return }
+    let file: FileDescriptor
+    do throws(SystemError) {
+      guard try source.lengthOfFile(at: name.path) == older.length.rawValue else { return }
+      file = try source.openFile(at: name.path)
+    } catch {
       return
     }
-    let file = try source.openFile(at: name.path)
     let known = Dictionary(
       older.pieces.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
     var room = room

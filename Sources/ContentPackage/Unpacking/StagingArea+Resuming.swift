@@ -80,27 +80,31 @@ extension StagingArea {
     var gaps = plan.gaps(in: piece)[...]
     for write in writes {
       while let gap = gaps.first, gap.slice.lowerBound < write.slice.lowerBound {
-        try hash(gap, into: &hasher, &buffer)
+        guard try hash(gap, into: &hasher, &buffer) else { return false }
         gaps.removeFirst()
       }
       let path = manifest.files[write.file].path
       let file = try readers.file(write.file) { () throws(SystemError) in try tree.openFile(at: path) }
       buffer.removeAll(keepingCapacity: true)
-      try operations.read(
+      let isReadable = try operations.readIfReadable(
         upTo: write.slice.count, of: file.descriptor, at: ByteCount(write.offset), into: &buffer)
-      guard buffer.count == write.slice.count else { return false }
+      guard isReadable, buffer.count == write.slice.count else { return false }
       hasher.update(buffer.span)
     }
-    for gap in gaps { try hash(gap, into: &hasher, &buffer) }
+    for gap in gaps {
+      guard try hash(gap, into: &hasher, &buffer) else { return false }
+    }
     return hasher.finalize() == manifest.pieces[piece]
   }
 
+  /// False where the gap cannot be read.
   private mutating func hash(
     _ gap: UnpackPlan.Gap, into hasher: inout SHA256Hasher, _ buffer: inout [UInt8]
-  ) throws(SystemError) {
+  ) throws(SystemError) -> Bool {
     buffer.removeAll(keepingCapacity: true)
-    try spool.readGap(gap.slice.count, at: gap.offset, into: &buffer)
+    guard try spool.readGap(gap.slice.count, at: gap.offset, into: &buffer) else { return false }
     hasher.update(buffer.span)
+    return true
   }
 
   /// Deflated files that are whole, and those whose inflation can be taken up again.

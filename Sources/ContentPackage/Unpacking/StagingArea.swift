@@ -101,7 +101,7 @@ public struct StagingArea: ~Copyable, Sendable {
         upTo: session.count, of: try directory.open(Self.sessionName, .readOnly), at: .zero, into: &bytes)
       return try MountIdentity(of: directory.descriptor) == identity && bytes == session
     } catch {
-      if error.isFileMissing { return false }
+      if error.isFileMissing || error.isUnreadable { return false }
       throw error
     }
   }
@@ -125,7 +125,7 @@ public struct StagingArea: ~Copyable, Sendable {
     if try operations.status(of: path) != nil {
       let status = try operations.status(of: marker)
       if let status, status.kind == .regular, status.length == ByteCount(bytes.count),
-        try operations.read(marker, upTo: status.length) == bytes
+        try operations.readIfReadable(marker, upTo: status.length) == bytes
       {
         return true
       }

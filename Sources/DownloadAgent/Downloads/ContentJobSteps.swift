@@ -187,9 +187,10 @@ extension ContentJobSteps {
     let paths = library.paths.paths(of: record.identifier)
     let manifest = try await BlockingPool.shared.run { [operations] () -> Manifest? in
       guard try operations.status(of: paths.manifest) != nil else { return nil }
-      let bytes = try operations.read(paths.manifest, upTo: PackageLimits.standard.maximumManifestLength)
       // A manifest that was damaged on disk is fetched again, like one that is missing.
-      return try? UnverifiedManifest(bytes).verified(against: terms.manifestDigest)
+      return try operations.readIfReadable(
+        paths.manifest, upTo: PackageLimits.standard.maximumManifestLength
+      ).flatMap { try? UnverifiedManifest($0).verified(against: terms.manifestDigest) }
     }
     guard let manifest else { return nil }
     library.titles.note(manifest.displayTitle, of: manifest.product)

@@ -58,7 +58,11 @@ extension Library {
     do {
       let finding = try await run(
         stamps.map { .changes(since: $0) } ?? .everything, on: manifest, at: directory(of: record))
-      if !finding.isWhole { placements.forget(manifest) }
+      if !finding.isWhole {
+        placements.forget(manifest)
+        // A device that is gone gives nothing back either, and damages nothing.
+        try await BlockingPool.shared.run { [self] in try requireOnline() }
+      }
       var checked = record
       checked.sizeOnDisk = finding.sizeOnDisk
       if record.isDamaged == finding.isWhole || finding.bytesRead > .zero {
@@ -71,6 +75,11 @@ extension Library {
         try noteMissing(record)
       }
       return ContentCheck.Finding(.init(path: "", .missing))
+    } catch let error as SystemError where error.isUnreadable {
+      // Its directory does not come back from the device.
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      try await note(record, isDamaged: true, stamps: FileStamps(unknown: 0))
+      return ContentCheck.Finding(.init(path: "", .damaged))
     }
   }
 

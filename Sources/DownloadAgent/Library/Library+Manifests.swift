@@ -28,7 +28,7 @@ extension Library {
       operations: operations)
   }
 
-  /// The manifest that the record was placed by; nil when it is missing, or another lies there.
+  /// The manifest that the record was placed by; nil when it is missing or cannot be read, or another lies there.
   func manifest(of record: LibraryRecord) throws(SystemError) -> Manifest? {
     guard let digest = record.manifestDigest,
       let bytes = try read(path(of: record.product, record.version))
@@ -40,7 +40,7 @@ extension Library {
     guard let status = try operations.status(of: path), status.kind == .regular,
       status.length <= PackageLimits.standard.maximumManifestLength
     else { return nil }
-    return try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
+    return try operations.readIfReadable(path, upTo: PackageLimits.standard.maximumManifestLength)
   }
 
   /// Drops the record, the manifest and what is empty then.

@@ -258,7 +258,7 @@ extension Library {
     guard let status = try operations.status(of: path), status.kind == .regular,
       status.length <= PackageLimits.standard.maximumManifestLength
     else { return nil }
-    let bytes = try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
-    return try? UnverifiedManifest(bytes).proposed()
+    return try operations.readIfReadable(path, upTo: PackageLimits.standard.maximumManifestLength)
+      .flatMap { try? UnverifiedManifest($0).proposed() }
   }
 }
