@@ -138,6 +138,28 @@ public struct APIClient: Sendable {
     return try await unavailabilityRetry.run { () async throws(APICallError) in try await send(request) }
   }
 
+  /// Gets what `receiver` takes as it arrives, and returns the head. Where it refuses a head, its status and body decide what this
+  /// throws, as elsewhere; what it consumed before another failure stays consumed.
+  public func stream(
+    _ address: String, headers: [(String, String)] = [], to receiver: any TransferReceiver
+  ) async throws(APICallError) -> ResponseHead {
+    let url = url(address)
+    guard keepsScheme(url) else {
+      throw .unexpectedResponse(status: 0, detail: "\(url) is not https, and the service is")
+    }
+    var request = request("GET", url, headers: headers)
+    request.totalTimeout = timeout
+    if let lowSpeed { request.lowSpeed = lowSpeed }
+    request.maximumResponseLength = maximumResponseLength
+    request.receiveBufferLength = .kibibytes(16)
+    do {
+      return try await client.stream(request, to: receiver).head
+    } catch {
+      guard error.code == .refused, let head = error.head else { throw .unreachable(error) }
+      throw Self.refusal(head: head, body: error.body)
+    }
+  }
+
   private func send(_ request: ClientRequest) async throws(APICallError) -> ClientResponse {
     let clock = SystemMonotonicClock()
     let start = clock.now()

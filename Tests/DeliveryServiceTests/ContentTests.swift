@@ -209,6 +209,46 @@ struct ContentTests {
     }
   }
 
+  /// RFC 9110 §14.2, §13.1.5: a range counts where If-Range names this manifest.
+  @Test(
+    "one range of the manifest is answered, so that one that was cut off is gone on with",
+    arguments: [
+      ("bytes=0-9", nil, 206), ("bytes=10-", true, 206), ("bytes=10-", false, 200), ("bytes=-5", nil, 206),
+      ("bytes=0-1,400-401", nil, 200), ("bytes=9999999-", nil, 416), ("lines=1-2", nil, 200),
+    ] as [(String, Bool?, Int)])
+  func manifestRanges(range: String, isOwnTag: Bool?, status: Int) async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let url = server.api.url(grant.download.manifestURL, query: [("ticket", grant.download.ticket)])
+      let whole = try await server.client.send(ClientRequest(method: "GET", url: url))
+      #expect(whole.headers["Accept-Ranges"] == "bytes")
+      var headers = [("Range", range)]
+      if let isOwnTag {
+        headers.append(("If-Range", isOwnTag ? "\"\(grant.download.manifestDigest)\"" : "\"other\""))
+      }
+      let response = try await server.client.send(ClientRequest(method: "GET", url: url, headers: headers))
+      #expect(response.status == status)
+      let length = whole.body.count
+      let expected: [UInt8] =
+        switch range {
+        case "bytes=0-9": Array(whole.body[0..<10])
+        case "bytes=10-" where status == 206: Array(whole.body[10...])
+        case "bytes=-5": whole.body.suffix(5)
+        default: status == 416 ? [] : whole.body
+        }
+      #expect(response.body == expected)
+      let described: String? =
+        switch status {
+        case 206:
+          "bytes \(range == "bytes=0-9" ? 0 : length - expected.count)-\(range == "bytes=0-9" ? 9 : length - 1)/\(length)"
+        case 416: "bytes */\(length)"
+        default: nil
+        }
+      #expect(response.headers["Content-Range"] == described)
+    }
+  }
+
   @Test("every body byte sent is counted for its grant")
   func counting() async throws {
     try await ServerHarness.run { server in

@@ -44,20 +44,29 @@ struct ContentRoutes: Sendable {
     }
   }
 
-  /// A manifest is sent whole: it has conditions, but no ranges.
+  /// A manifest of many files takes its time, and is gone on with by a range; where several are asked for it is sent whole.
   private static func manifest(_ bytes: [UInt8], to request: HTTPRequest) -> HTTPResponse {
     let tag = "\"\(SHA256Digest.of(bytes).hexadecimal)\""
-    switch Preconditions(request, entityTag: tag).verdict {
-    case .failed:
+    let length = Int64(bytes.count)
+    let decision = RangeDecision(
+      Preconditions(request, entityTag: tag).verdict, RangeSet.requested(request, length: length))
+    var headers: HTTPFields = ["ETag": tag, "Cache-Control": immutable]
+    switch decision {
+    case .whole, .parts:
+      headers["Content-Type"] = "application/json"
+      headers["Accept-Ranges"] = "bytes"
+      return HTTPResponse(status: .ok, headers: headers, body: .bytes(bytes))
+    case .part(let range):
+      headers["Content-Type"] = "application/json"
+      headers["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
       return HTTPResponse(
-        status: .preconditionFailed, headers: ["ETag": tag, "Cache-Control": "no-store"])
-    case .notModified:
-      return HTTPResponse(status: .notModified, headers: ["ETag": tag, "Cache-Control": immutable])
-    case .proceed, .proceedWithoutRange:
-      return HTTPResponse(
-        status: .ok,
-        headers: ["Content-Type": "application/json", "ETag": tag, "Cache-Control": immutable],
-        body: .bytes(bytes))
+        status: decision.status, headers: headers,
+        body: .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])))
+    case .notModified: return HTTPResponse(status: decision.status, headers: headers)
+    case .unsatisfiable, .preconditionFailed:
+      headers["Cache-Control"] = "no-store"
+      if decision == .unsatisfiable { headers["Content-Range"] = "bytes */\(length)" }
+      return HTTPResponse(status: decision.status, headers: headers)
     }
   }
 

@@ -17,6 +17,7 @@ struct DeliveryClient: Sendable {
   private let key: SigningKey
   private let time: ServerTime
   private let consent: Consent?
+  private let partial = PartialManifest()
 
   /// `time` is what requests are signed for, `consent` what the customer agreed to, nil where that stays as the server knows it.
   init(
@@ -123,7 +124,7 @@ struct DeliveryClient: Sendable {
   }
 
   /// The manifest's bytes, with the digest that the grant names. A large one may take its time: it is given up
-  /// when it stalls. Bytes that are others are asked for once more, over a connection of their own. Throws
+  /// when it stalls, and what came of it is gone on with by the next call. Bytes that are others are asked for once more, over a connection of their own. Throws
   /// ``StepFailure``.
   func manifest(_ terms: DownloadTerms) async throws(StepFailure) -> UnverifiedManifest {
     for isFresh in [false, true] {
@@ -146,14 +147,29 @@ struct DeliveryClient: Sendable {
     api.maximumResponseLength = PackageLimits.standard.maximumManifestLength
     api.usesFreshConnections = fresh
     return try await monitor.observe("GET /v1/content/manifest") { () async throws(APICallError) in
-      let response = try await api.exchange(
-        "GET", terms.manifestURL, headers: [("Authorization", "Bearer \(terms.ticket)")])
-      guard !APIClient.isPage(response.body) else {
-        throw .unexpectedResponse(
-          status: response.status, detail: String(decoding: response.body.prefix(200), as: UTF8.self),
-          isPage: true)
+      let known = fresh ? [] : partial.remove(of: terms.manifestDigest)
+      var headers = [("Authorization", "Bearer \(terms.ticket)")]
+      if !known.isEmpty {
+        headers.append(("Range", "bytes=\(known.count)-"))
+        headers.append(("If-Range", "\"\(terms.manifestDigest.hexadecimal)\""))
       }
-      return response.body
+      let receiver = ManifestReceiver(
+        known: known, limit: Int(PackageLimits.standard.maximumManifestLength.rawValue))
+      let head: ResponseHead
+      do throws(APICallError) {
+        head = try await api.stream(terms.manifestURL, headers: headers, to: receiver)
+      } catch {
+        if case .unreachable = error, !APIClient.isPage(receiver.bytes) {
+          partial.keep(receiver.bytes, of: terms.manifestDigest)
+        }
+        throw error
+      }
+      let body = receiver.bytes
+      guard !APIClient.isPage(body) else {
+        throw .unexpectedResponse(
+          status: head.status, detail: String(decoding: body.prefix(200), as: UTF8.self), isPage: true)
+      }
+      return body
     }
   }
 

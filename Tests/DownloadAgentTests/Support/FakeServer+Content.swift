@@ -62,6 +62,23 @@ extension FakeServer {
     }
   }
 
+  /// What is asked for of a manifest, from a byte on where the tag is the manifest's, over a connection that breaks.
+  func manifest(_ document: [UInt8], _ request: HTTPRequest, cutAfter cut: Int) -> HTTPResponse {
+    let isKnown = request.headers["If-Range"] == "\"\(SHA256Digest.of(document))\""
+    let text = request.headers["Range"].flatMap { $0.split(separator: "=").last?.split(separator: "-").first }
+    let start = isKnown ? text.flatMap { Int($0) } ?? 0 : 0
+    let sent = start..<min(start + cut, document.count)
+    change { $0.manifestsSent.append(sent) }
+    let headers: HTTPFields =
+      start == 0 ? [:] : ["Content-Range": "bytes \(start)-\(document.count - 1)/\(document.count)"]
+    return HTTPResponse(
+      status: start == 0 ? .ok : .partialContent, headers: headers,
+      body: .stream(contentLength: Int64(document.count - start)) { writer in
+        try await writer.write(Array(document[sent]))
+        if sent.upperBound < document.count { throw Cut() }
+      })
+  }
+
   private static func range(_ request: HTTPRequest, length: Int) -> Range<Int>? {
     let values = request.headers.values(of: "Range")
     guard values.count == 1, values[0].hasPrefix("bytes=") else { return nil }

@@ -92,6 +92,7 @@ extension FakeServer {
       try self.check("GET /v1/content/manifest")
       let package = try self.package(parameters["digest"], request)
       let document = self.state.current.manifestDocument ?? package.manifest.canonicalBytes()
+      if let cut = self.state.current.manifestCut { return self.manifest(document, request, cutAfter: cut) }
       guard let pause = self.state.current.manifestPause else {
         return HTTPResponse(status: .ok, body: .bytes(document))
       }

@@ -59,6 +59,10 @@ final class FakeServer: Sendable {
     var isStoreDeaf = false
     /// Before each half of a manifest is sent.
     var manifestPause: Duration?
+    /// The connection breaks after so many bytes of a manifest.
+    var manifestCut: Int?
+    /// The bytes of manifests as they were sent, cut or not.
+    var manifestsSent: [Range<Int>] = []
     /// When each request came, by those names.
     var arrivals: [String: [MonotonicInstant]] = [:]
     var contentFaults: [ContentFault] = []
