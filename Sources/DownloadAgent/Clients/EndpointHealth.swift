@@ -27,8 +27,9 @@ final class EndpointHealth: Sendable {
   func observe<Value: Sendable>(
     _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
+    try network.checkWishes(about: request)
     do {
-      let value = try await network.pass(call)
+      let value = try await network.pass(request, call)
       note(nil, to: request)
       return value
     } catch {

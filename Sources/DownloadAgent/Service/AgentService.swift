@@ -77,10 +77,12 @@ public final class AgentService: Service {
 
     let serverMonitor = EndpointHealth(
       url: configuration.server, clock: wallClock,
-      network: NetworkGate(clock: clock, backoff: tuning.probes))
+      network: NetworkGate(
+        clock: clock, backoff: tuning.probes, longestWish: tuning.downloadRetry.longestRequestedDelay))
     let storeMonitor = EndpointHealth(
       url: configuration.store, clock: wallClock,
-      network: NetworkGate(clock: clock, backoff: tuning.probes))
+      network: NetworkGate(
+        clock: clock, backoff: tuning.probes, longestWish: tuning.downloadRetry.longestRequestedDelay))
     var serverAPI = APIClient(baseURL: configuration.server, client: client)
     serverAPI.maximumResponseLength = Self.maximumAnswer
     serverAPI.trust = configuration.serverTrust

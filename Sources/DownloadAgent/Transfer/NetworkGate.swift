@@ -5,7 +5,8 @@ import ServiceRuntime
 import Synchronization
 
 /// What all calls to one service pass: while something else answers in the service's place, only probes go out, and
-/// every other call fails at once with what the last probe met. ``NetworkCondition`` decides.
+/// every other call fails at once with what the last probe met. ``NetworkCondition`` decides. What the service itself wants not to
+/// be asked for a while fails at once, too: ``ServiceWishes``.
 final class NetworkGate: Sendable {
   /// The pauses between probes: 1 s, doubled up to 2 minutes, so that an hour behind a log-in page costs some forty
   /// requests.
@@ -13,16 +14,22 @@ final class NetworkGate: Sendable {
 
   private struct State {
     var condition = NetworkCondition()
+    var wishes: ServiceWishes
     var lastError: APICallError?
     var openings = 0
     var listeners: [AsyncSignal] = []
   }
 
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let clock: any MonotonicClock
   private let backoff: Backoff
 
-  init(clock: any MonotonicClock = SystemMonotonicClock(), backoff: Backoff = standardBackoff) {
+  /// `longestWish` is for how long a service is left alone at most, whatever it asks for.
+  init(
+    clock: any MonotonicClock = SystemMonotonicClock(), backoff: Backoff = standardBackoff,
+    longestWish: Duration = RetryPolicy().longestRequestedDelay
+  ) {
+    state = Mutex(State(wishes: ServiceWishes(longest: longestWish)))
     self.clock = clock
     self.backoff = backoff
   }
@@ -38,9 +45,16 @@ final class NetworkGate: Sendable {
     state.withLock { $0.listeners.append(signal) }
   }
 
-  /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`.
+  /// Throws what the service has said to requests of that kind, for as long as it wants none.
+  func checkWishes(about request: String) throws(APICallError) {
+    let now = clock.now()
+    if let refusal = state.withLock({ $0.wishes.refusal(of: request, at: now) }) { throw refusal }
+  }
+
+  /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`. `request` is the kind of
+  /// request for which a wish of the service counts.
   func pass<Value: Sendable>(
-    _ call: () async throws(APICallError) -> Value
+    _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
     let isProbe = try admit()
     do {
@@ -49,6 +63,8 @@ final class NetworkGate: Sendable {
       return value
     } catch {
       note(error, wasProbe: isProbe)
+      let now = clock.now()
+      state.withLock { $0.wishes.note(error, to: request, at: now) }
       throw error
     }
   }

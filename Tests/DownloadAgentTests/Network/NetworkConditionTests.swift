@@ -68,7 +68,7 @@ import Testing
     for second in 0..<3600 {
       for _ in 0..<10 {
         await #expect(throws: APICallError.self) {
-          try await gate.pass { () async throws(APICallError) -> Int in
+          try await gate.pass("GET /") { () async throws(APICallError) -> Int in
             requests.withLock { $0 += 1 }
             throw page
           }
@@ -81,7 +81,7 @@ import Testing
     let signal = AsyncSignal()
     gate.signalOpenings(to: signal)
     clock.advance(by: .seconds(120))
-    _ = try await gate.pass { () async throws(APICallError) -> Int in 1 }
+    _ = try await gate.pass("GET /") { () async throws(APICallError) -> Int in 1 }
     #expect(gate.isOpen && gate.openings == 1)
     // Returns at once: the signal was given.
     await signal.wait(atMost: nil, clock: clock)
@@ -91,7 +91,7 @@ import Testing
     let clock = ManualMonotonicClock()
     let gate = NetworkGate(
       clock: clock, backoff: Backoff(initial: .seconds(10), factor: 1, cap: .seconds(10), jitter: 0))
-    _ = try? await gate.pass { () async throws(APICallError) -> Int in
+    _ = try? await gate.pass("GET /") { () async throws(APICallError) -> Int in
       throw .unexpectedResponse(status: 403, detail: "<html>", isPage: true)
     }
     clock.advance(by: .seconds(4))

@@ -1,0 +1,51 @@
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+
+/// Which kinds of requests a service has asked not to be sent, and until when: what it tells one download of many counts for
+/// all of them. A pure value.
+///
+/// A refusal speaks for the service where it is for too many requests, or because it cannot serve now, and names a time. What it says
+/// of one purchase, that its store cannot be asked for example, is that purchase's alone.
+///
+/// ```swift
+/// var wishes = ServiceWishes(longest: .seconds(86_400))
+/// wishes.note(error, to: "POST /v1/grants", at: now)        // 503, Retry-After: 600
+/// wishes.refusal(of: "POST /v1/grants", at: now + .seconds(60)) // the same, with 540 seconds to go
+/// ```
+struct ServiceWishes: Sendable {
+  private struct Wish {
+    var problem: Problem
+    var end: MonotonicInstant
+  }
+
+  /// By kinds of requests, of which there are a few.
+  private var wishes: [String: Wish] = [:]
+  private let longest: Duration
+
+  /// No wish counts for longer than `longest`.
+  init(longest: Duration) {
+    self.longest = longest
+  }
+
+  /// How a request has ended.
+  mutating func note(_ error: APICallError, to request: String, at now: MonotonicInstant) {
+    guard case .problem(let problem) = error, let seconds = problem.retryAfterSeconds else { return }
+    guard [.tooManyRequests, .serverUnavailable].contains(StepFailure(problem).reason) else { return }
+    wishes[request] = Wish(
+      problem: problem,
+      end: now + min(longest, .seconds(RetryAfter.obeyedSeconds(clamping: seconds))))
+  }
+
+  /// What the service has said to such requests, with the time that is left; nil once it may be asked.
+  mutating func refusal(of request: String, at now: MonotonicInstant) -> APICallError? {
+    guard let wish = wishes[request] else { return nil }
+    guard now < wish.end else {
+      wishes[request] = nil
+      return nil
+    }
+    var problem = wish.problem
+    problem.retryAfterSeconds = RetryAfter.obeyedSeconds(clamping: wish.end - now)
+    return .problem(problem)
+  }
+}
