@@ -39,8 +39,15 @@ extension DownloadManager {
     return counts
   }
 
-  /// Forgets downloads that are over, but for those of transactions that are not; returns how many there were.
-  func clearHistory() throws -> Int { try database.clearDownloads() }
+  /// Forgets downloads that are over, but for those of transactions that are not; returns how many there were. One that has failed is
+  /// asked about now and then, and ends with this.
+  func clearHistory() throws -> Int {
+    let failed = runner.entries.values.map(\.record).filter { $0.machine.state == .failed }
+    for record in failed where try database.transaction(record.transaction)?.machine.isOver != false {
+      process(.cancelRequested, of: record.identifier)
+    }
+    return try database.clearDownloads()
+  }
 
   /// Throws the ``Problem`` for a download there is not.
   func status(_ identifier: DownloadIdentifier) throws -> DownloadStatus {
@@ -85,9 +92,13 @@ extension DownloadManager {
     return try status(identifier)
   }
 
-  /// How the downloads of a transaction stand, in the order of their creation.
+  /// How each product of a transaction stands. Of several downloads of one product that one counts which has delivered it, else what
+  /// is under way, else the last.
   func outcomes(of transaction: TransactionIdentifier) -> [TransactionMachine.Outcome] {
-    records(of: transaction).map(\.outcome)
+    Dictionary(grouping: records(of: transaction), by: \.product).values.compactMap { records in
+      let outcomes = records.map(\.outcome)
+      return [.delivered, .pending].first(where: outcomes.contains) ?? outcomes.last
+    }
   }
 
   func downloads(of transaction: TransactionIdentifier) -> [DownloadIdentifier] {

@@ -90,10 +90,13 @@ actor DownloadManager {
     reports = VerificationReports(server: steps.server, clock: clock, log: log)
     let wakeUp = AsyncSignal()
     runner = Runner(retryPolicy: retryPolicy, clock: clock, wallClock: steps.clock, wakeUp: wakeUp) {
-      try database.save($0)
+      record in
+      // What a canceled one has staged goes.
+      try database.makingRoom(record.machine.state == .cancelled) { try database.save(record) }
     }
     jobs = JobRunner(retryPolicy: retryPolicy, clock: clock, wallClock: steps.clock, wakeUp: wakeUp) {
-      try database.save($0)
+      record in
+      try database.makingRoom(record.machine.state == .abandoned) { try database.save(record) }
     }
     nextSave = clock.now() + Self.saveInterval
     // A turn writes to the database, and waits for nothing else.
@@ -103,6 +106,7 @@ actor DownloadManager {
   /// Goes on with what was persisted. Throws when the state cannot be read. Nothing else may be asked of the manager until
   /// this returns.
   func restore() async throws {
+    try database.endOldFailures(now: steps.clock.now())
     try database.pruneDownloads(now: steps.clock.now())
     let records = try database.liveDownloads()
     for record in records {
@@ -137,13 +141,15 @@ actor DownloadManager {
     }
   }
 
-  /// One more download for a product that is owned and not here, unless one is under way already. Answers
-  /// whether it was made.
+  /// One more download for a product that is owned and not here, unless one is under way already. One that had failed goes on in
+  /// its place. Answers whether there is one now that was not under way.
   func addMissing(_ product: ProductIdentifier, for transaction: TransactionIdentifier) throws -> Bool {
-    let isUnderWay = runner.entries.values.contains { entry in
-      entry.record.product == product && !entry.record.machine.state.isFinal
+    let known = runner.entries.values.map(\.record).filter { $0.product == product }
+    guard known.allSatisfy(\.machine.state.isFinal) else { return false }
+    if let failed = known.last(where: { $0.transaction == transaction && $0.machine.state == .failed }) {
+      _ = try request(.resumeRequested, of: failed.identifier)
+      return true
     }
-    guard !isUnderWay else { return false }
     begin(try database.createDownload(for: transaction, product: product, now: steps.clock.now()))
     return true
   }

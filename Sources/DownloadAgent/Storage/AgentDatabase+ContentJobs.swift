@@ -34,13 +34,13 @@ extension AgentDatabase {
   }
 
   func contentJobs() throws -> [ContentJobRecord] {
-    try database.readBlocking { connection in
-      var records: [ContentJobRecord] = []
-      try connection.forEach("SELECT * FROM content_jobs ORDER BY id") { row in
-        records.append(try Self.contentJob(row))
+    // A download that waited for what was dropped looks for a job at the start, and begins one.
+    try records(
+      "SELECT * FROM content_jobs ORDER BY id",
+      dropping: { row in
+        [("DELETE FROM content_jobs WHERE id = ?", [.text(try row.text("id"))])]
       }
-      return records
-    }
+    ) { row in try Self.contentJob(row) }
   }
 
   func removeContentJob(_ identifier: ContentJobIdentifier) throws {

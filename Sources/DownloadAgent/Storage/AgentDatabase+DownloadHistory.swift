@@ -23,6 +23,18 @@ extension AgentDatabase {
     }
   }
 
+  /// Gives up those that failed so long ago that one which had ended well would be forgotten, where their transactions are over: they
+  /// are asked about no more.
+  func endOldFailures(now: Timestamp) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      _ = try connection.execute(
+        """
+        UPDATE downloads SET state = 'cancelled' WHERE state = 'failed' AND ended_at < ?
+          AND transaction_id NOT IN (SELECT id FROM transactions WHERE step NOT IN ('finished', 'failed'))
+        """, [.timestamp(now - Self.downloadsKeptFor)])
+    }
+  }
+
   /// Forgets those that are old, or more than are kept. One whose transaction is not over stays, since the
   /// transaction would begin it anew.
   func pruneDownloads(now: Timestamp, keeping kept: Int = keptDownloads) throws {

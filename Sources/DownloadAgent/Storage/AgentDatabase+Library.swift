@@ -8,8 +8,13 @@ import PullboxAPI
 extension AgentDatabase {
   /// What is placed, by product and version.
   func libraryRecords() throws -> [LibraryRecord] {
-    let found = try records(
-      "SELECT * FROM library",
+    try libraryRecords(where: "TRUE", [])
+      .sorted { ($0.product.description, $0.version) < ($1.product.description, $1.version) }
+  }
+
+  private func libraryRecords(where condition: String, _ values: [SQLValue]) throws -> [LibraryRecord] {
+    try records(
+      "SELECT * FROM library WHERE \(condition)", values,
       dropping: { row in
         [
           (
@@ -19,25 +24,18 @@ extension AgentDatabase {
         ]
       }
     ) { row in try Self.record(row) }
-    return found.sorted { ($0.product.description, $0.version) < ($1.product.description, $1.version) }
   }
 
   /// The record of that version of the product, if the library holds it.
   func libraryRecord(of product: ProductIdentifier, version: ContentVersion) throws -> LibraryRecord? {
-    try database.readBlocking { connection in
-      try connection.first(
-        "SELECT * FROM library WHERE product = ? AND version = ?",
-        [.text(product.description), .text(version.description)]
-      ).map { try Self.record($0) }
-    }
+    try libraryRecords(
+      where: "product = ? AND version = ?", [.text(product.description), .text(version.description)]
+    ).first
   }
 
   /// Everything that came in the package of that digest.
   func libraryRecords(digest: SHA256Digest) throws -> [LibraryRecord] {
-    try database.readBlocking { connection in
-      try connection.query("SELECT * FROM library WHERE digest = ?", [.text(digest.hexadecimal)])
-        .map { try Self.record($0) }
-    }
+    try libraryRecords(where: "digest = ?", [.text(digest.hexadecimal)])
   }
 
   /// Inserts or replaces the record. A version of a product that is pinned is pinned.
@@ -122,10 +120,12 @@ extension AgentDatabase {
     script: "ALTER TABLE library ADD COLUMN rolled_back INTEGER NOT NULL DEFAULT 0;")
 
   func remove(_ record: LibraryRecord) throws {
-    try database.writeBlocking(locking: [.everything]) { connection in
-      try connection.execute(
-        "DELETE FROM library WHERE product = ? AND version = ?",
-        [.text(record.product.description), .text(record.version.description)])
+    try makingRoom {
+      try database.writeBlocking(locking: [.everything]) { connection in
+        _ = try connection.execute(
+          "DELETE FROM library WHERE product = ? AND version = ?",
+          [.text(record.product.description), .text(record.version.description)])
+      }
     }
   }
 

@@ -52,22 +52,22 @@ extension AgentDatabase {
 
   /// Those that are not over, by identifier.
   func unfinishedTransactions() throws -> [TransactionRecord] {
-    // The store tells again of what was dropped.
-    try records(
-      "SELECT * FROM transactions WHERE ended_at IS NULL ORDER BY id",
-      dropping: { row in
-        [("DELETE FROM transactions WHERE id = ?", [.text(try row.text("id"))])]
-      }
-    ) { row in try Self.transaction(row) }
+    try transactions(where: "ended_at IS NULL ORDER BY id", [])
   }
 
   /// Nil for one that was never observed, or is forgotten.
   func transaction(_ identifier: TransactionIdentifier) throws -> TransactionRecord? {
-    try database.readBlocking { connection in
-      try connection.first("SELECT * FROM transactions WHERE id = ?", [.text(identifier.description)]).map {
-        try Self.transaction($0)
+    try transactions(where: "id = ?", [.text(identifier.description)]).first
+  }
+
+  private func transactions(where condition: String, _ values: [SQLValue]) throws -> [TransactionRecord] {
+    // The store tells again of what was dropped, unless that was over.
+    try records(
+      "SELECT * FROM transactions WHERE \(condition)", values,
+      dropping: { row in
+        [("DELETE FROM transactions WHERE id = ?", [.text(try row.text("id"))])]
       }
-    }
+    ) { row in try Self.transaction(row) }
   }
 
   /// One page by identifier, from the first after `after`, each with its downloads, oldest first.
@@ -80,13 +80,12 @@ extension AgentDatabase {
       case .over: "AND ended_at IS NOT NULL"
       case nil: ""
       }
+    let found = try transactions(
+      where: "id > ? \(condition) ORDER BY id LIMIT ?",
+      [.text(after?.description ?? ""), .integer(limit)])
     return try database.readBlocking { connection in
-      try connection.query(
-        "SELECT * FROM transactions WHERE id > ? \(condition) ORDER BY id LIMIT ?",
-        [.text(after?.description ?? ""), .integer(limit)]
-      ).map { row in
-        let record = try Self.transaction(row)
-        return (record, try Self.downloadIdentifiers(of: record.identifier, in: connection))
+      try found.map { record in
+        (record, try Self.downloadIdentifiers(of: record.identifier, in: connection))
       }
     }
   }

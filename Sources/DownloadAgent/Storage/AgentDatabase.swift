@@ -13,13 +13,24 @@ struct AgentDatabase: Sendable {
 
   /// Throws what `Database.open` throws. ``open(_:log:at:)`` also goes on where the file is damaged.
   init(path: String, log: Log = Log()) throws {
-    database = try Database.open(path: path, migrations: Self.migrations, options: .small)
+    var options = Database.Options.small
+    // So that what makes room can be written down on a full disk.
+    options.reserve = .mebibytes(1)
+    database = try Database.open(path: path, migrations: Self.migrations, options: options)
     self.log = log
   }
 
   func close() {
     database.close()
   }
+
+  /// What `body` answers; where it makes room, also on a full disk.
+  func makingRoom<Value>(_ makesRoom: Bool = true, _ body: () throws -> Value) throws -> Value {
+    makesRoom ? try database.usingReserveBlocking(body) : try body()
+  }
+
+  /// Keeps room for ``makingRoom(_:_:)`` again, where it was used up and the disk has enough. Blocks for a moment.
+  func renewReserve() { database.renewReserve() }
 
   /// The schema, step by step, in the order in which the steps are applied.
   static let migrations = [

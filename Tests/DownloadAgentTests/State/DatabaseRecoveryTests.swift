@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import PullboxAPI
 import PullboxTesting
@@ -116,6 +117,41 @@ import Testing
     #expect(try database.allDownloads().count == 1 && database.unfinishedTransactions().count == 2)
     #expect(lines.current.count == 3)
     #expect(try database.createDownloads(for: transaction, products: [product], now: now).count == 1)
+  }
+
+  @Test("a row that cannot be read costs that row, whatever it is read for (D9, K18)")
+  func rowsElsewhere() throws {
+    let database = try open().database
+    let digest = SHA256Digest.of([1])
+    try database.database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        INSERT INTO content_jobs (id, digest, phase, state, reason, failures, renewals, violations, grant_id, terms,
+          bytes_verified, bytes_received, bytes_wasted)
+        VALUES ('0123456789abcdef', ?, 'transfer', 'waiting', 'queued', 0, 0, 0, 'g', '{', 0, 0, 0)
+        """, [.text(digest.hexadecimal)])
+      try connection.execute(
+        """
+        INSERT INTO transactions (id, product, store_state, step, tries, ended_at)
+        VALUES ('3', 'p', 'eaten', 'finished', 0, 1), ('4', 'com.example.p', 'purchased', 'finished', 0, 1)
+        """)
+      try connection.execute(
+        """
+        INSERT INTO library (product, version, path, digest, length, placed_at)
+        VALUES ('com.example.p', '1.0', '/p', 'none', 0, 0), ('com.example.q', 'none', '/q', ?, 0, 0)
+        """, [.text(digest.hexadecimal)])
+    }
+    #expect(try database.contentJobs().isEmpty)
+    let page = try database.transactions(.over, after: nil, limit: 10)
+    #expect(page.map(\.record.identifier.description) == ["4"])
+    #expect(try database.transaction(try #require(TransactionIdentifier("3"))) == nil)
+    #expect(try database.libraryRecords(digest: digest).isEmpty)
+    let version = try #require(ContentVersion("1.0"))
+    let product = try #require(ProductIdentifier("com.example.p"))
+    #expect(try database.libraryRecord(of: product, version: version) == nil)
+    #expect(lines.current.count == 4)
+    #expect(try database.contentJobs().isEmpty && database.libraryRecords().isEmpty)
+    #expect(lines.current.count == 4)
   }
 
   @Test("a missing or an empty file is a new database, and was not used")
