@@ -28,8 +28,9 @@ extension Library {
   ) async throws -> SpaceReservation {
     do {
       return try await admit(job, need, allocating: allocating)
-    } catch let error as InsufficientSpaceError {
-      guard space.quota != nil, try await evict(error.missing, for: job, of: product) else { throw error }
+    } catch var error as InsufficientSpaceError {
+      error.mayEvictLater = space.quota != nil
+      guard error.mayEvictLater, try await evict(error.missing, for: job, of: product) else { throw error }
       return try await admit(job, need, allocating: allocating)
     }
   }

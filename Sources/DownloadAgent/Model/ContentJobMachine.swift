@@ -106,6 +106,9 @@ struct ContentJobMachine: StateMachine {
   /// Whether the scheduler may start it, once the delay of a retry is over.
   var isReady: Bool { state == .waiting && holds.isEmpty }
 
+  /// A service has asked for the delay that it waits for.
+  private var isWaitingAsAsked: Bool { state == .waiting && reason.isWishOfService }
+
   /// What it waits for, for people: a condition that holds it, or why the last try ended.
   var shownReason: StatusReason {
     guard state == .waiting else { return reason }
@@ -137,11 +140,14 @@ enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   case draining
   /// Every download that claims it is paused, failed, or asks for a new grant.
   case noReader = "no-reader"
+  /// It was refused the room that it needs, and none has appeared since.
+  case noRoom = "no-room"
 
   /// What is said of a job that it holds; nil for what needs no word.
   var reason: StatusReason? {
     switch self {
     case .libraryOffline: .libraryOffline
+    case .noRoom: .insufficientSpace
     case .draining, .noReader: nil
     }
   }
@@ -161,7 +167,11 @@ extension ContentJobMachine {
     }
   }
 
-  func leavesRetry(_ event: Event) -> Bool { Self.isTransient(event) }
+  func leavesRetry(_ event: Event) -> Bool {
+    // A download that joins, anew or after a pause, is no way around what a service has asked for.
+    if case .termsRenewed = event { return isWaitingAsAsked }
+    return Self.isTransient(event)
+  }
 
   static func runnerAction(for action: Action) -> RunnerAction? {
     switch action {
@@ -180,6 +190,7 @@ extension ContentJobMachine {
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
     case .retryRequested where !reason.isWishOfService:
+      holds.remove(.noRoom)
       transition(.waiting, .queued)
       return [.reschedule]
     case .saveFailed(let failure):
@@ -242,6 +253,11 @@ extension ContentJobMachine {
       return requestTerms(failure, madeProgress: madeProgress)
     case .retry(let notBefore):
       return retry(after: failure, notBefore: notBefore)
+    case .awaitRoom:
+      history.countRetry(after: failure)
+      holds.insert(.noRoom)
+      transition(.waiting, failure.reason)
+      return [.reschedule]
     case .giveUp:
       return fail(failure)
     }
@@ -274,7 +290,8 @@ extension ContentJobMachine {
         budget = ContentJobBudget()
       }
       renewals = 0
-      transition(.waiting, .queued)
+      holds.remove(.noRoom)
+      transition(.waiting, isWaitingAsAsked ? reason : .queued)
       return [.reschedule]
     case .active where !isSameManifest:
       phase = .manifest

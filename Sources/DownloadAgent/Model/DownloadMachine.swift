@@ -235,6 +235,9 @@ extension DownloadMachine {
       }
       refusals += 1
       return [.scheduleCheck(refusals: refusals), .reschedule]
+    case .stepFailed where isReady:
+      // It could not be persisted that it was started.
+      return [.scheduleCheck(refusals: refusals)]
     default:
       return []
     }
@@ -248,6 +251,7 @@ extension DownloadMachine {
       phase = .grant
       return retry(after: failure, notBefore: nil)
     case .retry(let notBefore): return retry(after: failure, notBefore: notBefore)
+    case .awaitRoom: return retry(after: failure, notBefore: nil)
     case .giveUp where phase == .report && failure.problem?.missingStep == "delivery":
       // The server has not sent this device the bytes that it reports, or has lost its count.
       guard !hasFetchedEverything else { return fail(failure) }

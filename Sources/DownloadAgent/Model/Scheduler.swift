@@ -74,6 +74,8 @@ struct Scheduler: Hashable, Sendable {
     if environment.isLibraryOffline { holds.insert(.libraryOffline) }
     if environment.isDraining { holds.insert(.draining) }
     if !candidate.isWanted { holds.insert(.noReader) }
+    // The library says when there is room.
+    if candidate.holds.contains(.noRoom) { holds.insert(.noRoom) }
     return holds
   }
 

@@ -94,6 +94,8 @@ struct InsufficientSpaceError: Error, Hashable, Sendable, CustomStringConvertibl
   let shortage: SpaceShortage
   /// What has to become free.
   let missing: ByteCount
+  /// Content may be removed to make room, once the services say that it can be fetched again.
+  var mayEvictLater = false
 
   var description: String {
     if let quota = shortage.quota {

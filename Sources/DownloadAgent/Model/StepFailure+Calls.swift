@@ -95,6 +95,9 @@ extension StepFailure {
     self = .retry(error.isOutOfSpace ? .insufficientSpace : .storageFailure, cause: Self.cause(of: error))
   }
 
+  /// Between two questions to the services what may be removed to make room.
+  static let evictionPause: Duration = .seconds(900)
+
   /// The failure for any error that a step can throw. Cancellation is none of them: a stopped step has no
   /// outcome.
   init(_ error: any Error, from peer: Peer = .server) {
@@ -104,7 +107,10 @@ extension StepFailure {
     case let error as HTTPClientError: self.init(error, from: peer)
     case let error as SystemError: self.init(error)
     case let error as LibraryOfflineError: self = .retry(.libraryOffline, cause: Self.cause(of: error))
-    case let error as InsufficientSpaceError: self = .retry(.insufficientSpace, cause: Self.cause(of: error))
+    case let error as InsufficientSpaceError:
+      self.init(
+        .insufficientSpace, error.mayEvictLater ? .retry(notBefore: Self.evictionPause) : .awaitRoom,
+        cause: Self.cause(of: error))
     // Other bytes than the grant promised may be right next time; right bytes that say something wrong stay wrong.
     case let error as PackageValidationError
     where error.faults.allSatisfy { $0.code == .manifestDigestMismatch }:

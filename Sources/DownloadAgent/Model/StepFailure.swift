@@ -8,6 +8,8 @@ struct StepFailure: Error, Hashable, Sendable {
   enum Recovery: Hashable, Sendable {
     /// The same step may succeed later; not before `notBefore` where the other side said so.
     case retry(notBefore: Duration?)
+    /// The same step succeeds once the library's disk, or the quota, has the room; time alone brings none.
+    case awaitRoom
     /// The ticket no longer opens the content; a fresh one may.
     case renewTicket
     /// The server has forgotten the grant, or whose it is; it is asked for with the receipt.

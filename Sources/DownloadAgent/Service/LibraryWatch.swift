@@ -15,7 +15,8 @@ struct LibraryWatch: Sendable {
 
   /// Until the task is cancelled.
   func run() async {
-    var wasOnline = true
+    // As it was at the start is not known here: it may have come back since.
+    var wasOnline: Bool?
     while !Task.isCancelled {
       do {
         let isOnline = try await BlockingPool.shared.run { [library] in try library.look() == .online }
@@ -24,6 +25,7 @@ struct LibraryWatch: Sendable {
         if isOnline {
           let jobs = try await BlockingPool.shared.run { [library] in try library.space.jobsWithRoom() }
           if !jobs.isEmpty { await downloads.roomAppeared(for: jobs) }
+          await BlockingPool.shared.run { [library] in library.database.renewReserve() }
         }
       } catch {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
@@ -32,7 +34,8 @@ struct LibraryWatch: Sendable {
       if await !downloads.isTransferring { await BlockingPool.shared.run { Heap.trim() } }
       let isWaited = await downloads.waitsForLibrary
       do {
-        try await clock.sleep(for: isWaited || !wasOnline ? Self.intervals.waiting : Self.intervals.quiet)
+        try await clock.sleep(
+          for: isWaited || wasOnline != true ? Self.intervals.waiting : Self.intervals.quiet)
       } catch {
         return
       }

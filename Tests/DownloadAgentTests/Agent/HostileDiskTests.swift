@@ -12,7 +12,7 @@ import Testing
 @testable import DownloadAgent
 
 /// The whole agent on a disk that fails.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct HostileDiskTests {
+@Suite(.serialized, .timeLimit(.minutes(60))) struct HostileDiskTests {
   private func deliver(
     _ package: FixturePackage, _ faults: [FakeServer.ContentFault] = [], with harness: AgentHarness
   ) async throws -> FakeServer {

@@ -52,6 +52,42 @@ private enum Everything {
 }
 
 @Suite struct ContentJobMachineTests {
+  @Test(
+    "what joins a job, anew or after a pause, leaves the delay that a service has asked for (D11)",
+    arguments: [
+      StatusReason.tooManyRequests, .serverUnavailable, .storeUnavailable, .verificationUndetermined,
+    ])
+  func delayOfService(reason: StatusReason) {
+    for isSameManifest in [true, false] {
+      var job = ContentJobMachine(phase: .transfer, state: .waiting, reason: reason)
+      #expect(job.leavesRetry(.termsRenewed(isSameManifest: isSameManifest)))
+      #expect(job.handle(.termsRenewed(isSameManifest: isSameManifest)) == [.reschedule])
+      #expect(job.state == .waiting && job.reason == reason)
+    }
+    var own = ContentJobMachine(phase: .transfer, state: .waiting, reason: .connectionLost)
+    #expect(!own.leavesRetry(.termsRenewed(isSameManifest: true)))
+    _ = own.handle(.termsRenewed(isSameManifest: true))
+    #expect(own.reason == .queued)
+  }
+
+  @Test("without room it waits until there is some, or until it is asked for, and not for a time")
+  func room() {
+    let refusal = StepFailure(.insufficientSpace, .awaitRoom, cause: "2 MiB are needed")
+    var job = ContentJobMachine(phase: .transfer, state: .active, reason: .transferring)
+    #expect(job.handle(failed(refusal, madeProgress: false)) == [.reschedule])
+    #expect(job.state == .waiting && job.reason == .insufficientSpace && !job.isReady)
+    #expect(job.shownReason == .insufficientSpace && job.history.cause == refusal.cause)
+    var joined = job
+    for event in [Event.retryRequested, .termsRenewed(isSameManifest: true)] {
+      job = joined
+      #expect(job.handle(event) == [.reschedule])
+      #expect(job.isReady)
+    }
+    // The next process looks for itself.
+    joined = ContentJobMachine(phase: .transfer, state: .waiting, reason: .insufficientSpace)
+    #expect(joined.isReady)
+  }
+
   @Test("a step runs exactly where a job becomes or stays active, and it is the phase's own")
   func stepsFitPhases() {
     Everything.forEach { before, event, after, actions in

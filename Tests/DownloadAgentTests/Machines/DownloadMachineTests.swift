@@ -330,6 +330,9 @@ private enum Everything {
           return
         }
         let actions = machine.handle(told)
+        if before.isChecked {
+          #expect(actions.contains { if case .scheduleCheck = $0 { true } else { false } })
+        }
         guard before.state == .waiting || before.state == .active else { return }
         #expect(machine.state == .waiting && machine.reason == .insufficientSpace)
         #expect(actions.contains { if case .scheduleRetry = $0 { true } else { false } })
