@@ -6,17 +6,25 @@ public struct ContentVersion: Sendable {
 
   /// Nil unless `text` is 1 to 8 integers below 2^32, separated by single dots, without signs or leading zeros.
   public init?(_ text: String) {
-    let parts = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
-    guard (1...8).contains(parts.count) else { return nil }
     var components: [UInt32] = []
-    for part in parts {
-      guard (1...10).contains(part.count), part.allSatisfy({ (0x30...0x39).contains($0) }),
-        part.count == 1 || part.first != 0x30,
-        let component = UInt32(String(decoding: part, as: UTF8.self))
-      else { return nil }
-      components.append(component)
+    /// The number that is being read; nil before its first digit.
+    var number: UInt32?
+    for byte in text.utf8 {
+      switch (byte, number) {
+      case (0x2E, let whole?) where components.count < 7:
+        components.append(whole)
+        number = nil
+      case (0x30...0x39, nil): number = UInt32(byte - 0x30)
+      case (0x30...0x39, let start?) where start > 0:
+        let (tens, isTooLarge) = start.multipliedReportingOverflow(by: 10)
+        let (sum, isTooLargeByOne) = tens.addingReportingOverflow(UInt32(byte - 0x30))
+        guard !isTooLarge, !isTooLargeByOne else { return nil }
+        number = sum
+      default: return nil
+      }
     }
-    self.components = components
+    guard let number else { return nil }
+    self.components = components + [number]
   }
 
   /// The numbers separated by dots, without leading zeros.

@@ -17,29 +17,36 @@ public enum Base64 {
   public static func encode(_ bytes: Span<UInt8>, _ alphabet: Alphabet = .standard) -> String {
     let (groups, rest) = bytes.count.quotientAndRemainder(dividingBy: 3)
     let ending = rest == 0 ? 0 : alphabet == .standard ? 4 : rest + 1
-    var text = [UInt8](repeating: 0x3D, count: groups * 4 + ending)
-    var accumulator: UInt32 = 0
-    var bits = 0
-    var count = 0
-    for index in bytes.indices {
-      accumulator = accumulator << 8 | UInt32(bytes[index])
-      bits += 8
-      while bits >= 6 {
-        bits -= 6
-        text[count] = character(UInt8(accumulator >> UInt32(bits) & 63), alphabet)
-        count += 1
+    return unsafe String(unsafeUninitializedCapacity: groups * 4 + ending) { text in
+      /// The first characters of the four that three bytes are.
+      func write(_ group: UInt32, _ count: Int, at start: Int) {
+        for place in 0..<count {
+          unsafe text[start + place] = character(UInt8(group >> UInt32(18 - 6 * place) & 63), alphabet)
+        }
       }
+      for index in 0..<groups {
+        let (first, second, third) = (bytes[index * 3], bytes[index * 3 + 1], bytes[index * 3 + 2])
+        write(UInt32(first) << 16 | UInt32(second) << 8 | UInt32(third), 4, at: index * 4)
+      }
+      if rest > 0 {
+        let second = rest > 1 ? bytes[groups * 3 + 1] : 0
+        write(UInt32(bytes[groups * 3]) << 16 | UInt32(second) << 8, rest + 1, at: groups * 4)
+        for place in rest + 1..<max(rest + 1, ending) { unsafe text[groups * 4 + place] = 0x3D }
+      }
+      return groups * 4 + ending
     }
-    if bits > 0 { text[count] = character(UInt8(accumulator << UInt32(6 - bits) & 63), alphabet) }
-    return String(decoding: text, as: UTF8.self)
   }
 
   /// Nil when `text` is not base 64 in that alphabet.
   public static func decode(_ text: some StringProtocol, _ alphabet: Alphabet = .standard) -> [UInt8]? {
-    let characters = Array(text.utf8)
-    var bytes = [UInt8](repeating: 0, count: characters.count / 4 * 3 + 3)
+    decode(Array(text.utf8).span, alphabet)
+  }
+
+  /// Nil when `text` is not base 64 in that alphabet.
+  public static func decode(_ text: Span<UInt8>, _ alphabet: Alphabet) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3 + 3)
     var span = bytes.mutableSpan
-    guard let count = decode(characters.span, alphabet, into: &span) else { return nil }
+    guard let count = decode(text, alphabet, into: &span) else { return nil }
     bytes.removeLast(bytes.count - count)
     return bytes
   }
@@ -59,7 +66,7 @@ public enum Base64 {
     if padding > 0 || alphabet == .standard {
       guard (end + padding).isMultiple(of: 4) else { return nil }
     }
-    let table = alphabet == .standard ? standardValues : urlValues
+    let table = alphabet == .standard ? standardGroups : urlGroups
     let (groups, rest) = end.quotientAndRemainder(dividingBy: 4)
     let length = groups * 3 + max(0, rest - 1)
     guard length <= output.count else { return nil }
@@ -76,30 +83,35 @@ public enum Base64 {
   /// Four characters at a time: receipts are thousands of them. `output` has room. False for a foreign character, and for
   /// unused bits that are not zero.
   private static func decode(
-    _ text: UnsafeBufferPointer<UInt8>, _ table: UnsafeBufferPointer<UInt8>,
+    _ text: UnsafeBufferPointer<UInt8>, _ table: UnsafeBufferPointer<UInt32>,
     into output: UnsafeMutableBufferPointer<UInt8>
   ) -> Bool {
-    func value(_ index: Int) -> UInt32 { UInt32(unsafe table[Int(text[index])]) }
+    /// The three bytes that a character is a part of, by its place among the four.
+    @inline(__always)
+    func part(_ index: Int, _ place: Int) -> UInt32 { unsafe table[place &* 256 &+ Int(text[index])] }
+    @inline(__always)
+    func write(_ group: UInt32, _ count: Int, at start: Int) {
+      unsafe output[start] = UInt8(truncatingIfNeeded: group >> 16)
+      if count > 1 { unsafe output[start &+ 1] = UInt8(truncatingIfNeeded: group >> 8) }
+      if count > 2 { unsafe output[start &+ 2] = UInt8(truncatingIfNeeded: group) }
+    }
     var (position, count) = (0, 0)
-    while position + 4 <= text.count {
-      let values = (value(position), value(position + 1), value(position + 2), value(position + 3))
-      guard values.0 | values.1 | values.2 | values.3 < 64 else { return false }
-      let group = values.0 << 18 | values.1 << 12 | values.2 << 6 | values.3
-      unsafe output[count] = UInt8(truncatingIfNeeded: group >> 16)
-      unsafe output[count + 1] = UInt8(truncatingIfNeeded: group >> 8)
-      unsafe output[count + 2] = UInt8(truncatingIfNeeded: group)
-      position += 4
-      count += 3
+    while position &+ 4 <= text.count {
+      let group =
+        part(position, 0) | part(position &+ 1, 1) | part(position &+ 2, 2) | part(position &+ 3, 3)
+      guard group < foreign else { return false }
+      write(group, 3, at: count)
+      position &+= 4
+      count &+= 3
     }
     guard position < text.count else { return true }
     // Two characters are one byte, three are two.
-    let last = (value(position), value(position + 1), position + 2 < text.count ? value(position + 2) : 0)
-    guard last.0 | last.1 | last.2 < 64 else { return false }
-    let group = last.0 << 18 | last.1 << 12 | last.2 << 6
-    unsafe output[count] = UInt8(truncatingIfNeeded: group >> 16)
-    guard position + 2 < text.count else { return group & 0xFFFF == 0 }
-    unsafe output[count + 1] = UInt8(truncatingIfNeeded: group >> 8)
-    return group & 0xFF == 0
+    let third = position + 2 < text.count ? part(position + 2, 2) : 0
+    let group = part(position, 0) | part(position + 1, 1) | third
+    guard group < foreign else { return false }
+    let bytes = position + 2 < text.count ? 2 : 1
+    write(group, bytes, at: count)
+    return group & (bytes == 2 ? 0xFF : 0xFFFF) == 0
   }
 
   private static func character(_ value: UInt8, _ alphabet: Alphabet) -> UInt8 {
@@ -112,15 +124,19 @@ public enum Base64 {
     }
   }
 
-  /// Stands in a table for a character that is none of the 64.
-  private static let foreign: UInt8 = 0xFF
-  private static let standardValues = values(of: .standard)
-  private static let urlValues = values(of: .url)
+  /// Stands in a table for a character that is none of the 64: above what three bytes can be.
+  private static let foreign: UInt32 = 1 << 24
+  private static let standardGroups = groups(of: .standard)
+  private static let urlGroups = groups(of: .url)
 
-  /// What each of the 256 bytes stands for: a look costs less than a choice among ranges.
-  private static func values(of alphabet: Alphabet) -> [UInt8] {
-    var values = [UInt8](repeating: foreign, count: 256)
-    for value in UInt8(0)..<64 { values[Int(character(value, alphabet))] = value }
-    return values
+  /// What each of the 256 bytes stands for in each of four places: a look costs less than a choice among ranges and a shift.
+  private static func groups(of alphabet: Alphabet) -> [UInt32] {
+    var groups = [UInt32](repeating: foreign, count: 4 * 256)
+    for place in 0..<4 {
+      for value in UInt8(0)..<64 {
+        groups[place * 256 + Int(character(value, alphabet))] = UInt32(value) << UInt32(18 - 6 * place)
+      }
+    }
+    return groups
   }
 }

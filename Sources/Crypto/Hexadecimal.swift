@@ -1,19 +1,23 @@
 /// Lower-case hexadecimal; upper-case digits are refused, so that every value has one spelling.
 public enum Hexadecimal {
   /// Two lower-case digits for each byte.
-  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
-    var text: [UInt8] = []
-    text.reserveCapacity(bytes.underestimatedCount * 2)
-    for byte in bytes {
-      text.append(digit(byte >> 4))
-      text.append(digit(byte & 15))
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String { encode(Array(bytes).span) }
+
+  /// Two lower-case digits for each byte.
+  public static func encode(_ bytes: Span<UInt8>) -> String {
+    unsafe String(unsafeUninitializedCapacity: bytes.count * 2) { text in
+      for index in bytes.indices {
+        unsafe text[index * 2] = digit(bytes[index] >> 4)
+        unsafe text[index * 2 + 1] = digit(bytes[index] & 15)
+      }
+      return bytes.count * 2
     }
-    return String(decoding: text, as: UTF8.self)
   }
 
   /// Nil for an odd length or a character that is no lower-case digit.
-  public static func decode(_ text: some StringProtocol) -> [UInt8]? {
-    let digits = Array(text.utf8)
+  public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(String(text).utf8.span) }
+
+  private static func decode(_ digits: Span<UInt8>) -> [UInt8]? {
     guard digits.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(digits.count / 2)

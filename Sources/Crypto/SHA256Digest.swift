@@ -66,11 +66,14 @@ public struct SHA256Digest: Hashable, Sendable {
   /// The digest's bytes in an array; ``bytes`` costs no allocation.
   public var array: [UInt8] {
     let bytes = bytes
-    return bytes.indices.map { bytes[$0] }
+    return unsafe bytes.span.withUnsafeBufferPointer { unsafe Array($0) }
   }
 
   /// 64 lower-case digits.
-  public var hexadecimal: String { Hexadecimal.encode(array) }
+  public var hexadecimal: String {
+    let bytes = bytes
+    return Hexadecimal.encode(bytes.span)
+  }
 
   /// Whether the bytes are equal. The time it takes tells nothing that must stay secret: see
   /// ``equalInConstantTime(_:_:)`` for what does.

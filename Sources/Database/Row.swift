@@ -10,7 +10,12 @@ public struct Row: Hashable, Sendable {
 
   /// Nil when there is no such column.
   public subscript(_ column: String) -> SQLValue? {
-    columns.firstIndex(of: column).map { values[$0] }
+    // Lengths differ mostly, and cost less to compare.
+    let length = column.utf8.count
+    for (index, name) in columns.enumerated() where name.utf8.count == length && name == column {
+      return values[index]
+    }
+    return nil
   }
 
   /// A text column.

@@ -36,12 +36,11 @@ public struct JSONWebSignature: Hashable, Sendable {
   /// Reads three segments of base 64 without padding whose header asks for `EdDSA`. Throws ``ReceiptError``
   /// `malformed`.
   public init(text: String, maximumLength: Int = maximumLength) throws {
-    // By bytes: looking for characters takes longer than all the rest but the signature's own check.
-    let segments = text.utf8.split(separator: 0x2E, maxSplits: 3, omittingEmptySubsequences: false)
-      .map { Substring($0) }
-    guard text.utf8.count <= maximumLength, segments.count == 3, !text.utf8.contains(0x3D),
-      let header = Base64.decode(segments[0], .url), let payload = Base64.decode(segments[1], .url),
-      let signature = Base64.decode(segments[2], .url), signature.count == 64
+    let bytes = Array(text.utf8)
+    guard bytes.count <= maximumLength, let (first, second) = Self.dots(in: bytes.span),
+      let header = Base64.decode(bytes.span.extracting(..<first), .url),
+      let payload = Base64.decode(bytes.span.extracting(first + 1..<second), .url),
+      let signature = Base64.decode(bytes.span.extracting((second + 1)...), .url), signature.count == 64
     else { throw ReceiptError.malformed("this is no compact JSON Web Signature") }
     let parsed: Header
     do {
@@ -56,9 +55,23 @@ public struct JSONWebSignature: Hashable, Sendable {
     }
     self.text = text
     keyIdentifier = parsed.kid
-    signingInput = Array(text.utf8[..<segments[1].endIndex])
+    signingInput = Array(bytes[..<second])
     self.payload = payload
     self.signature = signature
+  }
+
+  /// Where its two dots are; nil where there are not just two, and for padding.
+  private static func dots(in text: Span<UInt8>) -> (Int, Int)? {
+    var (first, second) = (-1, -1)
+    for index in text.indices {
+      switch text[index] {
+      case 0x2E where first < 0: first = index
+      case 0x2E where second < 0: second = index
+      case 0x2E, 0x3D: return nil
+      default: break
+      }
+    }
+    return second < 0 ? nil : (first, second)
   }
 
   /// Signs `payload`. Throws ``ReceiptError`` `malformed` when the result would be too long.
