@@ -9,6 +9,18 @@ import PullboxAPI
 /// Where SQLite has a choice, the statement names its index: a product may have most of the grants, and
 /// without statistics, or with those of a sample, SQLite may take the index of the product's.
 enum GrantTable {
+  // Texts that are put together once.
+  private static let selectionByDevice =
+    "SELECT * FROM grants \(SQLDialect.index("grants_by_device")) WHERE device = ? AND product = ?"
+  private static let insertion = """
+    INSERT \(SQLDialect.failing) INTO grants (id, handle, store, environment, transaction_id, product, version, device, public_key,
+      renewal_digest, digest, length, manifest_digest, state, created)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    """
+  private static let stateUpdate = "UPDATE \(SQLDialect.failing) grants SET state = ? WHERE number = ?"
+  private static let placementUpdate =
+    "UPDATE \(SQLDialect.failing) grants SET state = ?, placed = ? WHERE number = ?"
+
   static func find(_ id: GrantIdentifier, in connection: borrowing Connection) throws -> GrantRecord? {
     try connection.first("SELECT * FROM grants WHERE id = ?", [.identifier(id)]).map(record)
   }
@@ -52,9 +64,7 @@ enum GrantTable {
     of product: ProductIdentifier, on device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     try connection.query(
-      """
-      SELECT * FROM grants \(SQLDialect.index("grants_by_device")) WHERE device = ? AND product = ?
-      """, [.identifier(device), .identifier(product)]
+      selectionByDevice, [.identifier(device), .identifier(product)]
     ).map(record)
   }
 
@@ -75,11 +85,7 @@ enum GrantTable {
   @discardableResult
   static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {
     let number = try SQLDialect.insertNumbered(
-      """
-      INSERT INTO grants (id, handle, store, environment, transaction_id, product, version, device, public_key, renewal_digest,
-        digest, length, manifest_digest, state, created)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """,
+      insertion,
       [
         .identifier(grant.id), .handle(grant.handle), .identifier(grant.store), .choice(grant.environment),
         .identifier(grant.transaction), .identifier(grant.product), .identifier(grant.version),
@@ -100,7 +106,7 @@ enum GrantTable {
   ) throws {
     guard grant.machine.state != before else { return }
     try connection.execute(
-      "UPDATE grants SET state = ? WHERE number = ?",
+      stateUpdate,
       [.grantState(grant.machine.state), .integer(grant.number)])
     try record(grant.machine.name, of: grant.number, at: now, detail: detail, in: connection)
   }
@@ -116,7 +122,7 @@ enum GrantTable {
       return
     }
     try connection.execute(
-      "UPDATE grants SET state = ?, placed = ? WHERE number = ?",
+      placementUpdate,
       [.grantState(grant.machine.state), .timestamp(now), .integer(grant.number)])
     try record(grant.machine.name, of: grant.number, at: now, detail: nil, in: connection)
   }

@@ -119,8 +119,10 @@ extension ObligationTable {
     _ debt: Debt, lease: OutboxLease? = nil, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Settlement {
     let remaining = try remaining(of: debt, in: connection)
-    guard remaining.isEmpty, try hasCompleted(debt, in: connection) else { return .open(remaining) }
-    if try hasFinished(debt.transaction, in: connection) {
+    guard remaining.isEmpty else { return .open(remaining) }
+    let (hasCompleted, hasFinished) = try progress(of: debt, in: connection)
+    guard hasCompleted else { return .open(remaining) }
+    if hasFinished {
       try finishGrants(of: debt.transaction, at: now, in: connection)
       return .finished
     }
@@ -161,24 +163,20 @@ extension ObligationTable {
     }
   }
 
-  /// Whether the store has finished the transaction: a finished grant says so, also when the call is forgotten.
-  private static func hasFinished(
-    _ transaction: TransactionKey, in connection: borrowing Connection
-  ) throws -> Bool {
-    try connection.first(
+  /// Whether the device has completed something of the debt, and whether the store has finished its transaction: a finished grant
+  /// says so, also when the call is forgotten.
+  private static func progress(
+    of debt: Debt, in connection: borrowing Connection
+  ) throws -> (hasCompleted: Bool, hasFinished: Bool) {
+    let row = try connection.first(
       """
-      SELECT 1 FROM grants
-      WHERE store = ? AND environment = ? AND transaction_id = ? AND state IN ('finished', 'revoked/finished') LIMIT 1
-      """, transaction.values) != nil
-  }
-
-  private static func hasCompleted(_ debt: Debt, in connection: borrowing Connection) throws -> Bool {
-    try connection.first(
-      """
-      SELECT 1 FROM grants
-      WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?
-        AND state IN ('completed', 'finished') LIMIT 1
-      """, debt.values) != nil
+      SELECT
+        coalesce(max(CASE WHEN device = ? AND state IN ('completed', 'finished') THEN 1 ELSE 0 END), 0) AS completed,
+        coalesce(max(CASE WHEN state IN ('finished', 'revoked/finished') THEN 1 ELSE 0 END), 0) AS finished
+      FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?
+      """, [.identifier(debt.device)] + debt.transaction.values)
+    guard let row else { return (false, false) }
+    return (try row.boolean("completed"), try row.boolean("finished"))
   }
 }
 

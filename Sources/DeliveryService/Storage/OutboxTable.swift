@@ -9,6 +9,19 @@ enum OutboxTable {
   /// Unicode scalars of a store's error that are kept.
   static let maximumErrorLength = 1000
 
+  // Texts that are put together once.
+  private static let insertion = """
+    INSERT \(SQLDialect.failing) INTO outbox (
+      store, environment, subject, kind, payload, next_attempt, created, leased_by, leased_until)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, kind, subject, environment) DO NOTHING
+    """
+  private static let acceptance = """
+    UPDATE \(SQLDialect.failing) outbox
+    SET done = ?, attempts = attempts + 1, last_error = NULL, parked = NULL, dropped = NULL,
+      leased_by = NULL, leased_until = NULL
+    WHERE id = ? AND (payload = ? OR (payload IS NULL AND ? IS NULL))
+    """
+
   /// How a call stands once it was added.
   enum Standing: Sendable {
     /// It is to be made; `taken` where the lease claimed it for the caller.
@@ -28,10 +41,7 @@ enum OutboxTable {
   ) throws -> Standing {
     let lease = lease.flatMap { $0.stores.contains(subject.store) ? $0 : nil }
     let number = try SQLDialect.insertNumbered(
-      """
-      INSERT INTO outbox (store, environment, subject, kind, payload, next_attempt, created, leased_by, leased_until)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, kind, subject, environment) DO NOTHING
-      """,
+      insertion,
       subject.values + [
         .choice(kind), .optional(payload), .timestamp(OutboxEntry.atOnce), .timestamp(now),
         .optional(lease?.holder),
@@ -180,11 +190,7 @@ enum OutboxTable {
   ) throws -> Bool {
     let payload = SQLValue.optional(call.payload)
     return try connection.execute(
-      """
-      UPDATE outbox SET done = ?, attempts = attempts + 1, last_error = NULL, parked = NULL, dropped = NULL,
-        leased_by = NULL, leased_until = NULL
-      WHERE id = ? AND (payload = ? OR (payload IS NULL AND ? IS NULL))
-      """, [.timestamp(now), .integer(call.id), payload, payload]) > 0
+      acceptance, [.timestamp(now), .integer(call.id), payload, payload]) > 0
   }
 
   /// After an attempt that failed, or that the store refused.

@@ -13,6 +13,11 @@ enum SQLDialect {
     try connection.execute(statement, values) > 0 ? connection.lastInsertedRowID : nil
   }
 
+  /// Behind `INSERT` and `UPDATE`, of a statement with triggers whose failure is its body's: so that SQLite copies none of the pages that
+  /// it changes, to undo the statement alone. What it has changed until then goes with all that the body wrote. PostgreSQL would
+  /// have nothing here.
+  static let failing = "OR FAIL"
+
   /// Behind a table's name: the index that the statement is to use. SQLite chooses by statistics of a sample, which say
   /// nothing of the one product that most of the grants are of. PostgreSQL would have nothing here.
   static func index(_ name: String) -> String { "INDEXED BY \(name)" }
