@@ -11,9 +11,12 @@ class QueuedBody: @unchecked Sendable {
   let deadline: ContinuousClock.Instant?
   /// When it began to wait.
   let begun: ContinuousClock.Instant
+  /// Whether it waits for others first (``BodyQueue/gathering``).
+  let joinsOthers: Bool
 
-  init(locks: [DatabaseLock], waitingAtMost wait: Duration?) {
+  init(locks: [DatabaseLock], waitingAtMost wait: Duration?, joinsOthers: Bool) {
     self.locks = locks
+    self.joinsOthers = joinsOthers
     begun = .now
     deadline = wait.map { [begun] in begun + $0 }
   }
@@ -28,33 +31,32 @@ class QueuedBody: @unchecked Sendable {
   func answer(_ error: (any Error)? = nil) {}
 }
 
-/// A body with the caller that waits for its value.
-final class CalledBody<Value: Sendable>: QueuedBody, @unchecked Sendable {
-  typealias Work = @Sendable (borrowing Connection) throws -> Value
-
+/// A body with the caller that waits for its end. What it came to is in a ``BodyValue``: so nothing here depends on its type, and
+/// the compiler makes one version of it rather than looking each up at run time.
+final class CalledBody: QueuedBody, @unchecked Sendable {
   private enum Caller {
-    case task(CheckedContinuation<Value, any Error>)
+    case task(CheckedContinuation<Void, any Error>)
     case thread(DispatchSemaphore)
   }
 
-  private let work: Work
-  private let effect: (@Sendable (Value) -> Void)?
+  private let work: @Sendable (borrowing Connection) throws -> Void
+  private let effect: (@Sendable () -> Void)?
   private var caller: Caller?
-  private var result: Result<Value, any Error>?
+  private var error: (any Error)?
 
   init(
-    locks: [DatabaseLock] = [], waitingAtMost wait: Duration?,
-    then effect: (@Sendable (Value) -> Void)? = nil,
-    _ work: @escaping Work
+    locks: [DatabaseLock] = [], waitingAtMost wait: Duration?, joinsOthers: Bool = false,
+    then effect: (@Sendable () -> Void)? = nil,
+    _ work: @escaping @Sendable (borrowing Connection) throws -> Void
   ) {
     self.work = work
     self.effect = effect
-    super.init(locks: locks, waitingAtMost: wait)
+    super.init(locks: locks, waitingAtMost: wait, joinsOthers: joinsOthers)
   }
 
-  /// Its value. A task that is cancelled while its body waits takes it back and throws `CancellationError`; one
-  /// that was cancelled before is served all the same.
-  func value(from queue: BodyQueue) async throws -> Value {
+  /// Returns once it has run. A task that is cancelled while its body waits takes it back and throws
+  /// `CancellationError`; one that was cancelled before is served all the same.
+  func end(in queue: BodyQueue) async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         caller = .task(continuation)
@@ -65,35 +67,34 @@ final class CalledBody<Value: Sendable>: QueuedBody, @unchecked Sendable {
     }
   }
 
-  /// Its value; blocks the caller.
-  func valueBlocking(from queue: BodyQueue) throws -> Value {
+  /// Does the same and blocks the caller.
+  func endBlocking(in queue: BodyQueue) throws {
     let done = DispatchSemaphore(value: 0)
     caller = .thread(done)
     queue.append(self)
     done.wait()
-    guard let result else { preconditionFailure("a body was answered without a result") }
-    return try result.get()
+    if let error { throw error }
   }
 
   override func run(on connection: borrowing Connection) -> (any Error)? {
     do {
-      result = .success(try work(connection))
-      return nil
+      error = nil
+      try work(connection)
     } catch {
-      result = .failure(error)
-      return error
+      self.error = error
     }
+    return error
   }
 
   override func applyEffect() {
-    if let effect, case .success(let value) = result { effect(value) }
+    if error == nil { effect?() }
   }
 
   override func answer(_ error: (any Error)?) {
-    if let error { result = .failure(error) }
-    guard let result else { preconditionFailure("a body that never ran has no answer") }
+    if let error { self.error = error }
     switch caller {
-    case .task(let continuation): continuation.resume(with: result)
+    case .task(let continuation):
+      if let error = self.error { continuation.resume(throwing: error) } else { continuation.resume() }
     case .thread(let done): done.signal()
     case nil: preconditionFailure("a body was queued without a caller")
     }
@@ -101,29 +102,73 @@ final class CalledBody<Value: Sendable>: QueuedBody, @unchecked Sendable {
   }
 }
 
+/// What a body came to in its last run.
+// Sendable because one at a time has it: the thread that runs the body, and its caller after the end.
+final class BodyValue<Value: Sendable>: @unchecked Sendable {
+  private var value: Value?
+
+  func set(_ value: Value) { self.value = value }
+
+  /// Of a body that has run without an error.
+  func get() -> Value {
+    guard let value else { preconditionFailure("a body that never ran has no value") }
+    return value
+  }
+}
+
 /// The bodies that wait for a thread, in their order. At most so many wait; one that waits beyond its deadline is
-/// refused, whether or not a thread is free by then.
+/// refused, whether or not a thread is free by then. Bodies that join others are handed out with the next one that does
+/// not, and after ``gathering`` by themselves.
 final class BodyQueue: Sendable {
   private struct State {
     /// From `first` on; what lies before was taken.
     var bodies: [QueuedBody?] = []
     var first = 0
+    /// How many of them join others.
+    var joining = 0
+    /// When those that join others wait no longer; of use while there are any.
+    var joinsUntil = ContinuousClock.Instant.now
     /// Threads that wait for a signal that is not on its way yet.
     var idle = 0
+    /// Whether one of these waits until ``joinsUntil`` only, and for a body that joins no others.
+    var isGathering = false
     var isClosed = false
     /// A look for deadlines that have passed is to come.
     var isSweepDue = false
 
     var count: Int { bodies.count - first }
+
+    mutating func append(_ body: QueuedBody, gathering: Duration) {
+      bodies.append(body)
+      guard body.joinsOthers else { return }
+      if joining == 0 { joinsUntil = body.begun + gathering }
+      joining += 1
+    }
+
+    mutating func didRemove(_ body: QueuedBody) {
+      if body.joinsOthers { joining -= 1 }
+    }
+
+    /// Takes a thread out of those that wait, where there is one that the body is for; then it is to be woken.
+    mutating func wakesThread(for body: QueuedBody) -> Bool {
+      guard idle > 0, !(isGathering && body.joinsOthers) else { return false }
+      idle -= 1
+      isGathering = false
+      return true
+    }
   }
 
   private let state = Mutex(State())
   private let waits = Mutex(DurationHistogram())
   private let work = DispatchSemaphore(value: 0)
   private let limit: Int
+  /// How long a body that joins others waits for them, at most.
+  private let gathering: Duration
 
-  init(limit: Int) {
+  /// Bodies that join others are for queues with one thread.
+  init(limit: Int, gathering: Duration = .zero) {
     self.limit = limit
+    self.gathering = gathering
   }
 
   /// How many wait.
@@ -139,11 +184,8 @@ final class BodyQueue: Sendable {
     let refusal = state.withLock { state -> DatabaseError? in
       if state.isClosed { return DatabaseError(.closed, "the database is closed") }
       if state.count >= limit { return DatabaseError(.overloaded, "\(limit) bodies wait already") }
-      state.bodies.append(body)
-      if state.idle > 0 {
-        state.idle -= 1
-        wakesThread = true
-      }
+      state.append(body, gathering: gathering)
+      wakesThread = state.wakesThread(for: body)
       if let deadline = body.deadline, !state.isSweepDue {
         state.isSweepDue = true
         sweep = deadline
@@ -162,18 +204,38 @@ final class BodyQueue: Sendable {
       switch state.withLock({ Self.nextOrWait(&$0) }) {
       case .body(let body): if !refuseLate(body) { return body }
       case .wait: work.wait()
+      case .gather(let end): gather(until: end)
       case .end: return nil
       }
     }
   }
 
+  /// Waits for a body that joins no others, or until `end`.
+  private func gather(until end: ContinuousClock.Instant) {
+    guard work.wait(timeout: .now() + .nanoseconds(Self.nanoseconds(until: end))) == .timedOut else { return }
+    let isSignalled = state.withLock { state in
+      guard state.isGathering else { return true }
+      state.isGathering = false
+      state.idle -= 1
+      return false
+    }
+    // It came at the same moment.
+    if isSignalled { work.wait() }
+  }
+
   private enum Turn {
     case body(QueuedBody)
     case wait
+    case gather(until: ContinuousClock.Instant)
     case end
   }
 
   private static func nextOrWait(_ state: inout State) -> Turn {
+    if state.joining > 0, state.joining == state.count, !state.isClosed, .now < state.joinsUntil {
+      state.idle += 1
+      state.isGathering = true
+      return .gather(until: state.joinsUntil)
+    }
     if let body = next(&state) { return .body(body) }
     if state.isClosed { return .end }
     state.idle += 1
@@ -195,6 +257,7 @@ final class BodyQueue: Sendable {
         return false
       }
       state.bodies.remove(at: index)
+      state.didRemove(body)
       return true
     }
   }
@@ -203,7 +266,7 @@ final class BodyQueue: Sendable {
   func close() {
     let idle = state.withLock { state in
       state.isClosed = true
-      defer { state.idle = 0 }
+      defer { (state.idle, state.isGathering) = (0, false) }
       return state.idle
     }
     for _ in 0..<idle { work.signal() }
@@ -212,6 +275,7 @@ final class BodyQueue: Sendable {
   private static func next(_ state: inout State) -> QueuedBody? {
     guard state.first < state.bodies.count else { return nil }
     let body = state.bodies[state.first]
+    if let body { state.didRemove(body) }
     state.bodies[state.first] = nil
     state.first += 1
     if state.first == state.bodies.count {
@@ -238,12 +302,15 @@ final class BodyQueue: Sendable {
 
   /// Looks once for what waits too long, and again as long as anything with a deadline waits.
   private func sweep(at time: ContinuousClock.Instant) {
-    let pause = max(time - ContinuousClock.now, Duration.milliseconds(1)).components
-    let nanoseconds = Int(
-      clamping: pause.seconds * 1_000_000_000 + pause.attoseconds / 1_000_000_000)
+    let nanoseconds = max(Self.nanoseconds(until: time), 1_000_000)
     DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) { [weak self] in
       self?.sweep()
     }
+  }
+
+  private static func nanoseconds(until time: ContinuousClock.Instant) -> Int {
+    let pause = max(time - ContinuousClock.now, .zero).components
+    return Int(clamping: pause.seconds * 1_000_000_000 + pause.attoseconds / 1_000_000_000)
   }
 
   private func sweep() {
@@ -260,6 +327,7 @@ final class BodyQueue: Sendable {
         next = min(next ?? deadline, deadline)
         return false
       }
+      for body in late { state.didRemove(body) }
       state.isSweepDue = next != nil
       return (late, next)
     }

@@ -1,4 +1,4 @@
-/// What the body of a ``Database/read(waiting:_:)`` or ``Database/write(locking:waiting:_:then:)`` works with:
+/// What the body of a ``Database/read(waiting:_:)`` or ``Database/write(locking:waiting:committing:_:then:)`` works with:
 /// statements in, ``Row``s out, inside the one transaction of that body. It cannot leave the body: it is lent, not copied.
 ///
 /// Statements are prepared once and kept by their text, so texts are constants and values are bound to their

@@ -34,6 +34,8 @@ extension Database {
     public var queueLimit: Int
     /// How long a body waits for its turn before it is refused as `overloaded`; nil waits for ever.
     public var longestWait: Duration?
+    /// How long a write that joins others waits for them, at most: see ``Database/Commit/withOthers``.
+    public var gathering: Duration
     /// What the connection that writes keeps of the file in memory, at most; each that reads keeps a quarter of it, and
     /// half a mebibyte at least.
     public var cache: ByteCount
@@ -47,11 +49,12 @@ extension Database {
     public var kindsNotRehearsed: Set<String>
 
     /// The defaults: nothing committed is lost, a lock is waited for 5 seconds, one connection reads for each
-    /// processor up to four, 4096 bodies wait, each at most 5 seconds; 8 MiB of the file
+    /// processor up to four, 4096 bodies wait, each at most 5 seconds, and for others at most 2 milliseconds; 8 MiB of the file
     /// are kept in memory for writing, the log has up to 16 MiB, no room is reserved.
     public init(
       durability: Durability = .full, busyTimeout: Duration = .seconds(5), readers: Int? = nil,
-      queueLimit: Int = 4096, longestWait: Duration? = .seconds(5), cache: ByteCount = .mebibytes(8),
+      queueLimit: Int = 4096, longestWait: Duration? = .seconds(5),
+      gathering: Duration = .milliseconds(2), cache: ByteCount = .mebibytes(8),
       log: ByteCount = .mebibytes(16), reserve: ByteCount = .zero, rehearsal: Rehearsal = .none,
       kindsNotRehearsed: Set<String> = []
     ) {
@@ -60,6 +63,7 @@ extension Database {
       self.readers = max(1, readers ?? min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
       self.queueLimit = queueLimit
       self.longestWait = longestWait
+      self.gathering = gathering
       self.cache = cache
       self.log = log
       self.reserve = reserve

@@ -6,7 +6,7 @@ public import SystemCalls
 /// after the other, and neither waits for the other.
 ///
 /// Opening it brings the schema up to date by its ``Migration``s. All access goes through ``read(waiting:_:)`` and
-/// ``write(locking:waiting:_:then:)``, each one transaction; their bodies get a ``Connection``, run statements on it
+/// ``write(locking:waiting:committing:_:then:)``, each one transaction; their bodies get a ``Connection``, run statements on it
 /// and answer values made of ``Row``s. Writes that wait at the same time share one commit, so that many of them
 /// cost one wait for the disk. WAL mode, foreign keys and SQLite's defensive options are always on.
 ///
@@ -26,6 +26,15 @@ public final class Database: Sendable {
     case limited
     /// Without an end: for work in the background, which nothing else makes up for.
     case unlimited
+  }
+
+  /// When the commit of a write begins.
+  public enum Commit: Sendable {
+    /// As soon as the writer is free.
+    case atOnce
+    /// With the next write that wants one at once, or when ``Options/gathering`` has passed: a commit costs much, and a further
+    /// write in it little. For work behind which nothing waits but an answer.
+    case withOthers
   }
 
   private let writer: Writer
@@ -96,24 +105,35 @@ public final class Database: Sendable {
   /// served all the same.
   @discardableResult
   public func write<Value: Sendable>(
-    locking locks: [DatabaseLock], waiting: Waiting = .limited,
+    locking locks: [DatabaseLock], waiting: Waiting = .limited, committing commit: Commit = .atOnce,
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value,
     then effect: (@Sendable (Value) -> Void)? = nil
   ) async throws -> Value {
-    try await CalledBody(locks: locks, waitingAtMost: options.wait(waiting), then: effect, body)
-      .value(from: writer.queue)
+    let value = BodyValue<Value>()
+    var follow: (@Sendable () -> Void)?
+    if let effect { follow = { effect(value.get()) } }
+    let called = CalledBody(
+      locks: locks, waitingAtMost: options.wait(waiting), joinsOthers: commit == .withOthers, then: follow
+    ) { connection in value.set(try body(connection)) }
+    try await called.end(in: writer.queue)
+    return value.get()
   }
 
   /// `body` sees one state of the database, with everything that was written before the call; a statement that
-  /// writes throws ``DatabaseError`` `readOnly`. Throws and ends as ``write(locking:waiting:_:then:)`` does.
+  /// writes throws ``DatabaseError`` `readOnly`. Throws and ends as ``write(locking:waiting:committing:_:then:)`` does.
   public func read<Value: Sendable>(
     waiting: Waiting = .limited,
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) async throws -> Value {
-    try await CalledBody(waitingAtMost: options.wait(waiting), body).value(from: readers.queue)
+    let value = BodyValue<Value>()
+    let called = CalledBody(waitingAtMost: options.wait(waiting)) { connection in
+      value.set(try body(connection))
+    }
+    try await called.end(in: readers.queue)
+    return value.get()
   }
 
-  /// Does what ``write(locking:waiting:_:then:)`` does and blocks the caller, however long it takes: for threads of
+  /// Does what ``write(locking:waiting:committing:_:then:)`` does and blocks the caller, however long it takes: for threads of
   /// our own, never on the cooperative pool. Traps in the body of a write.
   @discardableResult
   public func writeBlocking<Value: Sendable>(
@@ -121,7 +141,10 @@ public final class Database: Sendable {
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
     precondition(!writer.isCurrent, "a write would wait for itself")
-    return try CalledBody(locks: locks, waitingAtMost: nil, body).valueBlocking(from: writer.queue)
+    let value = BodyValue<Value>()
+    try CalledBody(locks: locks, waitingAtMost: nil) { connection in value.set(try body(connection)) }
+      .endBlocking(in: writer.queue)
+    return value.get()
   }
 
   /// Does what ``read(waiting:_:)`` does and blocks the caller, however long it takes: for threads of our own, never
@@ -130,7 +153,10 @@ public final class Database: Sendable {
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
     precondition(!readers.areCurrent, "a read would wait for itself")
-    return try CalledBody(waitingAtMost: nil, body).valueBlocking(from: readers.queue)
+    let value = BodyValue<Value>()
+    try CalledBody(waitingAtMost: nil) { connection in value.set(try body(connection)) }
+      .endBlocking(in: readers.queue)
+    return value.get()
   }
 
   /// Lets SQLite gather statistics, which it needs to choose between indexes. It reads at most 400 entries of each

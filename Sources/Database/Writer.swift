@@ -26,7 +26,7 @@ final class Writer: Sendable {
     self.path = path
     self.options = options
     self.log = log
-    queue = BodyQueue(limit: options.queueLimit)
+    queue = BodyQueue(limit: options.queueLimit, gathering: options.gathering)
   }
 
   var isCurrent: Bool { thread.isCurrent }

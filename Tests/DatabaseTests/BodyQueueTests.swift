@@ -1,8 +1,10 @@
 import CoreTypes
-import Database
 import PullboxTesting
 import Synchronization
+import SystemCalls
 import Testing
+
+@testable import Database
 
 @Suite("Bodies that wait for their turn")
 struct BodyQueueTests {
@@ -122,5 +124,101 @@ struct BodyQueueTests {
     }
     try await task.value
     #expect(try await ids(database) == [1])
+  }
+}
+
+@Suite("Bodies that join others")
+struct GatheringTests {
+  private final class Body: QueuedBody, @unchecked Sendable {}
+
+  private func body(joins: Bool = false, waitingAtMost wait: Duration? = nil) -> Body {
+    Body(locks: [], waitingAtMost: wait, joinsOthers: joins)
+  }
+
+  /// What a thread takes out of the queue until it is closed.
+  private func taken(from queue: BodyQueue, _ body: () async -> Void) async -> [QueuedBody] {
+    await withTaskGroup { group in
+      group.addTask {
+        await BlockingPool.shared.run {
+          var taken: [QueuedBody] = []
+          while let body = queue.take() { taken.append(body) }
+          return taken
+        }
+      }
+      await body()
+      queue.close()
+      return await group.next() ?? []
+    }
+  }
+
+  private func untilEmpty(_ queue: BodyQueue) async {
+    while queue.count > 0 { await Task.yield() }
+  }
+
+  @Test("wait for one that does not, and are taken in their order")
+  func others() async {
+    let queue = BodyQueue(limit: 10, gathering: .seconds(3600))
+    let bodies = [body(joins: true), body(joins: true), body(), body(joins: true)]
+    let taken = await taken(from: queue) {
+      for body in bodies[..<2] { queue.append(body) }
+      for _ in 0..<1000 { await Task.yield() }
+      #expect(queue.count == 2)
+      queue.append(bodies[2])
+      await untilEmpty(queue)
+      queue.append(bodies[3])
+    }
+    #expect(taken.map(ObjectIdentifier.init) == bodies.map(ObjectIdentifier.init))
+  }
+
+  @Test("are taken by themselves when their time is over, again and again")
+  func alone() async {
+    let queue = BodyQueue(limit: 10, gathering: .microseconds(100))
+    let taken = await taken(from: queue) {
+      for _ in 0..<200 {
+        queue.append(body(joins: true))
+        await untilEmpty(queue)
+      }
+    }
+    #expect(taken.count == 200)
+  }
+
+  @Test("cost no body that comes at that moment its turn", .timeLimit(.minutes(1)))
+  func races() async {
+    let queue = BodyQueue(limit: 10_000, gathering: .microseconds(20))
+    let taken = await taken(from: queue) {
+      for number in 0..<5000 {
+        queue.append(body(joins: number.isMultiple(of: 2)))
+        if number.isMultiple(of: 7) { await untilEmpty(queue) }
+      }
+    }
+    #expect(taken.count == 5000)
+  }
+
+  @Test("are counted no longer once they were taken back or refused")
+  func removal() async {
+    let queue = BodyQueue(limit: 10, gathering: .seconds(3600))
+    let (one, other) = (body(joins: true), body())
+    queue.append(one)
+    #expect(queue.remove(one))
+    let taken = await taken(from: queue) {
+      queue.append(other)
+      await untilEmpty(queue)
+    }
+    #expect(taken.map(ObjectIdentifier.init) == [ObjectIdentifier(other)])
+  }
+
+  @Test("of a database are written when nothing else is")
+  func written() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try Database.open(
+      path: directory.path("test.sqlite"),
+      migrations: [Migration("rows", script: "CREATE TABLE rows (id)")], options: .init(durability: .normal))
+    try await database.write(locking: [], committing: .withOthers) {
+      try $0.execute("INSERT INTO rows VALUES (1)")
+    }
+    let count = try await database.read {
+      try $0.first("SELECT count(*) AS count FROM rows")?.integer("count")
+    }
+    #expect(count == 1)
   }
 }

@@ -318,11 +318,12 @@ struct GrantStore: Sendable {
   }
 
   /// The store has accepted the call. One that ends a transaction finishes all its completed grants. False where there is
-  /// something else to be said by now.
+  /// something else to be said by now. It is written down with what others write: lost, the call would be made again.
   @discardableResult
   func accepted(_ call: OutboxEntry) async throws -> Bool {
     let now = clock.now()
-    return try await database.write(locking: [.transaction(call.subject)]) { connection in
+    return try await database.write(locking: [.transaction(call.subject)], committing: .withOthers) {
+      connection in
       guard try OutboxTable.markDone(call, at: now, in: connection) else { return false }
       if call.kind == .acknowledge || call.kind == .consume {
         try AcknowledgementTable.noteTold(of: call.subject, in: connection)
