@@ -16,6 +16,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
+  .target(name: "CSQLiteLog", dependencies: ["CSQLite"]),
 ]
 
 let groundwork: [Target] = [
@@ -27,7 +28,7 @@ let groundwork: [Target] = [
 let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CTLS", "CLinux", "SystemCalls", "CoreTypes"]),
-  .target(name: "Database", dependencies: ["CSQLite", "SystemCalls", "CoreTypes"]),
+  .target(name: "Database", dependencies: ["CSQLite", "CSQLiteLog", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
 ]

@@ -1,7 +1,9 @@
 // What SQLite alone takes for the rows of first grants: `rows --database FILE --grants N --batch N` writes into a server's database
 // what N grants to as many devices write, so many in a commit, with statements that are prepared once and as durable as the
-// server's. It says a line of JSON: processor time of one grant in microseconds, and commits a second.
+// server's, and its file system for logs unless `--plain` is said. It says a line of JSON: processor time of one grant in microseconds, and commits a second.
 #define _GNU_SOURCE
+#include "CSQLiteLog.h"
+
 #include <getopt.h>
 #include <sqlite3.h>
 #include <stdint.h>
@@ -68,8 +70,8 @@ static double processor_time(void) {
 }
 
 int main(int count, char **words) {
-  static const struct option names[] = {{"database", 1, 0, 'd'}, {"grants", 1, 0, 'g'}, {"batch", 1, 0, 'b'}, {"product", 1, 0, 'p'}, {0}};
-  const char *path = NULL, *product = "com.example.bench.issue";
+  static const struct option names[] = {{"database", 1, 0, 'd'}, {"grants", 1, 0, 'g'}, {"batch", 1, 0, 'b'}, {"product", 1, 0, 'p'}, {"plain", 0, 0, 'l'}, {0}};
+  const char *file_system = csqlitelog_file_system(), *path = NULL, *product = "com.example.bench.issue";
   long long grants = 2000, batch = 8;
   for (int option; (option = getopt_long(count, words, "", names, NULL)) != -1;) {
     switch (option) {
@@ -77,11 +79,12 @@ int main(int count, char **words) {
     case 'g': grants = atoll(optarg); break;
     case 'b': batch = atoll(optarg); break;
     case 'p': product = optarg; break;
+    case 'l': file_system = NULL; break;
     default: return 2;
     }
   }
   if (!path || batch < 1) return 2;
-  if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) die(path);
+  if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, file_system) != SQLITE_OK) die(path);
   run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -8192; "
       "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY");
   sqlite3_stmt *prepared[statement_count];

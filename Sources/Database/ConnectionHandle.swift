@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import CSQLiteLog
 internal import CoreTypes
 internal import SystemCalls
 
@@ -16,14 +17,18 @@ final class ConnectionHandle {
 
   /// Done once, before the first connection; where another library was faster, SQLite works all the same.
   private static let isConfigured = csqlite_configure() == SQLITE_OK
+  /// Nil, which stands for the usual one, where there is no memory for it.
+  private static let gatheringFileSystem = unsafe csqlitelog_file_system().map { unsafe String(cString: $0) }
 
-  /// SQLite creates the file when it is not there.
-  init(path: String, log: StatementLog) throws(DatabaseError) {
+  /// SQLite creates the file when it is not there. `gathersLog`: what is written to the write-ahead log leaves with few system calls
+  /// at the end of each commit. It is for the one connection that writes, and where each commit is synchronized: before that, other
+  /// connections would not find what they are to see.
+  init(path: String, log: StatementLog, gathersLog: Bool = false) throws(DatabaseError) {
     _ = Self.isConfigured
     var opened: OpaquePointer?
     // Confined to one thread, so SQLite's own lock is not needed.
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    let result = unsafe sqlite3_open_v2(path, &opened, flags, nil)
+    let result = unsafe sqlite3_open_v2(path, &opened, flags, gathersLog ? Self.gatheringFileSystem : nil)
     guard let opened = unsafe opened else {
       throw DatabaseError(.cannotOpen, "no memory for \(path)")
     }

@@ -33,7 +33,7 @@ final class Writer: Sendable {
 
   func open(_ migrations: [Migration]) throws {
     try thread.open { [path, options, log] in
-      let handle = try ConnectionHandle(path: path, log: log)
+      let handle = try ConnectionHandle(path: path, log: log, gathersLog: options.durability == .full)
       try handle.prepare(options, cache: options.cache)
       try handle.migrate(migrations)
       try handle.keepSavepointsInMemory()

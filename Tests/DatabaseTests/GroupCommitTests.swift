@@ -251,11 +251,11 @@ struct GroupCommitTests {
     #expect(seen.withLock { $0 } == Array(1...400))
   }
 
-  @Test("a read that begins after a write was answered sees it, on every connection")
-  func readYourWrites()
-    async throws
-  {
-    let database = try open(.init(durability: .normal, readers: 4))
+  @Test(
+    "a read that begins after a write was answered sees it, on every connection",
+    arguments: [Database.Options.Durability.normal, .full])
+  func readYourWrites(_ durability: Database.Options.Durability) async throws {
+    let database = try open(.init(durability: durability, readers: 4))
     try await withThrowingTaskGroup { group in
       for task in 0..<8 {
         group.addTask {
@@ -293,10 +293,40 @@ struct GroupCommitTests {
     #expect(try await counts == [0, 0])
   }
 
-  @Test("what was answered is there when the process dies, and nothing of what was not") func crash()
-    async throws
-  {
-    let database = try open()
+  @Test("a write of more pages than are kept in memory is read meanwhile, and afterwards by others")
+  func spilled() async throws {
+    let options = Database.Options(readers: 2, cache: .kibibytes(64), log: .kibibytes(256))
+    let database = try open(options)
+    let content = String(repeating: "a", count: 6000)
+    for round in 0..<6 {
+      let count = try await database.write(locking: []) { connection in
+        for number in 0..<300 {
+          try connection.execute(
+            "INSERT INTO rows VALUES (?, ?)", [.integer(round * 1000 + number), .text(content)])
+        }
+        // Half of it is changed again, wherever it lies by now.
+        try connection.execute("UPDATE rows SET content = content || 'b' WHERE id % 2 = 0")
+        if round == 3 { try connection.execute("DELETE FROM rows WHERE id < 2000") }
+        return try connection.first("SELECT count(*) AS n FROM rows WHERE content LIKE '%b'")?.integer("n")
+      }
+      let seen = try await database.read { connection in
+        try connection.first("SELECT count(*) AS n FROM rows WHERE content LIKE '%b'")?.integer("n")
+      }
+      #expect(seen == count)
+    }
+    let expected = (2..<6).flatMap { round in (0..<300).map { Int64(round * 1000 + $0) } }
+    #expect(try await ids(database) == expected)
+    let verdict = try await database.read {
+      try $0.first("PRAGMA integrity_check")?.text("integrity_check")
+    }
+    #expect(verdict == "ok")
+  }
+
+  @Test(
+    "what was answered is there when the process dies, and nothing of what was not",
+    arguments: [Database.Options.Durability.normal, .full])
+  func crash(_ durability: Database.Options.Durability) async throws {
+    let database = try open(.init(durability: durability))
     try await together(0..<50, in: database) { number in
       _ = try await database.write(locking: []) {
         try $0.execute("INSERT INTO rows VALUES (?, 'a')", [.integer(number)])
