@@ -65,6 +65,24 @@ struct RouterTests {
     #expect(try await answer(.get, "/v1/products/a/versions/1/release").2 == "POST")
   }
 
+  @Test("a path that a pattern spells out has the methods of that pattern and no others")
+  func spelledOut() async throws {
+    let router = Router { routes in
+      routes.on(.get, "/v1/products/{id}") { _, _ in HTTPResponse(status: .ok) }
+      routes.on(.put, "/v1/products/{id}") { _, _ in HTTPResponse(status: .noContent) }
+      routes.on(.get, "/v1/products/invalid") { _, _ in HTTPResponse(status: .accepted) }
+    }
+    func request(_ method: HTTPMethod, _ target: String) throws -> HTTPRequest {
+      try HTTPRequest(method: method, rawTarget: target)
+    }
+    #expect(try await router.respond(to: request(.get, "/v1/products/invalid")).status == .accepted)
+    let refusal = try await router.respond(to: request(.put, "/v1/products/invalid"))
+    #expect(refusal.status == .methodNotAllowed)
+    #expect(refusal.headers["Allow"] == "GET, HEAD")
+    #expect(try router.methods(of: request(.put, "/v1/products/invalid")) == [.get, .head])
+    #expect(try await router.respond(to: request(.put, "/v1/products/other")).status == .noContent)
+  }
+
   @Test(
     "a method that no route has and RFC 9110 does not name is not implemented, on any path",
     arguments: ["TRACE", "PROPFIND", "get", "FOO"], ["/v1/products/a", "/nowhere"])

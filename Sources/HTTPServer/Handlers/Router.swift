@@ -52,6 +52,8 @@ public final class Router: AsyncHandler {
         route.responders[request.method] ?? (request.method == .head ? route.responders[.get] : nil)
       if let responder { return await responder(request, PathParameters(values)) }
       allowed.formUnion(route.responders.keys)
+      // A path that a pattern spells out is that pattern's alone.
+      if route.pattern.isLiteral { break }
     }
     guard !allowed.isEmpty else { return await notFound(request) }
     let methods = Self.listed(allowed)
@@ -63,6 +65,9 @@ public final class Router: AsyncHandler {
   /// The methods that the request's path answers, in order; none where there is no route.
   public func methods(of request: HTTPRequest) -> [HTTPMethod] {
     let matching = routes.filter { $0.pattern.match(request.pathSegments) != nil }
+    if let only = matching.first(where: { $0.pattern.isLiteral }) {
+      return Self.listed(Set(only.responders.keys))
+    }
     return Self.listed(matching.reduce(into: []) { $0.formUnion($1.responders.keys) })
   }
 
@@ -95,8 +100,8 @@ public struct RouteTable {
 
   /// Declares a route. `pattern` has placeholders for segments: `/v1/grants/{grant}`,
   /// `/v1/content/{digest}.meta4`, `/files/{path...}`. Where several patterns match, literals win over
-  /// placeholders, from left to right. A malformed pattern, or the same method and pattern twice, is a defect
-  /// and traps.
+  /// placeholders, from left to right; a path that one without placeholders matches has its methods and no
+  /// others. A malformed pattern, or the same method and pattern twice, is a defect and traps.
   public mutating func on(_ method: HTTPMethod, _ pattern: String, use responder: @escaping Responder) {
     let parsed = RoutePattern(pattern)
     if let index = routes.firstIndex(where: { $0.pattern == parsed }) {
@@ -136,6 +141,13 @@ struct RoutePattern: Sendable, Hashable {
 
   let segments: [Segment]
   private let takesRest: Bool
+
+  /// Whether it has no placeholder.
+  var isLiteral: Bool {
+    segments.allSatisfy { segment in
+      if case .literal = segment { true } else { false }
+    }
+  }
 
   /// A malformed pattern is a defect and traps.
   init(_ pattern: String) {
