@@ -45,7 +45,7 @@ extension EventLoop {
       // While a handler works, one look ahead shows whether its peer is still there.
       guard acceptsInput || (table[index].input.isEmpty && table[index].machine.watchesPeer) else { return }
       guard table[index].mayReceive else { return }
-      let limit = acceptsInput ? receiveScratch.capacity : limits.headLength
+      let limit = receiveLimit(index, acceptsInput: acceptsInput)
       switch receive(index, limit: limit) {
       case .bytes(let count):
         turn.bytes -= count
@@ -64,6 +64,14 @@ extension EventLoop {
       }
     } while !isTurnOver
     if !table[index].machine.isClosed { makeReady(index) }
+  }
+
+  /// What comes of a body waits in memory until there is room for it: long parts are for long bodies alone, of which few have
+  /// come so far that nothing holds them up.
+  private mutating func receiveLimit(_ index: Int, acceptsInput: Bool) -> Int {
+    guard acceptsInput else { return limits.headLength }
+    let isLong = table[index].machine.input == .body && table[index].received >= EventLoop.longBody
+    return isLong ? receiveScratch.capacity : min(receiveScratch.capacity, EventLoop.shortReception)
   }
 
   private mutating func receive(_ index: Int, limit: Int) -> Received {

@@ -24,6 +24,10 @@ internal import SystemCalls
 struct EventLoop: ~Copyable {
   /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
   static let scratchLength = 65_536
+  /// Bytes that one recv(2) may bring of a head, or of a body of which less than ``longBody`` has come.
+  static let shortReception = 16_384
+  /// Bytes of a body.
+  static let longBody: UInt64 = 262_144
   /// Bytes of a file that are copied into a response rather than sent by sendfile(2), which costs more below
   /// this.
   static let copiedLength = 8192
