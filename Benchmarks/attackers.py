@@ -1,8 +1,10 @@
 """Clients that want a server's memory, its connections or its time, all at once, from addresses of their own."""
 import collections
+import json
 import re
 import selectors
 import socket
+import subprocess
 import threading
 import time
 
@@ -15,10 +17,10 @@ STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 class Attackers:
     """Until the end of the block: 10,000 connections that say nothing, 200 bodies that miss their last byte, made-up locales at
     an even rate, and 100 wrong keys a second. The block begins when the connections are there and the bodies are as far as they
-    get. `statuses` counts what they were answered."""
+    get. `statuses` counts what they were answered. `asking` is the program that asks for the locales and with the keys."""
 
-    def __init__(self, port, product, locales_a_second):
-        self.port, self.product, self.locales_a_second = port, product, locales_a_second
+    def __init__(self, asking, port, product, locales_a_second):
+        self.asking, self.port, self.product, self.locales_a_second = asking, port, product, locales_a_second
         self.is_silent, self.is_half_sent = threading.Event(), threading.Event()
         self.statuses = collections.Counter()
         self.without_retry_after = 0
@@ -26,16 +28,22 @@ class Attackers:
         self.ended = threading.Event()
 
     def __enter__(self):
-        work = [self.say_nothing, self.send_halves, self.ask_locales, self.try_keys]
+        work = [self.say_nothing, self.send_halves]
         self.threads = [threading.Thread(target=self.until_ended, args=(one,)) for one in work]
         for thread in self.threads:
             thread.start()
         self.is_silent.wait(30)
         self.is_half_sent.wait(30)
+        self.process = subprocess.Popen(
+            [str(word) for word in (self.asking, "--port", self.port, "--product", self.product, "--locales", self.locales_a_second,
+                                    "--keys", WRONG_KEYS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
     def __exit__(self, *error):
         self.ended.set()
+        told = json.loads(self.process.communicate()[0])
+        self.statuses.update(told["statuses"])
+        self.without_retry_after += told["withoutRetryAfter"]
         for thread in self.threads:
             thread.join()
 
@@ -117,35 +125,3 @@ class Attackers:
         self.is_half_sent.set()
         for key in list(selector.get_map().values()):
             key.fileobj.close()
-
-    def ask_locales(self):
-        connections = [self.connect(f"127.68.0.{number + 1}") for number in range(10)]
-        batch, begun, asked = 25, time.monotonic(), 0
-        while not self.ended.is_set():
-            connection = connections[asked // batch % len(connections)]
-            connection.sendall("".join(
-                f"GET /v1/products?id={self.product}&locale=x{asked + number} HTTP/1.1\r\nHost: a\r\n\r\n"
-                for number in range(batch)).encode())
-            answered = 0
-            while answered < batch:
-                received = connection.recv(1 << 18)
-                if not received:
-                    raise ConnectionResetError
-                answered += self.note(received)
-            asked += batch
-            self.ended.wait(max(0, begun + asked / self.locales_a_second - time.monotonic()))
-        for connection in connections:
-            connection.close()
-
-    def try_keys(self):
-        connection = self.connect("127.69.0.1")
-        number = 0
-        while not self.ended.wait(1 / WRONG_KEYS):
-            connection.sendall(
-                f"GET /v1/operator/products HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {number:032}\r\n\r\n".encode())
-            number += 1
-            received = connection.recv(65536)
-            if not received:
-                raise ConnectionResetError
-            self.note(received)
-        connection.close()

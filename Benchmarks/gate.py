@@ -2,6 +2,7 @@
 import argparse
 import concurrent.futures
 import json
+import os
 import resource
 import shutil
 import statistics
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from attackers import LOCALES, Attackers
 from measuring import memory, processor_time, run, say
+from peers import Nginx
 from reporting import Results, Target, row, show
 from services import Daemon, Services, request
 
@@ -282,16 +284,17 @@ def row_floor(arguments):
     make_receipts(arguments, arguments.devices)
     rows = []
     for batch in FLOOR_BATCHES:
-        samples = []
+        samples = {"sqlite": [], "with its usual file system": []}
         for _ in range(arguments.runs):
-            directory = arguments.work / "floor"
-            shutil.rmtree(directory, ignore_errors=True)
-            run("cp", "-a", "--reflink=auto", state_with(arguments, 10_000), directory)
-            told = run(arguments.work / "rows", "--database", directory / "server.db", "--grants", 2000, "--batch", batch,
-                       "--product", ISSUE)
-            samples.append(json.loads(told)["microseconds"] / 1000)
+            for contender, words in zip(samples, ([], ["--plain"]), strict=True):
+                directory = arguments.work / "floor"
+                shutil.rmtree(directory, ignore_errors=True)
+                run("cp", "-a", "--reflink=auto", state_with(arguments, 10_000), directory)
+                told = run(arguments.work / "rows", "--database", directory / "server.db", "--grants", 2000, "--batch", batch,
+                           "--product", ISSUE, *words)
+                samples[contender].append(json.loads(told)["microseconds"] / 1000)
         rows.append(row(f"floor-{batch}", f"a first grant's rows by SQLite alone, {batch} in a commit: processor time", "ms",
-                        {"sqlite": samples}, []))
+                        samples, []))
     return rows
 
 
@@ -346,54 +349,76 @@ def row_day(arguments):
 
 def row_attack(arguments):
     """What honest clients wait for their answers, beside all attackers, without them, and while they attack another server of
-    the same machine: what that costs the honest is the processors that all of them share."""
+    the same machine: what that costs the honest is the processors that all of them share. The same of nginx, which has the bytes
+    and the answer as files."""
     make_receipts(arguments, arguments.devices)
     settings = {"unlimitedAddresses": ["127.0.0.1/32"], "maximumConnections": 12_000}
     gate, other = Gate(arguments, 10_000, **settings), Gate(arguments, 10_000, place=1, **settings)
+    files = arguments.work / "attacked-files"
+    files.mkdir(exist_ok=True)
+    nginx = Nginx("attacked", arguments.port_base + 2, files, arguments.work, workers=2)
     try:
         device, product, receipt = (arguments.work / "devices.tsv").read_text().splitlines()[0].split("\t")
         terms = request(gate.url + "/v1/grants", {"receipt": receipt, "product": product, "device": {"id": device}})["download"]
         fields = arguments.work / "attack.fields"
         fields.write_text(f"Authorization: Bearer {terms['ticket']}\n")
         catalog = f"/v1/products?id={product}"
+        answer = gate.ask(catalog)[1]
+        shutil.copy(arguments.work / "issue.cbz", files / "issue.cbz")
+        (files / "answer.json").write_bytes(answer)
         # Each is due at a fixed rate: content on four connections, which a grant may have, and what is for sale.
         loads = {
-            "ranges of 64 KiB": ["--path", terms["contentURL"], "--fields", fields, "--length", MEBIBYTE,
-                                 "--range", 64 << 10, "--connections", 4, "--rate", 100],
-            "questions about a product": ["--path", catalog, "--length", len(gate.ask(catalog)[1]), "--connections", 8,
-                                          "--rate", 200]}
+            "ranges of 64 KiB": ["--length", MEBIBYTE, "--range", 64 << 10, "--connections", 4, "--rate", 100],
+            "questions about a product": ["--length", len(answer), "--connections", 8, "--rate", 200]}
+        ours = {"ranges of 64 KiB": ["--path", terms["contentURL"], "--fields", fields],
+                "questions about a product": ["--path", catalog]}
+        theirs = {"ranges of 64 KiB": ["--path", "/issue.cbz"], "questions about a product": ["--path", "/answer.json"]}
         seconds = 10
+        used = {"server, calm": [], "server, attacked": [], "attackers": []}
 
-        def measure():
+        def measure(port=gate.port, places=ours):
             clients = [subprocess.Popen([str(word) for word in (
-                arguments.work / "load", "--port", gate.port, "--seconds", seconds, *words)], stdout=subprocess.PIPE, text=True)
-                       for words in loads.values()]
+                arguments.work / "load", "--port", port, "--seconds", seconds, *words, *places[name])],
+                                        stdout=subprocess.PIPE, text=True) for name, words in loads.items()]
             told = [json.loads(client.communicate()[0] or "{}") for client in clients]
             if not all(told):
                 raise RuntimeError("an honest client met an answer that it did not expect")
             return {name: one["p99"] / 1000 for name, one in zip(loads, told, strict=True)}
 
-        calm, elsewhere, attacked, statuses, surprises = [], [], [], {}, 0
+        def share(pids, name, body):
+            """What `body` answers; the processor time that the processes took meanwhile is noted, in percent of one processor."""
+            begun, before = time.monotonic(), processor_time(pids)
+            answer = body()
+            used[name].append(round((processor_time(pids) - before) / (time.monotonic() - begun) * 100, 1))
+            return answer
+
+        samples = {name: [] for name in ("pullbox", "calm", "another server attacked", "nginx attacked", "nginx calm")}
+        statuses, surprises, asking = {}, 0, arguments.work / "attack"
         measure()
         for _ in range(arguments.runs):
-            calm.append(measure())
-            with Attackers(other.port, product, LOCALES / seconds / arguments.runs):
-                elsewhere.append(measure())
-            with Attackers(gate.port, product, LOCALES / seconds / arguments.runs) as attackers:
-                attacked.append(measure())
+            rate = LOCALES / seconds / arguments.runs
+            samples["calm"].append(share([gate.server.pid], "server, calm", measure))
+            samples["nginx calm"].append(measure(nginx.port, theirs))
+            with Attackers(asking, other.port, product, rate):
+                samples["another server attacked"].append(measure())
+            with Attackers(asking, nginx.port, product, rate):
+                samples["nginx attacked"].append(measure(nginx.port, theirs))
+            with Attackers(asking, gate.port, product, rate) as attackers:
+                pids = [os.getpid(), attackers.process.pid]
+                samples["pullbox"].append(share([gate.server.pid], "server, attacked", lambda: share(pids, "attackers", measure)))
             surprises += attackers.unannounced() + attackers.without_retry_after
             for status, count in attackers.statuses.items():
                 statuses[status] = statuses.get(status, 0) + count
         peak = memory(gate.server.pid, "VmHWM") / MEBIBYTE
     finally:
+        nginx.stop()
         other.stop()
         gate.stop()
-    say(f"  the attackers were answered {statuses}; peak memory {peak:.0f} MiB")
+    say(f"  the attackers were answered {statuses}; peak memory {peak:.0f} MiB; percent of a processor: {used}")
     name = "10,000 silent connections, 200 half-sent bodies, 50,000 locales and 100 wrong keys a second"
     rows = [row(f"attack-p99-{index}", f"p99 of {load} beside {name}", "ms",
-                {"pullbox": [one[load] for one in attacked], "calm": [one[load] for one in calm],
-                 "another server attacked": [one[load] for one in elsewhere]},
-                [Target("calm", 1.5)])
+                {contender: [one[load] for one in ones] for contender, ones in samples.items()},
+                [Target("calm", 1.5)], processor=used)
             for index, load in enumerate(loads)]
     return rows + [
         row("attack-surprises", f"{name}: answers 5xx that are not announced, or 503 without Retry-After", "",
