@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceRuntime
 import Testing
 
 @testable import DeliveryService
@@ -117,6 +118,82 @@ struct ClosingTests {
       #expect(try await server.problem { _ = try await server.renew(grant) }.code == .receiptNeeded)
       let next = try await subscribe(for: Self.day, id: "2", server.device, on: server)
       #expect(try await server.fetch(next).body == package)
+    }
+  }
+
+  @Test(
+    "a refund of the running period ends the tickets of what an earlier one paid for, and leaves another customer's"
+  )
+  func refunded() async throws {
+    try await ServerHarness.run(options: ["--ticket-lifetime", "1h"]) { server in
+      try await open(on: server)
+      try await put(keepsIssues: false, on: server)
+      let other = Device(id: try #require(DeviceIdentifier("subscriber")))
+      let running = try await subscribe(for: Self.day, id: "9", other, on: server)
+      let first = server.purchase(of: Self.plan, id: "1", expires: server.clock.now() + .seconds(600))
+      _ = try await server.grant(
+        Self.issue, receipt: try server.store.receipt(of: [first], device: server.device.id))
+      server.clock.advance(by: .seconds(601))
+      func second(cancelled: Timestamp? = nil) -> InAppPurchase {
+        var renewal = server.purchase(
+          of: Self.plan, id: "2", expires: server.clock.now() + Self.day, cancelled: cancelled)
+        renewal.originalTransactionIdentifier = "1"
+        return renewal
+      }
+      let both = try server.store.receipt(of: [first, second()], device: server.device.id)
+      let grant = try await server.grant(Self.issue, receipt: both).value
+      #expect(grant.transaction.description == "1")
+      #expect(try await server.fetch(grant).body == package)
+      server.clock.advance(by: .seconds(1))
+      let refund = try server.store.receipt(
+        of: [first, second(cancelled: server.clock.now())], device: server.device.id)
+      _ = try? await server.grant(Self.issue, receipt: refund)
+      #expect(try code(try await server.fetch(grant)) == .ticketExpired)
+      #expect(try await server.problem { _ = try await server.renew(grant) }.code == .entitlementRevoked)
+      #expect(try await server.fetch(running).body == package)
+    }
+  }
+
+  @Test("what a change of policy has closed is closed after a restart, too, while tickets may be out")
+  func restart() async throws {
+    let directory = try TemporaryDirectory()
+    let kept = Locked<[GrantResponse]>([])
+    try await ServerHarness.run(options: ["--ticket-lifetime", "1h"], in: directory) { server in
+      try await open(on: server)
+      let other = Device(id: try #require(DeviceIdentifier("subscriber")))
+      let lapsed = try await subscribe(for: .seconds(60), id: "1", server.device, on: server)
+      let running = try await subscribe(for: Self.day, id: "2", other, on: server)
+      server.clock.advance(by: .seconds(120))
+      try await put(keepsIssues: false, on: server)
+      kept.withLock { $0 = [lapsed, running] }
+    }
+    let grants = kept.current
+    try await ServerHarness.run(options: ["--ticket-lifetime", "1h"], in: directory) { server in
+      server.clock.advance(by: .seconds(121))
+      await server.server.grants.closeAfterStart(log: Log(level: .error))
+      let refused = try await server.fetch(grants[0])
+      #expect(try code(refused) == .ticketExpired)
+      let served = try await server.fetch(grants[1])
+      #expect(served.body == package)
+      #expect(server.server.revocations.closedCount == 1)
+    }
+  }
+
+  @Test("what is refused says which period ended when")
+  func reasons() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      try await put(keepsIssues: false, on: server)
+      let end = server.clock.now() + .seconds(600)
+      let plan = server.purchase(of: Self.plan, id: "1", expires: end)
+      let receipt = try server.store.receipt(of: [plan], device: server.device.id)
+      _ = try await server.grant(Self.issue, receipt: receipt)
+      server.clock.advance(by: .seconds(601))
+      let closed = try await server.problem { _ = try await server.grant(Self.issue, receipt: receipt) }
+      #expect(closed.code == .entitlementExpired)
+      #expect(
+        closed.detail
+          == "\(Self.issue): The publication closes its issues when a subscription ends: it ended on \(end).")
     }
   }
 

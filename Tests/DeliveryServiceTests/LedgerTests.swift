@@ -47,7 +47,7 @@ struct LedgerTests {
     device: String? = nil
   ) async throws -> [VerifiedTransaction] {
     let device = try device.map { try #require(DeviceIdentifier($0)) }
-    return try await grants.record(transactions, by: rule, shownBy: device) { _ in }
+    return try await grants.record(transactions, by: rule, shownBy: device) { _ in }.transactions
   }
 
   private func customer(

@@ -1,7 +1,9 @@
+import Commerce
 import CoreTypes
 import Crypto
 import Dispatch
 import HTTPServer
+import PullboxAPI
 import PullboxTesting
 import SystemCalls
 import Testing
@@ -127,9 +129,29 @@ struct MeterRegistryTests {
     #expect(calls.current == [500])
     // Of those that begin late, too.
     for meter in meters { meter.didBegin() }
-    revocations.sweep()
+    revocations.sweep(at: Timestamp(millisecondsSinceEpoch: 0))
     #expect(calls.current == [500, 500])
     revocations.revoke(grant: meters[1].handle)
     #expect(calls.current == [500, 500, 1])
+  }
+
+  @Test("what a policy has closed is remembered as long as there may be a ticket for it")
+  func closed() throws {
+    let revocations = RevocationList(meters: registry, generation: Generation())
+    let magazine = try #require(ProductIdentifier("com.example.heroes"))
+    let (first, second) = (meter(1, content: .of([0])).handle, meter(2, content: .of([0])).handle)
+    func end(_ seconds: Int64) -> Timestamp { Timestamp(millisecondsSinceEpoch: seconds * 1000) }
+    revocations.close(grants: [first], of: magazine, until: end(10))
+    revocations.close(grants: [second], of: magazine, until: end(20), others: .unchanged)
+    #expect(revocations.reason(for: first, content: .of([0])) == .ticketExpired)
+    revocations.sweep(at: end(10))
+    #expect(revocations.closedCount == 2)
+    revocations.sweep(at: end(11))
+    #expect(revocations.closedCount == 1)
+    #expect(revocations.reason(for: second, content: .of([0])) == .ticketExpired)
+    // Another look says what is closed, and nothing else is.
+    revocations.close(grants: [first], of: magazine, until: end(30))
+    #expect(revocations.reason(for: first, content: .of([0])) == .ticketExpired)
+    #expect(revocations.reason(for: second, content: .of([0])) == nil)
   }
 }

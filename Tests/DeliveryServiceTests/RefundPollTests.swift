@@ -151,6 +151,69 @@ struct RefundPollTests {
     }
   }
 
+  @Test(
+    "in a publication that closes its issues, a refund of the running period ends the body of what an earlier one paid for"
+  )
+  func runningPeriod() async throws {
+    let apple = try FakeAppleStore()
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      let (issue, plan) = ("com.example.heroes.1", "com.example.heroes.plan")
+      let magazine = try #require(ProductIdentifier("com.example.heroes"))
+      try await server.publish(
+        Self.large, as: issue,
+        description: ProductDescription(
+          publication: magazine, publicationDate: server.clock.now() - .seconds(60)))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(plan)",
+        body: ProductDescription(
+          type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true),
+        as: OperatorProduct.self)
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/publications/com.example.heroes",
+        body: PublicationDescription(policy: SubscriptionPolicy(keepsIssuesAfterLapse: false)),
+        as: OperatorPublication.self)
+      apple.state.withLock { $0.verifyReceipt = { server.store.verify($0) } }
+      let first = server.purchase(of: plan, id: "1", expires: server.clock.now() + .seconds(600))
+      var second = server.purchase(of: plan, id: "2", expires: server.clock.now() + .seconds(86_400))
+      second.originalTransactionIdentifier = "1"
+      second.purchaseDate = server.clock.now() + .seconds(600)
+      server.clock.advance(by: .seconds(601))
+      apple.clock.advance(by: .seconds(601))
+      let request = GrantRequest(
+        proof: Proof(
+          store: "apple", receipt: try server.store.receipt(of: [first, second], device: server.device.id)),
+        product: try #require(ProductIdentifier(issue)), device: server.device)
+      let grant = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+      #expect(grant.transaction.description == "1")
+      let reader = try await server.slowReader(of: grant)
+      func signed(_ id: String, _ purchase: InAppPurchase) -> SignedTransaction {
+        var transaction = apple.transaction(id, original: "1", product: plan)
+        transaction.type = "Auto-Renewable Subscription"
+        transaction.purchaseDate = SignedDate(purchase.purchaseDate)
+        transaction.expiresDate = purchase.expiresDate.map { SignedDate($0) }
+        return transaction
+      }
+      let (early, late) = (signed("1", first), signed("2", second))
+      apple.state.withLock { ($0.history["1"], $0.history["2"], $0.calls) = ([early], [late], []) }
+      try await server.server.refundPoll.pass()
+      #expect(
+        Set(apple.state.withLock { $0.calls.filter { $0.hasPrefix("GET") } }) == [
+          "GET /inApps/v1/transactions/1", "GET /inApps/v1/transactions/2",
+        ])
+      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+      server.clock.advance(by: .seconds(1))
+      apple.clock.advance(by: .seconds(1))
+      var refunded = apple.refund(late, at: apple.clock.now())
+      refunded.signedDate = SignedDate(apple.clock.now())
+      let known = refunded
+      apple.state.withLock { $0.history["2"] = [known] }
+      try await server.server.refundPoll.pass()
+      #expect(await remainder(reader) < Self.large.count - 1000)
+      #expect(try await server.fetch(grant).status == 403)
+    }
+    await apple.stop()
+  }
+
   @Test("so is one of which no proof is known: granted before this server began")
   func unknownProof() async throws {
     try await withAppReceipt { server, apple, grant, reader in

@@ -45,8 +45,12 @@ struct StatementCostTests {
     ("INSERT INTO product_reviews", "by the product's name; ProductReviewTests run it"),
     ("UPDATE product_reviews", "by the product's name; ProductReviewTests run it"),
     (
-      "SELECT * FROM grants WHERE product = ? AND state",
-      "a bounded page by its index, when a policy closes issues; ClosingTests run it"
+      "SELECT number FROM grants WHERE product = ? AND state",
+      "the end of a bounded page by its index, when a policy closes issues; ClosingTests run it"
+    ),
+    (
+      "SELECT grants.* FROM grants JOIN transactions",
+      "such a page, each by an index; ClosingTests run it"
     ),
     ("SELECT 1 FROM versions WHERE product = ? UNION", "one row by its index; SaleTests run it"),
     (

@@ -156,7 +156,7 @@ struct TransactionStandingTests {
       let again = try await grants.record(transactions, by: .init()) { _ in
         Issue.record("nothing is new")
       }
-      #expect(again.allSatisfy { $0.revokedDate == last.revoked && $0.asOf == last.asOf })
+      #expect(again.transactions.allSatisfy { $0.revokedDate == last.revoked && $0.asOf == last.asOf })
       let state = try await database.read { try GrantTable.find(record.id, in: $0)?.machine.name }
       #expect(state == (last.revoked == nil ? .granted : .revoked), "\(words)")
     }

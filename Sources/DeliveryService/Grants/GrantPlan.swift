@@ -33,6 +33,8 @@ struct GrantPlanner: Sendable {
   private let catalog: CatalogSnapshot
   private let stops: RevocationList
   private let report: EntitlementReport
+  /// Asked about what is refused alone.
+  private let explain: @Sendable (ProductIdentifier) -> EntitlementExplanation
   /// By their names: those of one proof are of one environment.
   private let transactions: [TransactionIdentifier: VerifiedTransaction]
 
@@ -52,6 +54,10 @@ struct GrantPlanner: Sendable {
       to: transactions.map(\.product) + orders.map(\.product) + record.products)
     report = rules.evaluate(
       transactions, catalog: related, policies: catalog.policies, record: record, now: now)
+    explain = { product in
+      rules.explain(
+        product, by: transactions, catalog: related, policies: catalog.policies, record: record, at: now)
+    }
   }
 
   /// Whether the transactions pay for everything that is ordered.
@@ -125,11 +131,23 @@ struct GrantPlanner: Sendable {
         throw Problem(.purchaseRequired, "transaction \(wanted) does not pay for \(order.product)")
       }
       return wanted
-    case .expired: throw Problem(.entitlementExpired)
-    case .revoked: throw Problem(.entitlementRevoked)
-    case .notOwned: throw Problem(.purchaseRequired, "the receipt holds no purchase of \(order.product)")
+    case .expired: throw Problem(.entitlementExpired, reasons(against: order.product))
+    case .revoked: throw Problem(.entitlementRevoked, reasons(against: order.product))
+    case .notOwned:
+      throw Problem(
+        .purchaseRequired,
+        reasons(against: order.product) ?? "the receipt holds no purchase of \(order.product)")
     }
   }
+
+  /// Why what was bought does not open the product, which period ended when among it; nil where nothing was bought that could.
+  private func reasons(against product: ProductIdentifier) -> String? {
+    let findings = explain(product).against.filter { $0.rule != .notBought && $0.rule != .notInCatalog }
+    guard !findings.isEmpty else { return nil }
+    return "\(product): " + findings.prefix(Self.maximumReasons).map(\.sentence).joined(separator: " ")
+  }
+
+  private static let maximumReasons = 3
 }
 
 extension CatalogSnapshot {

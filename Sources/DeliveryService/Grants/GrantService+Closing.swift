@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import ServiceRuntime
 
 /// Content that closes although nothing was taken back: with a license, or with the subscription where the publication's policy says so.
 extension GrantService {
@@ -40,8 +41,109 @@ extension GrantService {
       guard try await self.catalog.current().policies[publication] == catalog.policies[publication] else {
         continue
       }
-      return stops.close(grants: closed, of: publication)
+      return stops.close(grants: closed, of: publication, until: tickets.lastEnd)
     }
+  }
+
+  /// What a process before this one had closed by policies that changed not long ago: the tickets of then may still be out.
+  func closeAfterStart(log: Log) async {
+    do {
+      let since = grantStore.clock.now() - tickets.lifetime
+      let described = try await catalog.current().described.values
+      for publication in described where publication.changed >= since {
+        try await applyPolicy(of: publication.id)
+      }
+    } catch {
+      log.warning("issues that were closed are open until their tickets end", ["error": LogValue(error)])
+    }
+  }
+
+  /// A refund of a subscription may close issues that earlier periods of it have paid for: ends the tickets that are out of those
+  /// that these transactions were refunded beside.
+  func closeIssues(openedBy transactions: [VerifiedTransaction]) async throws {
+    let catalog = try await catalog.current()
+    let refunded = transactions.filter {
+      $0.revokedDate != nil && publication(closingWith: $0, catalog) != nil
+    }
+    guard !refunded.isEmpty else { return }
+    let grants = try await grantStore.database.read { connection in
+      var grants: [GrantRecord] = []
+      var seen: Set<CustomerIdentifier> = []
+      for refund in refunded {
+        guard let customer = try LedgerTable.find(refund.key, in: connection)?.customer,
+          seen.insert(customer).inserted
+        else { continue }
+        for paid in try LedgerTable.transactions(of: customer, in: connection)
+        where publication(closingWith: paid, catalog) != nil {
+          grants += try GrantTable.all(paidBy: paid.key, in: connection)
+        }
+      }
+      return grants
+    }
+    try await close(grants, by: catalog)
+  }
+
+  /// The same for grants of which something is being sent.
+  func closeIssues(of handles: [DeliveryHandle]) async throws {
+    let catalog = try await catalog.current()
+    guard catalog.closesIssues(unless: rules.defaultPolicy) else { return }
+    let grants = try await grantStore.database.read { connection in
+      try handles.compactMap { try GrantTable.find($0, in: connection) }
+    }
+    try await close(grants, by: catalog)
+  }
+
+  /// Refuses the tickets of those of the grants whose issues are closed. Another policy that holds meanwhile lets the next ticket
+  /// open them again.
+  private func close(_ grants: [GrantRecord], by catalog: CatalogSnapshot) async throws {
+    var closed: [ProductIdentifier: Set<DeliveryHandle>] = [:]
+    for start in stride(from: 0, to: grants.count, by: Self.batch) {
+      let part = grants[start..<min(start + Self.batch, grants.count)]
+      let found = try await grantStore.database.read { connection in
+        try part.filter { try isClosed($0, by: catalog, in: connection) }
+      }
+      for grant in found {
+        guard let publication = catalog[grant.product]?.product.publication else { continue }
+        closed[publication, default: []].insert(grant.handle)
+      }
+    }
+    for (publication, handles) in closed {
+      stops.close(grants: handles, of: publication, until: tickets.lastEnd, others: .unchanged)
+    }
+  }
+
+  /// What keeps the issues open of which something is being sent, where that need not be what paid for them: the newest payment of
+  /// each customer's subscription that holds.
+  func subscriptions(behind handles: [DeliveryHandle]) async throws -> Set<TransactionKey> {
+    let catalog = try await catalog.current()
+    guard catalog.closesIssues(unless: rules.defaultPolicy) else { return [] }
+    return try await grantStore.database.read { connection in
+      var keys: Set<TransactionKey> = []
+      for handle in handles {
+        guard let grant = try GrantTable.find(handle, in: connection),
+          let publication = catalog[grant.product]?.product.publication,
+          catalog.closesIssues(of: publication, unless: rules.defaultPolicy),
+          let known = try LedgerTable.find(grant.transactionKey, in: connection)
+        else { continue }
+        let newest = try LedgerTable.transactions(of: known.customer, in: connection).filter {
+          $0.store == grant.store && $0.environment == grant.environment && $0.revokedDate == nil
+            && self.publication(closingWith: $0, catalog) == publication
+        }.max { ($0.expiresDate ?? $0.purchaseDate) < ($1.expiresDate ?? $1.purchaseDate) }
+        if let newest { keys.insert(newest.key) }
+      }
+      return keys
+    }
+  }
+
+  /// The publication whose issues the end of this payment's subscription closes.
+  private func publication(
+    closingWith payment: VerifiedTransaction, _ catalog: CatalogSnapshot
+  ) -> ProductIdentifier? {
+    guard let product = catalog[payment.product]?.product, product.type.isSubscription,
+      let publication = product.publication,
+      catalog.closesIssues(of: publication, unless: rules.defaultPolicy)
+    else { return nil }
+    return publication
   }
 
   /// Grants of the publication's issues that the policy closes.
@@ -50,20 +152,18 @@ extension GrantService {
   ) async throws -> Set<DeliveryHandle> {
     guard catalog.closesIssues(of: publication, unless: rules.defaultPolicy) else { return [] }
     var closed: Set<DeliveryHandle> = []
+    let now = grantStore.clock.now()
     for issue in catalog.products(of: publication).map(\.product) where !issue.type.isSubscription {
       for state in ["granted", "completed", "finished"] {
         var last: Int64? = 0
         while let after = last {
           let page = try await grantStore.database.read { connection in
-            let grants = try GrantTable.all(
-              of: issue.id, in: state, after: after, limit: Self.batch, in: connection)
+            let found = try GrantTable.mayBeClosed(
+              of: issue.id, in: publication, in: state, after: after, limit: Self.batch, at: now,
+              in: connection)
             return (
-              last: grants.count < Self.batch ? nil : grants.last?.number,
-              closed: try grants.filter { grant in
-                try judgment(on: grant, by: catalog, in: connection).map {
-                  !$0.report[grant.product].isOwned
-                } ?? false
-              }.map(\.handle)
+              last: found.last,
+              closed: try found.grants.filter { try isClosed($0, by: catalog, in: connection) }.map(\.handle)
             )
           }
           closed.formUnion(page.closed)
@@ -72,6 +172,12 @@ extension GrantService {
       }
     }
     return closed
+  }
+
+  private func isClosed(
+    _ grant: GrantRecord, by catalog: CatalogSnapshot, in connection: borrowing Connection
+  ) throws -> Bool {
+    try judgment(on: grant, by: catalog, in: connection).map { !$0.report[grant.product].isOwned } ?? false
   }
 
   /// What the rules say now of the customer whose purchase paid for a grant.
@@ -119,4 +225,9 @@ extension CatalogSnapshot {
   fileprivate func closesIssues(
     of publication: ProductIdentifier, unless standard: PublicationPolicy
   ) -> Bool { !(policies[publication] ?? standard).keepsIssuesAfterLapse }
+
+  /// Whether a publication does so.
+  fileprivate func closesIssues(unless standard: PublicationPolicy) -> Bool {
+    !standard.keepsIssuesAfterLapse || policies.values.contains { !$0.keepsIssuesAfterLapse }
+  }
 }

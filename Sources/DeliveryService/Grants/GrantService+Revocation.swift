@@ -39,13 +39,15 @@ extension GrantService {
     rule.joinsAccounts = Set(transactions.map(\.store)).allSatisfy {
       storeRules[$0]?.claims.joinsAccounts == true
     }
-    return try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
+    let recorded = try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)
       if !changed.isEmpty { enforce(changed) }
       // A refund is news to every device of its customer.
       feeds.wake()
     }
+    if recorded.isRevocationNews { try await closeIssues(openedBy: recorded.transactions) }
+    return recorded.transactions
   }
 
   /// Brings the revocation list in line with what was written. It is the effect of that write: no refusal or

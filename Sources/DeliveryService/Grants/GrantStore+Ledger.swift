@@ -116,12 +116,13 @@ extension GrantStore {
   /// Takes what stores said of these transactions into the ledger, with the device that showed them, and brings all grants
   /// in line with it: a cancelled transaction revokes its grants, on every device; one that holds again gives back what the
   /// store revoked, and leaves an operator's revocations alone. Answers the transactions as they stand then: a refund that
-  /// is known shows also on a receipt from before it. `effect` gets the grants that changed, where the date of a refund
-  /// changed, in the order of the commits.
+  /// is known shows also on a receipt from before it; and whether the date of a refund changed. `effect` gets the grants that
+  /// changed, where it did, in the order of the commits.
+  @discardableResult
   func record(
     _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier? = nil,
     then effect: @escaping @Sendable ([Standing]) -> Void
-  ) async throws -> [VerifiedTransaction] {
+  ) async throws -> (transactions: [VerifiedTransaction], isRevocationNews: Bool) {
     let now = clock.now()
     let (survey, isDeviceNews) = try await database.read { connection in
       let survey = try LedgerSurvey(of: said, by: rule, in: connection)
@@ -131,7 +132,7 @@ extension GrantStore {
       }
       return (survey, isDeviceNews ?? false)
     }
-    guard isDeviceNews || !survey.isKnown(rule) else { return survey.transactions }
+    guard isDeviceNews || !survey.isKnown(rule) else { return (survey.transactions, false) }
     do {
       let update = try await database.write(locking: said.map { .transaction($0.key) }) { connection in
         let update = try Self.record(said, by: rule, at: now, in: connection)
@@ -140,11 +141,11 @@ extension GrantStore {
       } then: { update in
         if update.isRevocationNews { effect(update.changed) }
       }
-      return update.entries.map(\.transaction)
+      return (update.entries.map(\.transaction), update.isRevocationNews)
     } catch let failure as DatabaseError {
       // What holds anyway need not be written on a disk that cannot be: the next check brings it again.
       guard !survey.revisions.contains(where: \.isRevocationNews) else { throw failure }
-      return survey.transactions
+      return (survey.transactions, false)
     }
   }
 

@@ -11,11 +11,23 @@ final class TicketIssuer: Sendable {
   private let clock: any WallClock
   private let issued = Atomic<Int>(0)
   private let renewed = Atomic<Int>(0)
+  /// In seconds; of this process's tickets.
+  private let lastExpiry = Atomic<UInt64>(0)
 
   init(settings: LiveSettings, clock: any WallClock) {
     self.settings = settings
     self.clock = clock
   }
+
+  /// When all tickets that are out are over, also those of the process before this one.
+  var lastEnd: Timestamp {
+    let sealed = Timestamp(
+      millisecondsSinceEpoch: Int64(clamping: lastExpiry.load(ordering: .relaxed)) * 1000)
+    return max(sealed, clock.now() + lifetime + .seconds(1))
+  }
+
+  /// How long a ticket is good at most, as the server is configured now.
+  var lifetime: Duration { settings.value.ticketLifetime }
 
   /// Expiries are whole seconds; the last one is rounded up, so that a ticket is never shorter than promised. None is good for longer
   /// than its content is open, until `end`.
@@ -29,6 +41,7 @@ final class TicketIssuer: Sendable {
     let ticket = Ticket(
       rateClass: settings.classes.number(for: grant.product.description), keyIdentifier: key.identifier,
       expiry: UInt64(seconds), handle: grant.handle, device: Ticket.tag(of: grant.device))
+    lastExpiry.max(UInt64(seconds), ordering: .relaxed)
     if isRenewal { renewed.add(1, ordering: .relaxed) } else { issued.add(1, ordering: .relaxed) }
     return TicketResponse(
       ticket: ticket.sealed(with: key.secret, for: grant.digest),

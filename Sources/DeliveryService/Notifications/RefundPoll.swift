@@ -6,7 +6,7 @@ import ServiceRuntime
 
 /// Asks the stores again about the purchases whose content is being sent at the moment, whatever they said a short while ago: a refund
 /// that no notification tells of, but the store when it is asked, ends a body within one poll. What is not answered is asked again the next
-/// time. An app receipt tells of a single issue what was so when it was made, so a store that tells of transactions by their names is
+/// time. In a publication that closes its issues with the subscription, the newest payment for that is asked about as well. An app receipt tells of a single issue what was so when it was made, so a store that tells of transactions by their names is
 /// asked about those; so it is where no proof is known.
 ///
 ///     await RefundPoll(grants: grants, meters: meters, refunds: sweep, interval: .seconds(300), log: log).run(timer: timer)
@@ -44,7 +44,13 @@ struct RefundPoll: Sendable {
 
   /// One look at all bodies that run.
   func pass() async throws {
-    let questions = try await questions(about: meters.all { $0.hasBodies }.map(\.handle))
+    let running = meters.all { $0.hasBodies }.map(\.handle)
+    try await ask(questions(about: running))
+    // A refund that another process, or a request that ended too early, has written down.
+    try await grants.closeIssues(of: running)
+  }
+
+  private func ask(_ questions: [Question]) async throws {
     guard !questions.isEmpty else { return }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for (number, question) in questions.enumerated() {
@@ -66,7 +72,14 @@ struct RefundPoll: Sendable {
     let keys = Set(byName.map(\.key))
     // Granted before this server began, or by another one.
     let unknown = Set(running).subtracting(proofs.flatMap(\.grants))
-    let named = try await transactions(of: byName.flatMap(\.grants) + unknown)
+    var named = try await transactions(of: byName.flatMap(\.grants) + unknown)
+    // What keeps an issue open may be another payment than the one that it was granted for.
+    if grants.verifier.tellsOfTransactions {
+      named.formUnion(
+        try await grants.subscriptions(behind: running).filter {
+          grants.verifier.tellsOfTransactions($0.store)
+        })
+    }
     return proofs.filter { !keys.contains($0.key) }.map(Question.proof) + named.map(Question.transaction)
   }
 

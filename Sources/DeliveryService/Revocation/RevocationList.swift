@@ -20,8 +20,8 @@ import Synchronization
 final class RevocationList: Sendable {
   private struct State {
     var grants: Set<DeliveryHandle> = []
-    /// Those that a publication's policy has closed with the subscription, by the publication.
-    var closed: [DeliveryHandle: ProductIdentifier] = [:]
+    /// Those that a publication's policy has closed with the subscription.
+    var closed: [DeliveryHandle: Closing] = [:]
     var contents: Set<SHA256Digest> = []
     var damaged: Set<SHA256Digest> = []
     var abort: (@Sendable ([GrantMeter]) -> Void)?
@@ -30,6 +30,12 @@ final class RevocationList: Sendable {
       if contents.contains(content) { return .contentWithdrawn }
       return damaged.contains(content) ? .contentDamaged : nil
     }
+  }
+
+  /// Why a grant's tickets are refused, until the last of them is over by itself.
+  private struct Closing {
+    var publication: ProductIdentifier
+    var until: Timestamp
   }
 
   private let state = Mutex(State())
@@ -76,20 +82,33 @@ final class RevocationList: Sendable {
     generation.advance()
   }
 
-  /// Refuses the tickets of these grants, which the publication's policy has closed, ends their running bodies, and accepts those of
-  /// the publication's other grants. Tickets that are made later are refused where they are made: so the list may be forgotten once
-  /// those that were out are over.
-  func close(grants: Set<DeliveryHandle>, of publication: ProductIdentifier) {
+  /// Refuses the tickets of these grants, which the publication's policy has closed, and ends their running bodies; accepts those of
+  /// the publication's other grants unless `others` stay closed. No ticket is made for a closed grant, and those that are out are over
+  /// `until` then: so it is forgotten after that.
+  func close(
+    grants: Set<DeliveryHandle>, of publication: ProductIdentifier, until: Timestamp, others: Others = .open
+  ) {
     let (new, isChange) = state.withLock { state in
-      let before = Set(state.closed.lazy.filter { $0.value == publication }.map(\.key))
-      for handle in before.subtracting(grants) { state.closed[handle] = nil }
-      for handle in grants { state.closed[handle] = publication }
-      return (grants.subtracting(before), grants != before)
+      let before = Set(state.closed.lazy.filter { $0.value.publication == publication }.map(\.key))
+      let opened = others == .open ? before.subtracting(grants) : []
+      for handle in opened { state.closed[handle] = nil }
+      for handle in grants { state.closed[handle] = Closing(publication: publication, until: until) }
+      let new = grants.subtracting(before)
+      return (new, !new.isEmpty || !opened.isEmpty)
     }
     guard isChange else { return }
     generation.advance()
     if !new.isEmpty { abort { new.contains($0.handle) } }
   }
+
+  /// What becomes of a publication's closed grants that are not named.
+  enum Others {
+    case open
+    case unchanged
+  }
+
+  /// The grants that a policy has closed and of which there may be tickets.
+  var closedCount: Int { state.withLock { $0.closed.count } }
 
   /// Accepts the tickets of a grant that is paid for again.
   func reopen(grant: DeliveryHandle) {
@@ -136,9 +155,15 @@ final class RevocationList: Sendable {
   }
 
   /// Ends bodies that were admitted before a revocation and began after it: their requests were on their way from
-  /// an async handler to their loop when the revocation was posted. Called twice a second.
-  func sweep() {
-    let (grants, closed, contents) = state.withLock { ($0.grants, $0.closed, $0.contents.union($0.damaged)) }
+  /// an async handler to their loop when the revocation was posted. Forgets closed grants whose tickets are over. Called twice a
+  /// second.
+  func sweep(at now: Timestamp) {
+    let (grants, closed, contents) = state.withLock { state in
+      if state.closed.contains(where: { $0.value.until < now }) {
+        state.closed = state.closed.filter { $0.value.until >= now }
+      }
+      return (state.grants, state.closed, state.contents.union(state.damaged))
+    }
     guard !grants.isEmpty || !closed.isEmpty || !contents.isEmpty else { return }
     abort { meter in
       meter.hasBodies
@@ -147,8 +172,9 @@ final class RevocationList: Sendable {
   }
 
   /// Sweeps until the task is cancelled.
-  func run(clock: any MonotonicClock) async {
-    await Worker(clock: clock).run(every: .milliseconds(500), sweep, onFailure: { _ in })
+  func run(timer: any MonotonicClock, clock: any WallClock) async {
+    await Worker(clock: timer).run(
+      every: .milliseconds(500), { self.sweep(at: clock.now()) }, onFailure: { _ in })
   }
 
   private func abort(_ isRevoked: (GrantMeter) -> Bool) {

@@ -211,7 +211,8 @@ struct DeliveryComponents: Sendable {
     await withTaskGroup { group in
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
-      group.addTask { await revocations.run(clock: infrastructure.timer) }
+      group.addTask { await revocations.run(timer: infrastructure.timer, clock: infrastructure.clock) }
+      group.addTask { await grants.closeAfterStart(log: infrastructure.log) }
       group.addTask { await admission.run() }
       group.addTask { await HeapTrimmer(admission: admission).run(timer: infrastructure.timer) }
       group.addTask {

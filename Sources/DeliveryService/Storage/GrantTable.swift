@@ -68,17 +68,39 @@ enum GrantTable {
     ).map(record)
   }
 
-  /// At most `limit` of the product's in that state behind `number`, by their numbers.
-  static func all(
-    of product: ProductIdentifier, in state: String, after number: Int64, limit: Int,
-    in connection: borrowing Connection
-  ) throws -> [GrantRecord] {
-    try connection.query(
+  /// Those among the next `limit` of the product's in that state behind `number` whose content may be closed though the grant is not
+  /// revoked: of a license, or paid for with something else than the product itself by a customer of whom the ledger knows no
+  /// period of a subscription to `publication` that runs at `now`. With the number of the last that was looked at; nil where
+  /// there are no more.
+  static func mayBeClosed(
+    of product: ProductIdentifier, in publication: ProductIdentifier, in state: String,
+    after number: Int64, limit: Int, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> (last: Int64?, grants: [GrantRecord]) {
+    let last = try connection.first(
       """
-      SELECT * FROM grants \(SQLDialect.index("grants_by_product"))
-      WHERE product = ? AND state = ? AND number > ? ORDER BY number LIMIT ?
-      """, [.identifier(product), .text(state), .integer(number), .integer(limit)]
+      SELECT number FROM grants \(SQLDialect.index("grants_by_product"))
+      WHERE product = ? AND state = ? AND number > ? ORDER BY number LIMIT 1 OFFSET ?
+      """, [.identifier(product), .text(state), .integer(number), .integer(limit - 1)]
+    )?.integer("number")
+    let grants = try connection.query(
+      """
+      SELECT grants.* FROM grants \(SQLDialect.index("grants_by_product"))
+      JOIN transactions AS paid ON paid.store = grants.store AND paid.environment = grants.environment
+        AND paid.transaction_id = grants.transaction_id
+      WHERE grants.product = ? AND grants.state = ? AND grants.number > ? AND grants.number <= ?
+        AND (paid.license_ends IS NOT NULL OR paid.product <> grants.product AND NOT EXISTS (
+          SELECT 1 FROM transactions AS running \(SQLDialect.index("transactions_by_customer"))
+          WHERE running.customer = paid.customer AND running.purchased <= ? AND running.expires > ?
+            AND running.revoked IS NULL AND running.license_ends IS NULL AND running.store = paid.store
+            AND running.environment = paid.environment
+            AND running.product IN (SELECT id FROM products WHERE publication = ?)))
+      """,
+      [
+        .identifier(product), .text(state), .integer(number), .integer(last ?? .max), .timestamp(now),
+        .timestamp(now), .identifier(publication),
+      ]
     ).map(record)
+    return (last, grants)
   }
 
   /// Answers the grant's number.

@@ -105,8 +105,9 @@ struct DeliveryClient: Sendable {
     }
   }
 
+  /// Without a transaction the server chooses the one that pays.
   func grant(
-    _ product: ProductIdentifier, for transaction: TransactionIdentifier, proof: Proof
+    _ product: ProductIdentifier, for transaction: TransactionIdentifier?, proof: Proof
   ) async throws(APICallError) -> GrantResponse {
     let body = GrantRequest(
       proof: proof, product: product, device: device, transaction: transaction, consent: consent)

@@ -61,14 +61,31 @@ extension TransactionManager {
     _ = try await downloads.addMissing(product, for: item.transaction)
   }
 
+  /// Why a product that is not owned cannot be had, as the server says it of the account's receipt: a period that ended, a refund.
+  private func refusal(of product: ProductIdentifier) async -> Problem {
+    let bare = Problem(.purchaseRequired, "\(product) is not owned")
+    do {
+      _ = try await store.withReceipt { [server] proof async throws(APICallError) in
+        try await server.grant(product, for: nil, proof: proof)
+      }
+      // It was bought a moment ago.
+      return bare
+    } catch {
+      let told: Set<ProblemCode> = [.entitlementExpired, .entitlementRevoked, .purchaseRequired]
+      guard let problem = error.problem, problem.code.map(told.contains) == true else { return bare }
+      return problem
+    }
+  }
+
   /// Starts a download for everything that is owned, wanted and not in the library, and returns those products in the order
-  /// that is wanted. Throws the ``Problem`` that stands in the way; `purchase-required` for a wanted product that is not owned.
+  /// that is wanted. Throws the ``Problem`` that stands in the way; `purchase-required`, or what the server says more exactly, for a wanted
+  /// product that is not owned.
   func restorePurchases(
     _ wanted: AgentRestoreRequest = AgentRestoreRequest()
   ) async throws -> [ProductIdentifier] {
     let owned = try await owned()
     if let missing = wanted.products?.first(where: { product in !owned.contains { $0.product == product } }) {
-      throw Problem(.purchaseRequired, "\(missing) is not owned")
+      throw await refusal(of: missing)
     }
     let held = try await downloads.steps.library.items()
     var started: [ProductIdentifier] = []

@@ -112,7 +112,7 @@ public struct AgentClient: Sendable {
   }
 
   /// Starts a download of everything that is owned, wanted and not in the library, and returns those products. Throws
-  /// `purchase-required` for a wanted product that is not owned; nothing is started then.
+  /// `purchase-required`, `entitlement-expired` or `entitlement-revoked` for a wanted product that is not owned; nothing is started then.
   @discardableResult
   public func restore(
     _ wanted: AgentRestoreRequest = AgentRestoreRequest()

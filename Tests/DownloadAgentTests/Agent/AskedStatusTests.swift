@@ -157,6 +157,11 @@ struct RestoreRequestTests {
       try await harness.run(server: url) { _ in
         let answer = try await harness.ask("POST", "/v1/restore", #"{"products":["com.example.x"]}"#)
         #expect(answer.status == 402)
+        // The server knows more of what was owned before.
+        let told = Problem(.entitlementExpired, "com.example.x: it ended on 2026-06-01T00:00:00.000Z")
+        server.change { $0.refusals["POST /v1/grants"] = [told] }
+        let closed = try await harness.ask("POST", "/v1/restore", #"{"products":["com.example.x"]}"#)
+        #expect(try APIJSON.decode(Problem.self, from: closed.body).detail == told.detail)
         #expect(try await harness.ask("POST", "/v1/restore", #"{"limit":0}"#).status == 400)
         #expect(try await harness.ask("POST", "/v1/restore", #"{"order":"best"}"#).status == 400)
         #expect(try await harness.downloads().isEmpty)

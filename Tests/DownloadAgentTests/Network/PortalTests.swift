@@ -116,8 +116,7 @@ import Testing
         monitor: EndpointHealth(url: url, clock: SystemWallClock()),
         identity: try DeviceIdentity.load(from: directory.path), time: ServerTime(clock: SystemWallClock()))
       _ = try await client.grant(
-        package.manifest.product, for: try #require(TransactionIdentifier("1")), proof: Proof(receipt: "MIIB")
-      )
+        package.manifest.product, for: TransactionIdentifier("1"), proof: Proof(receipt: "MIIB"))
     }
     #expect(server.state.current.consents == [consent])
   }
