@@ -75,6 +75,11 @@ CREATE TABLE library_volume (
   id TEXT
 ) STRICT;
 
+CREATE TABLE offered (
+  product TEXT PRIMARY KEY,
+  version TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE publisher_keys (
   product TEXT NOT NULL,
   key_id TEXT NOT NULL,

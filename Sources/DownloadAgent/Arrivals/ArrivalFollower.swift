@@ -15,10 +15,11 @@ import SystemCalls
 /// async let following: Void = arrivals.run()      // until the task is cancelled
 /// ```
 actor ArrivalFollower {
-  /// How long the server may keep a question open. Proxies give up on answers that take longer than a minute or so.
-  static let wait: Duration = .seconds(55)
+  /// How long the server may keep a question open: with ``pace``, one question a minute while nothing happens. Proxies give up on answers
+  /// that take longer than a minute or so.
+  static let wait: Duration = .seconds(59)
   /// Between two questions, whatever the server answers: one that answers at once must not be asked without end.
-  static let pace: Duration = .milliseconds(500)
+  static let pace: Duration = .seconds(1)
   /// How long it is left alone where the server knows no feeds.
   static let pauseWithoutFeeds: Duration = .seconds(3600)
   /// A store may renew a little late: how often a receipt is looked at again after a subscription's end.
@@ -32,7 +33,7 @@ actor ArrivalFollower {
   let transactions: TransactionManager
   let downloads: DownloadManager
   let hub: EventHub
-  let policy: ArrivalPolicy
+  let policies: ArrivalPolicies
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let log: Log
@@ -56,7 +57,7 @@ actor ArrivalFollower {
 
   init(
     database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
-    transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policy: ArrivalPolicy,
+    transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policies: ArrivalPolicies,
     clock: any MonotonicClock, wallClock: any WallClock, log: Log,
     backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)), secondLook: Duration = .seconds(60)
   ) {
@@ -66,7 +67,7 @@ actor ArrivalFollower {
     self.transactions = transactions
     self.downloads = downloads
     self.hub = hub
-    self.policy = policy
+    self.policies = policies
     self.clock = clock
     self.wallClock = wallClock
     self.log = log
@@ -76,7 +77,7 @@ actor ArrivalFollower {
 
   /// Runs until the task is cancelled.
   func run() async {
-    guard policy != .nothing else { return }
+    guard !policies.areNothing else { return }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.follow() }
       group.addTask { await self.watchSlots() }
@@ -176,7 +177,8 @@ actor ArrivalFollower {
     // Of a feed that is another one than before, as at the first answer: what is not here is for a restore.
     let entries = answer.isWhole ? answer.entries.filter { held[$0.product] != nil } : answer.entries
     let expected = Set(due.keys).union(listed.keys)
-    let plan = ArrivalPlan(entries, policy: policy, held: held, expected: expected)
+    let plan = ArrivalPlan(entries, policies: policies, held: held, expected: expected)
+    for entry in entries { hub.publish(.owned(entry)) }
     if plan.needsReceipt {
       receiptChecksLeft = Self.receiptChecks
       receiptWakeUp.signal()
@@ -206,18 +208,16 @@ actor ArrivalFollower {
     if due.isEmpty, listed.isEmpty { try await save(answer.cursor) }
   }
 
-  /// What was placed of versions that are not offered any more stands back behind what is. Said again it changes nothing.
+  /// What was placed of versions that are not offered any more stands back behind what is, and so does what is placed of them later. Said
+  /// again it changes nothing.
   private func noteOffered(_ entries: [FeedEntry]) async throws {
-    let held = Set(try await downloads.steps.library.items().map(\.product))
-    for entry in entries where held.contains(entry.product) {
-      guard let version = entry.version else { continue }
-      let isChange = try await BlockingPool.shared.run { [database] in
-        try database.noteOffered(version, of: entry.product)
-      }
-      guard isChange else { continue }
-      for item in try await downloads.steps.library.items() where item.product == entry.product {
-        hub.publish(.library(LibraryEvent(change: .changed, item: item)))
-      }
+    let offered = Dictionary(
+      entries.compactMap { entry in entry.version.map { (entry.product, $0) } }, uniquingKeysWith: { $1 })
+    guard !offered.isEmpty else { return }
+    let changed = try await BlockingPool.shared.run { [database] in try database.noteOffered(offered) }
+    guard !changed.isEmpty else { return }
+    for item in try await downloads.steps.library.items() where changed.contains(item.product) {
+      hub.publish(.library(LibraryEvent(change: .changed, item: item)))
     }
   }
 

@@ -41,6 +41,10 @@ struct DownloadSteps: Sendable {
     }
     let terms = response.download
     guard terms.product == record.product else { throw StepFailure.permanent(.protocolViolation) }
+    // A version that the server has gone back from is granted no more.
+    _ = try await BlockingPool.shared.run { [library] in
+      try library.database.noteOffered([terms.product: terms.version])
+    }
     return Outcome(
       event: .granted,
       change: { record in

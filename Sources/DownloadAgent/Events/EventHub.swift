@@ -60,7 +60,7 @@ final class EventHub: Sendable {
       transaction.step == TransactionMachine.Step.finished.rawValue
         || transaction.step == TransactionMachine.Step.failed.rawValue
     case .download(let download): download.state.isFinal
-    case .library, .issueReady, .correctionReady: true
+    case .library, .issueReady, .correctionReady, .owned: true
     }
   }
 }
@@ -257,6 +257,7 @@ extension ObserverQueue.Subject {
       self.init(kind: event.name, name: "\(library.item.product) \(library.item.version)")
     case .issueReady(let item), .correctionReady(let item):
       self.init(kind: event.name, name: "\(item.product) \(item.version)")
+    case .owned(let entry): self.init(kind: event.name, name: entry.product.description)
     }
   }
 }

@@ -14,6 +14,28 @@ public enum ArrivalPolicy: String, CaseIterable, Sendable, Codable {
   case nothing = "none"
 }
 
+/// What is fetched by itself, by publication.
+struct ArrivalPolicies: Equatable, Sendable {
+  /// What holds for publications without a policy of their own, and for what belongs to none.
+  var standard: ArrivalPolicy
+  /// By publication.
+  var own: [ProductIdentifier: ArrivalPolicy]
+
+  /// Creates the policies.
+  init(_ standard: ArrivalPolicy = .latest, own: [ProductIdentifier: ArrivalPolicy] = [:]) {
+    self.standard = standard
+    self.own = own
+  }
+
+  /// What holds for an issue of that publication.
+  subscript(_ publication: ProductIdentifier?) -> ArrivalPolicy {
+    publication.flatMap { own[$0] } ?? standard
+  }
+
+  /// Whether nothing is fetched of anything, and nothing listed.
+  var areNothing: Bool { standard == .nothing && own.values.allSatisfy { $0 == .nothing } }
+}
+
 /// Chooses from what a feed tells what is to be fetched, and what is to be listed. Pure.
 struct ArrivalPlan: Equatable, Sendable {
   /// To be fetched, in the order in which it was told.
@@ -26,21 +48,22 @@ struct ArrivalPlan: Equatable, Sendable {
   /// `held` is the newest whole version of each product in the library; `expected` are products that were told of and are not
   /// there yet.
   init(
-    _ entries: [FeedEntry], policy: ArrivalPolicy, held: [ProductIdentifier: ContentVersion],
+    _ entries: [FeedEntry], policies: ArrivalPolicies, held: [ProductIdentifier: ContentVersion],
     expected: Set<ProductIdentifier> = []
   ) {
     needsReceipt = entries.contains { $0.known == .subscriptionEnded }
-    guard policy != .nothing else { return }
     let arrived = entries.filter {
       Self.isNews($0, held: held[$0.product], isExpected: expected.contains($0.product))
     }
-    switch policy {
-    case .nothing: break
-    case .ask: listed = arrived
-    case .all: fetched = arrived
-    case .latest:
-      let newest = Self.newestIssues(of: arrived.filter { held[$0.product] == nil })
-      fetched = arrived.filter { held[$0.product] != nil || newest.contains($0.product) }
+    let newest = Self.newestIssues(of: arrived.filter { held[$0.product] == nil })
+    for entry in arrived {
+      switch policies[entry.publication] {
+      case .nothing: break
+      case .ask: listed.append(entry)
+      case .all: fetched.append(entry)
+      case .latest:
+        if held[entry.product] != nil || newest.contains(entry.product) { fetched.append(entry) }
+      }
     }
   }
 

@@ -172,11 +172,11 @@ extension DownloadMachine {
       transition(.active, Self.reason(while: phase))
       return [.run(phase)]
     case .contentReady where awaitsJob:
-      let actions = advance(to: .content)
+      let actions = advance(to: .content, .placing)
       expectsContent = true
       return actions
     case .relatedContentReady where awaitsJob:
-      return advance(to: .content)
+      return advance(to: .content, .placing)
     case .contentFailed(let failure) where awaitsJob:
       return fail(failure)
     case .termsNeeded(let failure, let madeProgress) where awaitsJob:
@@ -326,10 +326,10 @@ extension DownloadMachine {
     return [.reschedule]
   }
 
-  private mutating func advance(to phase: Phase) -> [Action] {
+  private mutating func advance(to phase: Phase, _ reason: StatusReason? = nil) -> [Action] {
     self.phase = phase
     history.forgetCause()
-    transition(.active, Self.reason(while: phase))
+    transition(.active, reason ?? Self.reason(while: phase))
     return [.run(phase)]
   }
 
@@ -371,8 +371,8 @@ extension DownloadMachine {
   private static func reason(while phase: Phase) -> StatusReason {
     switch phase {
     case .grant: .requestingGrant
-    // The library checks what it has.
-    case .content: .placing
+    // The library looks whether it has it.
+    case .content: .waitingForContent
     case .report: .reporting
     }
   }

@@ -68,6 +68,10 @@ public enum AgentCommand {
         help:
           "What is fetched by itself of new issues and corrections: the latest issue of each publication, all, or nothing (ask lists it, none does not)"
       ).taking(.words(ArrivalPolicy.allCases.map(\.rawValue))),
+      .list(
+        "arrivals-of", "PUBLICATION=POLICY",
+        help: "What is fetched by itself of one publication, in place of what --arrivals says"
+      ).example("com.example.heroes=all"),
       .flag(
         "consumption-consent",
         help: "The payment store may learn how much of a purchase was delivered when it decides on a refund"),

@@ -7,6 +7,7 @@ extension AgentConfiguration {
   public func inspect(_ findings: inout ConfigurationFindings) {
     findings.check("server") { try check() }
     findings.check("controlUsers") { _ = try controlAccess() }
+    findings.check("arrivalsOf") { _ = try arrivalPolicies() }
     let environment = findings.environment
     if namesToken(environment: environment) {
       findings.check("accountTokenFile") { _ = try accountToken(environment: environment) }

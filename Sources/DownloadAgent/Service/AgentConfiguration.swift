@@ -47,6 +47,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// What is fetched by itself of new issues and corrections; the newest issue of each publication, and corrections, unless
   /// given.
   public var arrivals: ArrivalPolicy?
+  /// The same for single publications, each `PUBLICATION=POLICY`.
+  public var arrivalsOf: [String]?
   /// Whether the payment store may learn how much of a purchase was delivered, when it decides on a refund: what the device's
   /// customer agreed to, or took back; left as it is unless given.
   public var consumptionConsent: Bool?
@@ -112,6 +114,26 @@ extension AgentConfiguration {
   func socketPath(environment: [String: String]) -> (path: String, isDefault: Bool) {
     if let socket { return (socket, false) }
     return (AgentSocket.path(user: geteuid(), environment: environment), true)
+  }
+
+  /// What is fetched by itself, by publication. Throws for what names no publication and policy, and for a publication that is named
+  /// twice.
+  func arrivalPolicies() throws(ConfigurationError) -> ArrivalPolicies {
+    var policies = ArrivalPolicies(arrivals ?? .latest)
+    for (index, text) in (arrivalsOf ?? []).enumerated() {
+      let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+      guard parts.count == 2, let publication = ProductIdentifier(parts[0]),
+        let policy = ArrivalPolicy(rawValue: parts[1])
+      else {
+        let words = ArrivalPolicy.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ConfigurationError(
+          subject: "arrivalsOf.\(index)", message: "'\(text)' is not PUBLICATION=POLICY, of \(words)")
+      }
+      guard policies.own.updateValue(policy, forKey: publication) == nil else {
+        throw ConfigurationError(subject: "arrivalsOf.\(index)", message: "\(publication) is named twice")
+      }
+    }
+    return policies
   }
 
   /// The account's token: never an argument or a variable, which other processes can read. Blocks. Throws

@@ -129,7 +129,7 @@ public final class AgentService: Service {
       retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
     arrivals = ArrivalFollower(
       database: database, server: delivery, store: store, transactions: transactions, downloads: downloads,
-      hub: hub, policy: configuration.arrivals ?? .latest, clock: clock, wallClock: wallClock, log: log,
+      hub: hub, policies: try configuration.arrivalPolicies(), clock: clock, wallClock: wallClock, log: log,
       backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook)
     library.evictionAdvice = Library.EvictionAdvice(
       removable: { [transactions] in await transactions.removable(for: $0) },

@@ -44,14 +44,14 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest_digest,
-          size_on_disk, last_opened, pinned, damaged, stamps)
+          size_on_disk, last_opened, pinned, damaged, stamps, rolled_back)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?)
+          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?, ?)
         ON CONFLICT (product, version) DO UPDATE SET path = excluded.path, digest = excluded.digest,
           length = excluded.length, placed_at = excluded.placed_at, title = excluded.title,
           manifest_digest = excluded.manifest_digest, size_on_disk = excluded.size_on_disk,
           last_opened = excluded.last_opened, pinned = excluded.pinned, damaged = excluded.damaged,
-          stamps = excluded.stamps, manifest = NULL
+          stamps = excluded.stamps, rolled_back = excluded.rolled_back, manifest = NULL
         """,
         [
           .text(record.product.description), .text(record.version.description), .text(record.relativePath),
@@ -59,6 +59,7 @@ extension AgentDatabase {
           .optional(record.title), .optional(record.manifestDigest?.hexadecimal),
           .byteCount(record.sizeOnDisk), .optional(record.lastOpened), .integer(record.isPinned ? 1 : 0),
           .text(record.product.description), .integer(record.isDamaged ? 1 : 0), .optional(stamps?.encoded),
+          .integer(try Self.isRolledBack(record, in: connection) ? 1 : 0),
         ])
     }
   }
@@ -96,28 +97,70 @@ extension AgentDatabase {
     }
   }
 
-  /// The server offers that version of the product now: those after it, which it offered before, were taken back. Answers whether
-  /// anything of the library stands otherwise by that.
-  func noteOffered(_ offered: ContentVersion, of product: ProductIdentifier) throws -> Bool {
-    let records = try libraryRecords().filter { $0.product == product }
-    let changed = records.filter { $0.isRolledBack != ($0.version > offered) }
-    guard !changed.isEmpty else { return false }
+  /// The server offers these versions of the products now: those after them, which it offered before, were taken back, also where they
+  /// are placed later. Answers the products of which the library stands otherwise by that.
+  func noteOffered(_ offered: [ProductIdentifier: ContentVersion]) throws -> Set<ProductIdentifier> {
+    let known = try offeredVersions()
+    let news = offered.filter { known[$0.key] != $0.value }
+    let changed = try libraryRecords().filter { record in
+      offered[record.product].map { record.isRolledBack != (record.version > $0) } ?? false
+    }
+    guard !news.isEmpty || !changed.isEmpty else { return [] }
     try database.writeBlocking(locking: [.everything]) { connection in
+      for (product, version) in news {
+        try connection.execute(
+          """
+          INSERT INTO offered (product, version) VALUES (?, ?)
+          ON CONFLICT (product) DO UPDATE SET version = excluded.version
+          """, [.text(product.description), .text(version.description)])
+      }
       for record in changed {
         try connection.execute(
           "UPDATE library SET rolled_back = ? WHERE product = ? AND version = ?",
           [
-            .integer(record.version > offered ? 1 : 0), .text(product.description),
+            .integer(record.isRolledBack ? 0 : 1), .text(record.product.description),
             .text(record.version.description),
           ])
       }
     }
-    return true
+    return Set(changed.map(\.product))
+  }
+
+  private func offeredVersions() throws -> [ProductIdentifier: ContentVersion] {
+    try database.readBlocking { connection in
+      var versions: [ProductIdentifier: ContentVersion] = [:]
+      for row in try connection.query("SELECT * FROM offered") {
+        guard let product = ProductIdentifier(try row.text("product")) else { continue }
+        versions[product] = ContentVersion(try row.text("version"))
+      }
+      return versions
+    }
+  }
+
+  /// Whether the server has taken the version back, as far as it was said.
+  private static func isRolledBack(
+    _ record: LibraryRecord, in connection: borrowing Connection
+  ) throws -> Bool {
+    let offered = try connection.first(
+      "SELECT version FROM offered WHERE product = ?", [.text(record.product.description)])
+    guard let offered = try offered.flatMap({ ContentVersion(try $0.text("version")) }) else {
+      return record.isRolledBack
+    }
+    return record.version > offered
   }
 
   static let rollbacks = Migration(
     "versions that were taken back",
     script: "ALTER TABLE library ADD COLUMN rolled_back INTEGER NOT NULL DEFAULT 0;")
+
+  static let offers = Migration(
+    "what is offered of each product",
+    script: """
+      CREATE TABLE offered (
+        product TEXT PRIMARY KEY,
+        version TEXT NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      """)
 
   func remove(_ record: LibraryRecord) throws {
     try makingRoom {

@@ -97,6 +97,7 @@ struct AgentDatabase: Sendable {
     losses,
     feed,
     rollbacks,
+    offers,
   ]
 
   /// What is checked of placed content, and which library it is in.

@@ -8,6 +8,8 @@ public indirect enum AgentEvent: Sendable {
   case issueReady(LibraryItem)
   /// A newer version that the agent fetched by itself is in the library.
   case correctionReady(LibraryItem)
+  /// What the account owns has changed, as the delivery server tells it: an issue that appeared, a refund, the end of a subscription.
+  case owned(FeedEntry)
 
   /// What stands behind `event:` in the stream.
   public var name: String {
@@ -17,6 +19,7 @@ public indirect enum AgentEvent: Sendable {
     case .library: "library"
     case .issueReady: "issue-ready"
     case .correctionReady: "correction-ready"
+    case .owned: "owned"
     }
   }
 
@@ -27,6 +30,7 @@ public indirect enum AgentEvent: Sendable {
     case .download(let download): try APIJSON.encode(download)
     case .library(let event): try APIJSON.encode(event)
     case .issueReady(let item), .correctionReady(let item): try APIJSON.encode(item)
+    case .owned(let entry): try APIJSON.encode(entry)
     }
   }
 
@@ -38,6 +42,7 @@ public indirect enum AgentEvent: Sendable {
     case "library": self = .library(try APIJSON.decode(LibraryEvent.self, from: data))
     case "issue-ready": self = .issueReady(try APIJSON.decode(LibraryItem.self, from: data))
     case "correction-ready": self = .correctionReady(try APIJSON.decode(LibraryItem.self, from: data))
+    case "owned": self = .owned(try APIJSON.decode(FeedEntry.self, from: data))
     default: return nil
     }
   }

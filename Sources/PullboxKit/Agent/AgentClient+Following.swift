@@ -141,7 +141,7 @@ struct FollowedEntries {
       }
     case .download(let download):
       if download.state.isFinal { downloads.remove(download.id) } else { downloads.insert(download.id) }
-    case .library, .issueReady, .correctionReady: break
+    case .library, .issueReady, .correctionReady, .owned: break
     }
   }
 }

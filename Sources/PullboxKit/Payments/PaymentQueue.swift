@@ -128,7 +128,7 @@ public final class PaymentQueue: Sendable {
         await apply(snapshot: transactions.map(PaymentTransaction.init))
       case .event(.transaction(let transaction)): await apply([PaymentTransaction(transaction)])
       case .event(.download(let download)): await apply([ContentDownload(download)])
-      case .event(.library), .event(.issueReady), .event(.correctionReady): break
+      case .event(.library), .event(.issueReady), .event(.correctionReady), .event(.owned): break
       case .lost: await notify { await $0.paymentQueue(self, isConnected: false) }
       }
       return .continue

@@ -151,7 +151,7 @@ struct PendingWork {
       transactions[transaction.id] = transaction
       return []
     case .event(.download(let download)): return apply(download) ? [download] : []
-    case .event(.library), .event(.issueReady), .event(.correctionReady): return []
+    case .event(.library), .event(.issueReady), .event(.correctionReady), .event(.owned): return []
     case .lost:
       isConnected = false
       return []

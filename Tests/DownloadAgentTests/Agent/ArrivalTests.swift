@@ -190,6 +190,28 @@ struct ArrivalTests {
     }
   }
 
+  @Test("what the feed tells of the account's ownership is told to observers, whatever is fetched of it")
+  func owned() async throws {
+    try await server.open { [server, packages] url in
+      try await run(.ask, at: url) { agent in
+        async let told = agent.event { event in
+          guard case .owned(let entry) = event else { return false }
+          return entry.kind == FeedEntry.Kind.revoked.rawValue
+        }
+        server.tell(try entry(packages[0]))
+        server.tell(try entry(packages[0], .revoked))
+        guard case .owned(let entry) = try await told else { return }
+        #expect(entry.product == packages[0].manifest.product)
+        #expect(try await harness.downloads().isEmpty)
+      }
+    }
+  }
+
+  @Test("while nothing happens the feed is asked once a minute at most")
+  func pace() {
+    #expect(ArrivalFollower.wait + ArrivalFollower.pace >= .seconds(60))
+  }
+
   @Test("what has a slot is fetched no sooner than that")
   func slot() async throws {
     try await server.open { [server, packages] url in

@@ -11,6 +11,28 @@ import Testing
 @testable import DownloadAgent
 
 @Suite struct LibraryTests {
+  @Test(
+    "a version that is placed after the server went back from it stands behind the one that it went back to")
+  func rolledBackMeanwhile() async throws {
+    let fixture = try LibraryFixture()
+    let packages = try ["1.0", "1.1"].map {
+      try FixturePackage.file(length: 1000, product: "com.example.heroes.9", version: $0, seed: 9)
+    }
+    let product = packages[0].manifest.product
+    func current() async throws -> String? {
+      try await fixture.library.items().current(of: product)?.version.description
+    }
+    try await fixture.place(packages[0])
+    _ = try fixture.database.noteOffered([product: packages[1].manifest.version])
+    // While 1.1 is fetched, it is told that 1.0 is offered again.
+    _ = try fixture.database.noteOffered([product: packages[0].manifest.version])
+    try await fixture.place(packages[1])
+    #expect(try await current() == "1.0")
+    #expect(try fixture.database.noteOffered([product: packages[1].manifest.version]) == [product])
+    #expect(try await current() == "1.1")
+    #expect(try fixture.database.noteOffered([product: packages[1].manifest.version]).isEmpty)
+  }
+
   @Test("what is whole is held, with where it lies")
   func held() async throws {
     let fixture = try LibraryFixture()

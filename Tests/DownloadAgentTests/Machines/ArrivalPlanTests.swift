@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceRuntime
 import Testing
 
 @testable import DownloadAgent
@@ -37,32 +38,44 @@ struct ArrivalPlanTests {
       entry("alone", of: nil),
     ]
     for entries in [entries, entries.reversed()] {
-      let plan = ArrivalPlan(entries, policy: .latest, held: [:])
+      let plan = ArrivalPlan(entries, policies: ArrivalPolicies(.latest), held: [:])
       #expect(Set(fetched(plan)) == ["c", "x", "alone"])
       #expect(plan.listed.isEmpty)
     }
-    #expect(fetched(ArrivalPlan(entries, policy: .all, held: [:])) == ["b", "c", "a", "x", "alone"])
+    #expect(
+      fetched(ArrivalPlan(entries, policies: ArrivalPolicies(.all), held: [:])) == [
+        "b", "c", "a", "x", "alone",
+      ])
   }
 
   @Test("a correction is fetched for what is in the library, and for nothing else")
   func corrections() throws {
     let correction = try entry("a", .correctionAvailable, version: "1.1", month: 1)
     for policy in [ArrivalPolicy.latest, .all] {
-      #expect(fetched(ArrivalPlan([correction], policy: policy, held: try held(["a": "1.0"]))) == ["a"])
-      #expect(fetched(ArrivalPlan([correction], policy: policy, held: try held(["a": "1.1"]))).isEmpty)
-      #expect(fetched(ArrivalPlan([correction], policy: policy, held: [:])).isEmpty)
-      let awaited = ArrivalPlan([correction], policy: policy, held: [:], expected: [correction.product])
+      #expect(
+        fetched(ArrivalPlan([correction], policies: ArrivalPolicies(policy), held: try held(["a": "1.0"])))
+          == ["a"])
+      #expect(
+        fetched(ArrivalPlan([correction], policies: ArrivalPolicies(policy), held: try held(["a": "1.1"])))
+          .isEmpty)
+      #expect(fetched(ArrivalPlan([correction], policies: ArrivalPolicies(policy), held: [:])).isEmpty)
+      let awaited = ArrivalPlan(
+        [correction], policies: ArrivalPolicies(policy), held: [:], expected: [correction.product])
       #expect(fetched(awaited) == ["a"], "the version that was told before waits for its slot, or is listed")
     }
     // A correction does not take the place of the newest issue.
     let both = try [correction, entry("b", month: 2)]
-    #expect(fetched(ArrivalPlan(both, policy: .latest, held: try held(["a": "1.0"]))) == ["a", "b"])
+    #expect(
+      fetched(ArrivalPlan(both, policies: ArrivalPolicies(.latest), held: try held(["a": "1.0"]))) == [
+        "a", "b",
+      ])
   }
 
   @Test("what is in the library is not fetched again, what came back is")
   func present() throws {
     let plan = try ArrivalPlan(
-      [entry("a", month: 1), entry("b", .reinstated, month: 2)], policy: .all, held: held(["a": "1.0"]))
+      [entry("a", month: 1), entry("b", .reinstated, month: 2)], policies: ArrivalPolicies(.all),
+      held: held(["a": "1.0"]))
     #expect(fetched(plan) == ["b"])
   }
 
@@ -73,17 +86,46 @@ struct ArrivalPlanTests {
     var later = try entry("b", month: 2)
     later.kind = "celebrated"
     let plan = try ArrivalPlan(
-      [entry("a", kind, month: 1), later, entry("c", version: nil, month: 3)], policy: .all, held: [:])
+      [entry("a", kind, month: 1), later, entry("c", version: nil, month: 3)],
+      policies: ArrivalPolicies(.all), held: [:])
     #expect(fetched(plan).isEmpty)
     #expect(plan.needsReceipt == (kind == .subscriptionEnded))
+  }
+
+  @Test("a publication may have a policy of its own")
+  func ownPolicies() throws {
+    let villains = try #require(ProductIdentifier("villains"))
+    let entries = try [
+      entry("a", month: 1), entry("b", month: 2), entry("x", of: "villains", month: 1),
+      entry("y", of: "villains", month: 2), entry("alone", of: nil),
+    ]
+    let all = ArrivalPlan(entries, policies: ArrivalPolicies(.latest, own: [villains: .all]), held: [:])
+    #expect(fetched(all) == ["b", "x", "y", "alone"])
+    let ask = ArrivalPlan(entries, policies: ArrivalPolicies(.nothing, own: [villains: .ask]), held: [:])
+    #expect(ask.fetched.isEmpty && ask.listed.map(\.product.description) == ["x", "y"])
+  }
+
+  @Test("policies of publications are configured as PUBLICATION=POLICY, each once")
+  func configured() throws {
+    var configuration = AgentConfiguration(server: "http://a", store: "http://b", state: "c")
+    configuration.arrivals = .ask
+    configuration.arrivalsOf = ["villains=all", "heroes=none"]
+    let policies = try configuration.arrivalPolicies()
+    #expect(policies[ProductIdentifier("villains")] == .all)
+    #expect(policies[ProductIdentifier("heroes")] == .nothing)
+    #expect(policies[ProductIdentifier("others")] == .ask && policies[nil] == .ask)
+    for wrong in ["villains", "villains=", "villains=some", "=all", "a=b=all", "villains=ask"] {
+      configuration.arrivalsOf = ["villains=all", wrong]
+      #expect(throws: ConfigurationError.self) { try configuration.arrivalPolicies() }
+    }
   }
 
   @Test("by the policy ask all of it is listed, by none nothing")
   func policies() throws {
     let entries = try [entry("a", month: 1), entry("b", .correctionAvailable, version: "2.0", month: 2)]
-    let ask = ArrivalPlan(entries, policy: .ask, held: try held(["b": "1.0"]))
+    let ask = ArrivalPlan(entries, policies: ArrivalPolicies(.ask), held: try held(["b": "1.0"]))
     #expect(ask.listed.map(\.product.description) == ["a", "b"] && ask.fetched.isEmpty)
-    let none = ArrivalPlan(entries, policy: .nothing, held: try held(["b": "1.0"]))
+    let none = ArrivalPlan(entries, policies: ArrivalPolicies(.nothing), held: try held(["b": "1.0"]))
     #expect(none.listed.isEmpty && none.fetched.isEmpty)
   }
 }

@@ -60,6 +60,18 @@ private enum Everything {
 }
 
 @Suite struct DownloadMachineTests {
+  @Test("it is placing when its job has placed content, and not while there is none")
+  func placing() {
+    var machine = DownloadMachine()
+    _ = machine.handle(.started)
+    _ = machine.handle(.granted)
+    #expect(machine.state == .active && machine.reason == .waitingForContent)
+    _ = machine.handle(.contentMissing)
+    #expect(machine.state == .waiting && machine.reason == .waitingForContent)
+    _ = machine.handle(.contentReady)
+    #expect(machine.state == .active && machine.reason == .placing)
+  }
+
   @Test("a step runs exactly where a download becomes or stays active, and it is the phase's own")
   func stepsFitPhases() {
     Everything.forEach { before, event, after, actions in
