@@ -232,6 +232,26 @@ struct LifeTests {
     #expect(try await connection.receiveToEnd() == [])
   }
 
+  @Test("a drain does not wait for the rest of a body whose client sends nothing")
+  func drainOfHalfBody() async throws {
+    let begun = Gate()
+    let server = try TestServer(
+      configure: { ($0.drainDeadline, $0.lingerDeadline) = (.seconds(3600), .milliseconds(50)) },
+      respond: { request in
+        await begun.open()
+        guard let bytes = try? await request.body.collect(upTo: .kibibytes(1)) else {
+          return HTTPResponse(status: .requestTimeout)
+        }
+        return HTTPResponse(status: .ok, body: .bytes(bytes))
+      })
+    let connection = try server.connect()
+    try await connection.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
+    await begun.wait()
+    async let drained: Void = server.server.drain()
+    _ = try await connection.receiveToEnd()
+    await drained
+  }
+
   @Test("several loops share one port, and all of them answer")
   func severalLoops() async throws {
     try await withServer(configure: { $0.loops = 4 }, respond: echo) { server in

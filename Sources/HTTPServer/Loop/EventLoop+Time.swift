@@ -68,7 +68,7 @@ extension EventLoop {
     // What comes or goes within a rate's window counts for its average, and does not begin a new one.
     if deadline == table[index].deadline, deadline.isRate { return }
     table[index].deadline = deadline
-    guard let duration = context.duration(of: deadline) else {
+    guard let duration = duration(of: deadline) else {
       table[index].timer.due = 0
       return
     }
@@ -77,17 +77,24 @@ extension EventLoop {
     wheel.schedule(index, in: table)
   }
 
+  /// The deadline's length in nanoseconds; nil for none. A drain waits no longer for a client that sends nothing of its content than for
+  /// one that has asked for nothing.
+  private func duration(of deadline: ConnectionMachine.Deadline) -> UInt64? {
+    let duration = context.duration(of: deadline)
+    return isDraining && deadline == .body ? duration.map { min($0, context.durations.linger) } : duration
+  }
+
   /// Whether the connection whose rate's window has ended was fast enough; then another window begins.
   private mutating func keepsPace(_ index: Int) -> Bool {
     let deadline = table[index].deadline
     guard deadline.isRate, deadline == table[index].machine.deadline,
-      let duration = context.duration(of: deadline)
+      let duration = duration(of: deadline)
     else { return false }
     let progress = progress(index, against: deadline)
     let count = progress > table[index].windowBase ? progress - table[index].windowBase : 0
     let rate =
       deadline == .body
-      ? context.configuration.minimumReceiveRate
+      ? isDraining ? 0 : context.configuration.minimumReceiveRate
       : min(context.configuration.minimumSendRate, table[index].pacing / 2)
     guard count >= max(1, EventLoop.bytes(rate, in: duration)) else { return false }
     table[index].windowBase = progress
@@ -119,6 +126,8 @@ extension EventLoop {
     for index in 0..<table.end where !table[index].machine.isClosed {
       if table[index].machine.input == .idle { lookForRequest(index) }
       if perform(table[index].machine.handle(.drainBegan), on: index) { continueInput(index) }
+      // The window of before is longer.
+      if table[index].machine.deadline == .body { table[index].deadline = .none }
       updateTimer(index)
     }
   }
