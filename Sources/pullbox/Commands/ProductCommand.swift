@@ -51,7 +51,8 @@ enum ProductCommand: Command {
     let step = try await step(arguments, takes: takes)
     if arguments.isSet("delete") {
       guard step == nil, title == nil, text == nil, !puts else { throw UsageError("--delete goes alone") }
-      return try await Deletion.run("the product \(id)", context) { client async throws(APICallError) in
+      return try await Deletion.run("the product \(id)", id.description, context) {
+        client async throws(APICallError) in
         try await client.remove(id)
       }
     }

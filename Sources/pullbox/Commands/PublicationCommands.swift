@@ -19,8 +19,12 @@ enum PublicationsCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     if let text = context.arguments.value("delete") {
-      let id = try CommandContext.product(text)
-      return try await Deletion.run("the description of \(id)", context) {
+      guard let id = ProductIdentifier(text) else {
+        throw UsageError(
+          "'\(text)' is not a publication's identifier: 1 to 255 of A-Z a-z 0-9 . _ -, not starting with a dot"
+        )
+      }
+      return try await Deletion.run("the description of \(id)", id.description, context) {
         client async throws(APICallError) in
         try await client.removePublication(id)
       }
@@ -73,7 +77,8 @@ enum PriceTiersCommand: Command {
       guard let name = PriceTierName(text) else {
         throw UsageError("'\(text)' is not a tier's name: 1 to 64 of A-Z a-z 0-9 . _ -")
       }
-      return try await Deletion.run("the price tier \(name)", context) { client async throws(APICallError) in
+      return try await Deletion.run("the price tier \(name)", name.description, context) {
+        client async throws(APICallError) in
         try await client.removePriceTier(name)
       }
     }
@@ -91,13 +96,19 @@ enum PriceTiersCommand: Command {
 
 /// Deletes something at the server, after a question on a terminal.
 enum Deletion {
+  /// What is printed as JSON.
+  private struct Document: Encodable {
+    var deleted: String
+  }
+
   static func run(
-    _ subject: String, _ context: CommandContext,
+    _ subject: String, _ name: String, _ context: CommandContext,
     _ delete: (OperatorClient) async throws(APICallError) -> Void
   ) async throws {
     let client = try context.patientClient()
     if Confirmation.isAsked(context) { try await Confirmation.ask("Delete \(subject)?") }
     try await delete(client)
+    if context.console.printsJSON { try context.console.print(json: Document(deleted: name)) }
     context.console.note("\(subject) is deleted")
   }
 }
