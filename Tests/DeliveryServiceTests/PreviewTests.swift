@@ -21,7 +21,8 @@ struct PreviewTests {
 
   /// A folder of three pictures, of which the first is the cover, and some text that shrinks.
   private static func submit(
-    to server: ServerHarness, samples: [String], others: [(String, [UInt8])] = []
+    to server: ServerHarness, samples: [String], others: [(String, [UInt8])] = [],
+    cover: String = "images/page-1.png"
   ) async throws {
     _ = try await server.operatorAPI.call(
       "PUT", "/v1/operator/products/\(issue)", body: ProductDescription(samples: samples),
@@ -29,13 +30,13 @@ struct PreviewTests {
     let directory = try TemporaryDirectory()
     let folder = directory.path("issue")
     try FileSystem.createDirectories("\(folder)/images")
-    for (name, bytes) in [("page-1.png", cover), ("page-2.png", page), ("page-3.png", secret)] + others {
+    for (name, bytes) in [("page-1.png", Self.cover), ("page-2.png", page), ("page-3.png", secret)] + others {
       try DurableFile.write(bytes.span, to: "\(folder)/images/\(name)")
     }
     let builder = PackageBuilder(
       product: try #require(ProductIdentifier(issue)), version: try #require(ContentVersion("1.0")))
     let packed = try builder.pack(folder: folder, to: directory.path("issue.zip"))
-    #expect(packed.manifest.cover?.text == "images/page-1.png")
+    #expect(packed.manifest.cover?.text == cover)
     let bytes = try FileSystem.read(directory.path("issue.zip"), upTo: .mebibytes(1))
     let submission = VersionSubmission(
       upload: try await server.upload(bytes, name: "issue.zip"),
@@ -125,6 +126,18 @@ struct PreviewTests {
         "PUT", "/v1/operator/products/\(Self.issue)", body: ProductDescription(onSale: false),
         as: OperatorProduct.self)
       #expect(try await Self.get(path + "/cover", server).status == 404)
+    }
+  }
+
+  @Test("a cover of more than 256 KiB is none, and one of exactly that is one", arguments: [0, 1])
+  func longCover(excess: Int) async throws {
+    try await ServerHarness.run { server in
+      let cover = [UInt8](repeating: 7, count: 256 << 10) + [UInt8](repeating: 7, count: excess)
+      try await Self.submit(
+        to: server, samples: [], others: [("page-0.png", cover)], cover: "images/page-0.png")
+      try await Self.release(server)
+      let answer = try await Self.get("/v1/products/\(Self.issue)/cover", server)
+      #expect(answer.status == (excess == 0 ? 200 : 404))
     }
   }
 

@@ -67,6 +67,30 @@ struct PaymentQueueTests {
       ])
   }
 
+  @Test("products are asked for by name: what is for sale, what is not, and where the prices are good")
+  func products() async throws {
+    let double = AgentDouble()
+    let listing = """
+      {"account": {"canMakePayments": false, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+       "invalidProductIdentifiers": ["com.example.none"],
+       "products": [{"owned": true, "listing": {"id": "com.example.a", "type": "non-consumable", "title": "A", "description": "",
+         "locale": "en-US"}}]}
+      """
+    double.answer(products: try APIJSON.decode(AgentProductsResponse.self, from: Array(listing.utf8)))
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    try await withServer(double, at: .unix(path: path)) { _ in
+      let agent = try AgentClient(socketPath: path)
+      let found = try await ProductsRequest(["com.example.a", "com.example.none"]).response(from: agent)
+      #expect(found.valid.map(\.listing.title) == ["A"] && found.invalid == ["com.example.none"])
+      let queue = PaymentQueue(agent)
+      #expect(found.storefront == (try await queue.storefront()))
+      #expect(found.storefront.countryCode == "FRA" && found.storefront.currency == "EUR")
+      #expect(try await !queue.canMakePayments())
+    }
+    #expect(double.queries == ["com.example.a com.example.none", "", ""])
+  }
+
   /// Brings the agent back once it was missed so often.
   private final class Patience: PaymentQueueObserver {
     let double: AgentDouble

@@ -162,6 +162,47 @@ struct FeedTests {
     }
   }
 
+  @Test("the end of a season is told seven days before it comes, once, and so is that another one follows")
+  func season() async throws {
+    try await ServerHarness.run { server in
+      let season = "com.example.heroes.season"
+      _ = try await subscribe(on: server)
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(season)",
+        body: ProductDescription(
+          type: .nonRenewingSubscription, publication: ProductIdentifier("com.example.heroes"),
+          period: BillingPeriod("P30D"), onSale: true), as: OperatorProduct.self)
+      let day: Duration = .seconds(86_400)
+      let first = server.purchase(of: season, id: "5")
+      let end = first.purchaseDate + day * 30
+      let feed = try await show([first], to: server)
+      var answer = try await read(feed, of: server)
+      server.clock.advance(by: day * 22)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(answer.entries.isEmpty)
+      server.clock.advance(by: day)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["subscription-ending season"])
+      #expect(answer.entries.first?.until == end)
+      server.clock.advance(by: day)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(answer.entries.isEmpty)
+      _ = try await show([first, server.purchase(of: season, id: "6")], to: server)
+      answer = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["reinstated season"])
+      #expect(answer.entries.first?.until == end + day * 30)
+    }
+  }
+
+  @Test("a wait of more than five minutes is refused")
+  func longWait() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let refused = try await server.problem { _ = try await read(feed, wait: 301, of: server) }
+      #expect(refused.code == .requestMalformed)
+    }
+  }
+
   @Test("a refund that another device's proof shows is told as well")
   func refund() async throws {
     try await ServerHarness.run { server in

@@ -12,6 +12,8 @@ final class AgentDouble: AsyncHandler {
     var requests: [String] = []
     var eventsRefusal = Problem(.forbidden)
     var purchaseKeys: [String] = []
+    var products: AgentProductsResponse?
+    var queries: [String] = []
     var lostAnswers = 0
   }
 
@@ -28,6 +30,11 @@ final class AgentDouble: AsyncHandler {
   func script(_ scripts: [[String]]) { state.withLock { $0.scripts = scripts } }
   /// What connections to the events get when there is no script left.
   func refuseEvents(with problem: Problem) { state.withLock { $0.eventsRefusal = problem } }
+
+  /// What every question for products is answered.
+  func answer(products: AgentProductsResponse) { state.withLock { $0.products = products } }
+  /// What was asked for of products.
+  var queries: [String] { state.withLock { $0.queries } }
 
   /// So many purchases are taken without an answer that arrives.
   func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
@@ -59,6 +66,9 @@ final class AgentDouble: AsyncHandler {
           try await writer.write("{")
           throw CancellationError()
         })
+    case "/v1/products":
+      self.state.withLock { $0.queries.append(request.queryValues("id").joined(separator: " ")) }
+      return state.products.map(Self.json) ?? Self.problem(Problem(.storeUnavailable))
     case "/v1/transactions": return Self.json(AgentTransactionsResponse(transactions: state.transactions))
     case "/v1/downloads": return Self.json(DownloadsResponse(downloads: state.downloads))
     case "/v1/events":
