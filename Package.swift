@@ -119,7 +119,9 @@ let examples: [Target] = [
 let benchmarks: [Target] = [
   .executableTarget(
     name: "ReceiptsBenchmark", dependencies: ["Receipts", "Commerce", "CoreTypes"],
-    path: "Benchmarks/Receipts")
+    path: "Benchmarks/Receipts"),
+  .executableTarget(
+    name: "CommerceBenchmark", dependencies: ["Commerce", "CoreTypes"], path: "Benchmarks/Commerce"),
 ]
 
 let tests: [Target] = [
