@@ -56,6 +56,14 @@ def processor_time(pids):
     return nanoseconds / 1e9
 
 
+def place(pids, processors):
+    """Lets the threads of these processes, and those they make, run on these processors only."""
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(task.name), processors)
+
+
 def median_ratio(ours, peers):
     """The median of the ratios of pairs that were measured right after each other."""
     return statistics.median(our / peer for our, peer in zip(ours, peers, strict=True))

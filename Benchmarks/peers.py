@@ -156,6 +156,6 @@ class Lighttpd(Peer):
 class Limit(Peer):
     """Benchmarks/peers/limit.c."""
 
-    def __init__(self, port, work, files):
-        super().__init__(port, [work / "limit", port, 1, *files], work)
+    def __init__(self, port, work, fields, files):
+        super().__init__(port, [work / "limit", port, 1, fields, *files], work)
         wait_until(lambda: has_port(self.process, port), "the limit")

@@ -153,7 +153,7 @@ def row_upload(arguments):
         nginx.stop()
         services.stop()
     name = f"upload {arguments.bytes / 2**30:.3g} GiB, durable"
-    return [row("upload", name, "s", {"pullbox": ours, "nginx DAV + sync": theirs}, [Target("nginx DAV + sync", 1.2)],
+    return [row("upload", name, "s", {"pullbox": ours, "nginx DAV + sync": theirs}, [Target("nginx DAV + sync", 1.0)],
                 bytes=arguments.bytes),
             row("upload-memory", "server memory a running upload, four at once", "MiB", {"pullbox": peaks},
                 [Target(None, 48)])]

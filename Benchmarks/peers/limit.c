@@ -2,7 +2,8 @@
 // serves whole files and single ranges of them over kept connections and does nothing else: it checks no gate and hardly
 // the request. Small ranges leave with their head in one send(2), larger ones by sendfile(2).
 //
-// limit PORT THREADS FILE...   serves FILE n as /n; /none is a 204, for gates that ask.
+// limit PORT THREADS FIELDS FILE...   serves FILE n as /n, whatever follows; /none is a 204, for gates that ask. What is in
+// FIELDS stands in each head, so that it is as long as the server's that it is the limit of.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,14 +22,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef CORK
+#define CORK 0
+#endif
+
 enum { slice_length = SLICE, small_length = SMALL, buffer_length = 1 << 16, turn_events = 128, maximum = 65536 };
 
 struct connection {
   int file;  // -1 while nothing is being sent
   int64_t offset, end;
+  bool is_corked;
 };
 
 static uint16_t port;
+static char fields[4096];
+static size_t fields_length;
 static int files[16];
 static int64_t lengths[16];
 static int file_count;
@@ -42,6 +51,11 @@ static void die(const char *what) {
 static void drop(int descriptor) {
   table[descriptor].file = -1;
   close(descriptor);
+}
+
+// Keeps back what fills no segment, so that only the last of a response is shorter than the others.
+static void set_cork(int descriptor, int on) {
+  setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
 static void send_file(int descriptor) {
@@ -59,6 +73,7 @@ static void send_file(int descriptor) {
     connection->offset += count;
   }
   connection->file = -1;
+  if (CORK && connection->is_corked) set_cork(descriptor, 0);
 }
 
 static char *put(char *target, const char *text, size_t length) {
@@ -78,7 +93,7 @@ static char *put_number(char *target, int64_t number) {
 }
 
 static void answer(int descriptor, char *request) {
-  static _Thread_local char response[512 + small_length];
+  static _Thread_local char response[512 + sizeof fields + small_length];
   unsigned index = (unsigned)(request[5] - '0');
   if (index >= (unsigned)file_count) {
     char *end = PUT(response, "HTTP/1.1 204 No Content\r\n\r\n");
@@ -102,7 +117,9 @@ static void answer(int descriptor, char *request) {
     target = PUT(response, "HTTP/1.1 200 OK\r\nContent-Length: ");
   }
   target = put_number(target, end - first);
-  target = PUT(target, "\r\n\r\n");
+  target = PUT(target, "\r\n");
+  target = put(target, fields, fields_length);
+  target = PUT(target, "\r\n");
   int more = MSG_MORE;
   if (end - first <= small_length) {
     ssize_t count = pread(files[index], target, (size_t)(end - first), first);
@@ -117,7 +134,9 @@ static void answer(int descriptor, char *request) {
     return;
   }
   if (first == end) return;
-  table[descriptor] = (struct connection){.file = files[index], .offset = first, .end = end};
+  table[descriptor] =
+      (struct connection){.file = files[index], .offset = first, .end = end, .is_corked = end - first > slice_length};
+  if (CORK && table[descriptor].is_corked) set_cork(descriptor, 1);
   send_file(descriptor);
 }
 
@@ -187,13 +206,18 @@ static void *run(void *argument) {
 }
 
 int main(int count, char **words) {
-  if (count < 4 || count > 19) {
-    fprintf(stderr, "usage: limit PORT THREADS FILE...\n");
+  if (count < 5 || count > 20) {
+    fprintf(stderr, "usage: limit PORT THREADS FIELDS FILE...\n");
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);
   port = (uint16_t)atoi(words[1]);
-  for (int index = 3; index < count; index++) {
+  FILE *lines = fopen(words[3], "r");
+  if (!lines) die(words[3]);
+  fields_length = fread(fields, 1, sizeof fields, lines);
+  if (ferror(lines) || fields_length == sizeof fields) die(words[3]);
+  fclose(lines);
+  for (int index = 4; index < count; index++) {
     struct stat status;
     int descriptor = open(words[index], O_RDONLY | O_CLOEXEC);
     if (descriptor < 0 || fstat(descriptor, &status)) die(words[index]);
