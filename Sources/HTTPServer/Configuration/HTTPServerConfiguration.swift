@@ -85,8 +85,9 @@ public struct HTTPServerConfiguration: Sendable {
   /// From ``HTTPServer/drain()`` until what is still in progress is closed.
   public var drainDeadline = Duration.seconds(10)
 
-  /// Bytes that one sendfile(2) may move while other connections wait for their turns; between 64 KiB and 0x7ffff000.
-  public var sliceLength = 262_144
+  /// Bytes that one sendfile(2) may move, between 64 KiB and 0x7ffff000. The longer, the fewer calls a long body takes; others
+  /// wait for the end of one.
+  public var sliceLength = 1_048_576
   /// Bytes that one connection may send and receive, over all its requests, before the others of its loop have their
   /// turn. The turn ends after 200 microseconds, too.
   public var turnLength = 1_048_576

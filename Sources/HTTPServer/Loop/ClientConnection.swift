@@ -1,8 +1,9 @@
-/// The state of one connection, as its loop keeps it. Idle connections hold no buffers: input and output live
+/// One connection: it receives and sends within the turn that its loop gives it, through its socket or what stands for one. Idle connections hold no buffers: input and output live
 /// in the loop's own scratch memory unless something is left over.
 struct ClientConnection: ~Copyable {
   var descriptor: Int32
-  var generation: ConnectionTag.Generation
+  /// Its place in the loop's table, and how often that was given away.
+  var tag: ConnectionTag
   let peer: PeerAddress
   var machine: ConnectionMachine
   var tls: TLSSession
@@ -44,6 +45,8 @@ struct ClientConnection: ~Copyable {
   var isMetered = false
   /// A part of a file is being read ahead, for this response or one before.
   var isReadingAhead = false
+  /// What fills no segment is kept back until the response is out.
+  var isCorked = false
   /// Bytes per second the kernel lets leave; `.max` is no bound.
   var pacing = UInt64.max
 
@@ -69,10 +72,9 @@ struct ClientConnection: ~Copyable {
   /// Waits in the loop's ready list for its next turn.
   var isReady = false
 
-  init(descriptor: Int32, generation: ConnectionTag.Generation, peer: PeerAddress, tls: consuming TLSSession)
-  {
+  init(descriptor: Int32, tag: ConnectionTag, peer: PeerAddress, tls: consuming TLSSession) {
     self.descriptor = descriptor
-    self.generation = generation
+    self.tag = tag
     self.peer = peer
     machine = ConnectionMachine(input: tls.isActive ? .handshake : .idle)
     readsToEnd = tls.isActive

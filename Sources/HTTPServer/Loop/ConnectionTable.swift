@@ -37,27 +37,51 @@ struct ConnectionTable: ~Copyable {
     }
   }
 
+  /// The connection there by itself, so that it and other parts of its loop can be changed in one call.
+  func place(_ index: Int) -> ConnectionPlace {
+    precondition(index >= 0 && index < used)
+    return unsafe ConnectionPlace(base + index)
+  }
+
   /// Takes a place; there must be one.
   mutating func add(descriptor: Int32, peer: PeerAddress, tls: consuming TLSSession) -> Int {
     precondition(!isFull)
     openCount += 1
     if let index = free.popLast() {
-      let generation = self[index].generation.next
-      self[index] = ClientConnection(descriptor: descriptor, generation: generation, peer: peer, tls: tls)
+      let tag = ConnectionTag(index: index, generation: self[index].tag.generation.next)
+      self[index] = ClientConnection(descriptor: descriptor, tag: tag, peer: peer, tls: tls)
       return index
     }
     let index = used
     used += 1
+    let tag = ConnectionTag(index: index, generation: ConnectionTag.Generation())
     unsafe (base + index).initialize(
-      to: ClientConnection(
-        descriptor: descriptor, generation: ConnectionTag.Generation(), peer: peer, tls: tls))
+      to: ClientConnection(descriptor: descriptor, tag: tag, peer: peer, tls: tls))
     return index
   }
 
   /// Gives the place back; the connection there stays readable, closed, until it is taken again.
   mutating func remove(_ index: Int) {
     openCount -= 1
-    self[index].generation = self[index].generation.next
+    self[index].tag = ConnectionTag(index: index, generation: self[index].tag.generation.next)
     free.append(index)
+  }
+}
+
+/// A place of a ``ConnectionTable``, for as long as a loop works on what is there.
+// Safe although it holds a pointer: tables live as long as their loops, and what is in a place stays initialized.
+@safe
+struct ConnectionPlace {
+  private let pointer: UnsafeMutablePointer<ClientConnection>
+
+  fileprivate init(_ pointer: UnsafeMutablePointer<ClientConnection>) {
+    unsafe self.pointer = pointer
+  }
+
+  var connection: ClientConnection {
+    @inline(__always)
+    unsafeAddress { unsafe UnsafePointer(pointer) }
+    @inline(__always)
+    nonmutating unsafeMutableAddress { unsafe pointer }
   }
 }

@@ -51,8 +51,8 @@ extension EventLoop {
         isSecure: listener.isSecure)
       // The kernel wakes the same loop again and again for a socket that all share, so this loop
       // distributes what it accepts.
-      let loop = listener.isShared ? listener.nextLoop(of: mailboxes.count) : number
-      if loop == number || !mailboxes[loop].post(.accepted(connection)) { admit(connection) }
+      let loop = listener.isShared ? listener.nextLoop(of: mailboxes.count) : services.number
+      if loop == services.number || !mailboxes[loop].post(.accepted(connection)) { admit(connection) }
     }
     return true
   }
@@ -60,15 +60,15 @@ extension EventLoop {
   mutating func admit(_ connection: AcceptedConnection) {
     let descriptor = connection.descriptor
     let peer = connection.peer
-    counters.add(Counter.accepted)
-    let open = context.openCount.add(1, ordering: .relaxed).newValue
+    services.counters.add(Counter.accepted)
+    let open = services.context.openCount.add(1, ordering: .relaxed).newValue
     guard !table.isFull, !isDraining || drainDue > 0 else {
       // There is no place left to answer from, or no time.
       return dismiss(descriptor)
     }
     let index: Int
     if connection.isSecure {
-      guard let session = context.makeSession(descriptor: descriptor) else {
+      guard let session = services.context.makeSession(descriptor: descriptor) else {
         // Without memory for a session there is none for an answer.
         return dismiss(descriptor)
       }
@@ -77,17 +77,17 @@ extension EventLoop {
       index = table.add(descriptor: descriptor, peer: peer, tls: TLSSession())
     }
     dispatcher?.open(index)
-    let tag = ConnectionTag(index: index, generation: table[index].generation)
+    let tag = table[index].tag
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
     do {
       try watch(descriptor, events: events, as: .connection(tag))
     } catch {
       return abandon(index)
     }
-    if open > context.configuration.maximumConnections {
+    if open > services.context.configuration.maximumConnections {
       turnAway(index, because: .capacity)
-    } else if context.addresses.limits(peer) {
-      if context.addresses.admit(peer) {
+    } else if services.context.addresses.limits(peer) {
+      if services.context.addresses.admit(peer) {
         table[index].isAddressCounted = true
       } else {
         turnAway(index, because: .address)
@@ -101,7 +101,7 @@ extension EventLoop {
   private mutating func turnAway(_ index: Int, because reason: HTTPServerStatistics.Refusal) {
     table[index].isCounted = false
     turnedAwayCount += 1
-    context.openCount.subtract(1, ordering: .relaxed)
+    services.context.openCount.subtract(1, ordering: .relaxed)
     countRefusal(reason)
     refuse(index, with: .serviceUnavailable)
   }
@@ -109,26 +109,27 @@ extension EventLoop {
   /// As many as there are places for are being told to come back already, and the next would be as well.
   private var hasTurnedAwayEnough: Bool {
     turnedAwayCount >= EventLoop.spareConnections
-      && context.openCount.load(ordering: .relaxed) >= context.configuration.maximumConnections
+      && services.context.openCount.load(ordering: .relaxed)
+        >= services.context.configuration.maximumConnections
   }
 
   /// Closes a connection that cannot even be answered.
   private func dismiss(_ descriptor: Int32) {
-    context.openCount.subtract(1, ordering: .relaxed)
+    services.context.openCount.subtract(1, ordering: .relaxed)
     _ = Glibc.close(descriptor)
     countRefusal(.overflow)
-    counters.add(Counter.closed)
+    services.counters.add(Counter.closed)
   }
 
   private func countRefusal(_ refusal: HTTPServerStatistics.Refusal) {
-    counters.add(Counter.refusals + refusal.rawValue)
+    services.counters.add(Counter.refusals + refusal.rawValue)
   }
 
   /// Stops watching the listening sockets for a tenth of a second, or until a connection closes.
   private mutating func pauseAccepting() {
     guard acceptDue == 0 else { return }
-    acceptDue = now + 100_000_000
-    counters.add(Counter.acceptPauses)
+    acceptDue = services.now + 100_000_000
+    services.counters.add(Counter.acceptPauses)
     unwatchListeners()
   }
 
@@ -140,7 +141,7 @@ extension EventLoop {
     } catch {
       // Those before the one that failed are watched already, and could not be added again.
       unwatchListeners()
-      acceptDue = now + 100_000_000
+      acceptDue = services.now + 100_000_000
     }
   }
 

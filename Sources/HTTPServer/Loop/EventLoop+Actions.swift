@@ -45,15 +45,15 @@ extension EventLoop {
 
   /// The refusal of a client that may come back.
   func unavailableResponse() -> HTTPResponse {
-    var response = context.configuration.refusal(.serviceUnavailable)
+    var response = services.context.configuration.refusal(.serviceUnavailable)
     if response.headers["Retry-After"] == nil { response.headers["Retry-After"] = "1" }
     return response
   }
 
   private mutating func sendRefusal(_ index: Int, with status: HTTPStatus) {
     let response =
-      status == .serviceUnavailable ? unavailableResponse() : context.configuration.refusal(status)
-    if !table[index].isRecording { beginRecord(index) }
+      status == .serviceUnavailable ? unavailableResponse() : services.context.configuration.refusal(status)
+    if !table[index].isRecording { table.place(index).connection.beginRecord(with: &services) }
     put(response, on: index, isHead: false, minorVersion: 1)
     continueOutput(index)
   }
@@ -76,16 +76,16 @@ extension EventLoop {
   }
 
   private mutating func close(_ index: Int) {
-    endMetering(index)
-    endRecord(index, isComplete: false)
-    counters.add(Counter.closed)
+    table[index].endMetering()
+    table.place(index).connection.endRecord(isComplete: false, with: &services)
+    services.counters.add(Counter.closed)
     dropExchange(index)
     dispatcher?.close(index)
     wheel.remove(index, in: table)
     table[index].input = []
     table[index].partial = nil
     if table[index].output.isFetching || table[index].isReadingAhead {
-      context.pages.cancel(ConnectionTag(index: index, generation: table[index].generation), of: mailbox)
+      services.context.pages.cancel(table[index].tag, of: services.mailbox)
     }
     table[index].output = OutputState()
     table[index].file = nil
@@ -93,9 +93,9 @@ extension EventLoop {
     if table[index].tls.isActive { closeSecure(index) }
     // Its place is free before its peer learns of the end: a client that connects again at once may reach
     // another loop.
-    if table[index].isAddressCounted { context.addresses.release(table[index].peer) }
+    if table[index].isAddressCounted { services.context.addresses.release(table[index].peer) }
     if table[index].isCounted {
-      context.openCount.subtract(1, ordering: .relaxed)
+      services.context.openCount.subtract(1, ordering: .relaxed)
     } else {
       turnedAwayCount -= 1
     }

@@ -1,47 +1,15 @@
 internal import CLinux
 internal import Glibc
 
-/// Bodies of responses: their meters, their pace, their end before the end.
+/// Bodies of responses that end before their end.
 extension EventLoop {
-  /// The response being put together has content and, maybe, a meter for it.
-  mutating func beginMetering(_ index: Int) {
-    guard let meter = table[index].meter else { return }
-    table[index].isMetered = true
-    meter.didBegin()
-  }
-
-  mutating func endMetering(_ index: Int) {
-    guard table[index].isMetered else { return }
-    table[index].isMetered = false
-    table[index].meter?.didEnd()
-  }
-
-  mutating func pace(_ index: Int, bytesPerSecond: UInt64) {
-    guard table[index].pacing != bytesPerSecond else { return }
-    table[index].pacing = bytesPerSecond
-    var rate = bytesPerSecond
-    // A socket that cannot be paced (a Unix one on some kernels) is a local one, and not worth a lost
-    // response.
-    _ = unsafe setsockopt(
-      table[index].descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
-      socklen_t(MemoryLayout<UInt64>.size))
-  }
-
-  /// Gives a body that is paced its present share.
-  mutating func renewPace(_ index: Int) {
-    guard table[index].pacing != .max, table[index].isMetered, let pace = table[index].meter?.pace else {
-      return
-    }
-    self.pace(index, bytesPerSecond: max(1, pace))
-  }
-
   mutating func abortBodies(meteredBy meters: MeterSet) {
     for index in 0..<table.end where !table[index].machine.isClosed {
       guard let meter = table[index].meter, meters.contains(meter) else { continue }
       // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced
       // client.
       guard table[index].isMetered || clinux_queued_output(table[index].descriptor) > 0 else { continue }
-      counters.add(Counter.abortedBodies)
+      services.counters.add(Counter.abortedBodies)
       reset(index)
     }
   }

@@ -8,10 +8,10 @@ extension EventLoop {
   mutating func answerInline(_ index: Int, bytes: Span<UInt8>) -> Bool {
     guard let dispatcher else { return false }
     var response = unsafe InlineResponse(
-      base: sendScratch.base, capacity: sendScratch.capacity, date: date,
+      base: services.sendScratch.base, capacity: services.sendScratch.capacity, date: services.date,
       isHead: parser.head.method == .head, minorVersion: parser.head.minorVersion,
       closes: table[index].machine.closes, strictTransportSeconds: strictTransportSeconds(index),
-      requestIdentifier: records[table[index].record].identifier, peer: table[index].peer,
+      requestIdentifier: services.records[table[index].record].identifier, peer: table[index].peer,
       file: table[index].file.take(),
       meter: table[index].meter.take())
     let outcome = dispatcher.respond(
@@ -21,12 +21,13 @@ extension EventLoop {
     guard outcome == .answered else { return false }
     guard response.state == .finished else {
       respond(
-        index, with: context.configuration.refusal(.internalServerError), isHead: false, minorVersion: 1)
+        index, with: services.context.configuration.refusal(.internalServerError), isHead: false,
+        minorVersion: 1)
       return true
     }
     _ = table[index].machine.handle(
       .responseBegan(closes: response.closes, streams: false, canDiscard: true))
-    pace(index, bytesPerSecond: response.pacing)
+    table[index].pace(bytesPerSecond: response.pacing, through: table[index].line)
     var count = response.count
     var hasFile = false
     switch response.content {
@@ -34,15 +35,15 @@ extension EventLoop {
     case .file(let range):
       hasFile = readCached(index, range: range, count: &count)
       if !hasFile {
-        beginMetering(index)
+        table[index].beginMetering()
         table[index].output.beginFile(range)
       }
     case .parts(let parts):
-      beginMetering(index)
+      table[index].beginMetering()
       table[index].output.parts = parts
     }
-    recordResponse(index, status: response.status, headLength: response.headLength)
-    if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
+    table[index].recordResponse(response.status, headLength: response.headLength, with: services)
+    table[index].recordClient(response.client, with: services)
     sendScratch(index, count: count, headLength: response.headLength, hasFile: hasFile)
     return true
   }
@@ -52,9 +53,10 @@ extension EventLoop {
   /// the page cache.
   private mutating func readCached(_ index: Int, range: Range<Int64>, count: inout Int) -> Bool {
     let length = Int(range.upperBound - range.lowerBound)
-    guard length <= min(EventLoop.copiedLength, sendScratch.capacity - count), let file = table[index].file,
+    guard length <= min(EventLoop.copiedLength, services.sendScratch.capacity - count),
+      let file = table[index].file,
       unsafe clinux_read_cached(
-        file.descriptor.number, sendScratch.base + count, length, off_t(range.lowerBound)) == length
+        file.descriptor.number, services.sendScratch.base + count, length, off_t(range.lowerBound)) == length
     else { return false }
     count += length
     return true
@@ -66,21 +68,22 @@ extension EventLoop {
     let more = table[index].output.hasMoreThanBytes
     var sent = 0
     do {
-      sent = try unsafe transmit(index, bytes: sendScratch.base, count: count, more: more) ?? 0
+      let base = unsafe services.sendScratch.base
+      sent = try unsafe table[index].transmit(base, count: count, more: more, through: table[index].line) ?? 0
     } catch {
       return abandon(index)
     }
-    recordSent(index, count: sent, isHeldBack: more || sent == 0)
+    table.place(index).connection.recordSent(sent, isHeldBack: more || sent == 0, with: &services)
     if hasFile, let meter = table[index].meter {
       if sent == count {
         meter.didSendAtOnce(sent - headLength)
       } else {
-        beginMetering(index)
+        table[index].beginMetering()
         if sent > headLength { meter.didSend(sent - headLength) }
       }
     }
     if sent < count {
-      let rest = unsafe UnsafeBufferPointer(start: sendScratch.base + sent, count: count - sent)
+      let rest = unsafe UnsafeBufferPointer(start: services.sendScratch.base + sent, count: count - sent)
       table[index].output.bytes = unsafe Array(rest)
       table[index].output.sent = 0
       table[index].output.bodyStart = max(0, headLength - sent)
@@ -91,7 +94,7 @@ extension EventLoop {
 
   /// Makes a request ready for the async handler.
   mutating func deferToAsyncHandler(_ index: Int, bytes: Span<UInt8>, content: RequestContent) {
-    let configuration = context.configuration
+    let configuration = services.context.configuration
     table[index].isHead = parser.head.method == .head
     table[index].minorVersion = parser.head.minorVersion
     table[index].isChunked = content == .chunked
@@ -102,15 +105,15 @@ extension EventLoop {
     case .chunked: table[index].chunks = ChunkedBodyParser(lineLimit: configuration.maximumChunkLineLength)
     }
     // Before anything is allocated for it: loops read faster than tasks begin.
-    guard context.requests.waitingCount < configuration.maximumWaitingRequests,
+    guard services.context.requests.waitingCount < configuration.maximumWaitingRequests,
       // Twice as many as there are connections: those that are gone may still have handlers, and so may the last requests
       // of those that are here.
-      context.requests.runningCount < 2 * configuration.maximumConnections
+      services.context.requests.runningCount < 2 * configuration.maximumConnections
     else {
       return refuseToWait(index)
     }
     let exchange = Exchange(
-      tag: ConnectionTag(index: index, generation: table[index].generation), observer: mailbox,
+      tag: table[index].tag, observer: services.mailbox,
       bodyLimit: configuration.bodyBufferLength, streamLimit: configuration.streamBufferLength,
       allowsInterim: parser.head.minorVersion > 0)
     if content == .none { exchange.endBody(nil) }
@@ -127,7 +130,7 @@ extension EventLoop {
 
   /// Tells the client of the request that was just read to come back later, on another connection.
   private mutating func refuseToWait(_ index: Int) {
-    counters.add(Counter.refusals + HTTPServerStatistics.Refusal.waiting.rawValue)
+    services.counters.add(Counter.refusals + HTTPServerStatistics.Refusal.waiting.rawValue)
     var refusal = unavailableResponse()
     refusal.headers["Connection"] = "close"
     respond(
@@ -153,11 +156,11 @@ extension EventLoop {
       method: HTTPMethod(rawValue: EventLoop.text(bytes, at: parser.head.methodPosition)),
       rawTarget: EventLoop.text(bytes, at: parser.head.target), headers: headers,
       body: RequestBody(exchange, expectedLength: expectedLength),
-      id: AccessRecord.text(of: records[table[index].record].identifier),
-      undividedPaths: context.configuration.undividedPaths)
+      id: AccessRecord.text(of: services.records[table[index].record].identifier),
+      undividedPaths: services.context.configuration.undividedPaths)
     request.exchange = exchange
     request.peer = table[index].peer
-    if context.configuration.readsPeerCredentials, request.peer.family == .unix {
+    if services.context.configuration.readsPeerCredentials, request.peer.family == .unix {
       request.credentials = PeerCredentials(of: table[index].descriptor)
     }
     request.isSecure = table[index].tls.isActive

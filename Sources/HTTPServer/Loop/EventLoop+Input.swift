@@ -1,18 +1,8 @@
 internal import CLinux
 internal import CoreTypes
 internal import Glibc
-internal import SystemCalls
 
 extension EventLoop {
-  enum Received {
-    case bytes(Int)
-    case nothing
-    case ended
-    case broken
-    /// There will be no TLS session.
-    case refused
-  }
-
   mutating func wake(_ index: Int, events: UInt32) {
     if events & EPOLLERR.rawValue != 0 { return abandon(index) }
     // Both sides have ended, or a Unix peer is gone. In the first case the response may still be on its way,
@@ -39,30 +29,29 @@ extension EventLoop {
         feedBuffered(index)
         if table[index].machine.isClosed { return }
         // What is left is parsed before more is received.
-        if isTurnOver { break }
+        if services.isTurnOver { break }
       }
       let acceptsInput = table[index].machine.acceptsInput
       // While a handler works, one look ahead shows whether its peer is still there.
       guard acceptsInput || (table[index].input.isEmpty && table[index].machine.watchesPeer) else { return }
       guard table[index].mayReceive else { return }
       let limit = receiveLimit(index, acceptsInput: acceptsInput)
-      switch receive(index, limit: limit) {
+      let place = table.place(index)
+      switch place.connection.receive(through: place.connection.line, upTo: limit, with: &services) {
       case .bytes(let count):
-        turn.bytes -= count
-        if count < limit, !table[index].readsToEnd { table[index].mayReceive = false }
         feedReceived(index, count: count)
-      case .nothing:
-        table[index].mayReceive = false
-        return
+        // Nothing is left to be done now: that is so after nearly every request.
+        if table[index].input.isEmpty, !table[index].mayReceive { return }
+      case .nothing: return
+      case .handshakeEnded: endHandshake(index)
       case .ended:
-        table[index].mayReceive = false
         let actions = table[index].machine.handle(.peerEnded)
         if perform(actions, on: index) { continue }
         return
       case .broken: return abandon(index)
       case .refused: _ = perform(table[index].machine.handle(.handshakeFailed), on: index)
       }
-    } while !isTurnOver
+    } while !services.isTurnOver
     if !table[index].machine.isClosed { makeReady(index) }
   }
 
@@ -71,25 +60,11 @@ extension EventLoop {
   private mutating func receiveLimit(_ index: Int, acceptsInput: Bool) -> Int {
     guard acceptsInput else { return limits.headLength }
     let isLong = table[index].machine.input == .body && table[index].received >= EventLoop.longBody
-    return isLong ? receiveScratch.capacity : min(receiveScratch.capacity, EventLoop.shortReception)
-  }
-
-  private mutating func receive(_ index: Int, limit: Int) -> Received {
-    if table[index].tls.isActive { return receiveSecure(index, limit: limit) }
-    let descriptor = table[index].descriptor
-    do {
-      let count = try SystemCall.runWithoutWaiting("recv") {
-        unsafe recv(descriptor, receiveScratch.base, limit, 0)
-      }
-      guard let count else { return .nothing }
-      return count == 0 ? .ended : .bytes(count)
-    } catch {
-      return .broken
-    }
+    return isLong ? services.receiveScratch.capacity : min(services.receiveScratch.capacity, EventLoop.shortReception)
   }
 
   private mutating func feedReceived(_ index: Int, count: Int) {
-    let received = unsafe UnsafeBufferPointer(start: receiveScratch.base, count: count)
+    let received = unsafe UnsafeBufferPointer(start: services.receiveScratch.base, count: count)
     if table[index].input.isEmpty {
       var used = 0
       if table[index].machine.acceptsInput {
@@ -119,7 +94,7 @@ extension EventLoop {
     let first = table[index].requests
     while used < bytes.count, !table[index].machine.isClosed, table[index].machine.acceptsInput,
       // One request is always answered, and nearly every connection has one at a time.
-      table[index].requests == first || !isTurnOver
+      table[index].requests == first || !services.isTurnOver
     {
       let rest = bytes.extracting(used...)
       switch table[index].machine.input {
@@ -146,7 +121,7 @@ extension EventLoop {
 
   /// Its handler finds what has come of the content so far, and need not ask the loop for it.
   private mutating func beginDeferred() {
-    if let pending = deferred.take() { context.requests.begin(pending) }
+    if let pending = deferred.take() { services.context.requests.begin(pending) }
   }
 
   /// Makes the loop's parser this connection's: where it stopped, or at the start of a request.
@@ -169,14 +144,15 @@ extension EventLoop {
   private mutating func headEnded(_ index: Int, bytes: Span<UInt8>) -> Int {
     let length = parser.head.length
     let content = parser.head.content
-    beginRecord(index, bytes: bytes)
-    if case .length(let count) = content, count > context.configuration.maximumBodyLength.rawValue {
+    table.place(index).connection.beginRecord(of: parser.head, bytes: bytes, with: &services)
+    if case .length(let count) = content, count > services.context.configuration.maximumBodyLength.rawValue {
       refuse(index, with: .contentTooLarge)
       return bytes.count
     }
     table[index].isTouched = true
     table[index].requests += 1
-    let isLast = table[index].requests >= context.configuration.maximumRequestsPerConnection || isDraining
+    let isLast =
+      table[index].requests >= services.context.configuration.maximumRequestsPerConnection || isDraining
     table[index].isLastRequest = !parser.head.keepsAlive
     let actions = table[index].machine.handle(
       .headEnded(
@@ -195,7 +171,7 @@ extension EventLoop {
     let count = Int(min(table[index].bodyCount, Int64(bytes.count)))
     table[index].bodyCount -= Int64(count)
     table[index].received += UInt64(count)
-    recordReceived(index, count: count)
+    table[index].recordReceived(count, with: services)
     appendBody(index, bytes: bytes.extracting(0..<count))
     if table[index].bodyCount == 0 { endBody(index) }
     return count
@@ -209,8 +185,8 @@ extension EventLoop {
       case .bytes(let range):
         table[index].bodyCount += Int64(range.count)
         table[index].received += UInt64(range.count)
-        recordReceived(index, count: range.count)
-        guard table[index].bodyCount <= context.configuration.maximumBodyLength.rawValue else {
+        table[index].recordReceived(range.count, with: services)
+        guard table[index].bodyCount <= services.context.configuration.maximumBodyLength.rawValue else {
           failBody(index, because: .tooLarge)
           return bytes.count
         }

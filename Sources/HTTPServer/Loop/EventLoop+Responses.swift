@@ -34,7 +34,7 @@ extension EventLoop {
     }
     let left = table[index].isChunked ? Int64.max : table[index].bodyCount
     // A client that is told to come back later would keep the place of one that could be served meanwhile.
-    let isPutOff = context.isCrowded && response.headers["Retry-After"] != nil
+    let isPutOff = services.context.isCrowded && response.headers["Retry-After"] != nil
     _ = table[index].machine.handle(
       .responseBegan(
         closes: endsByClosing || response.closesConnection || isPutOff, streams: streams,
@@ -45,22 +45,22 @@ extension EventLoop {
 
   /// RFC 6797 §7.2: never over plain HTTP.
   func strictTransportSeconds(_ index: Int) -> Int64? {
-    table[index].tls.isActive ? context.strictTransportSeconds : nil
+    table[index].tls.isActive ? services.context.strictTransportSeconds : nil
   }
 
   /// Makes a response ready for sending.
   mutating func put(_ response: HTTPResponse, on index: Int, isHead: Bool, minorVersion: UInt8) {
     let head = EncodedResponseHead(
-      response, date: date, closes: table[index].machine.closes, minorVersion: minorVersion,
+      response, date: services.date, closes: table[index].machine.closes, minorVersion: minorVersion,
       strictTransportSeconds: strictTransportSeconds(index))
     var output = OutputState()
     // An interim response may not be out yet.
     output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + head.bytes
     output.bodyStart = output.bytes.count
-    recordResponse(index, status: response.status, headLength: output.bytes.count)
-    if let client = response.client, table[index].isRecording { records[table[index].record].peer = client }
+    table[index].recordResponse(response.status, headLength: output.bytes.count, with: services)
+    table[index].recordClient(response.client, with: services)
     table[index].meter = nil
-    pace(index, bytesPerSecond: response.pacing ?? .max)
+    table[index].pace(bytesPerSecond: response.pacing ?? .max, through: table[index].line)
     if !isHead, !response.status.forbidsContent {
       switch response.body {
       case .none: break
@@ -78,7 +78,7 @@ extension EventLoop {
       }
     }
     table[index].output = output
-    if output.hasMoreThanBytes { beginMetering(index) }
+    if output.hasMoreThanBytes { table[index].beginMetering() }
   }
 
   /// Sends an interim response, if the final one has not begun.
@@ -86,7 +86,7 @@ extension EventLoop {
     guard table[index].machine.output == .handling else { return }
     let waiting = table[index].output.bytes.count - table[index].output.sent
     // A peer that takes none of them does not need to know.
-    guard waiting + bytes.count <= context.configuration.streamBufferLength else { return }
+    guard waiting + bytes.count <= services.context.configuration.streamBufferLength else { return }
     table[index].output.bytes = Array(table[index].output.bytes.dropFirst(table[index].output.sent)) + bytes
     table[index].output.sent = 0
     table[index].output.bodyStart = Int.max

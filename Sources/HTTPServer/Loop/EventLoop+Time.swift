@@ -3,40 +3,24 @@ internal import CoreTypes
 
 /// Time, deadlines and the drain.
 extension EventLoop {
-  mutating func refreshTime() {
-    now = presentInstant()
-    guard now >= dateDue else { return }
-    let wall = context.wallClock.now()
-    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
-    wallBase = wall.millisecondsSinceEpoch
-    wallBaseInstant = now
-    let rest = 1000 - (wall.millisecondsSinceEpoch - wall.secondsSinceEpoch * 1000)
-    dateDue = now + UInt64(rest) * 1_000_000
-  }
-
-  /// The system's clock is asked without going through the existential that tests replace it by.
-  func presentInstant() -> UInt64 {
-    usesSystemClock ? SystemMonotonicClock().now().nanoseconds : context.clock.now().nanoseconds
-  }
-
   /// For epoll_wait: 0 while a connection waits for a turn, -1 while nothing is due.
   mutating func waitMilliseconds() -> Int32 {
     if !ready.isEmpty { return 0 }
-    var wait = wheel.wait(now: now)
+    var wait = wheel.wait(now: services.now)
     for due in [acceptDue, drainDue] where due > 0 {
-      let rest = due > now ? due - now : 0
+      let rest = due > services.now ? due - services.now : 0
       wait = min(wait ?? rest, rest)
     }
     return wait.map { Int32(min(($0 + 999_999) / 1_000_000, 60_000)) } ?? -1
   }
 
   mutating func passDeadlines() {
-    if acceptDue > 0, now >= acceptDue { resumeAccepting() }
-    while let index = wheel.popNext(now: now, in: table) {
+    if acceptDue > 0, services.now >= acceptDue { resumeAccepting() }
+    while let index = wheel.popNext(now: services.now, in: table) {
       guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
-      if table[index].timer.due <= now {
+      if table[index].timer.due <= services.now {
         if keepsPace(index) { continue }
-        beginTurn()
+        services.beginTurn()
         table[index].timer.due = 0
         let isBody = table[index].machine.deadline == .body
         countDeadline(table[index].machine.deadline)
@@ -51,10 +35,10 @@ extension EventLoop {
         wheel.schedule(index, in: table)
       }
     }
-    if drainDue > 0, now >= drainDue {
+    if drainDue > 0, services.now >= drainDue {
       drainDue = 0
       for index in 0..<table.end where !table[index].machine.isClosed {
-        counters.add(Counter.deadlines + HTTPServerStatistics.Deadline.drain.rawValue)
+        services.counters.add(Counter.deadlines + HTTPServerStatistics.Deadline.drain.rawValue)
         abandon(index)
       }
     }
@@ -73,15 +57,16 @@ extension EventLoop {
       return
     }
     if deadline.isRate { table[index].windowBase = progress(index, against: deadline) }
-    table[index].timer.due = now + duration
+    table[index].timer.due = services.now + duration
     wheel.schedule(index, in: table)
   }
 
   /// The deadline's length in nanoseconds; nil for none. A drain waits no longer for a client that sends nothing of its content than for
   /// one that has asked for nothing.
-  private func duration(of deadline: ConnectionMachine.Deadline) -> UInt64? {
-    let duration = context.duration(of: deadline)
-    return isDraining && deadline == .body ? duration.map { min($0, context.durations.linger) } : duration
+  private mutating func duration(of deadline: ConnectionMachine.Deadline) -> UInt64? {
+    let duration = services.context.duration(of: deadline)
+    return isDraining && deadline == .body
+      ? duration.map { min($0, services.context.durations.linger) } : duration
   }
 
   /// Whether the connection whose rate's window has ended was fast enough; then another window begins.
@@ -94,11 +79,11 @@ extension EventLoop {
     let count = progress > table[index].windowBase ? progress - table[index].windowBase : 0
     let rate =
       deadline == .body
-      ? isDraining ? 0 : context.configuration.minimumReceiveRate
-      : min(context.configuration.minimumSendRate, table[index].pacing / 2)
+      ? isDraining ? 0 : services.context.configuration.minimumReceiveRate
+      : min(services.context.configuration.minimumSendRate, table[index].pacing / 2)
     guard count >= max(1, EventLoop.bytes(rate, in: duration)) else { return false }
     table[index].windowBase = progress
-    table[index].timer.due = now + duration
+    table[index].timer.due = services.now + duration
     wheel.schedule(index, in: table)
     return true
   }
@@ -121,7 +106,7 @@ extension EventLoop {
     guard !isDraining else { return }
     acceptRest()
     isDraining = true
-    drainDue = now + context.durations.drain
+    drainDue = services.now + services.context.durations.drain
     stopListening()
     for index in 0..<table.end where !table[index].machine.isClosed {
       if table[index].machine.input == .idle { lookForRequest(index) }
@@ -136,11 +121,27 @@ extension EventLoop {
   private mutating func lookForRequest(_ index: Int) {
     table[index].mayReceive = true
     table[index].tls.noteInput(isLast: false)
-    beginTurn()
+    services.beginTurn()
     continueInput(index)
   }
 
   mutating func closeAll() {
     for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
+  }
+
+  /// One of the deadlines has passed and ends a connection.
+  private func countDeadline(_ deadline: ConnectionMachine.Deadline) {
+    let kind: HTTPServerStatistics.Deadline? =
+      switch deadline {
+      case .none: nil
+      case .idle: .idle
+      case .head: .head
+      case .body: .body
+      case .send: .send
+      case .linger: .linger
+      case .storage: .storage
+      case .handshake: .handshake
+      }
+    if let kind { services.counters.add(Counter.deadlines + kind.rawValue) }
   }
 }

@@ -6,12 +6,11 @@ internal import SystemCalls
 /// One thread's share of a server: its listening sockets, its connections, its timers.
 ///
 /// Everything here is touched by that thread alone; messages from elsewhere come through the ``LoopMailbox``.
-/// A turn of ``run()`` waits for epoll, then handles each event: it reads what has arrived (`+Input`,
-/// `+Secure`), offers complete requests to the handlers (`+Handlers`), sends responses (`+Responses`,
-/// `+Output`, `+Bodies`), does what each connection's ``ConnectionMachine`` asks (`+Actions`), and finally
+/// A turn of ``run()`` waits for epoll, then handles each event: it has the ``ClientConnection`` receive and offers
+/// complete requests to the handlers (`+Input`, `+Handlers`), has it send responses (`+Responses`, `+Output`), does what each connection's ``ConnectionMachine`` asks (`+Actions`), and finally
 /// closes what is past its deadline (`+Time`). Requests come before content: connections that bring or take a long body
-/// have their turns at the end, and no longer together than a request may wait for. New connections come from `+Accepting`; `+Records` keeps the
-/// counters and the access records. A connection is named by its index in the ``ConnectionTable`` throughout.
+/// have their turns at the end, and no longer together than a request may wait for. New connections come from `+Accepting`. A connection's own
+/// part, which needs no epoll, is in the extensions of ``ClientConnection``, with ``LoopServices`` for what all of a loop share. A connection is named by its index in the ``ConnectionTable`` throughout.
 ///
 /// ```swift
 /// let loop = LoopTransfer(EventLoop(number: 0, context: context, ...))
@@ -22,8 +21,6 @@ internal import SystemCalls
 /// What is called for every request is `mutating`, whether it changes the loop or not: for a call that only
 /// borrows the loop, the compiler makes a copy of all of it, which is a kilobyte.
 struct EventLoop: ~Copyable {
-  /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
-  static let scratchLength = 65_536
   /// Bytes that one recv(2) may bring of a head, or of a body of which less than ``longBody`` has come.
   static let shortReception = 16_384
   /// Bytes of a body.
@@ -35,45 +32,22 @@ struct EventLoop: ~Copyable {
   static let spareConnections = 64
   private static let eventsPerTurn = 128
 
-  let context: ServerContext
-  let mailbox: LoopMailbox
+  /// What its connections share.
+  var services: LoopServices
   /// The mailboxes of all loops, by their numbers.
   let mailboxes: [LoopMailbox]
   let epoll: FileDescriptor
-  /// Its place among the server's loops, from 0.
-  let number: Int
-  let counters: CounterBlock
-  /// Where access records go; nil without a recorder.
-  let ring: AccessRing?
-  let unownedRing: UnownedRing?
-  let usesSystemClock: Bool
   var listeners: [ListeningSocket]
   var table: ConnectionTable
-  var records: RecordPool
   var wheel: TimerWheel
   let dispatcher: InlineDispatcher?
   /// For the head being read now; an incomplete head keeps its parser with its connection.
   var parser = RequestParser()
-  /// What was in the page cache lately.
-  var pageCacheHints = PageCacheHints()
   let limits: RequestLimits
-  let receiveScratch: ScratchBuffer
-  let sendScratch: ScratchBuffer
   /// A request that is handed to the async handler once the content that came with its head is.
   var deferred: PendingRequest?
-  /// What the connection that is served now may still do before the others have their turn.
-  var turn = Turn()
   /// Connections whose turn ended before their work, and those that have not had one since content came for them.
   var ready: [ConnectionTag] = []
-  /// Nanoseconds of the context's clock at the last wake-up.
-  var now: UInt64
-  var date: HTTPDateField
-  var dateDue: UInt64 = 0
-  /// The wall clock's milliseconds at ``wallBaseInstant``.
-  var wallBase: Int64
-  var wallBaseInstant: UInt64
-  /// Requests of this loop.
-  var sequence: UInt64 = 0
   /// Connections that are only told to come back later.
   var turnedAwayCount = 0
   var isDraining = false
@@ -86,29 +60,17 @@ struct EventLoop: ~Copyable {
     number: Int, context: ServerContext, counters: CounterBlock, ring: AccessRing?,
     mailboxes: [LoopMailbox], listeners: [ListeningSocket], epoll: consuming FileDescriptor
   ) {
-    self.number = number
-    self.counters = counters
-    self.ring = ring
-    unownedRing = ring.map { UnownedRing($0) }
-    usesSystemClock = context.clock is SystemMonotonicClock
-    self.context = context
-    mailbox = mailboxes[number]
     self.mailboxes = mailboxes
     self.listeners = listeners
     self.epoll = epoll
     let capacity = max(1, context.configuration.maximumConnections) + EventLoop.spareConnections
     table = ConnectionTable(capacity: capacity)
-    records = RecordPool(capacity: capacity)
     dispatcher = context.makeDispatcher(capacity)
     limits = RequestLimits(context.configuration)
-    receiveScratch = ScratchBuffer(capacity: EventLoop.scratchLength)
-    sendScratch = ScratchBuffer(capacity: EventLoop.scratchLength)
-    now = context.clock.now().nanoseconds
-    wheel = TimerWheel(now: now)
-    let wall = context.wallClock.now()
-    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
-    wallBase = wall.millisecondsSinceEpoch
-    wallBaseInstant = now
+    services = LoopServices(
+      context: context, mailbox: mailboxes[number], number: number, counters: counters, ring: ring,
+      capacity: capacity)
+    wheel = TimerWheel(now: services.now)
   }
 
   static func makeEpoll() throws(SystemError) -> FileDescriptor {
@@ -117,19 +79,19 @@ struct EventLoop: ~Copyable {
   }
 
   func prepare() throws(SystemError) {
-    try watch(mailbox.event.number, events: EPOLLIN.rawValue, as: .mailbox)
+    try watch(services.mailbox.event.number, events: EPOLLIN.rawValue, as: .mailbox)
     try watchListeners()
   }
 
   /// Runs until the server is drained and the last connection closed.
   mutating func run() {
     var events = unsafe [epoll_event](repeating: epoll_event(), count: EventLoop.eventsPerTurn)
-    while !(isDraining && table.openCount == 0 && mailbox.close()) {
+    while !(isDraining && table.openCount == 0 && services.mailbox.close()) {
       let timeout = waitMilliseconds()
       let count = unsafe events.withUnsafeMutableBufferPointer { events in
         unsafe epoll_wait(epoll.number, events.baseAddress, Int32(events.count), timeout)
       }
-      refreshTime()
+      services.refreshTime()
       for position in 0..<max(0, Int(count)) {
         let subject = EventSubject(rawValue: unsafe clinux_epoll_tag(&events[position]))
         unsafe handle(subject, events: events[position].events)
@@ -146,32 +108,32 @@ struct EventLoop: ~Copyable {
     case .mailbox: readMailbox()
     case .connection(let tag):
       guard isCurrent(tag) else { return }
-      beginTurn()
+      services.beginTurn()
       wake(tag.index, events: events)
       updateTimer(tag.index)
     }
   }
 
   func isCurrent(_ tag: ConnectionTag) -> Bool {
-    tag.index < table.end && table[tag.index].generation == tag.generation
+    tag.index < table.end && table[tag.index].tag == tag
   }
 
   private mutating func readMailbox() {
-    for message in mailbox.collectMessages() {
+    for message in services.mailbox.collectMessages() {
       switch message {
       case .exchangeChanged(let exchange):
         guard isCurrent(exchange.tag) else { continue }
-        beginTurn()
+        services.beginTurn()
         process(exchange)
         updateTimer(exchange.tag.index)
       case .pagesReady(let tag, let failure):
         guard isCurrent(tag) else { continue }
-        beginTurn()
+        services.beginTurn()
         receivePages(tag.index, failure: failure)
         updateTimer(tag.index)
       case .pagesAhead(let tag, let failure):
         guard isCurrent(tag) else { continue }
-        beginTurn()
+        services.beginTurn()
         receivePagesAhead(tag.index, failure: failure)
         updateTimer(tag.index)
       case .abortBodies(let meters): abortBodies(meteredBy: meters)
@@ -189,14 +151,14 @@ struct EventLoop: ~Copyable {
     guard !ready.isEmpty else { return }
     let round = ready
     ready.removeAll(keepingCapacity: true)
-    let end = presentInstant() + Turn.length
+    let end = services.presentInstant() + Turn.length
     var done = 0
-    while done < round.count, done == 0 || presentInstant() < end {
+    while done < round.count, done == 0 || services.presentInstant() < end {
       let tag = round[done]
       done += 1
       guard isCurrent(tag) else { continue }
       table[tag.index].isReady = false
-      beginTurn()
+      services.beginTurn()
       if table[tag.index].machine.output != .nothing { continueOutput(tag.index) }
       if !table[tag.index].machine.isClosed { continueInput(tag.index) }
       updateTimer(tag.index)
@@ -207,16 +169,7 @@ struct EventLoop: ~Copyable {
   mutating func makeReady(_ index: Int) {
     guard !table[index].isReady else { return }
     table[index].isReady = true
-    ready.append(ConnectionTag(index: index, generation: table[index].generation))
-  }
-
-  mutating func beginTurn() {
-    turn = Turn(bytes: context.configuration.turnLength, end: presentInstant() + Turn.length)
-  }
-
-  /// Whether the others are to have their turn now.
-  var isTurnOver: Bool {
-    mutating get { turn.bytes <= 0 || presentInstant() >= turn.end }
+    ready.append(table[index].tag)
   }
 
   func watch(_ descriptor: Int32, events: UInt32, as subject: EventSubject) throws(SystemError) {
@@ -231,35 +184,5 @@ struct EventLoop: ~Copyable {
       let events = EPOLLIN.rawValue | (listener.isShared ? clinux_epoll_exclusive : 0)
       try watch(listener.descriptor.number, events: events, as: .listener(position))
     }
-  }
-}
-
-/// What one connection may do before the others have their turn, over all its requests and responses.
-struct Turn {
-  /// Nanoseconds.
-  static let length: UInt64 = 200_000
-
-  /// That it may still send or receive.
-  var bytes = 0
-  /// The instant of the loop's clock.
-  var end: UInt64 = 0
-}
-
-/// A block of memory that a loop reads into, or writes into, again and again.
-// Safe although it holds a pointer: it owns the memory, and its users pass the capacity along with the
-// pointer.
-@safe
-struct ScratchBuffer: ~Copyable {
-  let base: UnsafeMutablePointer<UInt8>
-  let capacity: Int
-
-  init(capacity: Int) {
-    self.capacity = capacity
-    unsafe base = .allocate(capacity: capacity)
-    unsafe base.initialize(repeating: 0, count: capacity)
-  }
-
-  deinit {
-    unsafe base.deallocate()
   }
 }

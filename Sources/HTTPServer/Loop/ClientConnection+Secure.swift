@@ -1,0 +1,102 @@
+internal import CLinux
+internal import Glibc
+internal import SystemCalls
+
+/// Connections that speak TLS: their bytes go through the session, which has the socket.
+extension ClientConnection {
+  /// Bytes of a file that are read at once and sent as so many records.
+  private static let readLength = 65_536
+
+  /// Receives like recv(2), after the handshake.
+  mutating func receiveSecure(upTo limit: Int, with services: borrowing LoopServices) -> Received {
+    if machine.input == .handshake {
+      switch tls.handshake() {
+      case .done:
+        _ = machine.handle(.handshakeEnded)
+        isTouched = true
+        return .handshakeEnded
+      case .needsInput, .needsOutput: return .nothing
+      case .ended, .broken:
+        services.counters.add(Counter.refusals + HTTPServerStatistics.Refusal.handshake.rawValue)
+        // What follows is not TLS, and is thrown away.
+        tls = TLSSession()
+        return .refused
+      }
+    }
+    switch unsafe tls.read(into: services.receiveScratch.base, upTo: limit) {
+    case .done(let count): return .bytes(count)
+    case .needsInput, .needsOutput: return .nothing
+    case .ended: return .ended
+    case .broken: return .broken
+    }
+  }
+
+  /// Sends like send(2), at most one record.
+  mutating func transmitSecure(
+    _ bytes: UnsafePointer<UInt8>, count: Int, more: Bool
+  ) throws(SystemError) -> Int? {
+    switch unsafe tls.write(bytes, count: count, hasMore: more) {
+    case .done(let taken): return taken
+    case .needsInput, .needsOutput: return nil
+    case .ended, .broken: throw SystemError(number: EPIPE, call: "SSL_write")
+    }
+  }
+
+  /// Sends the current part of the file as records made from the page cache.
+  mutating func sendFileSecure(
+    through line: some ConnectionLine, with services: inout LoopServices
+  ) -> Sent {
+    guard let file else { return .broken }
+    while output.fileOffset < output.fileEnd {
+      if services.isTurnOver { return .yielded }
+      let start = output.fileOffset
+      // What was fetched goes by itself, as in sendFile.
+      let fetchedEnd = output.fetchedEnd
+      let end = min(fetchedEnd > start ? fetchedEnd : .max, output.fileEnd)
+      // A record that waits is handed on whole.
+      let length = max(Int(min(Int64(Self.readLength), end - start)), tls.pendingLength)
+      // A record that was made already is only handed on, and its pages were in memory then.
+      let isRepeated = tls.pendingLength > 0
+      if !isRepeated, !mayRead(file, range: start..<start + Int64(length), with: &services) {
+        return .fetching
+      }
+      renewPace(through: line)
+      let count: Int
+      do {
+        count = try SystemCall.run("pread") {
+          unsafe pread(file.descriptor.number, services.sendScratch.base, length, off_t(start))
+        }
+      } catch {
+        return .broken
+      }
+      // The file ends before its range does: padding or a short body would lie, so the connection breaks.
+      if count == 0 || count < tls.pendingLength { return .broken }
+      let result = sendRead(count: count, with: &services)
+      services.turn.bytes -= Int(output.fileOffset - start)
+      guard result == .sent else { return result }
+    }
+    return .sent
+  }
+
+  /// Sends the first `count` bytes of the send scratch, which come from the current part of the file.
+  private mutating func sendRead(count: Int, with services: inout LoopServices) -> Sent {
+    var position = 0
+    while position < count {
+      let rest = count - position
+      let isLast = output.fileOffset + Int64(rest) == output.fileEnd && output.parts.isEmpty
+      let taken: Int?
+      do {
+        taken = try unsafe transmitSecure(services.sendScratch.base + position, count: rest, more: !isLast)
+      } catch {
+        return .broken
+      }
+      guard let taken else { return .blocked }
+      position += taken
+      isTouched = true
+      output.fileOffset += Int64(taken)
+      recordSent(taken, with: &services)
+      if isMetered { meter?.didSend(taken) }
+    }
+    return .sent
+  }
+}

@@ -1,0 +1,129 @@
+internal import CoreTypes
+
+/// What the connections of one loop have in common: its clock, the turn that runs, the memory that they are read and written
+/// through, the page cache, and where they are counted. Touched by the loop's thread alone.
+struct LoopServices: ~Copyable {
+  /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
+  static let scratchLength = 65_536
+
+  let context: ServerContext
+  let mailbox: LoopMailbox
+  /// The loop's place among the server's, from 0.
+  let number: Int
+  let counters: CounterBlock
+  /// Where access records go; nil without a recorder.
+  let ring: AccessRing?
+  let unownedRing: UnownedRing?
+  private let usesSystemClock: Bool
+  var records: RecordPool
+  /// What was in the page cache lately.
+  var pageCacheHints = PageCacheHints()
+  let receiveScratch: ScratchBuffer
+  let sendScratch: ScratchBuffer
+  /// What the connection that is served now may still do before the others have theirs.
+  var turn = Turn()
+  /// Nanoseconds of the context's clock at the last wake-up.
+  private(set) var now: UInt64
+  /// The same at the last look.
+  private var lastLook: UInt64
+  private(set) var date: HTTPDateField
+  private var dateDue: UInt64 = 0
+  /// The wall clock's milliseconds at ``wallBaseInstant``.
+  private var wallBase: Int64
+  private var wallBaseInstant: UInt64
+  /// Requests of this loop.
+  var sequence: UInt64 = 0
+
+  /// With room for a request on each of `capacity` connections.
+  init(
+    context: ServerContext, mailbox: LoopMailbox, number: Int, counters: CounterBlock, ring: AccessRing?,
+    capacity: Int
+  ) {
+    self.context = context
+    self.mailbox = mailbox
+    self.number = number
+    self.counters = counters
+    self.ring = ring
+    unownedRing = ring.map { UnownedRing($0) }
+    usesSystemClock = context.clock is SystemMonotonicClock
+    records = RecordPool(capacity: capacity)
+    receiveScratch = ScratchBuffer(capacity: Self.scratchLength)
+    sendScratch = ScratchBuffer(capacity: Self.scratchLength)
+    now = context.clock.now().nanoseconds
+    lastLook = now
+    let wall = context.wallClock.now()
+    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
+    wallBase = wall.millisecondsSinceEpoch
+    wallBaseInstant = now
+  }
+
+  /// Looks at the clock after the loop has waited.
+  mutating func refreshTime() {
+    now = presentInstant()
+    guard now >= dateDue else { return }
+    let wall = context.wallClock.now()
+    date = HTTPDateField(secondsSinceEpoch: wall.secondsSinceEpoch)
+    wallBase = wall.millisecondsSinceEpoch
+    wallBaseInstant = now
+    let rest = 1000 - (wall.millisecondsSinceEpoch - wall.secondsSinceEpoch * 1000)
+    dateDue = now + UInt64(rest) * 1_000_000
+  }
+
+  /// The wall clock's time at the last wake-up.
+  var timestamp: Timestamp {
+    Timestamp(millisecondsSinceEpoch: wallBase + Int64((now - wallBaseInstant) / 1_000_000))
+  }
+
+  /// The system's clock is asked without going through the existential that tests replace it by.
+  mutating func presentInstant() -> UInt64 {
+    lastLook = usesSystemClock ? SystemMonotonicClock().now().nanoseconds : context.clock.now().nanoseconds
+    return lastLook
+  }
+
+  /// Begins at the last look at the clock: each costs as much as a hundredth of a small request, and a turn that is too short
+  /// is only followed by another.
+  mutating func beginTurn() {
+    turn = Turn(bytes: context.configuration.turnLength, end: lastLook + Turn.length)
+  }
+
+  /// Whether the others are to have their turn now.
+  var isTurnOver: Bool {
+    mutating get { turn.bytes <= 0 || presentInstant() >= turn.end }
+  }
+
+  /// Bytes of one sendfile(2), within what the kernel moves at once.
+  var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
+
+  /// Bytes of a file that are fetched at once.
+  var windowLength: Int64 { Int64(max(context.configuration.turnLength, sliceLength)) }
+}
+
+/// What one connection may do before the others have their turn, over all its requests and responses.
+struct Turn {
+  /// Nanoseconds.
+  static let length: UInt64 = 200_000
+
+  /// That it may still send or receive.
+  var bytes = 0
+  /// The instant of the loop's clock.
+  var end: UInt64 = 0
+}
+
+/// A block of memory that a loop reads into, or writes into, again and again.
+// Safe although it holds a pointer: it owns the memory, and its users pass the capacity along with the
+// pointer.
+@safe
+struct ScratchBuffer: ~Copyable {
+  let base: UnsafeMutablePointer<UInt8>
+  let capacity: Int
+
+  init(capacity: Int) {
+    self.capacity = capacity
+    unsafe base = .allocate(capacity: capacity)
+    unsafe base.initialize(repeating: 0, count: capacity)
+  }
+
+  deinit {
+    unsafe base.deallocate()
+  }
+}
