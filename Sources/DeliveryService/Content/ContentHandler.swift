@@ -57,7 +57,11 @@ struct ContentHandler: InlineHandler {
     let credential = Self.credential(in: head, bytes)
     if credential == .unread { return .deferToAsync }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    let named = Self.digest(name, last: state.package)
+    // Moved out and back again, here and below: where it is only looked at, each look counts a reference twice, which for what
+    // others refer to weakly is as dear as reading a field.
+    let last = state.package.take()
+    let named = Self.digest(name, last: last)
+    state.package = last
     guard let digest = named, case .ticket(let ticketRange) = credential else {
       let isRead = if case .ticket(let range) = credential { bytes.extracting(range).isPlain } else { true }
       guard isRead, name.isPlain else { return .deferToAsync }
@@ -72,9 +76,12 @@ struct ContentHandler: InlineHandler {
       return refuse(refusal, head: head, bytes: bytes, response: &response)
     case .unknown: return .deferToAsync
     }
-    guard let package = state.package, let meter = state.meter, !head.wantsDigests(bytes) else {
-      return .deferToAsync
+    guard let package = state.package.take(), let meter = state.meter.take() else { return .deferToAsync }
+    defer {
+      state.package = package
+      state.meter = meter
     }
+    guard !head.wantsDigests(bytes) else { return .deferToAsync }
     if verifier.settings.dependsOnProxies, isLeftToProxy(head: head, bytes: bytes, response: &response) {
       return .deferToAsync
     }

@@ -277,11 +277,15 @@ public struct InlineResponse: ~Copyable {
     }
     guard length <= capacity - count else { return fail() }
     var position = count + length
-    repeat {
-      position -= 1
-      unsafe base[position] = ASCII.zero &+ UInt8(truncatingIfNeeded: rest % 10)
-      rest /= 10
-    } while position > count
+    // Two digits for each division.
+    while position >= count + 2 {
+      let pair = UInt8(truncatingIfNeeded: rest % 100)
+      rest /= 100
+      position -= 2
+      unsafe base[position] = ASCII.zero &+ pair / 10
+      unsafe base[position + 1] = ASCII.zero &+ pair % 10
+    }
+    if position > count { unsafe base[count] = ASCII.zero &+ UInt8(truncatingIfNeeded: rest) }
     count += length
   }
 }

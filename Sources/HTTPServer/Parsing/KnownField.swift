@@ -52,6 +52,19 @@ public enum KnownField: Int, Sendable, CaseIterable {
 
   /// The known field whose name stands at `start`; nil for any other name.
   static func named(_ input: Span<UInt8>, start: Int, length: Int) -> KnownField? {
+    if length <= 8, start + 8 <= input.count {
+      // Nearly all of those that are known fit one word.
+      let word = ByteWord(input, at: start)
+      switch length {
+      case 4: return word.foldedToken(4) == 0x686F_7374 ? .host : nil
+      case 5: return word.foldedToken(5) == 0x72_616E_6765 ? .range : nil
+      case 6: return word.foldedToken(6) == 0x6578_7065_6374 ? .expect : nil
+      case 8:
+        let folded = word.foldedToken(8)
+        return folded == 0x6966_2D72_616E_6765 ? .ifRange : folded == 0x6966_2D6D_6174_6368 ? .ifMatch : nil
+      default: return nil
+      }
+    }
     guard length >= 4, let candidate = candidate(length: length, fourthLetter: input[start + 3]),
       candidate.packedName.isName(of: input, start: start, length: length)
     else { return nil }

@@ -107,8 +107,9 @@ struct RangeReader {
 
   /// Nil when the unit is not `bytes`, in any case, followed by `=`.
   init?(_ field: Span<UInt8>, length: Int64) {
-    guard field.count > 6, field[5] == ASCII.equals,
-      PackedName(field, start: 0, length: 5) == PackedName(words: [0x62_7974_6573, 0, 0])
+    // The shortest that means anything is `bytes=0-`.
+    guard field.count >= 8, field[5] == ASCII.equals,
+      ByteWord(field, at: 0).lowercased(5) == 0x62_7974_6573
     else { return nil }
     self.length = length
     skipEmpty(field)
@@ -142,16 +143,18 @@ struct RangeReader {
     let start = position
     var next = start
     var value: Int64 = 0
-    while next < field.count, ASCII.isDigit(field[next]) {
-      let digit = Int64(field[next] &- ASCII.zero)
-      if next - start < 18 {
-        // Eighteen digits always fit.
-        value = value &* 10 &+ digit
-      } else {
-        let (product, overflow) = value.multipliedReportingOverflow(by: 10)
-        let (sum, carry) = product.addingReportingOverflow(digit)
-        value = overflow || carry ? .max : sum
-      }
+    // Eighteen digits always fit.
+    let plain = min(field.count, start + 18)
+    while next < plain {
+      let digit = field[next] &- ASCII.zero
+      guard digit < 10 else { break }
+      value = value &* 10 &+ Int64(digit)
+      next += 1
+    }
+    while next >= plain, next < field.count, ASCII.isDigit(field[next]) {
+      let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+      let (sum, carry) = product.addingReportingOverflow(Int64(field[next] &- ASCII.zero))
+      value = overflow || carry ? .max : sum
       next += 1
     }
     position = next
