@@ -49,8 +49,9 @@ extension GrantService {
   func closeAfterStart(log: Log) async {
     do {
       let since = grantStore.clock.now() - tickets.lifetime
-      let described = try await catalog.current().described.values
-      for publication in described where publication.changed >= since {
+      let described = try await grantStore.database.read { try PublicationTable.all(in: $0) }
+      for publication in described
+      where publication.changed >= since && publication.policy?.keepsIssuesAfterLapse == false {
         try await applyPolicy(of: publication.id)
       }
     } catch {
