@@ -77,7 +77,7 @@ struct CondemnedPackageTests {
   private func collections() async throws -> [AuditEntry] {
     try await database.read {
       try AuditTable.page(
-        before: .max, matching: AuditTable.Filter(action: "content.collect"), limit: 10, in: $0
+        matching: AuditTable.Filter(action: "content.collect"), limit: 10, in: $0
       ).map(\.entry)
     }
   }

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import PullboxAPI
 import PullboxTesting
 import Testing
 
@@ -29,7 +30,7 @@ struct CounterTests {
       Int.random(in: 0..<4, using: &random) == 0
     )
     let statement: (String, [SQLValue])
-    switch Int.random(in: 0..<9, using: &random) {
+    switch Int.random(in: 0..<11, using: &random) {
     case 0, 1:
       statement = (
         Self.grant,
@@ -51,6 +52,14 @@ struct CounterTests {
     case 6: statement = ("UPDATE outbox SET done = iif(done IS NULL, 1, NULL) WHERE id = ?", [.integer(row)])
     case 7:
       statement = ("UPDATE outbox SET parked = iif(parked IS NULL, 1, NULL) WHERE id = ?", [.integer(row)])
+    case 8:
+      statement = (
+        """
+        INSERT INTO irregularities (kind, store, environment, subject, transaction_id, first_seen, last_seen, refused)
+        VALUES (?, 'a', 'Sandbox', ?, 't', 0, 0, 0) ON CONFLICT (kind, store, environment, subject) DO NOTHING
+        """, [.text(Irregularity.Kind.known[row % 3].rawValue), .text("\(row)")]
+      )
+    case 9: statement = ("DELETE FROM irregularities WHERE id = ?", [.integer(row)])
     default: statement = ("DELETE FROM outbox WHERE id = ?", [.integer(row)])
     }
     do {
@@ -87,6 +96,13 @@ struct CounterTests {
       #expect(calls.count == 2)
       let keptCalls = try OutboxTable.counts(in: connection)
       #expect(keptCalls.map { "\($0.store) \($0.kind) \($0.waiting) \($0.parked)" } == calls)
+      for kind in Irregularity.Kind.known {
+        let row = try connection.first(
+          "SELECT count(*) AS n FROM irregularities WHERE kind = ?", [.text(kind.rawValue)])
+        let count = try CounterTable.irregularities(of: kind, in: connection)
+        #expect(try row?.integer("n") == count)
+        #expect(count > 0)
+      }
     }
   }
 

@@ -150,7 +150,7 @@ final class ScriptedStore: PaymentStoreClient {
     case hangs
     case resets
     case asksToWait(Duration)
-    case refuses(String)
+    case refuses(String, after: Duration = .zero)
   }
 
   private struct State {
@@ -242,7 +242,9 @@ final class ScriptedStore: PaymentStoreClient {
     case .resets: return StoreAnswer(answer: .unavailable(retryAfter: nil), detail: "connection reset")
     case .asksToWait(let duration):
       return StoreAnswer(answer: .unavailable(retryAfter: duration), detail: "unavailable")
-    case .refuses(let detail): return StoreAnswer(answer: .refused, detail: detail)
+    case .refuses(let detail, let delay):
+      if delay > .zero, (try? await timer.sleep(for: delay)) == nil { return StoreAnswer(answer: .abandoned) }
+      return StoreAnswer(answer: .refused, detail: detail)
     }
   }
 

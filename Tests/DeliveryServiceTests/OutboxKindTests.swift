@@ -51,6 +51,85 @@ struct OutboxKindTests {
       ])
   }
 
+  private func statement(of bytes: Int64) throws -> (value: ConsumptionStatement, payload: String) {
+    let statement = ConsumptionStatement(
+      of: [.init(sent: ByteCount(bytes), length: ByteCount(100), isCompleted: false)], hadSample: false)
+    return (statement, String(decoding: try APIJSON.encode(statement), as: UTF8.self))
+  }
+
+  /// As when the store asks anew what was delivered.
+  private func renew(_ payload: String, _ number: Int, _ harness: OutboxHarness) async throws {
+    let now = clock.now()
+    let id = try await database.write(locking: [.everything]) {
+      try OutboxTable.renew(.consumption, of: OutboxHarness.key(number), payload: payload, at: now, in: $0)
+    }
+    harness.outbox.callAgain(id, of: .sandbox)
+  }
+
+  @Test("the number of a call that was forgotten is no other call's: the next one is made")
+  func numbers() async throws {
+    let store = ScriptedStore(timer: timer) { _ in .answers(after: .zero) }
+    let harness = OutboxHarness([store], database: database, timer: timer, clock: clock)
+    try await add(.consumption, payload: try statement(of: 40).payload, 1)
+    harness.outbox.wake()
+    try await harness.run {
+      #expect(try await harness.advance(upTo: .seconds(10)) { try await harness.calls(.done).count == 1 })
+      clock.advance(by: .seconds(1000))
+      let rules = Retention.Rules(history: .zero, calls: .seconds(10), proofs: .seconds(10))
+      try await Retention(database: database, clock: clock, rules: rules).run()
+      #expect(try await harness.calls().isEmpty)
+      let next = try #require(try await harness.addClaimed(2))
+      async let isAccepted = harness.outbox.attempt(next)
+      #expect(await isAccepted)
+      #expect(store.calls == [OutboxHarness.transaction(1), OutboxHarness.transaction(2)])
+    }
+  }
+
+  @Test("a statement that an operator has dropped is told after all when the store asks anew")
+  func askedAnew() async throws {
+    let store = ScriptedStore(timer: timer) { _ in .resets }
+    let harness = OutboxHarness([store], database: database, timer: timer, clock: clock)
+    let (first, second) = (try statement(of: 40), try statement(of: 50))
+    try await add(.consumption, payload: first.payload, 1)
+    harness.outbox.wake()
+    try await harness.run {
+      try await harness.settle()
+      let call = try #require(try await harness.calls(.waiting).first)
+      #expect(try await harness.outbox.drop(call.id, because: "a test", by: "ada").state == .dropped)
+      store.behave { _ in .answers(after: .zero) }
+      try await renew(second.payload, 1, harness)
+      let isDone = try await harness.advance(upTo: harness.elapsed + .seconds(60)) {
+        try await harness.calls(.done).count == 1
+      }
+      #expect(isDone)
+      #expect(store.told.last == .consumption(second.value))
+    }
+  }
+
+  @Test(
+    "a refusal that comes after the store has asked anew says nothing of the new statement",
+    arguments: [1, 20])
+  func lateRefusal(maximumRefusals: Int) async throws {
+    let store = ScriptedStore(timer: timer) { time in
+      time < .seconds(1) ? .refuses("too early", after: .seconds(5)) : .answers(after: .zero)
+    }
+    let harness = OutboxHarness(
+      [store], database: database, timer: timer, clock: clock,
+      options: .init(maximumRefusals: maximumRefusals))
+    let (first, second) = (try statement(of: 40), try statement(of: 50))
+    try await add(.consumption, payload: first.payload, 1)
+    harness.outbox.wake()
+    try await harness.run {
+      try await harness.settle()
+      #expect(store.told == [.consumption(first.value)])
+      try await renew(second.payload, 1, harness)
+      let isDone = try await harness.advance(upTo: .seconds(6)) { try await harness.calls(.done).count == 1 }
+      #expect(isDone)
+      #expect(store.told == [.consumption(first.value), .consumption(second.value)])
+      #expect(try await harness.calls().first?.refusals == 0)
+    }
+  }
+
   @Test("a statement on consumption that cannot be read is refused, and parked in the end")
   func damaged() async throws {
     let store = ScriptedStore(timer: timer) { _ in .answers(after: .zero) }

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -34,10 +35,11 @@ struct OutboxOperatorTests {
   }
 
   private func decide(
-    _ step: String, _ id: Int64, _ server: ServerHarness, reason: String? = nil
+    _ step: String, _ id: Int64, _ server: ServerHarness, reason: String? = nil, key: String? = nil
   ) async throws -> OutboxCall {
     try await server.operatorAPI.call(
-      "POST", "\(Self.path)/\(id)/\(step)", body: ReasonBody(reason: reason), as: OutboxCall.self
+      "POST", "\(Self.path)/\(id)/\(step)", body: ReasonBody(reason: reason),
+      headers: key.map { [("Idempotency-Key", $0)] } ?? [], as: OutboxCall.self
     ).value
   }
 
@@ -119,6 +121,94 @@ struct OutboxOperatorTests {
       #expect(server.store.state.withLock { $0.finished }.isEmpty)
       #expect(try await decide("retry", call.id, server).state == .waiting)
       await server.store.waitForFinished()
+    }
+  }
+
+  @Test(
+    "a retry that comes again after a colleague's drop wakes nothing, nor does a drop after a retry end it")
+  func repeated() async throws {
+    try await withParkedCall { server, _, call async throws in
+      #expect(try await decide("retry", call.id, server, key: "a").state == .waiting)
+      while try await server.outboxDepth("parked") != 1 { await Task.yield() }
+      #expect(try await decide("drop", call.id, server, reason: "refunded", key: "b").state == .dropped)
+      #expect(try await decide("retry", call.id, server, key: "a").state == .waiting)
+      #expect(try await list(server).map(\.state) == [.dropped])
+      #expect(try await server.audit([("action", "outbox.retry")]).count == 1)
+      server.store.state.withLock { $0.isDown = true }
+      #expect(try await decide("retry", call.id, server, key: "c").state == .waiting)
+      #expect(try await decide("drop", call.id, server, reason: "refunded", key: "b").state == .dropped)
+      #expect(try await list(server).map(\.state) == [.waiting])
+    }
+  }
+
+  @Test("a call is found by its store, its kind and its state, in pages, among many of others")
+  func filters() async throws {
+    try await ServerHarness.run { server in
+      let now = server.clock.now()
+      let store = try #require(StoreIdentifier("other"))
+      let database = server.server.collector.database
+      try await database.write(locking: [.everything]) { connection in
+        for number in 1...60 {
+          let kind = number % 3 == 0 ? OutboxEntry.Kind.consume : .finish
+          _ = try OutboxTable.add(
+            kind, of: OutboxHarness.key(number, at: store), payload: "p", at: now, in: connection)
+        }
+        try connection.execute("UPDATE outbox SET parked = 1 WHERE id % 4 = 1")
+        try connection.execute("UPDATE outbox SET done = 1 WHERE id % 4 = 2")
+        try connection.execute("UPDATE outbox SET done = 1, dropped = 1 WHERE id % 20 = 3")
+      }
+      func state(_ id: Int64) -> OutboxCall.State {
+        if id % 20 == 3 { return .dropped }
+        return id % 4 == 1 ? .parked : id % 4 == 2 ? .done : .waiting
+      }
+      func kind(_ id: Int64) -> String { id % 3 == 0 ? "consume" : "finish" }
+      func found(_ filter: [(String, String)]) async throws -> [Int64] {
+        var found: [Int64] = []
+        var after: [(String, String)] = []
+        while true {
+          let query: [(String, String)] = [("limit", "7")] + filter + after
+          let page = try await server.operatorAPI.get(Self.path, query: query, as: Page<OutboxCall>.self)
+          found += page.items.map(\.id)
+          guard let next = page.next else { return found }
+          after = [("after", next)]
+        }
+      }
+      let states: [OutboxCall.State?] = OutboxCall.State.allCases.map { $0 } + [nil]
+      for wanted in states {
+        for named in ["finish", "consume", nil] as [String?] {
+          var filter: [(String, String)] = []
+          if let wanted { filter.append(("state", wanted.rawValue)) }
+          if let named { filter.append(("kind", named)) }
+          let expected: [Int64] = (1...60).reversed().filter { id in
+            let hasState = wanted == nil || wanted == state(id)
+            return hasState && (named == nil || named == kind(id))
+          }
+          #expect(try await found(filter) == expected, "\(filter)")
+          #expect(try await found(filter + [("store", "other")]) == expected, "\(filter) other")
+        }
+      }
+      #expect(try await list(server, [("store", "none")]).isEmpty)
+      #expect(try await list(server, [("kind", "none")]).isEmpty)
+    }
+  }
+
+  @Test("the age of the oldest parked call is shown beside that of the one that has waited longest")
+  func ages() async throws {
+    try await ServerHarness.run { server in
+      server.store.state.withLock { $0.isDown = true }
+      let start = server.clock.now()
+      try await server.server.collector.database.write(locking: [.everything]) { connection in
+        for number in 1...3 {
+          _ = try OutboxTable.add(
+            .finish, of: OutboxHarness.key(number), at: start + .seconds(number * 10), in: connection)
+        }
+        try connection.execute("UPDATE outbox SET parked = 1 WHERE id < 3")
+      }
+      server.clock.advance(by: .seconds(100))
+      let page = try await server.client.send(ClientRequest(method: "GET", url: server.api.url("/metrics")))
+      let samples = try PrometheusPage(String(decoding: page.body, as: UTF8.self)).samples
+      #expect(samples["pullbox_outbox_oldest_parked_seconds"] == 90)
+      #expect(samples["pullbox_outbox_oldest_seconds"] == 70)
     }
   }
 

@@ -208,7 +208,7 @@ struct SchemaTests {
     }
     let entries = try await database.read { connection in
       try AuditTable.page(
-        before: .max, matching: AuditTable.Filter(product: product), limit: 10, in: connection)
+        matching: AuditTable.Filter(product: product), limit: 10, in: connection)
     }
     #expect(entries.count == 3)
     #expect(

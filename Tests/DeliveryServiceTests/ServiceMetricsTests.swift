@@ -51,6 +51,8 @@ struct ServiceMetricsTests {
     # TYPE pullbox_outbox_parked gauge
     # HELP pullbox_outbox_oldest_seconds Age of the call that has waited longest.
     # TYPE pullbox_outbox_oldest_seconds gauge
+    # HELP pullbox_outbox_oldest_parked_seconds Age of the oldest call that is parked.
+    # TYPE pullbox_outbox_oldest_parked_seconds gauge
     # HELP pullbox_outbox_breaker_open 1 while a store does not answer: only probes are made.
     # TYPE pullbox_outbox_breaker_open gauge
     # HELP pullbox_uploads Uploads that are no version yet.

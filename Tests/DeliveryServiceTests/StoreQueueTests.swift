@@ -61,6 +61,24 @@ struct StoreQueueTests {
     #expect(!queue.hasAccepted(1))
   }
 
+  @Test("as many dropped calls are remembered as accepted ones, the last of them")
+  func dropped() throws {
+    var queue = StoreQueue(concurrency: 3)
+    for id in 1...Int64(StoreQueue.maximumExcluded) {
+      let isExcluded = queue.exclude(id)
+      #expect(isExcluded)
+    }
+    #expect(!queue.add(try call(1), at: start))
+    // Again, which makes it the last one.
+    _ = queue.exclude(1)
+    _ = queue.exclude(1000)
+    #expect(!queue.add(try call(1), at: start))
+    #expect(queue.add(try call(2), at: start))
+    #expect(!queue.add(try call(3), at: start))
+    queue.readmit(3)
+    #expect(queue.add(try call(3), at: start))
+  }
+
   @Test("there is room for twice as many as may run, and for a probe alone while the store is silent")
   func room() throws {
     var queue = StoreQueue(concurrency: 3)

@@ -19,10 +19,10 @@ CREATE TABLE audit (
   product TEXT GENERATED ALWAYS AS ( CASE WHEN action LIKE 'product.%' OR action LIKE 'version.%' THEN substr(subject, 1, instr(subject || ' ', ' ') - 1) END) VIRTUAL,
   environment TEXT
 ) STRICT;
-CREATE INDEX audit_by_action ON audit (action);
-CREATE INDEX audit_by_actor ON audit (actor);
-CREATE INDEX audit_by_actor_and_action ON audit (actor, action);
-CREATE INDEX audit_by_product ON audit (product);
+CREATE INDEX audit_by_action ON audit (action, at);
+CREATE INDEX audit_by_actor ON audit (actor, at);
+CREATE INDEX audit_by_actor_and_action ON audit (actor, action, at);
+CREATE INDEX audit_by_product ON audit (product, at);
 CREATE INDEX audit_by_subject ON audit (subject);
 CREATE INDEX audit_by_time ON audit (at);
 CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
@@ -188,6 +188,11 @@ CREATE TABLE irregularities (
   UNIQUE (kind, store, environment, subject)
 ) STRICT;
 CREATE INDEX irregularities_by_age ON irregularities (last_seen);
+CREATE INDEX irregularities_by_kind ON irregularities (kind);
+CREATE TRIGGER irregularities_count_delete AFTER DELETE ON irregularities
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'irregularities ' || OLD.kind; END;
+CREATE TRIGGER irregularities_count_insert AFTER INSERT ON irregularities
+BEGIN INSERT INTO counters (name, value) VALUES ('irregularities ' || NEW.kind, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1; END;
 
 CREATE TABLE leases (
   name TEXT PRIMARY KEY,
@@ -232,7 +237,7 @@ CREATE TABLE obligations (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   store TEXT NOT NULL,
   kind TEXT NOT NULL,
   subject TEXT NOT NULL,
@@ -248,12 +253,11 @@ CREATE TABLE outbox (
   leased_by TEXT,
   leased_until INTEGER,
   environment TEXT NOT NULL DEFAULT 'Sandbox',
+  state TEXT NOT NULL GENERATED ALWAYS AS (CASE WHEN dropped IS NOT NULL THEN 'dropped' WHEN done IS NOT NULL THEN 'done' WHEN parked IS NOT NULL THEN 'parked' ELSE 'waiting' END) VIRTUAL,
   UNIQUE (store, kind, subject, environment)
 ) STRICT;
+CREATE INDEX outbox_by_state ON outbox (state, store, kind);
 CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
-CREATE INDEX outbox_dropped ON outbox (id) WHERE dropped IS NOT NULL;
-CREATE INDEX outbox_open ON outbox (id) WHERE done IS NULL;
-CREATE INDEX outbox_parked ON outbox (id) WHERE done IS NULL AND parked IS NOT NULL;
 CREATE INDEX outbox_waiting ON outbox (store, next_attempt) WHERE done IS NULL AND parked IS NULL;
 CREATE TRIGGER outbox_count_delete AFTER DELETE ON outbox WHEN OLD.done IS NULL
 BEGIN UPDATE outbox_counts SET waiting = waiting - (OLD.parked IS NULL), parked = parked - (OLD.parked IS NOT NULL) WHERE store = OLD.store AND kind = OLD.kind; END;

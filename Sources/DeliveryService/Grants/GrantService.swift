@@ -159,16 +159,13 @@ extension GrantService: MetricSource {
       "pullbox_grants_unconfirmed", help: "Grants that rest on what a store said before it was away."
     ) { $0 }
     metrics.register([unconfirmed]) { try await database.read { try UnconfirmedTable.count(in: $0) } }
-    let irregular: Metric<[String: Int64]> = .gauge(
+    let irregular: Metric<[(kind: Irregularity.Kind, count: Int64)]> = .gauge(
       "pullbox_irregularities", help: "Cases in which purchases seem to go from hand to hand, by kind.",
       labels: ["kind"]
-    ) { counts in
-      Irregularity.Kind.known.map { .init(counts[$0.rawValue] ?? 0, labels: [$0.rawValue]) }
-    }
+    ) { $0.map { .init($0.count, labels: [$0.kind.rawValue]) } }
     metrics.register([irregular]) {
       try await database.read { connection in
-        Dictionary(
-          uniqueKeysWithValues: try IrregularityTable.counts(in: connection).map { ($0.kind, $0.count) })
+        try Irregularity.Kind.known.map { ($0, try CounterTable.irregularities(of: $0, in: connection)) }
       }
     }
   }

@@ -75,7 +75,7 @@ extension Outbox {
     switch machine.handle(reply.answer, chance: Double.random(in: 0...1)) {
     case .markDone: return await accept(entry)
     case .leave: try? await timer.sleep(for: Self.pauseAfterAbandoned)
-    case .park: await park(entry.id, entry, isRefused: true, because: detail)
+    case .park: await park(.entry(entry), isRefused: true, because: detail)
     case .retry(let delay): await postpone(begun, by: delay, after: reply.answer, because: detail)
     }
     return false
@@ -89,7 +89,7 @@ extension Outbox {
       }
     } catch let error as ColumnTypeMismatch {
       // A grant that cannot be read: another call would come to the same.
-      await park(entry.id, entry, isRefused: false, because: "\(error)")
+      await park(.entry(entry), isRefused: false, because: "\(error)")
       return false
     } catch {
       // Cancelled: the call is made again after the next start, which changes nothing at the store.
@@ -114,14 +114,14 @@ extension Outbox {
     let entry = begun.call.entry
     let next = schedule.now() + delay
     // Cancelled: the row stays due.
-    try? await write("a call that failed", entry) { [grantStore] in
+    let isPostponed = try? await write("a call that failed", entry) { [grantStore] in
       try await grantStore.database.write(
         locking: [.transaction(entry.subject)], waiting: .unlimited
       ) { connection in
-        try OutboxTable.postpone(
-          entry.id, until: next, isRefused: isRefused, because: detail, in: connection)
+        try OutboxTable.postpone(entry, until: next, isRefused: isRefused, because: detail, in: connection)
       }
     }
+    guard isPostponed == true else { return }
     log.warning(
       "store call postponed",
       [
@@ -131,19 +131,24 @@ extension Outbox {
       ])
   }
 
-  /// Keeps the call from being made until an operator asks for it. `entry` is nil for a row that cannot be read.
-  func park(_ id: Int64, _ entry: OutboxEntry?, isRefused: Bool, because detail: String) async {
+  /// Keeps the call from being made until an operator asks for it.
+  func park(_ row: OutboxTable.Found, isRefused: Bool, because detail: String) async {
     let now = grantStore.clock.now()
+    let entry: OutboxEntry? = if case .entry(let entry) = row { entry } else { nil }
     let isParked = try? await write("a parked call", entry) { [grantStore] in
       try await grantStore.database.write(locking: [.everything], waiting: .unlimited) { connection in
-        try OutboxTable.park(id, at: now, isRefused: isRefused, because: detail, in: connection)
+        switch row {
+        case .entry(let entry):
+          try OutboxTable.park(entry, at: now, isRefused: isRefused, because: detail, in: connection)
+        case .damaged(let id, _): try OutboxTable.parkDamaged(id, at: now, because: detail, in: connection)
+        }
       }
     }
     guard isParked == true else { return }
     log.error(
       "store call parked: it is not made again until an operator asks for it",
       [
-        "id": LogValue(id), "store": LogValue(entry?.store.description ?? "unknown"),
+        "id": LogValue(row.id), "store": LogValue(entry?.store.description ?? "unknown"),
         "transaction": LogValue(entry?.subject.id.description ?? "unknown"), "error": LogValue(detail),
       ])
   }

@@ -85,9 +85,12 @@ extension Outbox {
     return isExcluded
   }
 
-  /// A call that was made before is to be made again: what it says has changed.
+  /// A call that was made before, or dropped, is to be made: what it says has changed.
   func callAgain(_ id: Int64, of store: StoreIdentifier) {
-    _ = change(store) { queue, _ in queue.forgetAcceptance(of: id) }
+    _ = change(store) { queue, _ in
+      queue.forgetAcceptance(of: id)
+      queue.readmit(id)
+    }
     wake()
   }
 

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import Monitoring
+import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
@@ -95,9 +96,8 @@ extension Outbox {
       switch row {
       case .entry(let entry) where OutboxEntry.Kind.known.contains(entry.kind): entries.append(entry)
       case .entry(let entry):
-        await park(
-          entry.id, entry, isRefused: false, because: "this version knows no call '\(entry.kind.rawValue)'")
-      case .damaged(let id, let fault): await park(id, nil, isRefused: false, because: fault)
+        await park(row, isRefused: false, because: "this version knows no call '\(entry.kind.rawValue)'")
+      case .damaged(_, let fault): await park(row, isRefused: false, because: fault)
       }
     }
     guard !entries.isEmpty else { return 0 }
@@ -156,10 +156,20 @@ extension Outbox {
 }
 
 extension Outbox: MetricSource {
+  /// What a page of metrics tells of the table.
+  private struct Seen: Sendable {
+    var counts: [OutboxTable.Count]
+    var oldestWaiting: Timestamp?
+    var oldestParked: Timestamp?
+  }
+
   func register(in metrics: inout MetricRegistry) {
     let (database, clock, stores) = (grantStore.database, grantStore.clock, stores.keys.map(\.description))
     let labels = ["store", "kind"]
-    let listed: [Metric<(counts: [OutboxTable.Count], oldest: Timestamp?)>] = [
+    @Sendable func age(since added: Timestamp?) -> Int64 {
+      max(0, added.map { (clock.now() - $0).components.seconds } ?? 0)
+    }
+    let listed: [Metric<Seen>] = [
       .gauge("pullbox_outbox_depth", help: "Calls that a store has still to accept.", labels: labels) {
         $0.counts.map { .init($0.waiting, labels: [$0.store, $0.kind]) }
       },
@@ -169,20 +179,25 @@ extension Outbox: MetricSource {
       ) {
         $0.counts.map { .init($0.parked, labels: [$0.store, $0.kind]) }
       },
-      .gauge("pullbox_outbox_oldest_seconds", help: "Age of the call that has waited longest.") { state in
-        max(0, state.oldest.map { (clock.now() - $0).components.seconds } ?? 0)
+      .gauge("pullbox_outbox_oldest_seconds", help: "Age of the call that has waited longest.") {
+        age(since: $0.oldestWaiting)
+      },
+      .gauge("pullbox_outbox_oldest_parked_seconds", help: "Age of the oldest call that is parked.") {
+        age(since: $0.oldestParked)
       },
     ]
     metrics.register(listed) {
-      let (counts, oldest) = try await database.read { connection in
-        (try OutboxTable.counts(in: connection), try OutboxTable.oldest(in: connection))
+      var seen = try await database.read { connection in
+        Seen(
+          counts: try OutboxTable.counts(in: connection),
+          oldestWaiting: try OutboxTable.oldest(.waiting, in: connection),
+          oldestParked: try OutboxTable.oldest(.parked, in: connection))
       }
-      let seen = Set(counts.map { [$0.store, $0.kind] })
+      let named = Set(seen.counts.map { [$0.store, $0.kind] })
       let idle = stores.flatMap { store in OutboxEntry.Kind.known.map { [store, $0.rawValue] } }
-        .filter { !seen.contains($0) }
-      return (
-        counts + idle.map { OutboxTable.Count(store: $0[0], kind: $0[1], waiting: 0, parked: 0) }, oldest
-      )
+        .filter { !named.contains($0) }
+      seen.counts += idle.map { OutboxTable.Count(store: $0[0], kind: $0[1], waiting: 0, parked: 0) }
+      return seen
     }
     let open: Metric<Void> = .gauge(
       "pullbox_outbox_breaker_open", help: "1 while a store does not answer: only probes are made.",

@@ -36,14 +36,15 @@ struct StoreQueue: Sendable {
   /// The table may hold more calls whose time has come.
   var mayHaveMore = false
   private(set) var line: [Call] = []
-  /// Calls that an operator has dropped.
-  private var excluded: Set<Int64> = []
+  /// The last calls that operators have dropped, oldest first: who read such a row before comes after it.
+  private var excluded: [Int64] = []
   /// The last calls that the store accepted, oldest first: who read such a row before that was written down comes after it.
   private var accepted: [Int64] = []
   private var running = 0
 
-  /// Accepted calls that are remembered.
+  /// Accepted calls that are remembered, and dropped ones. The numbers of calls are never given out again.
   static let maximumAccepted = 256
+  static let maximumExcluded = 256
 
   init(concurrency: Int) {
     self.concurrency = concurrency
@@ -120,14 +121,17 @@ struct StoreQueue: Sendable {
     case closed
   }
 
-  /// Takes the call out of line, and keeps it from being added until ``readmit(_:)``; false where it runs, or its
-  /// outcome is being written down, which changes nothing.
+  /// Takes the call out of line, and keeps it from being added until ``readmit(_:)``, or until
+  /// ``maximumExcluded`` others were excluded after it; false where it runs, or its outcome is being written down, which changes
+  /// nothing.
   mutating func exclude(_ id: Int64) -> Bool {
     let count = line.count
     line.removeAll { $0.entry.id == id }
     if line.count < count { inHand.remove(id) }
     guard !inHand.contains(id) else { return false }
-    excluded.insert(id)
+    readmit(id)
+    if excluded.count == Self.maximumExcluded { excluded.removeFirst() }
+    excluded.append(id)
     return true
   }
 
@@ -137,7 +141,7 @@ struct StoreQueue: Sendable {
   }
 
   mutating func readmit(_ id: Int64) {
-    excluded.remove(id)
+    excluded.removeAll { $0 == id }
   }
 
   /// What became of the call is written down.

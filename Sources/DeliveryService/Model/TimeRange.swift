@@ -1,5 +1,4 @@
 import CoreTypes
-import Database
 import HTTPServer
 import PullboxAPI
 
@@ -19,14 +18,5 @@ struct TimeRange: Hashable, Sendable {
   init(_ request: HTTPRequest) throws(Problem) {
     since = try request.filter("since") { Timestamp(rfc3339: $0) }
     until = try request.filter("until") { Timestamp(rfc3339: $0) }
-  }
-
-  var isEverything: Bool { since == nil && until == nil }
-
-  /// What a row's `column` must be, and the values in it.
-  func conditions(on column: String) -> [(text: String, value: SQLValue)] {
-    [("\(column) >= ?", since), ("\(column) < ?", until)].compactMap { text, time in
-      time.map { (text, SQLValue.timestamp($0)) }
-    }
   }
 }

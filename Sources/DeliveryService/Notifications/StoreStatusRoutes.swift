@@ -67,7 +67,7 @@ struct StoreStatusRoutes: Sendable {
     status.unacknowledgedUrgent = standing.urgent
     status.nextAcknowledgement = standing.next
     if status.callsWaiting > 0 {
-      status.oldestCall = try OutboxTable.oldest(to: store.name, in: connection)
+      status.oldestCall = try OutboxTable.oldest(.waiting, to: store.name, in: connection)
     }
     return status
   }

@@ -68,9 +68,12 @@ struct ListRoutes: Sendable {
       product: try request.filter("product") { ProductIdentifier($0) },
       actor: request.queryValue("actor"), action: request.queryValue("action"), times: try TimeRange(request))
     return try await database.read { connection in
-      if let after, try !AuditTable.exists(after, in: connection) { throw Problem.unknownCursor }
+      let place = try after.map { row in
+        guard let place = try AuditTable.place(of: row, in: connection) else { throw Problem.unknownCursor }
+        return place
+      }
       let rows = try AuditTable.page(
-        before: after ?? .max, matching: filter, limit: limit + 1, in: connection)
+        before: place ?? .end, matching: filter, limit: limit + 1, in: connection)
       let page = rows.prefix(limit)
       return Page(items: page.map(\.entry), next: rows.count > limit ? page.last.map { String($0.id) } : nil)
     }

@@ -16,10 +16,12 @@ struct OutboxRoutes: Sendable {
         after: try request.cursor("after") { Int64($0) }, matching: filter, limit: try request.pageLimit())
       return try .page(page, of: request)
     }
-    routes.on(.post, "/v1/operator/outbox/{id}/retry", requires: .admin) { _, parameters, actor in
+    routes.on(.post, "/v1/operator/outbox/{id}/retry", requires: .admin, takesIdempotencyKey: true) {
+      _, parameters, actor in
       try .json(try await outbox.retry(try Self.call(parameters), by: actor.name))
     }
-    routes.on(.post, "/v1/operator/outbox/{id}/drop", requires: .admin) { request, parameters, actor in
+    routes.on(.post, "/v1/operator/outbox/{id}/drop", requires: .admin, takesIdempotencyKey: true) {
+      request, parameters, actor in
       let id = try Self.call(parameters)
       return try .json(try await outbox.drop(id, because: try await request.reason(), by: actor.name))
     }

@@ -26,24 +26,37 @@ enum AuditTable {
     /// Such as `version.release`.
     var action: String?
     var times = TimeRange()
+  }
 
-    /// The log is in the order of its rows, which a clock that was set back makes another than that of the times.
-    fileprivate var isByTimeOnly: Bool {
-      !times.isEverything && product == nil && actor == nil && action == nil
+  /// Where an entry stands in the order of the log: by its time, and of one time by its row. A clock that was set back makes that
+  /// another order than that of the rows.
+  struct Place: Hashable, Comparable, Sendable {
+    var time: Timestamp
+    var row: Int64
+
+    /// Before every entry that can be.
+    static let end = Place(time: Timestamp(millisecondsSinceEpoch: .max), row: .max)
+
+    static func < (a: Place, b: Place) -> Bool { (a.time, a.row) < (b.time, b.row) }
+  }
+
+  /// Where that entry stands, behind which a page can begin; nil without such an entry.
+  static func place(of row: Int64, in connection: borrowing Connection) throws -> Place? {
+    try connection.first("SELECT at FROM audit WHERE id = ?", [.integer(row)]).map {
+      Place(time: try $0.timestamp("at"), row: row)
     }
   }
 
-  /// Whether a page can have ended there.
-  static func exists(_ id: Int64, in connection: borrowing Connection) throws -> Bool {
-    try connection.first("SELECT 1 FROM audit WHERE id = ?", [.integer(id)]) != nil
-  }
-
-  /// At most `limit` entries older than the row `before`, newest first, each with its row.
+  /// At most `limit` entries older than the one at `place`, newest first, each with its row.
   static func page(
-    before: Int64, matching filter: Filter, limit: Int, in connection: borrowing Connection
+    before place: Place = .end, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [(id: Int64, entry: AuditEntry)] {
-    var conditions = ["id < ?"]
-    var values: [SQLValue] = [.integer(before)]
+    let end = min(place, filter.times.until.map { Place(time: $0, row: .min) } ?? .end)
+    var conditions = ["(at, id) < (?, ?)", "at >= ?"]
+    var values: [SQLValue] = [
+      .timestamp(end.time), .integer(end.row),
+      .timestamp(filter.times.since ?? Timestamp(millisecondsSinceEpoch: .min)),
+    ]
     for (column, value) in [
       ("product", filter.product?.description), ("actor", filter.actor), ("action", filter.action),
     ] {
@@ -51,22 +64,19 @@ enum AuditTable {
       conditions.append("\(column) = ?")
       values.append(.text(value))
     }
-    for (text, value) in filter.times.conditions(on: "at") {
-      conditions.append(text)
-      values.append(value)
-    }
-    let hint = index(for: filter).map(SQLDialect.index) ?? ""
     return try connection.query(
-      "SELECT * FROM audit \(hint) WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
-      values + [.integer(limit)]
+      """
+      SELECT * FROM audit \(SQLDialect.index(index(for: filter))) WHERE \(conditions.joined(separator: " AND "))
+      ORDER BY at DESC, id DESC LIMIT ?
+      """, values + [.integer(limit)]
     ).map { (try $0.integer("id"), try entry($0)) }
   }
 
   /// Those of a product are few; the others are found by all that is asked, in the order of the list.
-  private static func index(for filter: Filter) -> String? {
+  private static func index(for filter: Filter) -> String {
     if filter.product != nil { return "audit_by_product" }
     return switch (filter.actor, filter.action) {
-    case (nil, nil): filter.isByTimeOnly ? "audit_by_time" : nil
+    case (nil, nil): "audit_by_time"
     case (_, nil): "audit_by_actor"
     case (nil, _): "audit_by_action"
     case (_, _): "audit_by_actor_and_action"

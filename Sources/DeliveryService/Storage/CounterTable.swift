@@ -26,6 +26,13 @@ enum CounterTable {
     }
   }
 
+  /// Cases that are kept, of one kind.
+  static func irregularities(
+    of kind: Irregularity.Kind, in connection: borrowing Connection
+  ) throws -> Int64 {
+    try value("irregularities \(kind.rawValue)", in: connection)
+  }
+
   private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {
     try connection.first("SELECT value FROM counters WHERE name = ?", [.text(name)])?.integer("value") ?? 0
   }

@@ -14,25 +14,76 @@ extension OutboxTable {
     var kind: String?
   }
 
-  /// At most `limit` calls older than the row `before`, newest first.
+  /// At most `limit` calls older than the row `before`, newest first. It visits as many as it answers of each store, kind and
+  /// state, however many there are.
   static func page(
     before: Int64, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [OutboxCall] {
-    // The plus sign keeps SQLite from the index that begins with the store, which would have to be sorted.
-    var conditions = ["id < ?"]
-    var values: [SQLValue] = [.integer(before)]
-    for (column, value) in [("+store", filter.store), ("+kind", filter.kind)] {
-      guard let value else { continue }
-      conditions.append("\(column) = ?")
-      values.append(.text(value))
+    guard filter.state != nil || filter.store != nil || filter.kind != nil else {
+      return try connection.query(
+        "SELECT * FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?", [.integer(before), .integer(limit)]
+      ).map(call)
     }
-    if let state = filter.state { conditions.append(condition(state)) }
-    return try connection.query(
+    var ids: [Int64] = []
+    for state in filter.state.map({ [$0] }) ?? OutboxCall.State.allCases {
+      for first in try firsts(state, of: filter.store, filter.kind, in: connection) {
+        ids += try connection.query(
+          """
+          SELECT id FROM outbox \(SQLDialect.index("outbox_by_state"))
+          WHERE state = ? AND store = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT ?
+          """, [.choice(state), .text(first.store), .text(first.kind), .integer(before), .integer(limit)]
+        ).map { try $0.integer("id") }
+      }
+    }
+    return try ids.sorted(by: >).prefix(limit).compactMap { try call($0, in: connection) }
+  }
+
+  /// The oldest call of its store and kind in some state.
+  private struct First {
+    var store: String
+    var kind: String
+    var created: Timestamp
+  }
+
+  /// Of each store and kind, or of one, the call of that state with the lowest number: a look at the index for each.
+  private static func firsts(
+    _ state: OutboxCall.State, of store: String? = nil, _ kind: String? = nil,
+    in connection: borrowing Connection
+  ) throws -> [First] {
+    var firsts: [First] = []
+    var last: First?
+    while let first = try next(state, after: last, to: store, in: connection) {
+      if kind == nil || kind == first.kind { firsts.append(first) }
+      last = first
+    }
+    return firsts
+  }
+
+  /// That of the next kind to the same store, else of the first kind to the next one. Two statements: one about both columns
+  /// would look at all calls of the last kind.
+  private static func next(
+    _ state: OutboxCall.State, after last: First?, to store: String?, in connection: borrowing Connection
+  ) throws -> First? {
+    if let same = last?.store ?? store {
+      let row = try connection.first(
+        """
+        SELECT store, kind, created FROM outbox \(SQLDialect.index("outbox_by_state"))
+        WHERE state = ? AND store = ? AND kind > ? ORDER BY kind, id LIMIT 1
+        """, [.choice(state), .text(same), .text(last?.kind ?? "")])
+      if let row { return try first(row) }
+    }
+    guard store == nil else { return nil }
+    let row = try connection.first(
       """
-      SELECT * FROM outbox \(index(filter.state)) WHERE \(conditions.joined(separator: " AND "))
-      ORDER BY id DESC LIMIT ?
-      """, values + [.integer(limit)]
-    ).map(call)
+      SELECT store, kind, created FROM outbox \(SQLDialect.index("outbox_by_state"))
+      WHERE state = ? AND store > ? ORDER BY store, kind, id LIMIT 1
+      """, [.choice(state), .text(last?.store ?? "")])
+    return try row.map(first)
+  }
+
+  private static func first(_ row: Row) throws -> First {
+    First(
+      store: try row.text("store"), kind: try row.text("kind"), created: try row.timestamp("created"))
   }
 
   static func call(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall? {
@@ -73,24 +124,12 @@ extension OutboxTable {
     }
   }
 
-  /// When the call was added that has waited longest; nil when none waits.
-  static func oldest(in connection: borrowing Connection) throws -> Timestamp? {
-    try connection.first(
-      """
-      SELECT created FROM outbox \(SQLDialect.index("outbox_open"))
-      WHERE done IS NULL AND parked IS NULL ORDER BY id LIMIT 1
-      """)?.timestamp("created")
-  }
-
-  /// The same for the calls to one store.
+  /// When the oldest call of that state was added, to one store or to any; nil when there is none. A call whose payload was
+  /// changed since is as old as that.
   static func oldest(
-    to store: StoreIdentifier, in connection: borrowing Connection
+    _ state: OutboxCall.State, to store: StoreIdentifier? = nil, in connection: borrowing Connection
   ) throws -> Timestamp? {
-    try connection.first(
-      """
-      SELECT min(created) AS oldest FROM outbox \(SQLDialect.index("outbox_waiting"))
-      WHERE done IS NULL AND parked IS NULL AND store = ?
-      """, [.identifier(store)])?.optionalTimestamp("oldest")
+    try firsts(state, of: store?.description, in: connection).map(\.created).min()
   }
 
   /// Brings attempts forward that are further away than any pause, as they are after the wall clock was set
@@ -111,37 +150,16 @@ extension OutboxTable {
       ])
   }
 
-  private static func condition(_ state: OutboxCall.State) -> String {
-    switch state {
-    case .waiting: "done IS NULL AND parked IS NULL"
-    case .parked: "done IS NULL AND parked IS NOT NULL"
-    case .done: "done IS NOT NULL AND dropped IS NULL"
-    case .dropped: "dropped IS NOT NULL"
-    }
-  }
-
-  private static func index(_ state: OutboxCall.State?) -> String {
-    switch state {
-    case .waiting: SQLDialect.index("outbox_open")
-    case .parked: SQLDialect.index("outbox_parked")
-    case .dropped: SQLDialect.index("outbox_dropped")
-    case .done, nil: "NOT INDEXED"
-    }
-  }
-
   private static func call(_ row: Row) throws -> OutboxCall {
-    let parked = try row.optionalTimestamp("parked")
-    let done = try row.optionalTimestamp("done")
-    let isDropped = try row.optionalTimestamp("dropped") != nil
-    let state: OutboxCall.State =
-      isDropped ? .dropped : done != nil ? .done : parked != nil ? .parked : .waiting
+    let state: OutboxCall.State = try row.choice("state")
     let created = try row.timestamp("created")
     return OutboxCall(
       id: try row.integer("id"), store: try row.text("store"), kind: try row.text("kind"),
       transaction: try row.text("subject"), state: state, attempts: try row.integer("attempts"),
       refusals: try row.integer("refusals"),
       nextAttempt: state == .waiting ? try nextAttempt(row, created) : nil,
-      lastError: try row.optionalText("last_error"), created: created, parked: parked, done: done,
+      lastError: try row.optionalText("last_error"), created: created,
+      parked: try row.optionalTimestamp("parked"), done: try row.optionalTimestamp("done"),
       environment: try row.text("environment"))
   }
 

@@ -19,7 +19,7 @@ enum OutboxTable {
     UPDATE \(SQLDialect.failing) outbox
     SET done = ?, attempts = attempts + 1, last_error = NULL, parked = NULL, dropped = NULL,
       leased_by = NULL, leased_until = NULL
-    WHERE id = ? AND (payload = ? OR (payload IS NULL AND ? IS NULL))
+    WHERE id = ? AND \(isUnchanged)
     """
 
   /// How a call stands once it was added.
@@ -184,31 +184,41 @@ enum OutboxTable {
       """, [.identifier(store), .timestamp(now)])?.timestamp("next_attempt")
   }
 
+  /// What a store answered is about the payload that it was sent.
+  private static let isUnchanged = "(payload = ? OR (payload IS NULL AND ? IS NULL))"
+
+  private static func payload(_ call: OutboxEntry) -> [SQLValue] {
+    [.optional(call.payload), .optional(call.payload)]
+  }
+
   /// False where another payload has taken the place of the one that was sent: the call is still to be made with that.
   static func markDone(
     _ call: OutboxEntry, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Bool {
-    let payload = SQLValue.optional(call.payload)
-    return try connection.execute(
-      acceptance, [.timestamp(now), .integer(call.id), payload, payload]) > 0
+    try connection.execute(
+      acceptance, [.timestamp(now), .integer(call.id)] + payload(call)) > 0
   }
 
-  /// After an attempt that failed, or that the store refused.
+  /// After an attempt that failed, or that the store refused. False where the call is over, or has another payload by now: it is
+  /// due when it was.
   static func postpone(
-    _ id: Int64, until next: Timestamp, isRefused: Bool, because error: String,
+    _ call: OutboxEntry, until next: Timestamp, isRefused: Bool, because error: String,
     in connection: borrowing Connection
-  ) throws {
+  ) throws -> Bool {
     try connection.execute(
       """
       UPDATE outbox SET next_attempt = ?, attempts = attempts + 1, refusals = refusals + ?, last_error = ?,
         leased_by = NULL, leased_until = NULL
-      WHERE id = ? AND done IS NULL
-      """, [.timestamp(next), .integer(isRefused ? 1 : 0), .text(kept(error)), .integer(id)])
+      WHERE id = ? AND done IS NULL AND \(isUnchanged)
+      """,
+      [.timestamp(next), .integer(isRefused ? 1 : 0), .text(kept(error)), .integer(call.id)] + payload(call))
+      > 0
   }
 
-  /// Whether it was waiting. `isRefused` after an attempt that the store refused.
+  /// After a refusal that was the last one, or because no store can be told of it. False where it does not wait, or has another
+  /// payload by now.
   static func park(
-    _ id: Int64, at now: Timestamp, isRefused: Bool, because error: String,
+    _ call: OutboxEntry, at now: Timestamp, isRefused: Bool, because error: String,
     in connection: borrowing Connection
   ) throws -> Bool {
     let refusals = isRefused ? 1 : 0
@@ -216,9 +226,21 @@ enum OutboxTable {
       """
       UPDATE outbox SET parked = ?, attempts = attempts + ?, refusals = refusals + ?, last_error = ?,
         leased_by = NULL, leased_until = NULL
-      WHERE id = ? AND done IS NULL AND parked IS NULL
+      WHERE id = ? AND done IS NULL AND parked IS NULL AND \(isUnchanged)
       """,
-      [.timestamp(now), .integer(refusals), .integer(refusals), .text(kept(error)), .integer(id)]) == 1
+      [.timestamp(now), .integer(refusals), .integer(refusals), .text(kept(error)), .integer(call.id)]
+        + payload(call)) == 1
+  }
+
+  /// The same for a row that cannot be read.
+  static func parkDamaged(
+    _ id: Int64, at now: Timestamp, because fault: String, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.execute(
+      """
+      UPDATE outbox SET parked = ?, last_error = ?, leased_by = NULL, leased_until = NULL
+      WHERE id = ? AND done IS NULL AND parked IS NULL
+      """, [.timestamp(now), .text(kept(fault)), .integer(id)]) == 1
   }
 
   /// One line, without what a terminal would obey.

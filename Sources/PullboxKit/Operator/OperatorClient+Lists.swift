@@ -73,12 +73,16 @@ extension OperatorClient {
   /// Has a call made again at once, also one that is parked or was dropped. One that the store has accepted stays
   /// as it is.
   public func retryOutboxCall(_ id: Int64) async throws(APICallError) -> OutboxCall {
-    try await api.call("POST", "/v1/operator/outbox/\(id)/retry", body: EmptyBody?.none).value
+    try await api.call(
+      "POST", "/v1/operator/outbox/\(id)/retry", body: EmptyBody?.none, headers: Self.stepHeaders()
+    ).value
   }
 
   /// Decides that a call is not made: its transaction stays unfinished at the store. A call that waits needs a
   /// `reason`, which is recorded in the audit log. One that was accepted or dropped before stays as it is.
   public func dropOutboxCall(_ id: Int64, reason: String?) async throws(APICallError) -> OutboxCall {
-    try await api.call("POST", "/v1/operator/outbox/\(id)/drop", body: ReasonBody(reason: reason)).value
+    try await api.call(
+      "POST", "/v1/operator/outbox/\(id)/drop", body: ReasonBody(reason: reason), headers: Self.stepHeaders()
+    ).value
   }
 }

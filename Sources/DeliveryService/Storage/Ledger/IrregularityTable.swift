@@ -85,13 +85,19 @@ enum IrregularityTable {
   static func page(
     before: Int64, kind: Irregularity.Kind?, limit: Int, in connection: borrowing Connection
   ) throws -> [Irregularity] {
-    try connection.query(
-      """
-      SELECT * FROM irregularities WHERE id < ?\(kind == nil ? "" : " AND +kind = ?")
-      ORDER BY id DESC LIMIT ?
-      """,
-      [.integer(before)] + (kind.map { [.text($0.rawValue)] } ?? []) + [.integer(limit)]
-    ).map { row in
+    let rows =
+      if let kind {
+        try connection.query(
+          """
+          SELECT * FROM irregularities \(SQLDialect.index("irregularities_by_kind"))
+          WHERE kind = ? AND id < ? ORDER BY id DESC LIMIT ?
+          """, [.text(kind.rawValue), .integer(before), .integer(limit)])
+      } else {
+        try connection.query(
+          "SELECT * FROM irregularities WHERE id < ? ORDER BY id DESC LIMIT ?",
+          [.integer(before), .integer(limit)])
+      }
+    return try rows.map { row in
       Irregularity(
         id: try row.integer("id"), kind: try row.choice("kind"), store: try row.text("store"),
         environment: try row.text("environment"), transaction: try row.identifier("transaction_id"),
@@ -104,13 +110,6 @@ enum IrregularityTable {
   /// Whether a page can have ended there.
   static func exists(_ id: Int64, in connection: borrowing Connection) throws -> Bool {
     try connection.first("SELECT 1 FROM irregularities WHERE id = ?", [.integer(id)]) != nil
-  }
-
-  /// Cases that are kept, by kind.
-  static func counts(in connection: borrowing Connection) throws -> [(kind: String, count: Int64)] {
-    try connection.query("SELECT kind, count(*) AS count FROM irregularities GROUP BY kind").map {
-      (try $0.text("kind"), try $0.integer("count"))
-    }
   }
 
   /// Removes some of those that were last seen before `cutoff`; whether there may be more.
