@@ -50,9 +50,31 @@ struct CondemnedPackageTests {
 
   /// On the shelf, and of no use.
   private func putUnneeded() async throws {
+    try await putUnneeded(bytes)
+  }
+
+  private func putUnneeded(_ bytes: [UInt8]) async throws {
     let writer = try await incoming.begin("before", expectedLength: nil, limit: .mebibytes(1))
     try await writer.append(bytes, at: .zero)
-    _ = try await shelf.put(writer, as: digest)
+    _ = try await shelf.put(writer, as: .of(bytes))
+  }
+
+  private func lease(_ holder: String) -> WorkerLease {
+    WorkerLease("collection", holder: holder, database: database, clock: clock)
+  }
+
+  /// Lets the collector run once by itself, with a lease of that holder.
+  private func collectByItself(_ holder: String) async {
+    var collector = collector
+    collector.lease = lease(holder)
+    let (leased, timer) = (collector, ManualMonotonicClock())
+    await withTaskGroup { group in
+      group.addTask { await leased.run(every: .seconds(3600), clock: timer, log: Log(level: .error)) }
+      await timer.waitForSleepers()
+      timer.advance(by: .seconds(3600))
+      await timer.waitForSleepers()
+      group.cancelAll()
+    }
   }
 
   /// An upload of the same bytes that is complete and was not taken over yet.
@@ -113,6 +135,33 @@ struct CondemnedPackageTests {
     #expect(try await shelf.list().isEmpty)
     #expect(try await condemned().isEmpty)
     #expect(try await collections().map(\.detail) == ["1000 bytes"])
+  }
+
+  @Test("a collection that lasts for longer than its lease keeps it to its end")
+  func renewsLease() async throws {
+    for number in 0..<5 { try await putUnneeded(bytes + [UInt8(number)]) }
+    let (clock, other, taken) = (clock, lease("other"), Locked(0))
+    set {
+      clock.advance(by: .seconds(20))
+      if (try? await other.isHeld()) != false { taken.withLock { $0 += 1 } }
+    }
+    await collectByItself("this")
+    #expect(try await shelf.list().isEmpty)
+    #expect(taken.current == 0)
+    #expect(try await !other.isHeld())
+  }
+
+  @Test("a collection that lost its lease to another process removes nothing more")
+  func losesLease() async throws {
+    for number in 0..<5 { try await putUnneeded(bytes + [UInt8(number)]) }
+    let (clock, other) = (clock, lease("other"))
+    set {
+      clock.advance(by: LeaseMachine.duration)
+      _ = try? await other.isHeld()
+    }
+    await collectByItself("this")
+    #expect(try await shelf.list().count == 4)
+    #expect(try await other.isHeld())
   }
 
   @Test("a removal that failed leaves it condemned, and the next collection repeats it")

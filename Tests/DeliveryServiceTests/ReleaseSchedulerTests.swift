@@ -101,6 +101,35 @@ struct ReleaseSchedulerTests {
     #expect(try await state("1.1", versionsAfter) == .released)
   }
 
+  @Test("a version that cannot be released holds up no other, and is tried again after a pause")
+  func damaged() async throws {
+    let database = try file.open()
+    let scheduler = scheduler(database)
+    let versions = versions(database, scheduler)
+    let date = clock.now() + .seconds(600)
+    for (number, text) in ["1.0", "1.1"].enumerated() {
+      try await approve(text, versions)
+      _ = try await versions.release(
+        product, try version(text), as: ReleaseRequest(at: date + .seconds(number)), by: "ada")
+    }
+    try await database.write(locking: [.everything]) {
+      try $0.execute("UPDATE versions SET state = 'strange' WHERE version = '1.0'")
+    }
+    clock.set(date + .seconds(1))
+    #expect(try await scheduler.releaseDue() == 1)
+    #expect(try await state("1.1", versions) == .released)
+    await withTaskGroup { group in
+      group.addTask { await scheduler.run() }
+      await timer.waitForSleepers()
+      #expect(timer.timeToNextSleeper == ReleaseScheduler.longestPause)
+      group.cancelAll()
+    }
+    try await database.write(locking: [.everything]) {
+      try $0.execute("UPDATE versions SET state = 'approved' WHERE version = '1.0'")
+    }
+    #expect(try await scheduler.releaseDue() == 1)
+  }
+
   @Test("the scheduler sleeps until the next date and no longer, and wakes when a nearer one is set")
   func sleeps() async throws {
     let database = try file.open()

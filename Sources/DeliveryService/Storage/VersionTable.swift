@@ -53,22 +53,39 @@ enum VersionTable {
     return Int(try row?.integer("count") ?? 0)
   }
 
-  /// Those whose release was to happen by then, the earliest first.
-  static func due(
-    at now: Timestamp, limit: Int, in connection: borrowing Connection
-  ) throws -> [VersionRecord] {
-    try connection.query(
-      """
-      SELECT \(columns) FROM versions WHERE scheduled_at IS NOT NULL AND scheduled_at <= ?
-      ORDER BY scheduled_at LIMIT ?
-      """, [.timestamp(now), .integer(limit)]
-    ).map(record)
+  /// A version whose release has a date, as its row names it: it may hold what this program never writes there.
+  struct Scheduled: Hashable, Sendable {
+    var at: Timestamp
+    var product: String
+    var version: String
+
+    /// Before every version that can be.
+    static let start = Scheduled(at: Timestamp(millisecondsSinceEpoch: .min), product: "", version: "")
   }
 
-  /// When the next release is to happen; nil when none is.
-  static func nextDate(in connection: borrowing Connection) throws -> Timestamp? {
+  /// At most `limit` of those whose release was to happen by then and that stand behind `last`, the earliest first.
+  static func due(
+    at now: Timestamp, after last: Scheduled = .start, limit: Int, in connection: borrowing Connection
+  ) throws -> [Scheduled] {
+    try connection.query(
+      """
+      SELECT scheduled_at, product, version FROM versions \(SQLDialect.index("versions_scheduled"))
+      WHERE scheduled_at IS NOT NULL AND scheduled_at <= ? AND (scheduled_at, product, version) > (?, ?, ?)
+      ORDER BY scheduled_at, product, version LIMIT ?
+      """,
+      [.timestamp(now), .timestamp(last.at), .text(last.product), .text(last.version), .integer(limit)]
+    ).map { row in
+      Scheduled(
+        at: try row.timestamp("scheduled_at"), product: try row.text("product"),
+        version: try row.text("version"))
+    }
+  }
+
+  /// When the first release after `now` is to happen; nil when none is.
+  static func nextDate(after now: Timestamp, in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first(
-      "SELECT min(scheduled_at) AS next FROM versions WHERE scheduled_at IS NOT NULL")?
+      "SELECT min(scheduled_at) AS next FROM versions WHERE scheduled_at IS NOT NULL AND scheduled_at > ?",
+      [.timestamp(now)])?
       .optionalTimestamp("next")
   }
 

@@ -30,8 +30,12 @@ struct GarbageCollector: Sendable {
   /// Told of every blob that was removed, for what keeps it open.
   var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
 
-  /// `grace` in place of the operator's. Answers what was removed; with `isDryRun`, what would be.
-  func run(grace: Duration? = nil, isDryRun: Bool, by actor: String) async throws -> GarbageCollectionReport {
+  /// `grace` in place of the operator's. Answers what was removed; with `isDryRun`, what would be. `mayGoOn` is asked before
+  /// each removal: the first no ends the run.
+  func run(
+    grace: Duration? = nil, isDryRun: Bool, by actor: String,
+    while mayGoOn: @Sendable () async throws -> Bool = { true }
+  ) async throws -> GarbageCollectionReport {
     func newPlan() async throws -> GarbageCollectionPlan {
       GarbageCollectionPlan(
         try await facts(), lifetime: uploads.limits.lifetime, grace: grace ?? rules.grace)
@@ -44,8 +48,9 @@ struct GarbageCollector: Sendable {
     var removed: (uploads: [GarbageCollectionReport.UploadItem], blobs: [GarbageCollectionReport.BlobItem]) =
       ([], [])
     func removeAll(_ items: [GarbageCollectionReport.BlobItem]) async throws {
-      for item in items where try await remove(item.digest, length: item.bytes, by: actor) {
-        removed.blobs.append(item)
+      for item in items {
+        guard try await mayGoOn() else { return }
+        if try await remove(item.digest, length: item.bytes, by: actor) { removed.blobs.append(item) }
       }
     }
     // On a full disk there is no room otherwise to write down what makes room. What was removed by then stays removed.
@@ -53,12 +58,15 @@ struct GarbageCollector: Sendable {
       // First: of what is gone already, the plan knows nothing.
       try await removeAll(try await condemned())
       let plan = try await newPlan()
-      for item in plan.expired where try await uploads.removeExpired(item.upload, by: actor) {
-        removed.uploads.append(item)
+      for item in plan.expired {
+        guard try await mayGoOn() else { return plan }
+        if try await uploads.removeExpired(item.upload, by: actor) { removed.uploads.append(item) }
       }
-      for item in plan.strays where try await uploads.removeStray(item.upload) {
-        removed.uploads.append(item)
+      for item in plan.strays {
+        guard try await mayGoOn() else { return plan }
+        if try await uploads.removeStray(item.upload) { removed.uploads.append(item) }
       }
+      guard try await mayGoOn() else { return plan }
       try await mark(plan)
       try await removeAll(plan.due)
       return plan
@@ -147,8 +155,10 @@ extension GarbageCollector {
     guard interval > .zero else { return }
     let backoff = Backoff(initial: min(.seconds(60), interval), cap: interval)
     await Worker(clock: clock, backoff: backoff).run(every: interval) {
-      guard try await lease?.isHeld() ?? true else { return }
-      let report = try await run(isDryRun: false, by: AuditTable.serverActor)
+      @Sendable func isHeld() async throws -> Bool { try await lease?.isHeld() ?? true }
+      guard try await isHeld() else { return }
+      // Longer than a lease lasts, perhaps: it is renewed on the way.
+      let report = try await run(isDryRun: false, by: AuditTable.serverActor, while: isHeld)
       guard !report.uploads.isEmpty || !report.blobs.isEmpty else { return }
       log.info(
         "collected",
