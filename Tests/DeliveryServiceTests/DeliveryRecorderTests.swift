@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Receipts
+import ServiceRuntime
 import Testing
 
 @testable import DeliveryService
@@ -65,6 +66,32 @@ struct DeliveryRecorderTests {
       grant: grant.id,
       device: grant.device)
     return .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key))
+  }
+
+  @Test("what was sent is written down every five seconds, and by no look before")
+  func interval() async throws {
+    let timer = ManualMonotonicClock()
+    let grant = try await grant("device-1")
+    let recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
+    let (database, number) = (database, grant.number)
+    func recorded() async throws -> Int64 {
+      try await database.read { try DeliveredBytesTable.bytes(of: number, in: $0).rawValue }
+    }
+    try await withThrowingTaskGroup { group in
+      group.addTask { await recorder.run(log: Log(level: .error)) }
+      await timer.waitForSleepers()
+      #expect(timer.timeToNextSleeper == .seconds(5))
+      meter(of: grant).didSend(400)
+      timer.advance(by: .seconds(5) - .nanoseconds(1))
+      for _ in 0..<100 { await Task.yield() }
+      #expect(try await recorded() == 0)
+      timer.advance(by: .nanoseconds(1))
+      while try await recorded() == 0 { await Task.yield() }
+      #expect(try await recorded() == 400)
+      await timer.waitForSleepers()
+      #expect(timer.timeToNextSleeper == .seconds(5))
+      group.cancelAll()
+    }
   }
 
   /// As ``GrantService`` does it.

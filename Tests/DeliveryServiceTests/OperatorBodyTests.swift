@@ -1,8 +1,11 @@
 import Commerce
 import CoreTypes
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
+import Synchronization
 import Testing
 
 @testable import DeliveryService
@@ -12,7 +15,8 @@ struct OperatorBodyTests {
   /// Each route that reads a body, with one whose other members are right.
   struct Route: Sendable, CustomTestStringConvertible {
     var method = "POST"
-    /// Behind `/v1/operator`; `GRANT` stands for the grant's name, `UPLOAD` in the body for a complete upload.
+    /// Behind `/v1/operator`; `GRANT` stands for the grant's name, `CALL` for a call to the store, `UPLOAD` in the body for a
+    /// complete upload.
     var path: String
     var body: String
     /// The member at fault.
@@ -44,6 +48,21 @@ struct OperatorBodyTests {
     Route(path: "/collection", body: #"{"dryrun":true,"graceSeconds":0}"#, member: "dryrun"),
     Route(path: "/grants/GRANT/revoke", body: #"{"because":"refund 4711"}"#, member: "because"),
     Route(path: "/grants/GRANT/reinstate", body: #"{"reason":"","Reason":"paid"}"#, member: "Reason"),
+    Route(
+      path: "/catalog",
+      body: #"{"products":[{"id":"com.example.new"},{"id":"com.example.newer","titel":"A"}]}"#,
+      member: "products.[1].titel"),
+    Route(path: "/catalog", body: #"{"products":[],"priceTier":[]}"#, member: "priceTier"),
+    Route(
+      method: "PUT", path: "/publications/com.example.moss",
+      body: #"{"localizations":{},"oder":1}"#, member: "oder"),
+    Route(
+      method: "PUT", path: "/price-tiers/tier1",
+      body: #"{"prices":{"USA":{"amount":"1.99","currency":"USD"}},"Prices":{}}"#, member: "Prices"),
+    Route(path: "/products/com.example.issue1/submit", body: #"{"note":"a"}"#, member: "note"),
+    Route(path: "/products/com.example.issue1/reject", body: #"{"resaon":"upside down"}"#, member: "resaon"),
+    Route(path: "/products/com.example.issue1/withdraw", body: #"{"because":"sold"}"#, member: "because"),
+    Route(path: "/outbox/CALL/drop", body: #"{"reasons":"refunded"}"#, member: "reasons"),
   ]
 
   @Test("a member that a body does not have is refused by name, and nothing happens")
@@ -56,10 +75,20 @@ struct OperatorBodyTests {
       try await server.step("submit", "1.2")
       let grant = try await server.grantForPurchase()
       let upload = try await server.upload(package + [3])
+      server.store.state.withLock { $0.isDown = true }
+      let now = server.clock.now()
+      let standing = try await server.server.collector.database.write(locking: [.everything]) { connection in
+        _ = try OutboxTable.add(.finish, of: OutboxHarness.key(1), at: now, in: connection)
+        return try OutboxTable.page(before: .max, matching: .init(), limit: 1, in: connection)
+      }
+      let call = try #require(standing.first).id
       let before = try await server.audit()
 
       for route in Self.routes {
-        let path = "/v1/operator" + route.path.replacing("GRANT", with: try server.shortName(of: grant))
+        let path =
+          "/v1/operator"
+          + route.path.replacing("GRANT", with: try server.shortName(of: grant))
+          .replacing("CALL", with: String(call))
         let body = route.body.replacing("UPLOAD", with: upload)
         let problem = try await server.problem {
           _ = try await server.operatorAPI.exchange(
@@ -73,6 +102,12 @@ struct OperatorBodyTests {
       let product = try await server.operatorAPI.get(
         "/v1/operator/products/com.example.issue1", as: OperatorProduct.self)
       #expect(product.product.type == .nonConsumable)
+      #expect(product.sale == .cleared)
+      let products = try await server.operatorAPI.get(
+        "/v1/operator/products", as: Page<OperatorProduct>.self)
+      #expect(products.items.map(\.product.id.description) == ["com.example.issue1"])
+      let calls = try await server.operatorAPI.get("/v1/operator/outbox", as: Page<OutboxCall>.self)
+      #expect(calls.items.map(\.state) == [.waiting])
       #expect(product.versions.map(\.version.description) == ["1.2", "1.1", "1.0"])
       #expect(product.versions.map(\.state) == [.submitted, .approved, .released])
       #expect(try await server.status(grant).state == .granted)
@@ -104,6 +139,25 @@ struct OperatorBodyTests {
         if !path.contains("versions") { try await post(500) }
       }
       #expect(try await server.audit().compactMap(\.detail).allSatisfy { $0.utf8.count <= 2000 })
+    }
+  }
+
+  @Test(
+    "a title is shown without what is not to be seen and makes it read as another",
+    arguments: [
+      ("Heroes \u{202E}1\u{202C}", "Heroes 1"), ("He\u{200B}roes\u{2066} 1\u{2069}", "Heroes 1"),
+      ("\u{FEFF}Heroes\u{00AD} 1\u{E0041}", "Heroes 1"), ("قصه\u{200C}ها", "قصه\u{200C}ها"),
+    ])
+  func titles(written: String, shown: String) async throws {
+    try await ServerHarness.run { server in
+      let description = ProductDescription(localizations: ["en-US": .init(title: written, description: "")])
+      try await server.publish([1, 2, 3], description: description)
+      let path = "/v1/operator/products/com.example.issue1"
+      let described = try await server.operatorAPI.get(path, as: OperatorProduct.self)
+      #expect(described.product.localizations["en-US"].map { Array($0.title.utf8) } == Array(shown.utf8))
+      let listed = try await server.api.get(
+        "/v1/products", query: [("id", "com.example.issue1"), ("locale", "en-US")], as: ProductsResponse.self)
+      #expect(listed.products.map { Array($0.title.utf8) } == [Array(shown.utf8)])
     }
   }
 

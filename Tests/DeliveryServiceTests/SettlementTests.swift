@@ -85,6 +85,44 @@ struct SettlementTests {
     }
   }
 
+  @Test(
+    "however many debts a withdrawal lessens, and however many grants were completed since, all are settled")
+  func manyDebts() async throws {
+    let debts = 2 * ObligationTable.maximumSettledAtOnce + 50
+    try await ServerHarness.run { server in
+      for product in ["com.example.latest", "com.example.during", "com.example.other"] {
+        try await server.publish(Array(product.utf8), as: product)
+      }
+      let database = server.server.collector.database
+      try await database.write(locking: [.everything]) { connection in
+        // The newer ones owe another product, which stays for sale.
+        for (name, owed, count) in [("old", "com.example.during", debts), ("new", "com.example.other", 1200)]
+        {
+          try connection.execute(
+            """
+            WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+            INSERT INTO grants (id, handle, store, transaction_id, product, version, device, digest, length,
+              manifest_digest, state, created, placed)
+            SELECT lower(hex(randomblob(16))), randomblob(16), 'sandbox', ? || n, product, version, 'd-' || n, digest, length,
+              manifest_digest, 'completed', n, n
+            FROM numbers JOIN versions ON product = 'com.example.latest'
+            """, [.integer(count), .text(name)])
+          try connection.execute(
+            """
+            INSERT INTO obligations (store, environment, transaction_id, device, product)
+            SELECT store, environment, transaction_id, device, column1 FROM grants
+            JOIN (VALUES ('com.example.latest'), (?)) WHERE transaction_id LIKE ? || '%'
+            """, [.text(owed), .text(name)])
+        }
+      }
+      #expect(try await server.outboxDepth() == 0)
+      try await server.step("withdraw", "1.0", of: "com.example.during")
+      await server.store.waitForFinished(debts)
+      let finished = server.store.state.withLock { Set($0.finished) }
+      #expect(finished == Set((1...debts).map { "old\($0)" }))
+    }
+  }
+
   @Test("revoking the grant of the last product that is owed finishes the transaction")
   func revocation() async throws {
     try await ServerHarness.run { server in

@@ -57,6 +57,41 @@ struct SignatureTests {
     ).value
   }
 
+  @Test("a key that may publish names no publisher keys of a product that is there, nor takes any away")
+  func keysOfAdministrators() async throws {
+    let credential = "evas-own-key-of-32-characters-000"
+    let eva = "{name: 'eva', key: '\(credential)', scopes: ['publish']}"
+    try await ServerHarness.run(options: ["--named-operator-key", eva]) { server in
+      let publisher = APIClient(
+        baseURL: server.api.baseURL, credential: credential, client: server.client)
+      func put(_ keys: [PublisherKeyIdentifier]?, _ title: String) async throws -> [PublisherKeyIdentifier]? {
+        try await publisher.call(
+          "PUT", "/v1/operator/products/\(product)",
+          body: ProductDescription(
+            localizations: ["en-US": .init(title: title, description: "")], publisherKeys: keys),
+          as: OperatorProduct.self
+        ).value.product.publisherKeys
+      }
+      let (own, other) = (id(try key(1)), id(try key(2)))
+      _ = try await self.put(server, [own])
+      for keys in [[other], [own, other], []] {
+        let problem = try await server.problem { _ = try await put(keys, "A") }
+        #expect(problem.code == .forbidden)
+        let item = ProductDescription(id: ProductIdentifier(product), publisherKeys: keys)
+        let imported = try await server.problem {
+          _ = try await publisher.call(
+            "POST", "/v1/operator/catalog", body: CatalogImport(products: [item]),
+            as: CatalogImportReport.self)
+        }
+        #expect(imported.code == .catalogInvalid)
+      }
+      // What does not change them is the publisher's to write.
+      #expect(try await put(nil, "B") == [own])
+      #expect(try await put([own], "C") == [own])
+      #expect(try await self.put(server, [other]).product.publisherKeys == [other])
+    }
+  }
+
   @Test("a grant carries the signature and the keys that the product names")
   func granted() async throws {
     try await ServerHarness.run { server in

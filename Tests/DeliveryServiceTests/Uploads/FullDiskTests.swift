@@ -23,10 +23,10 @@ struct FullDiskTests {
     directory = try TemporaryDirectory()
   }
 
-  private func uploads() throws -> UploadService {
+  private func uploads(_ faults: FaultyFileOperations? = nil) throws -> UploadService {
     try UploadService.open(
       database: Database.open(path: directory.path("server.db"), migrations: Migrations.all),
-      blobs: BlobStore.open(directory: directory.path, reserve: .zero, operations: operations),
+      blobs: BlobStore.open(directory: directory.path, reserve: .zero, operations: faults ?? operations),
       clock: LifetimeClock(wall: clock, timer: SystemMonotonicClock(), log: Log(level: .error)),
       limits: UploadLimits())
   }
@@ -54,6 +54,32 @@ struct FullDiskTests {
       #expect((1000...5000).contains(state.offset.rawValue))
     }
     let uploads = try uploads()
+    let offset = try await uploads.status(of: id, onConflict: .fail).state.offset
+    #expect((1000...5000).contains(offset.rawValue))
+    _ = try await uploads.append(
+      RequestBody(Array(bytes[Int(offset.rawValue)...])), to: id, under: TusAppend(offset: offset),
+      onConflict: .fail)
+    #expect(try await uploads.takeOver(id).received.digest == .of(bytes))
+  }
+
+  @Test(
+    "one that may not be written refuses what is appended, keeps what came before, and takes the rest afterwards",
+    arguments: [FaultyFileOperations.Step.write, .synchronize])
+  func readOnly(step: FaultyFileOperations.Step) async throws {
+    let operations = FaultyFileOperations(failing: nil, number: EROFS)
+    let uploads = try uploads(operations)
+    let id = try await uploads.create(NewUpload(length: ByteCount(bytes.count)), owner: "o").id
+    _ = try await uploads.append(
+      RequestBody(Array(bytes[..<1000])), to: id, under: TusAppend(offset: .zero), onConflict: .fail)
+    operations.fail(step)
+    let error = await #expect(throws: BlobStoreError.self) {
+      try await uploads.append(
+        RequestBody(Array(bytes[1000...])), to: id, under: TusAppend(offset: ByteCount(1000)),
+        onConflict: .fail)
+    }
+    // What the router answers 503 with a time to try again for.
+    #expect(error?.temporaryFailure == .storage)
+    operations.fail(nil)
     let offset = try await uploads.status(of: id, onConflict: .fail).state.offset
     #expect((1000...5000).contains(offset.rawValue))
     _ = try await uploads.append(
