@@ -39,20 +39,29 @@ struct OutboxTests {
     #expect(calls.filter { $0.transaction == grant.transaction.description }.map(\.state) == [.done])
   }
 
-  @Test("killed before any durable step of a completion, the next server and the same report finish it once")
-  func killedAtEachStep() async throws {
+  @Test(
+    "ended before any durable step of a completion, the next server and the same report finish it once",
+    arguments: [SIGKILL, SIGTERM])
+  func endedAtEachStep(signal: Int32) async throws {
     try await Stack.with(Stack.Options(parts: [.store])) { stack in
       let killPoint = try await KillPoint(in: stack.directory)
       var step = 1
       var isKilled = true
       while isKilled {
-        try await stack.start(.server, environment: killPoint.environment(step: step, .order))
+        try await stack.start(
+          .server,
+          environment: killPoint.environment(step: step, .order, signal: signal == SIGKILL ? nil : signal))
         let grant = try await delivered("com.example.step\(step)", in: stack)
         try killPoint.arm()
-        // The answer is lost with the server, or the server is killed after it.
+        // The answer is lost with the server, or the server ends after it.
         _ = try? await complete(grant, in: stack)
         isKilled = try killPoint.disarm().count >= step
-        if isKilled { await stack.kill(.server) } else { try await stack.terminate(.server) }
+        if isKilled {
+          _ = try await stack.ending(of: .server)
+          await stack.kill(.server)
+        } else {
+          try await stack.terminate(.server)
+        }
         try await stack.start(.server)
         _ = try await complete(grant, in: stack)
         try await becomesFinished(grant, in: stack)

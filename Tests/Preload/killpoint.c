@@ -1,6 +1,6 @@
 // Preloaded into a daemon under test: counts the steps by which a process leaves something behind (writes to files, syncs,
 // renames, links, removals, truncations, new files and directories), over all threads, and ends the process with SIGKILL
-// before the one whose number the environment gives; with KILLPOINT_ERRNO that step fails with this errno instead, and the
+// before the one whose number the environment gives, or tells it to end with the signal KILLPOINT_SIGNAL; with KILLPOINT_ERRNO that step fails with this errno instead, and the
 // process goes on; with KILLPOINT_DELAY each step takes so many milliseconds longer, as on a slow card. Counting starts once the file KILLPOINT_ARMED exists; with KILLPOINT_LOG every step counted is a line
 // there. KILLPOINT_KINDS narrows the steps down: a word of letters, see `take`.
 
@@ -49,8 +49,10 @@ static int take(char kind, const char *name) {
       fails = 1;
       errno = atoi(number);
     } else if (at && atol(at) == count) {
-      kill(getpid(), SIGKILL);
-      for (;;) pause();
+      const char *signal = getenv("KILLPOINT_SIGNAL");
+      kill(getpid(), signal ? atoi(signal) : SIGKILL);
+      // Another signal asks for the end, and the step is made.
+      while (!signal) pause();
     }
   }
   const char *delay = is_armed ? getenv("KILLPOINT_DELAY") : NULL;

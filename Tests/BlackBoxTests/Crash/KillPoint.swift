@@ -40,14 +40,17 @@ struct KillPoint: Sendable {
     guard outcome.succeeded else { throw Failure(description: outcome.errors) }
   }
 
-  /// For a process that is to end before its step number `step`, counted from ``arm()`` on; where `error` is given, the
-  /// step fails with it instead.
-  func environment(step: Int, _ kinds: Kinds, error: Int32? = nil) -> [String: String] {
+  /// For a process that is to end before its step number `step`, counted from ``arm()`` on, with SIGKILL or because it gets that
+  /// signal; where `error` is given, the step fails with it instead.
+  func environment(
+    step: Int, _ kinds: Kinds, signal: Int32? = nil, error: Int32? = nil
+  ) -> [String: String] {
     var environment = [
       "LD_PRELOAD": library, "KILLPOINT_ARMED": armed, "KILLPOINT_AT": String(step), "KILLPOINT_LOG": log,
       "KILLPOINT_KINDS": kinds.rawValue,
     ]
     environment["KILLPOINT_ERRNO"] = error.map { String($0) }
+    environment["KILLPOINT_SIGNAL"] = signal.map { String($0) }
     return environment
   }
 
