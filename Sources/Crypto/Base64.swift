@@ -43,7 +43,7 @@ public enum Base64 {
   }
 
   /// Nil when `text` is not base 64 in that alphabet.
-  public static func decode(_ text: Span<UInt8>, _ alphabet: Alphabet) -> [UInt8]? {
+  public static func decode(_ text: Span<UInt8>, _ alphabet: Alphabet = .standard) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3 + 3)
     var span = bytes.mutableSpan
     guard let count = decode(text, alphabet, into: &span) else { return nil }

@@ -1,9 +1,11 @@
 internal import COpenSSL
+import Synchronization
 
 /// A private key of ECDSA over P-256, for the algorithm ES256 of JSON Web Tokens (RFC 7518 §3.4).
 @safe
 public final class ES256Key: Sendable {
   private let key: KeyHandle
+  private let verifier: ES256Verifier
 
   /// A fresh key.
   public init() {
@@ -15,12 +17,14 @@ public final class ES256Key: Sendable {
       && EVP_PKEY_keygen(context, &made) == 1
     guard done, let made = unsafe made else { preconditionFailure("libcrypto refused to make a P-256 key") }
     key = unsafe KeyHandle(takingOwnershipOf: made)
+    verifier = ES256Verifier(of: key)
   }
 
   /// Nil unless `pem` is one private key over P-256 in PKCS #8, as files named `.p8` hold it.
   public init?(pem: String) {
     guard let key = unsafe KeyHandle(pem: pem, where: ES256.isCurve(of:)) else { return nil }
     self.key = key
+    verifier = ES256Verifier(of: key)
   }
 
   /// PKCS #8, `-----BEGIN PRIVATE KEY-----`. Secret.
@@ -52,26 +56,80 @@ public final class ES256Key: Sendable {
 
   /// Whether `signature`, 64 bytes, was made of `message` with this key. Never throws: what cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
-    unsafe ES256.isValid(signature, for: message, by: key.pointer)
+    verifier.accepts(signature, of: .of(message))
   }
 }
 
 /// A public key of ECDSA over P-256, for signatures of ES256.
 @safe
 public final class ES256PublicKey: Sendable {
-  private let key: KeyHandle
+  private let verifier: ES256Verifier
 
   /// Nil unless `bytes` are the SubjectPublicKeyInfo (RFC 5280 §4.1) of a key over P-256, in DER and nothing behind it.
   public init?(subjectPublicKeyInfo bytes: [UInt8]) {
     guard let key = unsafe KeyHandle(subjectPublicKeyInfo: bytes, where: ES256.isCurve(of:)) else {
       return nil
     }
-    self.key = key
+    verifier = ES256Verifier(of: key)
+  }
+
+  /// The key that libcrypto has read, an EVP_PKEY, whose reference becomes this object's. Nil unless it is over P-256.
+  package init?(takingOwnershipOf pointer: OpaquePointer) {
+    let key = unsafe KeyHandle(takingOwnershipOf: pointer)
+    guard Libcrypto.accepts(unsafe ES256.isCurve(of: key.pointer)) else { return nil }
+    verifier = ES256Verifier(of: key)
   }
 
   /// As ``ES256Key/isValid(signature:for:)``.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
-    unsafe ES256.isValid(signature, for: message, by: key.pointer)
+    isValid(signature: signature, forDigest: .of(message))
+  }
+
+  /// The same for the message of which `digest` is the SHA-256.
+  public func isValid(signature: [UInt8], forDigest digest: SHA256Digest) -> Bool {
+    verifier.accepts(signature, of: digest)
+  }
+}
+
+/// Verifies with one key. Making a context takes a third as long as a verification, so one is kept for the next.
+@safe
+private final class ES256Verifier: Sendable {
+  /// An EVP_PKEY_CTX that is ready to verify. One thread at a time uses it.
+  @safe
+  private final class Context: Sendable {
+    nonisolated(unsafe) let pointer: OpaquePointer
+
+    init(of key: KeyHandle) {
+      let made = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.pointer, nil)
+      guard let made = unsafe made, unsafe EVP_PKEY_verify_init(made) == 1 else {
+        preconditionFailure("libcrypto refused to verify with a P-256 key")
+      }
+      unsafe pointer = made
+    }
+
+    deinit {
+      unsafe EVP_PKEY_CTX_free(pointer)
+    }
+  }
+
+  private let key: KeyHandle
+  /// Nil while a thread uses it; others make their own meanwhile.
+  private let kept = Mutex<Context?>(nil)
+
+  init(of key: KeyHandle) {
+    self.key = key
+  }
+
+  func accepts(_ signature: [UInt8], of digest: SHA256Digest) -> Bool {
+    guard signature.count == 64 else { return false }
+    let encoded = ES256.encode(signature)
+    let context = kept.withLock { $0.take() } ?? Context(of: key)
+    let bytes = digest.bytes
+    let valid = unsafe bytes.span.withUnsafeBufferPointer { bytes in
+      unsafe EVP_PKEY_verify(context.pointer, encoded, encoded.count, bytes.baseAddress, bytes.count) == 1
+    }
+    kept.withLock { $0 = context }
+    return Libcrypto.accepts(valid)
   }
 }
 
@@ -89,27 +147,18 @@ private enum ES256 {
       && String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self) == curve
   }
 
-  static func isValid(_ signature: [UInt8], for message: [UInt8], by key: OpaquePointer) -> Bool {
-    guard signature.count == 64, let parsed = unsafe ECDSA_SIG_new() else { return false }
-    defer { unsafe ECDSA_SIG_free(parsed) }
-    let r = unsafe BN_bin2bn(Array(signature[..<32]), 32, nil)
-    let s = unsafe BN_bin2bn(Array(signature[32...]), 32, nil)
-    guard unsafe ECDSA_SIG_set0(parsed, r, s) == 1 else {
-      unsafe BN_free(r)
-      unsafe BN_free(s)
-      return Libcrypto.accepts(false)
+  /// The two numbers of `signature`, 64 bytes, as libcrypto reads them: a SEQUENCE of two INTEGERs in DER (RFC 3279 §2.2.3).
+  static func encode(_ signature: [UInt8]) -> [UInt8] {
+    var encoded: [UInt8] = [0x30, 0]
+    encoded.reserveCapacity(longestEncoding)
+    for number in [0..<32, 32..<64] {
+      let first = number.first { signature[$0] != 0 } ?? number.upperBound - 1
+      // A first bit that is set would make the number negative.
+      let sign: [UInt8] = signature[first] < 0x80 ? [] : [0]
+      encoded += [0x02, UInt8(sign.count + number.upperBound - first)] + sign
+      encoded += signature[first..<number.upperBound]
     }
-    var encoded = [UInt8](repeating: 0, count: longestEncoding)
-    let length = unsafe encoded.withUnsafeMutableBufferPointer { buffer in
-      var cursor = buffer.baseAddress
-      return unsafe i2d_ECDSA_SIG(parsed, &cursor)
-    }
-    guard length > 0 else { return Libcrypto.accepts(false) }
-    let context = unsafe EVP_MD_CTX_new()
-    defer { unsafe EVP_MD_CTX_free(context) }
-    let valid =
-      unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
-      && EVP_DigestVerify(context, encoded, Int(length), message, message.count) == 1
-    return Libcrypto.accepts(valid)
+    encoded[1] = UInt8(encoded.count - 2)
+    return encoded
   }
 }

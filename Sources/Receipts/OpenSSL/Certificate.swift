@@ -12,6 +12,11 @@ public struct Certificate: Hashable, Sendable {
     self.der = der
   }
 
+  /// - Parameter parsed: what `der` was read as.
+  init(_ parsed: X509Certificate, der: [UInt8]) {
+    self.der = der
+  }
+
   /// The certificates of a PEM text, in order. Throws ``ReceiptError`` `malformed`.
   public static func certificates(inPEM text: String) throws -> [Certificate] {
     guard let documents = PEMDocument.documents(labeled: "CERTIFICATE", in: text) else {

@@ -1,4 +1,5 @@
 import Crypto
+import Glibc
 
 /// A JSON Web Signature in compact form (RFC 7515) as a store makes it of transactions, renewals and notifications: ES256,
 /// with the certificates of its key in the header (`x5c`). Its shape was read and its signature was not checked, so it
@@ -9,9 +10,9 @@ public struct SignedData: Hashable, Sendable {
   /// The payload. Fit for refusing early and for finding the date at which the chain must hold, for nothing else.
   public let claims: [UInt8]
 
-  /// The header's segment, which is still encoded.
-  let header: Substring
   let signature: [UInt8]
+  /// Where header and payload, which are still encoded, stand in ``text``.
+  private let segments: CompactSegments
 
   /// Bytes of ``text`` that are read, at most, unless another bound is given.
   public static let maximumLength = 65_536
@@ -22,12 +23,11 @@ public struct SignedData: Hashable, Sendable {
 
   /// Reads three segments of base 64 without padding, with 64 bytes of signature. Throws ``ReceiptError`` `malformed`.
   public init(text: String, maximumLength: Int = maximumLength) throws {
-    let segments = text.utf8.split(separator: 0x2E, maxSplits: 3, omittingEmptySubsequences: false)
-      .map { Substring($0) }
-    guard text.utf8.count <= maximumLength, segments.count == 3, !text.utf8.contains(0x3D),
-      segments[0].utf8.count <= Self.maximumHeaderLength, !segments[0].isEmpty,
-      let claims = Base64.decode(segments[1], .url),
-      let signature = Base64.decode(segments[2], .url), signature.count == 64
+    let bytes = text.utf8.span
+    guard bytes.count <= maximumLength, let segments = CompactSegments(bytes),
+      1...Self.maximumHeaderLength ~= segments.header.count,
+      let claims = Base64.decode(bytes.extracting(segments.payload), .url),
+      let signature = Base64.decode(bytes.extracting(segments.signature), .url), signature.count == 64
     else { throw ReceiptError.malformed("this is no compact JSON Web Signature") }
     guard JSONNesting.depth(of: claims) <= Self.maximumDepth else {
       throw ReceiptError.malformed("the signed data is nested too deep")
@@ -35,13 +35,49 @@ public struct SignedData: Hashable, Sendable {
     self.text = text
     self.claims = claims
     self.signature = signature
-    header = segments[0]
+    self.segments = segments
   }
 
-  /// What the signature covers: header and payload with the stop between them.
-  var signingInput: [UInt8] {
-    let end = text.utf8.lastIndex(of: 0x2E) ?? text.utf8.endIndex
-    return Array(text.utf8[..<end])
+  /// The header in JSON; nil where it is no base 64.
+  var header: [UInt8]? { Base64.decode(text.utf8.span.extracting(segments.header), .url) }
+
+  /// The digests of the header's segment, and of what the signature covers: header and payload with the stop between them.
+  var digests: (header: SHA256Digest, signed: SHA256Digest) {
+    let bytes = text.utf8.span
+    var hasher = SHA256Hasher()
+    hasher.update(bytes.extracting(segments.header))
+    let header = hasher.finalize()
+    hasher.update(bytes.extracting(segments.header.upperBound..<segments.payload.upperBound))
+    return (header, hasher.finalize())
+  }
+}
+
+/// Where the three segments of a compact JSON Web Signature (RFC 7515 §7.1) stand in its text.
+private struct CompactSegments: Hashable, Sendable {
+  let header: Range<Int>
+  let payload: Range<Int>
+  let signature: Range<Int>
+
+  /// Nil unless there are exactly two stops, and no padding anywhere.
+  init?(_ text: Span<UInt8>) {
+    let stop: UInt8 = 0x2E
+    guard let first = Self.first(stop, in: text, from: 0),
+      let second = Self.first(stop, in: text, from: first + 1),
+      Self.first(stop, in: text, from: second + 1) == nil, Self.first(0x3D, in: text, from: 0) == nil
+    else { return nil }
+    header = 0..<first
+    payload = first + 1..<second
+    signature = second + 1..<text.count
+  }
+
+  /// By libc's search: the header alone is some 4,000 characters.
+  private static func first(_ byte: UInt8, in text: Span<UInt8>, from start: Int) -> Int? {
+    unsafe text.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress, start < bytes.count,
+        let found = unsafe memchr(base + start, Int32(byte), bytes.count - start)
+      else { return nil }
+      return unsafe UnsafeRawPointer(found) - base
+    }
   }
 }
 

@@ -78,17 +78,18 @@ extension SignedDataChain {
 
   /// The chain that a header's segment names, checked against `roots` at `moment`. Throws ``ReceiptError``:
   /// `malformed`, `chainInvalid`, `markerMissing`.
-  init(header segment: Substring, trusting roots: [Certificate], at moment: Timestamp) throws {
-    let certificates = try Self.certificates(inHeader: segment)
-    leaf = certificates[0]
-    intermediate = certificates[1]
+  init(header: [UInt8]?, trusting trust: SignedDataTrust, at moment: Timestamp) throws {
+    let encoded = try Self.certificates(inHeader: header)
+    // Reading a certificate takes as long as a signature over P-256: none is read twice.
+    let leafHandle = try X509Certificate(der: encoded[0])
+    let intermediateHandle = try X509Certificate(der: encoded[1])
     // The third is whatever the sender took for a root; only a configured one counts.
-    let leafHandle = try X509Certificate(der: leaf.der)
-    let intermediateHandle = try X509Certificate(der: intermediate.der)
+    if trust.root(encoded: encoded[2]) == nil { _ = try X509Certificate(der: encoded[2]) }
+    leaf = Certificate(leafHandle, der: encoded[0])
+    intermediate = Certificate(intermediateHandle, der: encoded[1])
     let others = try unsafe CertificateStack(takingOwnershipOf: nil)
     try unsafe others.append(intermediateHandle.handle)
-    let store = try TrustStore.trusting(roots, at: moment, authenticationLevel: 2)
-    let chain = try unsafe store.chain(from: leafHandle.handle, among: others)
+    let chain = try unsafe trust.store.chain(from: leafHandle.handle, among: others, at: moment)
     guard chain.count == 3, let first = unsafe chain[0], let second = unsafe chain[1],
       let third = unsafe chain[2], unsafe X509_cmp(second, intermediateHandle.handle) == 0
     else {
@@ -98,15 +99,16 @@ extension SignedDataChain {
     guard unsafe X509Extension.isPresent(ReceiptExtensionOID.leaf, in: first),
       unsafe X509Extension.isPresent(ReceiptExtensionOID.intermediate, in: second)
     else { throw ReceiptError(.markerMissing, "the signing certificate was not issued for signed data") }
-    let keyEncoding = unsafe DERCoding.encode { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(first), $0) }
-    guard let key = keyEncoding.flatMap(ES256PublicKey.init(subjectPublicKeyInfo:)) else {
+    guard let publicKey = unsafe X509_get_pubkey(first),
+      let key = unsafe ES256PublicKey(takingOwnershipOf: publicKey)
+    else {
       throw ReceiptError(.chainInvalid, "the signing certificate's key is not on the curve P-256")
     }
     self.key = key
     guard let rootEncoding = unsafe DERCoding.encode({ unsafe i2d_X509(third, $0) }) else {
       throw ReceiptError(.chainInvalid, "libcrypto: \(LibcryptoErrors.drain())")
     }
-    root = try Certificate(der: rootEncoding)
+    root = try trust.root(encoded: rootEncoding) ?? Certificate(der: rootEncoding)
     let validities = try [
       unsafe X509Certificate.validity(of: first), unsafe X509Certificate.validity(of: second),
       unsafe X509Certificate.validity(of: third),
@@ -116,12 +118,15 @@ extension SignedDataChain {
     responders = unsafe [X509Certificate.responder(of: first), X509Certificate.responder(of: second)]
   }
 
-  private static func certificates(inHeader segment: Substring) throws -> [Certificate] {
-    guard let bytes = Base64.decode(segment, .url), JSONNesting.depth(of: bytes) <= SignedData.maximumDepth
+  /// The DER of three certificates, which need not be any.
+  private static func certificates(inHeader bytes: [UInt8]?) throws -> [[UInt8]] {
+    guard let bytes, JSONNesting.depth(of: bytes) <= SignedData.maximumDepth
     else { throw ReceiptError.malformed("the signed data's header is no base 64, or nested too deep") }
     let header: Header
     do {
-      header = try JSONDecoder().decode(Header.self, from: Data(bytes))
+      header =
+        try JSONDocumentReader.value(Header.self, in: bytes)
+        ?? JSONDecoder().decode(Header.self, from: Data(bytes))
     } catch {
       throw ReceiptError.malformed("the signed data's header is not readable")
     }
@@ -135,7 +140,21 @@ extension SignedDataChain {
       guard text.utf8.count <= maximumCertificateLength, let der = Base64.decode(text) else {
         throw ReceiptError.malformed("a certificate of the signed data is no base 64, or too long")
       }
-      return try Certificate(der: der)
+      return der
     }
   }
+}
+
+/// The configured roots, read once, as libcrypto trusts them.
+final class SignedDataTrust: Sendable {
+  let store: TrustStore
+  private let roots: [Certificate]
+
+  init(_ roots: [Certificate]) throws {
+    store = try TrustStore.trusting(roots, at: nil, authenticationLevel: 2)
+    self.roots = roots
+  }
+
+  /// The one of these octets, which are few.
+  func root(encoded der: [UInt8]) -> Certificate? { roots.first { $0.der == der } }
 }

@@ -22,13 +22,13 @@ public final class SignedDataVerifier: Sendable {
   /// Chains that are kept, at most: stores sign with one or two certificates at a time.
   public static let maximumCount = 32
 
-  private let roots: [Certificate]
+  private let trust: Result<SignedDataTrust, any Error>
   private let timer: any MonotonicClock
   private let chains = Mutex<[SHA256Digest: Entry]>([:])
 
   /// - Parameter roots: the only ones that count; the system's are never looked at.
   public init(roots: [Certificate], timer: any MonotonicClock) {
-    self.roots = roots
+    trust = Result { try SignedDataTrust(roots) }
     self.timer = timer
   }
 
@@ -40,21 +40,21 @@ public final class SignedDataVerifier: Sendable {
   /// millisecond or two.
   public func verify(_ data: SignedData, at moment: Timestamp) throws -> VerifiedSignedData {
     // All that decides on the chain stands in the header, so one that was seen is known by its digest.
-    let digest = SHA256Digest.of(Array(data.header.utf8))
+    let digests = data.digests
     let now = timer.now()
-    let known = chains.withLock { $0[digest] }
+    let known = chains.withLock { $0[digests.header] }
     let chain: SignedDataChain
     let isNew: Bool
     if let known, now < known.end, known.chain.validity.contains(moment) {
       (chain, isNew) = (known.chain, false)
     } else {
-      (chain, isNew) = (try SignedDataChain(header: data.header, trusting: roots, at: moment), true)
+      (chain, isNew) = (try SignedDataChain(header: data.header, trusting: trust.get(), at: moment), true)
     }
-    guard chain.key.isValid(signature: data.signature, for: data.signingInput) else {
+    guard chain.key.isValid(signature: data.signature, forDigest: digests.signed) else {
       throw ReceiptError(.signatureInvalid, "the signature does not fit the signed data")
     }
     // Only what the store has signed takes a place: others could write one chain in many headers.
-    if isNew { keep(chain, as: digest, at: now) }
+    if isNew { keep(chain, as: digests.header, at: now) }
     return VerifiedSignedData(payload: data.claims, chain: chain)
   }
 

@@ -60,7 +60,7 @@ extension VerifiedSignedData {
 enum SignedPayload {
   static func decode<Payload: Decodable>(_ type: Payload.Type, from bytes: [UInt8]) throws -> Payload {
     do {
-      return try JSONDecoder().decode(type, from: Data(bytes))
+      return try JSONDocumentReader.value(type, in: bytes) ?? JSONDecoder().decode(type, from: Data(bytes))
     } catch {
       throw ReceiptError.malformed("the signed data is not what it should be")
     }

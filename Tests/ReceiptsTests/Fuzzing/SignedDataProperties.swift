@@ -16,7 +16,9 @@ enum SignedDataProperties {
     guard segments.count == 3, Base64.encode(data.claims, .url) == segments[1],
       Base64.encode(data.signature, .url) == segments[2]
     else { return "one payload or signature in two spellings" }
-    guard data.signingInput == Array("\(segments[0]).\(segments[1])".utf8) else {
+    guard data.digests.signed == SHA256Digest.of("\(segments[0]).\(segments[1])".utf8),
+      data.digests.header == SHA256Digest.of(segments[0].utf8)
+    else {
       return "another text is verified than was read"
     }
     _ = try? data.claimedDate()
