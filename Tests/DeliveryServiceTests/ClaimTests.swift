@@ -239,14 +239,16 @@ struct ClaimTests {
     await apple.stop()
   }
 
-  /// Issue 1 of ada's, as the store tells of it.
-  private func tell(_ server: ServerHarness, isRefunded: Bool) async throws {
+  /// Issue 1 of ada's, as the store tells of it; refunded now unless a date is given.
+  private func tell(
+    _ server: ServerHarness, isRefunded: Bool, at refund: Timestamp? = nil
+  ) async throws {
     server.clock.advance(by: .seconds(10))
     let id = try #require(TransactionIdentifier("1"))
     let told = VerifiedTransaction(
       vouchedForBy: .apple, in: .sandbox, id: id, originalID: id,
       product: try #require(ProductIdentifier("com.example.issue1")), purchaseDate: ServerHarness.start,
-      revokedDate: isRefunded ? server.clock.now() : nil, account: ApplicationAccount("ada"),
+      revokedDate: isRefunded ? refund ?? server.clock.now() : nil, account: ApplicationAccount("ada"),
       asOf: server.clock.now())
     _ = try await server.server.grants.applyRevocations(of: [told])
   }
@@ -293,6 +295,37 @@ struct ClaimTests {
         #expect(try await server.fetch(bens).status == status)
         #expect(try await server.fetch(adas).status == 403)
       }
+    }
+    await apple.stop()
+  }
+
+  @Test(
+    "a refund that an operator excused stays excused through a transfer and back, told again too; a later one counts",
+    arguments: [false, true])
+  func excusedBeforeTransfer(isReversed: Bool) async throws {
+    let apple = try FakeAppleStore()
+    try await run(apple.option("claims: 'transfer'")) { server in
+      let (first, second) = (try device(1), try device(2))
+      let adas = try await grant(server, try signed(apple, "1", account: "ada"), for: "ada", device: first)
+      try await tell(server, isRefunded: true)
+      let refund = server.clock.now()
+      let path = "/v1/operator/grants/\(try server.shortName(of: adas))/reinstate"
+      _ = try await server.operatorAPI.call(
+        "POST", path, body: ReasonBody(reason: "courtesy"), as: OperatorGrant.self)
+      #expect(try await server.fetch(adas).status == 200)
+      for _ in 1...2 {
+        let (bens, other) = (try part(apple), "com.example.issue2")
+        #expect(try await ask(server, bens, for: "ben", product: other, device: second) == nil)
+        #expect(try await server.fetch(adas).status == 403)
+        // What is refunded cannot be asked for; it comes back with the rest of the purchase.
+        #expect(try await ask(server, bens, for: "ada", product: other, device: first) == nil)
+        #expect(try await server.fetch(adas).status == 200)
+      }
+      if isReversed { try await tell(server, isRefunded: false) }
+      try await tell(server, isRefunded: true, at: refund)
+      #expect(try await server.fetch(adas).status == 200)
+      try await tell(server, isRefunded: true)
+      #expect(try await server.fetch(adas).status == 403)
     }
     await apple.stop()
   }

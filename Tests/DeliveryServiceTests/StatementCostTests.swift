@@ -120,6 +120,8 @@ struct StatementCostTests {
       "SELECT 1 FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? LIMIT",
       "one row by the transaction's index; ClaimTests run it"
     ),
+    ("SELECT excuses FROM transferred_grants", "by the grant's number; ClaimTests run it"),
+    ("SELECT 1 FROM transferred_grants WHERE excuses", "one entry of an index; ClaimTests run it"),
     (
       "SELECT 1 FROM transactions JOIN grants",
       "one row over the transactions of one customer; ClaimTests run it"

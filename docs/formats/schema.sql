@@ -417,8 +417,10 @@ CREATE INDEX transactions_by_refund ON transactions (revoked) WHERE revoked IS N
 
 CREATE TABLE transferred_grants (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number) ON DELETE CASCADE,
-  decided INTEGER NOT NULL
+  decided INTEGER NOT NULL,
+  excuses INTEGER
 ) STRICT;
+CREATE INDEX transferred_grants_by_excuse ON transferred_grants (excuses) WHERE excuses IS NOT NULL;
 
 CREATE TABLE unconfirmed_grants (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number),

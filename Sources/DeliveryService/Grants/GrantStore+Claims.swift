@@ -122,9 +122,11 @@ extension GrantStore {
     for transaction in try LedgerTable.keys(ofPurchase: original, in: connection) {
       for var grant in try GrantTable.all(paidBy: transaction, in: connection)
       where grant.device != device && grant.operatorWord?.decision != .revoke {
+        let before = grant.operatorWord
         // Also one that the store has revoked, which may vouch for it again.
         let decided = try decide(true, on: &grant, detail: transferDetail, at: now, in: connection)
-        try TransferredGrantTable.insert(grant.number, decidedAt: decided.word.asOf, in: connection)
+        try TransferredGrantTable.insert(
+          grant.number, decidedAt: decided.word.asOf, excusing: before?.excused, in: connection)
         try CustomerTable.leavePlace(grant.device, grantedFor: transaction, in: connection)
         if decided.isChange {
           ended.append(Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked))
@@ -165,19 +167,50 @@ extension GrantStore {
     }
     guard claimant != nil else { throw Problem(.purchaseClaimed) }
     // Given back it would stand in spite of the refund.
-    guard try TransactionTable.word(on: grant.transactionKey, in: connection)?.revoked == nil else {
-      throw Problem(.entitlementRevoked)
+    guard try !isRefused(grant, in: connection) else { throw Problem(.entitlementRevoked) }
+  }
+
+  /// Whether the store has revoked what pays for a grant that ended with a transfer, and no operator had excused that before.
+  private static func isRefused(
+    _ grant: GrantRecord, in connection: borrowing Connection
+  ) throws -> Bool {
+    guard let revoked = try TransactionTable.word(on: grant.transactionKey, in: connection)?.revoked else {
+      return false
     }
+    guard let excused = try TransferredGrantTable.excused(of: grant, in: connection) else { return true }
+    return excused < revoked
   }
 
   /// Gives back a grant of which ``requireReturn(of:to:in:)`` has found that it may be.
   static func takeBack(
     _ grant: inout GrantRecord, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Standing {
+    let excused = try TransferredGrantTable.excused(of: grant, in: connection)
     try TransferredGrantTable.remove(grant.number, in: connection)
     _ = try decide(
-      false, on: &grant, detail: "its account claimed the purchase again", at: now, in: connection)
+      false, excusing: excused, on: &grant, detail: "its account claimed the purchase again", at: now,
+      in: connection)
     try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
     return Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked)
+  }
+  /// Gives the device back what an operator had let it keep in spite of a refund until a transfer ended it. It cannot be asked
+  /// for, since nothing new is granted for what is refunded: it comes with anything else of the purchase, which is the
+  /// claimant's.
+  static func takeBackExcused(
+    on original: TransactionKey, to device: DeviceIdentifier, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> [Standing] {
+    guard try TransferredGrantTable.hasExcuses(in: connection) else { return [] }
+    var standing: [Standing] = []
+    for transaction in try LedgerTable.keys(ofPurchase: original, in: connection) {
+      for var grant in try GrantTable.all(paidBy: transaction, in: connection) where grant.device == device {
+        guard try TransferredGrantTable.isReason(of: grant, in: connection),
+          try TransferredGrantTable.excused(of: grant, in: connection) != nil,
+          try !isRefused(grant, in: connection)
+        else { continue }
+        standing.append(try takeBack(&grant, at: now, in: connection))
+      }
+    }
+    return standing
   }
 }

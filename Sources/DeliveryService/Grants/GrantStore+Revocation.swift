@@ -51,16 +51,16 @@ extension GrantStore {
     return grant
   }
 
-  /// Takes a grant back, or gives it back, as part of another write; in the audit log as this server's doing. Answers the decision,
-  /// and whether the grant stands differently by it.
+  /// Takes a grant back, or gives it back in spite of the store's revocations up to `excused`, as part of another write; in the
+  /// audit log as this server's doing. Answers the decision, and whether the grant stands differently by it.
   static func decide(
-    _ isRevoked: Bool, on grant: inout GrantRecord, detail: String, at now: Timestamp,
-    in connection: borrowing Connection
+    _ isRevoked: Bool, excusing excused: Timestamp? = nil, on grant: inout GrantRecord, detail: String,
+    at now: Timestamp, in connection: borrowing Connection
   ) throws -> (word: TransactionStanding.OperatorWord, isChange: Bool) {
     var standing = TransactionStanding(
       storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
       operatorWord: grant.operatorWord)
-    let word = standing.decide(isRevoked, at: now)
+    let word = standing.decide(isRevoked, excusing: excused, at: now)
     let isChange = try setStanding(standing, of: &grant, detail: detail, at: now, in: connection)
     try AuditTable.add(
       AuditEntry(

@@ -162,6 +162,12 @@ struct GrantStore: Sendable {
       changed.append(try takeBack(&grant, at: now, in: connection))
       existing = grant
     }
+    if admission.conditions.rules.claims == .transfer,
+      admission.conditions.account ?? basis.transaction.account != nil
+    {
+      changed += try takeBackExcused(
+        on: basis.transaction.originalKey, to: device.id, at: now, in: connection)
+    }
     try ObligationTable.add(basis.owed, to: basis.debt(to: device.id), in: connection)
     if var existing {
       if let key = device.publicKey, bringsNewKey(device, to: existing) {

@@ -31,6 +31,14 @@ struct TransactionStanding: Hashable, Sendable {
     /// When it was decided, by this server's clock.
     var asOf: Timestamp
     var decision: Decision
+
+    /// The store's revocation that counts no more; nil where there is none.
+    var excused: Timestamp? {
+      switch decision {
+      case .revoke: nil
+      case .reinstate(let excused): excused
+      }
+    }
   }
 
   enum Statement: Hashable, Sendable {
@@ -61,12 +69,15 @@ struct TransactionStanding: Hashable, Sendable {
   }
 
   /// Takes in what an operator decides at `now`, which is later than what operators decided before, also where the clock
-  /// was set back since. Answers the decision.
+  /// was set back since. A reinstatement excuses the store's revocation that is known, and those up to `excused`. Answers the
+  /// decision.
   @discardableResult
-  mutating func decide(_ isRevoked: Bool, at now: Timestamp) -> OperatorWord {
+  mutating func decide(_ isRevoked: Bool, excusing excused: Timestamp? = nil, at now: Timestamp)
+    -> OperatorWord
+  {
     let asOf = operatorWord.map { max(now, $0.asOf + .milliseconds(1)) } ?? now
-    let word = OperatorWord(
-      asOf: asOf, decision: isRevoked ? .revoke : .reinstate(excusing: storeWord?.revoked))
+    let latest = [storeWord?.revoked, excused].compactMap { $0 }.max()
+    let word = OperatorWord(asOf: asOf, decision: isRevoked ? .revoke : .reinstate(excusing: latest))
     merge(.operator(word))
     return word
   }

@@ -247,7 +247,7 @@ extension GrantTable {
       """,
       [
         .optional(standing.revocation, SQLValue.choice), .optional(word?.decision.stored),
-        .optional(word?.asOf), .optional(word?.decision.excused),
+        .optional(word?.asOf), .optional(word?.excused),
         .integer(grant.number),
       ])
   }
@@ -267,13 +267,6 @@ extension TransactionStanding.OperatorWord.Decision {
     switch self {
     case .revoke: "revoke"
     case .reinstate: "reinstate"
-    }
-  }
-
-  fileprivate var excused: Timestamp? {
-    switch self {
-    case .revoke: nil
-    case .reinstate(let excused): excused
     }
   }
 }

@@ -11,4 +11,12 @@ extension Migrations {
         decided INTEGER NOT NULL
       ) STRICT;
       """)
+
+  static let transferExcuses = Migration(
+    "refunds that an operator had excused before a transfer",
+    script: """
+      -- The store's revocation that an operator had excused before the transfer: the excuse counts again with the grant.
+      ALTER TABLE transferred_grants ADD COLUMN excuses INTEGER;
+      CREATE INDEX transferred_grants_by_excuse ON transferred_grants (excuses) WHERE excuses IS NOT NULL;
+      """)
 }

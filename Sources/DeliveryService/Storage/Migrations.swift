@@ -11,7 +11,8 @@ enum Migrations {
     contract, credentials, addressedUploads, packageChecks, outboxService,
     standings, previousSecrets, ledger, grace, publications, notifications, feeds,
     sale, salesReports, acknowledgements, claims, googlePurchases, entitlements,
-    transfers, verificationFailures, applicationPurchases, backIssues, removedProducts, lists,
+    transfers, verificationFailures, applicationPurchases, backIssues, removedProducts,
+    transferExcuses, lists,
   ]
 
   private static let firstTables = Migration(

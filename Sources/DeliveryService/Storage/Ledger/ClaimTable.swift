@@ -101,14 +101,28 @@ enum FeedingTable {
 
 /// Grants that ended since another application account claimed their purchase.
 enum TransferredGrantTable {
+  /// - Parameter excused: the store's revocation that an operator had excused before.
   static func insert(
-    _ grant: Int64, decidedAt date: Timestamp, in connection: borrowing Connection
+    _ grant: Int64, decidedAt date: Timestamp, excusing excused: Timestamp?,
+    in connection: borrowing Connection
   ) throws {
     try connection.execute(
       """
-      INSERT INTO transferred_grants (grant_number, decided) VALUES (?, ?)
-      ON CONFLICT (grant_number) DO UPDATE SET decided = excluded.decided
-      """, [.integer(grant), .timestamp(date)])
+      INSERT INTO transferred_grants (grant_number, decided, excuses) VALUES (?, ?, ?)
+      ON CONFLICT (grant_number) DO UPDATE SET decided = excluded.decided, excuses = excluded.excuses
+      """, [.integer(grant), .timestamp(date), .optional(excused)])
+  }
+
+  /// The store's revocation that an operator had excused before the transfer.
+  static func excused(of grant: GrantRecord, in connection: borrowing Connection) throws -> Timestamp? {
+    let row = try connection.first(
+      "SELECT excuses FROM transferred_grants WHERE grant_number = ?", [.integer(grant.number)])
+    return try row?.optionalTimestamp("excuses")
+  }
+
+  /// Whether there is any grant of which that is kept.
+  static func hasExcuses(in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM transferred_grants WHERE excuses > 0 LIMIT 1") != nil
   }
 
   static func remove(_ grant: Int64, in connection: borrowing Connection) throws {
