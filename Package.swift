@@ -206,7 +206,7 @@ let tests: [Target] = [
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
-      "PullboxAPI", "HTTPClient", "HTTPServer", "Commerce", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxAPI", "HTTPClient", "HTTPServer", "Commerce", "Receipts", "SystemCalls", "Crypto", "CoreTypes",
       "PullboxTesting",
       "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "ReaderExample",
     ]),
