@@ -98,7 +98,6 @@ extension ServerAPIError {
     "The server didn't find a subscription-renewal-date extension request for this requestIdentifier and productId combination."
   )
   static let transactionUnknown = Self(4_040_010, "Transaction id not found.")
-  static let appTransactionUnknown = Self(4_040_019, "No AppTransaction exists for the customer.")
   static let rateLimit = Self(4_290_000, "Rate limit exceeded.")
   static let internalRetryable = Self(5_000_001, "An unknown error occurred. Please try again.")
 
