@@ -109,14 +109,6 @@ struct StatementCostTests {
     ("DELETE FROM transferred_grants", "by the grant's number; ClaimTests run it"),
     ("SELECT decided FROM transferred_grants", "by the grant's number; ClaimTests run it"),
     (
-      "SELECT 1 FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? AND device",
-      "one row by the transaction's index; ClaimTests run it"
-    ),
-    (
-      "SELECT 1 FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? AND state",
-      "one row by the transaction's index; ClaimTests run it"
-    ),
-    (
       "SELECT 1 FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? LIMIT",
       "one row by the transaction's index; ClaimTests run it"
     ),

@@ -60,7 +60,8 @@ extension EventLoop {
   private mutating func receiveLimit(_ index: Int, acceptsInput: Bool) -> Int {
     guard acceptsInput else { return limits.headLength }
     let isLong = table[index].machine.input == .body && table[index].received >= EventLoop.longBody
-    return isLong ? services.receiveScratch.capacity : min(services.receiveScratch.capacity, EventLoop.shortReception)
+    return isLong
+      ? services.receiveScratch.capacity : min(services.receiveScratch.capacity, EventLoop.shortReception)
   }
 
   private mutating func feedReceived(_ index: Int, count: Int) {
