@@ -42,6 +42,13 @@ public final class SmallDisk: Sendable {
     }
   }
 
+  /// From now on it takes no write, or takes them again. Throws while a file on it is open for writing.
+  public func remount(isReadOnly: Bool) throws {
+    // MS_REMOUNT, MS_RDONLY
+    let flags: UInt = 32 | (isReadOnly ? 1 : 0)
+    try SystemCall.run("mount", subject: mountPoint) { unsafe mount(nil, mountPoint, nil, flags, nil) }
+  }
+
   /// Gives back the room that was taken.
   public func clear() throws {
     _ = try FileSystem.removeFile(path("ballast"))

@@ -37,14 +37,20 @@ struct StandardOutputTests {
     #expect(outcome.errors.contains("standard output was not written"))
   }
 
-  @Test("a daemon without standard streams starts, and writes its log into no file of its own (K13)")
-  func closedStreams() async throws {
+  @Test(
+    "a daemon without standard streams starts, and writes its log into no file of its own (K13)",
+    arguments: ["pullbox-server", "pullbox-agent"])
+  func closedStreams(program: String) async throws {
     let directory = try TemporaryDirectory()
     let state = directory.path("state")
     let ready = directory.path("ready")
+    let token = try AccountTokenFile("token", in: directory)
+    let options =
+      program == "pullbox-server"
+      ? "--listen 127.0.0.1:0 --store-url http://127.0.0.1:9 --store-credential x --operator-key operator-key-of-a-test"
+      : "--server http://127.0.0.1:9 --store http://127.0.0.1:9 --socket \(directory.path("agent.sock")) --account-token-file \(token.path)"
     let command = """
-      "\(Executables.directory)/pullbox-server" --listen 127.0.0.1:0 --state "\(state)" \
-        --store-url http://127.0.0.1:9 --store-credential x --operator-key operator-key-of-a-test \
+      "\(Executables.directory)/\(program)" \(options) --state "\(state)" \
         --ready-file "\(ready)" --log-level debug <&- >&- 2>&- &
       for attempt in $(seq 600); do [ -e "\(ready)" ] && break; kill -0 $! || exit 9; sleep 0.05; done
       for number in 0 1 2; do readlink "/proc/$!/fd/$number"; done

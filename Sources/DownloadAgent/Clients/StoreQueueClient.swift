@@ -52,11 +52,14 @@ struct StoreQueueClient: Sendable {
     }
   }
 
-  /// The queue, page by page: every transaction that is not finished.
-  func unfinishedTransactions() async throws(APICallError) -> Queue {
+  /// The queue, page by page: every transaction that is not finished. `noteQuestion` is called before each page.
+  func unfinishedTransactions(
+    _ noteQuestion: @Sendable () -> Void = {}
+  ) async throws(APICallError) -> Queue {
     var queue = Queue()
     var known: Set<TransactionIdentifier> = []
     for _ in 0..<Self.maximumPages {
+      noteQuestion()
       let page = try await page(after: queue.transactions.last?.id)
       let new = page.filter { known.insert($0.id).inserted }
       queue.transactions += new

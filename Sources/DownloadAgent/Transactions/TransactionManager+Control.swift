@@ -1,6 +1,7 @@
 import Commerce
 import PullboxAPI
 import PullboxAPIClient
+import ServiceRuntime
 
 extension TransactionManager {
   /// Transactions of one page of a list, at most.
@@ -42,13 +43,23 @@ extension TransactionManager {
     }
   }
 
-  /// What may be removed to make room for the job; nothing while a service cannot be asked.
+  /// What may be removed to make room for the job: what is owned, and no transaction or download that is under way delivers.
+  /// Nothing while a service cannot be asked.
   func removable(for job: ContentJobIdentifier) async -> Library.Removable {
     guard let owned = try? await owned() else { return Library.Removable() }
-    let unfinished = runner.entries.values.filter { !$0.record.machine.isOver }.map(\.record.product)
+    var needed = await downloads.unfinishedProducts()
+    do {
+      for entry in runner.entries.values where !entry.record.machine.isOver {
+        needed.insert(entry.record.product)
+        // What a subscription opens has other names than it.
+        needed.formUnion(try database.downloads(of: entry.record.identifier).map(\.product))
+      }
+    } catch {
+      log.warning("what unfinished transactions need cannot be read", ["error": LogValue(error)])
+      return Library.Removable()
+    }
     return Library.Removable(
-      products: Set(owned.map(\.product)).subtracting(unfinished)
-        .subtracting(await downloads.unfinishedProducts()),
+      products: Set(owned.map(\.product)).subtracting(needed),
       placedBefore: await downloads.firstRequest(for: job))
   }
 

@@ -126,11 +126,15 @@ extension TransactionManager {
   }
 
   private func askForEnd(of identifier: TransactionIdentifier) async {
+    // One question of many: the turn is as long as all of them.
+    serverLoop.turnBegan()
     guard let grant = await downloads.grant(of: identifier) else { return }
     do {
       await process(.serverAnswered(try await server.status(of: grant).state), of: identifier)
     } catch {
-      await process(.stepFailed(StepFailure(error, from: .server)), of: identifier)
+      let failure = StepFailure(error, from: .server)
+      logFailure(failure, of: [identifier])
+      await process(.stepFailed(failure), of: identifier)
     }
   }
 
@@ -153,8 +157,20 @@ extension TransactionManager {
       // The store's queue tells when it has heard.
       if !settled.isEmpty { pollSoon() }
     } catch {
+      logFailure(error, of: identifiers)
       for identifier in identifiers { await process(.stepFailed(error), of: identifier) }
     }
+  }
+
+  /// One line, however many transactions one question was about.
+  private func logFailure(_ failure: StepFailure, of identifiers: Set<TransactionIdentifier>) {
+    log.info(
+      "a question about transactions has no answer",
+      [
+        "transaction": LogValue("\(identifiers.min { $0.description < $1.description }?.description ?? "-")"),
+        "count": LogValue(identifiers.count), "reason": LogValue(failure.reason),
+        "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
+      ])
   }
 
   /// Where the account's feed is; nil where the server has none.

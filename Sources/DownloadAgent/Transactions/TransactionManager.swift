@@ -57,7 +57,9 @@ actor TransactionManager {
   private let pollWakeUp = AsyncSignal()
   private var generator: any RandomNumberGenerator & Sendable
   private var nextPoll: MonotonicInstant
-  private let loop: LoopPulse
+  private let queueLoop: LoopPulse
+  let serverLoop: LoopPulse
+  private let downloadLoop: LoopPulse
   /// What the store asked for with its last answer: no poll comes before that.
   private(set) var pollNotBefore: MonotonicInstant
   /// What is saved of that.
@@ -89,8 +91,11 @@ actor TransactionManager {
       generator: generator
     ) { record in try database.save(record, now: wallClock.now()) }
     nextPoll = clock.now()
-    // A turn waits for store and server, whose answers have their own bounds.
-    loop = LoopPulse(clock: clock, longestTurn: .seconds(600))
+    // Between two signs of life lie a few questions to store and server, whose answers have their own bounds.
+    let longestTurn: Duration = .seconds(600)
+    queueLoop = LoopPulse(clock: clock, longestTurn: longestTurn)
+    serverLoop = LoopPulse(clock: clock, longestTurn: longestTurn)
+    downloadLoop = LoopPulse(clock: clock, longestTurn: longestTurn)
     pollNotBefore = clock.now()
   }
 
@@ -127,10 +132,13 @@ actor TransactionManager {
     }
   }
 
-  /// Returns once the loop of what is reported and due has been seen to turn: a sign of life for the watchdog.
+  /// Returns once each of the three loops has been seen to turn: a sign of life for the watchdog.
   func pulse() async {
-    let wakeUp = inbox.wakeUp
-    await loop.prove { wakeUp.signal() }
+    for (loop, wakeUp) in [
+      (queueLoop, pollWakeUp), (serverLoop, questions), (downloadLoop, inbox.wakeUp),
+    ] {
+      await loop.prove { wakeUp.signal() }
+    }
   }
 
   nonisolated var titles: ProductTitles { downloads.steps.library.titles }
@@ -164,27 +172,31 @@ actor TransactionManager {
     return record.status(downloads: identifiers, title: titles[record.product])
   }
 
-  private func watchQueue() async {
+  func watchQueue() async {
     while !Task.isCancelled {
+      queueLoop.turnBegan()
       if nextPoll <= clock.now() { await poll() }
+      queueLoop.turnEnded()
       await pollWakeUp.wait(atMost: max(.zero, nextPoll - clock.now()), clock: clock)
     }
   }
 
-  private func watchServer() async {
+  func watchServer() async {
     while !Task.isCancelled {
+      serverLoop.turnBegan()
       await askServer()
+      serverLoop.turnEnded()
       await questions.wait(atMost: nil, clock: clock)
     }
   }
 
-  private func watchDownloads() async {
+  func watchDownloads() async {
     while !Task.isCancelled {
-      loop.turnBegan()
+      downloadLoop.turnBegan()
       await processReports()
       await processDueRetries()
       await processOpenings()
-      loop.turnEnded()
+      downloadLoop.turnEnded()
       await inbox.wakeUp.wait(atMost: runner.timeToNextRetry, clock: clock)
     }
   }
@@ -218,7 +230,8 @@ actor TransactionManager {
     recentEnds = recentEnds.filter { $0.value >= asked }
     var notBefore: Duration?
     do {
-      let queue = try await store.unfinishedTransactions()
+      // A long queue comes in many answers.
+      let queue = try await store.unfinishedTransactions { [queueLoop] in queueLoop.turnBegan() }
       pollFailures = 0
       pollNotBefore = clock.now()
       // What is new here was bought before the answer, so that one receipt from now on holds all of it.
@@ -240,8 +253,11 @@ actor TransactionManager {
       }
     } catch {
       pollFailures += 1
-      if case .retry(let told) = StepFailure(error, from: .store).recovery { notBefore = told }
-      log.info("the store's queue cannot be read", ["error": LogValue(error)])
+      let failure = StepFailure(error, from: .store)
+      if case .retry(let told) = failure.recovery { notBefore = told }
+      log.info(
+        "the store's queue cannot be read",
+        ["reason": LogValue(failure.reason), "error": LogValue(error)])
     }
     // Devices that were started together, or lost the store together, drift apart.
     var delay = pollInterval * Double.random(in: 0.9...1.1, using: &generator)

@@ -9,7 +9,8 @@ import Testing
 
 /// One delivery after another, each by a new device, with a fault at the first file call of the agent, at the second, and so
 /// on, until a delivery needs fewer: the agent is killed before the call, or the call fails. The agent, started again where
-/// it died, comes to the right files, and leaves nothing beside them.
+/// it died, comes to the right files, fetches no piece of a single file that lay right on the disk when it was killed, and
+/// leaves nothing beside them.
 ///
 /// Every eighth call is tried, with one fault after another; with PULLBOX_CRASH_SWEEP=all in the environment every call is,
 /// with every fault, in parts if it says so (`FaultSweep`).
@@ -26,6 +27,7 @@ struct AgentCrashTests {
     var description: String
   }
 
+  private static let fileName = "issue.cbz"
   private static let plan = FaultSweep.environment
   /// nil is SIGKILL.
   private static let faults: [Int32?] = [nil, ENOSPC, EIO, EROFS, EDQUOT, EPERM]
@@ -68,7 +70,7 @@ struct AgentCrashTests {
     let length: Int64 = 2_600_000
     switch content {
     case .file:
-      let file = try await Material.file("issue.cbz", length: length, in: stack.directory)
+      let file = try await Material.file(fileName, length: length, in: stack.directory)
       try await stack.publish(file, as: product)
       return try Material.digests(of: file)
     case .stored:
@@ -116,6 +118,8 @@ struct AgentCrashTests {
       _ = try killPoint.disarm()
     }
     await stack.kill(.agent)
+    let held = try fault == nil ? heldPieces(below: stack.directory.path(state), stack) : []
+    let before = stack.serverProxy.forwarded
     try await stack.start(.agent, state: state)
     if try await stack.agent.transactions().isEmpty, try await stack.unfinishedTransactions().isEmpty {
       _ = try await stack.agent.buy(product)
@@ -123,6 +127,9 @@ struct AgentCrashTests {
     _ = try await stack.agent.finishedTransaction(of: product)
     let download = try await stack.agent.finishedDownload(of: product)
     await stack.kill(.agent)
+    let added = stack.serverProxy.forwarded(since: before)
+    let again = held.filter { piece in added.contains { $0.overlaps(piece) } }
+    guard again.isEmpty else { throw Violation(description: "fetched again: \(again)") }
     guard download.state == .finished, let path = download.contentPath else {
       throw Violation(description: "the download ended \(download.state), \(download.reason)")
     }
@@ -132,6 +139,22 @@ struct AgentCrashTests {
     try checkLeftovers(stack.directory.path(state))
     try FileSystem.removeRecursively(stack.directory.path(state))
     return isReached
+  }
+
+  /// The pieces of the single file that lie, right as they are, in a file below the agent's directory.
+  private static func heldPieces(below state: String, _ stack: Stack) throws -> [Range<Int64>] {
+    let source = stack.directory.path(fileName)
+    guard let length = try FileSystem.status(of: source)?.length else { return [] }
+    let bytes = try FileSystem.read(source, upTo: .mebibytes(16))
+    let candidates = try Material.files(below: state).filter {
+      try FileSystem.status(of: $0)?.length == length
+    }
+    .map { try FileSystem.read($0, upTo: .mebibytes(16)) }
+    return stride(from: 0, to: bytes.count, by: Int(pieceLength)).compactMap { begin in
+      let piece = begin..<min(begin + Int(pieceLength), bytes.count)
+      let isHeld = candidates.contains { $0[piece].elementsEqual(bytes[piece]) }
+      return isHeld ? Int64(piece.lowerBound)..<Int64(piece.upperBound) : nil
+    }
   }
 
   private static func checkLeftovers(_ state: String) throws {

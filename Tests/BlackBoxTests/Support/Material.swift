@@ -44,7 +44,8 @@ enum Material {
     return digests
   }
 
-  private static func files(below path: String) throws -> [String] {
+  /// The regular files below `path`, or `path` itself.
+  static func files(below path: String) throws -> [String] {
     guard let status = try FileSystem.status(of: path) else {
       throw Failure(description: "\(path) is not there")
     }

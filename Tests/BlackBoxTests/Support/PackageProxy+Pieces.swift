@@ -5,6 +5,17 @@ import PullboxTesting
 let pieceLength: Int64 = 1 << 20
 
 extension PackageProxy {
+  /// Package bytes that went to clients since ``forwarded`` was `before`.
+  func forwarded(since before: [Range<Int64>]) -> [Range<Int64>] {
+    let now = forwarded
+    var added = Array(now.dropFirst(before.count))
+    // Its last range may have grown.
+    if let last = before.last, last.upperBound < now[before.count - 1].upperBound {
+      added.append(last.upperBound..<now[before.count - 1].upperBound)
+    }
+    return added
+  }
+
   /// How often a byte of each piece went to a client: the most over the bytes of the piece.
   func timesForwarded(pieces: Int) -> [Int] {
     var bounds: [(offset: Int64, change: Int)] = []

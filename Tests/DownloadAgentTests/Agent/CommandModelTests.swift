@@ -9,24 +9,115 @@ import Testing
 
 @testable import DownloadAgent
 
-/// What commands make of downloads that cannot end yet: the model that the agent is compared with.
-private struct Model: Sendable {
-  enum State: Sendable { case live, paused, cancelled }
+/// What a client may believe of one download by its answers: every situation that it may be in. A download goes on by itself
+/// meanwhile, so that there may be several; a command's answer tells some of them apart.
+private struct Belief: Sendable {
+  enum State: Sendable { case fetching, reporting, pausedFetching, pausedReporting, cancelled, finished }
 
-  var states: [String: State]
-  var priorities: [String: Int] = [:]
+  struct Situation: Hashable, Sendable {
+    var state: State
+    /// Whether the library holds the content.
+    var isHeld = false
+  }
 
-  /// Applies the command and returns the status of its answer.
-  mutating func apply(_ command: String, to product: String, priority: Int) -> Int {
-    switch (command, states[product]) {
-    case ("pause", .cancelled): return 409
-    case ("pause", _): states[product] = .paused
-    case ("resume", _): states[product] = .live
-    case ("cancel", _): states[product] = .cancelled
-    case ("remove", _): return 404
-    default: priorities[product] = priority
+  private(set) var situations: Set<Situation> = [Situation(state: .fetching)]
+  var priority = 0
+  /// How far it comes by itself.
+  var canFetch: Bool
+  var canReport: Bool
+
+  init(canFetch: Bool, canReport: Bool) {
+    self.canFetch = canFetch
+    self.canReport = canReport
+  }
+
+  /// Notes the answer to a command; false where it fits no situation.
+  mutating func note(_ status: Int, to command: String) -> Bool {
+    advance()
+    situations = Set(
+      situations.flatMap { situation in
+        outcomes(of: command, in: situation).filter { $0.status == status }.map(\.situation)
+      })
+    return !situations.isEmpty
+  }
+
+  /// Notes a state that was shown; false where it fits no situation.
+  mutating func note(_ state: DownloadStatus.State) -> Bool {
+    advance()
+    situations = situations.filter { situation in
+      switch situation.state {
+      case .fetching, .reporting: state == .waiting || state == .active
+      case .pausedFetching, .pausedReporting: state == .paused
+      case .cancelled: state == .cancelled
+      case .finished: state == .finished
+      }
     }
-    return 200
+    return !situations.isEmpty
+  }
+
+  /// Notes whether the library shows the content; false where that fits no situation.
+  mutating func note(isHeld: Bool) -> Bool {
+    advance()
+    situations = situations.filter { $0.isHeld == isHeld }
+    return !situations.isEmpty
+  }
+
+  /// It is not stopped, and goes on to its end.
+  var isUnderWay: Bool { situations.contains { $0.state == .fetching || $0.state == .reporting } }
+
+  /// Adds what each situation may have become by itself.
+  private mutating func advance() {
+    var new = situations
+    while !new.isEmpty {
+      new = Set(new.flatMap { successors($0) }).subtracting(situations)
+      situations.formUnion(new)
+    }
+  }
+
+  private func successors(_ situation: Situation) -> [Situation] {
+    switch (situation.state, situation.isHeld) {
+    case (.fetching, false), (.pausedFetching, false):
+      // What is being placed when it is paused is placed to the end.
+      canFetch ? [Situation(state: situation.state, isHeld: true)] : []
+    case (.fetching, true): [Situation(state: .reporting, isHeld: true)]
+    case (.reporting, true): canReport ? [Situation(state: .finished, isHeld: true)] : []
+    // It was removed under the report, which is on its way or finds that out.
+    case (.reporting, false):
+      [Situation(state: .fetching)] + (canReport ? [Situation(state: .finished)] : [])
+    default: []
+    }
+  }
+
+  /// What the agent may answer, and what has become of the download then.
+  private func outcomes(
+    of command: String, in now: Situation
+  ) -> [(status: Int, situation: Situation)] {
+    func becoming(_ state: State, isHeld: Bool? = nil) -> Situation {
+      Situation(state: state, isHeld: isHeld ?? now.isHeld)
+    }
+    switch (command, now.state) {
+    case ("priority", _): return [(200, now)]
+    case ("remove", _) where !now.isHeld: return [(404, now)]
+    case ("remove", .fetching):
+      return [(204, becoming(.fetching, isHeld: false)), (204, becoming(.reporting, isHeld: false))]
+    case ("remove", .reporting):
+      return [(204, becoming(.cancelled, isHeld: false)), (204, becoming(.finished, isHeld: false))]
+    case ("remove", .pausedReporting): return [(204, becoming(.cancelled, isHeld: false))]
+    case ("remove", _): return [(204, becoming(now.state, isHeld: false))]
+    case (_, .finished): return [(409, now)]
+    case ("pause", .fetching): return [(200, becoming(.pausedFetching))]
+    case ("pause", .reporting): return [(200, becoming(.pausedReporting))]
+    case ("pause", .cancelled): return [(409, now)]
+    case ("pause", _): return [(200, now)]
+    case ("resume", .pausedFetching), ("resume", .cancelled): return [(200, becoming(.fetching))]
+    case ("resume", .pausedReporting): return [(200, becoming(.reporting))]
+    case ("resume", _): return [(200, now)]
+    // What is being placed is not cancelled, and what is placed is not either.
+    case ("cancel", .fetching), ("cancel", .pausedFetching):
+      return [(200, becoming(.cancelled))] + (canFetch ? [(409, now)] : [])
+    case ("cancel", .cancelled): return [(200, now)]
+    default: return [(409, now)]
+    }
   }
 }
 
@@ -34,87 +125,137 @@ private struct Model: Sendable {
 @Suite(.serialized, .timeLimit(.minutes(10))) struct CommandModelTests {
   private static let commands = ["pause", "resume", "cancel", "priority", "remove"]
 
-  @Test(
-    "500 random commands against 20 downloads, through three ends of the agent, leave what the model says",
-    arguments: [AgentHarness.End.terminated, .killed])
-  func commands(end: AgentHarness.End) async throws {
-    let package = try (0..<20).map {
-      try FixturePackage.file(length: 1500, product: "issue\($0).x", seed: UInt64($0) + 1)
-    }
-    let server = FakeServer(package)
-    // Half of them wait for their manifest, the others for their grant, as the server lets them.
-    server.change { $0.refusals["GET /v1/content/manifest"] = [Problem(.unavailable)] }
-    let names = package.map { $0.manifest.product.description }
-    let model = Locked(Model(states: Dictionary(uniqueKeysWithValues: names.map { ($0, .live) })))
-    let generator = Locked(SplitMix(seed: 2026))
-    let harness = try AgentHarness()
-    try await server.open { url in
-      for (number, name) in names.enumerated() {
-        try server.queuePurchase(name, transaction: "\(2_000_000_000_000_001 + number)")
-      }
-      for round in 0..<4 {
-        try await harness.run(until: end, server: url) {
-          while try await Set(harness.downloads().map(\.product.description)) != Set(names) {
-            try await Task.sleep(for: .milliseconds(20))
-          }
-          var identifiers: [String: DownloadIdentifier] = [:]
-          for status in try await harness.downloads() {
-            identifiers[status.product.description] = status.id
-            if round > 0 { #expect(Self.fits(status, model.current.states[status.product.description])) }
-          }
-          for _ in 0..<125 {
-            let (name, command, priority) = generator.withLock { generator in
-              (
-                names.randomElement(using: &generator) ?? "",
-                Self.commands.randomElement(using: &generator) ?? "",
-                Int.random(in: -1000...1000, using: &generator)
-              )
-            }
-            let expected = model.withLock { $0.apply(command, to: name, priority: priority) }
-            let identifier = try #require(identifiers[name])
-            let answer =
-              switch command {
-              case "priority":
-                try await harness.ask(
-                  "PATCH", "/v1/downloads/\(identifier)", "{\"priority\":\(priority)}")
-              case "remove": try await harness.ask("DELETE", "/v1/library/\(name)")
-              default: try await harness.ask("POST", "/v1/downloads/\(identifier)/\(command)")
-              }
-            #expect(answer.status == expected, "\(command) \(name)")
-          }
-          for status in try await harness.downloads() {
-            #expect(Self.fits(status, model.current.states[status.product.description]), "\(status)")
-            #expect(status.priority == model.current.priorities[status.product.description] ?? 0)
-          }
-        }
-      }
-      server.change { $0.refusals = [:] }
-      try await harness.run(server: url) { agent in
-        for name in names where model.current.states[name] == .live {
-          _ = try await agent.firstDownload { $0.product.description == name && $0.state == .finished }
-        }
-        for status in try await harness.downloads() {
-          let expected: DownloadStatus.State =
-            switch model.current.states[status.product.description] {
-            case .paused: .paused
-            case .cancelled: .cancelled
-            default: .finished
-            }
-          #expect(status.state == expected, "\(status.product)")
-        }
-      }
-    }
-    for package in package where model.current.states[package.manifest.product.description] == .live {
-      #expect(try harness.placed(package))
+  /// What is sent, and what is believed of each product's download.
+  private struct Course: Sendable {
+    var generator = SplitMix(seed: 2026)
+    var beliefs: [String: Belief]
+    /// How often each command was answered by each status.
+    var answers: [String: Int] = [:]
+
+    mutating func next() -> (product: String, command: String, priority: Int) {
+      (
+        beliefs.keys.sorted().randomElement(using: &generator) ?? "",
+        CommandModelTests.commands.randomElement(using: &generator) ?? "",
+        Int.random(in: -1000...1000, using: &generator)
+      )
     }
   }
 
-  private static func fits(_ status: DownloadStatus, _ expected: Model.State?) -> Bool {
-    switch expected {
-    case .live: status.state == .waiting || status.state == .active
-    case .paused: status.state == .paused
-    case .cancelled: status.state == .cancelled && status.bytesVerified == .zero
-    case nil: false
+  @Test(
+    "500 random commands against 20 downloads, half of which finish, through three ends of the agent, leave what the model says",
+    arguments: [AgentHarness.End.terminated, .killed])
+  func commands(end: AgentHarness.End) async throws {
+    let packages = try (0..<20).map {
+      try FixturePackage.file(length: 1500, product: "issue\($0).x", seed: UInt64($0) + 1)
     }
+    let products = packages.map(\.manifest.product)
+    func every(_ rest: Int) -> Set<ProductIdentifier> {
+      Set(products.indices.filter { $0 % 4 == rest }.map { products[$0] })
+    }
+    let server = FakeServer(packages)
+    // Of four, one waits for its manifest, one for its report, and one comes in a while.
+    server.change { [unreadyManifests = every(1), unreadyReports = every(2), slowContent = every(3)] in
+      $0.unreadyManifests = unreadyManifests
+      $0.unreadyReports = unreadyReports
+      $0.slowContent = slowContent
+    }
+    let beliefs = products.indices.map { number in
+      (products[number].description, Belief(canFetch: number % 4 != 1, canReport: number % 4 != 2))
+    }
+    let course = Locked(Course(beliefs: Dictionary(uniqueKeysWithValues: beliefs)))
+    let harness = try AgentHarness()
+    try await server.open { url in
+      for (number, product) in products.enumerated() {
+        try server.queuePurchase(product.description, transaction: "\(2_000_000_000_000_001 + number)")
+      }
+      for _ in 0..<4 {
+        try await harness.run(until: end, server: url) {
+          while try await Set(harness.downloads().map(\.product)) != Set(products) {
+            try await Task.sleep(for: .milliseconds(20))
+          }
+          try await Self.look(at: harness, course)
+          let identifiers = Dictionary(
+            uniqueKeysWithValues: try await harness.downloads().map { ($0.product.description, $0.id) })
+          for _ in 0..<125 { try await Self.command(harness, course, identifiers) }
+          try await Self.look(at: harness, course)
+        }
+      }
+      server.change {
+        $0.unreadyManifests = []
+        $0.unreadyReports = []
+      }
+      course.withLock { course in
+        for name in course.beliefs.keys {
+          course.beliefs[name]?.canFetch = true
+          course.beliefs[name]?.canReport = true
+        }
+      }
+      try await harness.run(server: url) { agent in
+        for (name, belief) in course.current.beliefs where belief.isUnderWay {
+          _ = try await agent.firstDownload {
+            $0.product.description == name && $0.state != .waiting && $0.state != .active
+          }
+        }
+        try await Self.look(at: harness, course)
+      }
+    }
+    #expect(!course.current.beliefs.values.contains { $0.isUnderWay })
+    for package in packages {
+      let situations = course.current.beliefs[package.manifest.product.description]?.situations
+      #expect(try Set((situations ?? []).map(\.isHeld)) == [harness.placed(package)])
+    }
+    // Commands met downloads at each of their steps.
+    for answer in ["pause 200", "pause 409", "cancel 200", "cancel 409", "remove 204", "remove 404"] {
+      #expect(course.current.answers[answer, default: 0] >= 5, "\(answer): \(course.current.answers)")
+    }
+  }
+
+  private static func command(
+    _ harness: AgentHarness, _ course: Locked<Course>, _ identifiers: [String: DownloadIdentifier]
+  ) async throws {
+    let (product, command, priority) = course.withLock { $0.next() }
+    let path = "/v1/downloads/\(try #require(identifiers[product]))"
+    let answer =
+      switch command {
+      case "priority": try await harness.ask("PATCH", path, "{\"priority\":\(priority)}")
+      case "remove": try await harness.ask("DELETE", "/v1/library/\(product)")
+      default: try await harness.ask("POST", "\(path)/\(command)")
+      }
+    let before = course.current.beliefs[product]
+    let fits = course.withLock { course in
+      course.answers["\(command) \(answer.status)", default: 0] += 1
+      if command == "priority" { course.beliefs[product]?.priority = priority }
+      return course.beliefs[product]?.note(answer.status, to: command)
+    }
+    guard fits == true else {
+      throw Contradiction(
+        description: "\(command) \(product): \(answer.status), believed \(String(describing: before))")
+    }
+  }
+
+  /// Compares what the agent shows with what is believed.
+  private static func look(at harness: AgentHarness, _ course: Locked<Course>) async throws {
+    for status in try await harness.downloads() {
+      let name = status.product.description
+      let before = course.current.beliefs[name]
+      let fits = course.withLock { $0.beliefs[name]?.note(status.state) }
+      guard fits == true, status.priority == before?.priority else {
+        throw Contradiction(description: "\(status), believed \(String(describing: before))")
+      }
+      #expect(status.state != .cancelled || status.bytesVerified == .zero)
+    }
+    let held = try await harness.get("/v1/library", as: LibraryResponse.self).items.map(\.product.description)
+    for name in course.current.beliefs.keys {
+      let before = course.current.beliefs[name]
+      let fits = course.withLock { $0.beliefs[name]?.note(isHeld: held.contains(name)) }
+      guard fits == true else {
+        throw Contradiction(
+          description: "\(name) is held: \(held.contains(name)), believed \(String(describing: before))")
+      }
+    }
+  }
+
+  private struct Contradiction: Error, CustomStringConvertible {
+    var description: String
   }
 }

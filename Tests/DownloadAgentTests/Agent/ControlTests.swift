@@ -33,6 +33,48 @@ import Testing
     }
   }
 
+  @Test(
+    "a purchase that is asked for twice with one Idempotency-Key is bought once, with another key once more")
+  func idempotencyKey() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        var bought: [AgentTransaction] = []
+        for key in ["one", "\"one\"", "two"] {
+          let answer = try await harness.ask(
+            "POST", "/v1/purchases", #"{"product":"\#(FixturePackage.product)"}"#,
+            headers: [("Idempotency-Key", key)])
+          #expect(answer.status == 201)
+          bought.append(try APIJSON.decode(AgentTransaction.self, from: answer.body))
+        }
+        #expect(bought[0].id == bought[1].id && bought[0].id != bought[2].id)
+        try await agent.finished([bought[0], bought[2]].map(\.id.description))
+        #expect(try await harness.transactions().count == 2)
+      }
+    }
+    #expect(server.state.current.purchaseKeys == ["one", "one", "two"])
+    #expect(server.state.current.purchases.count == 2)
+  }
+
+  @Test("purchases without an Idempotency-Key are two purchases: the agent makes up a key for each")
+  func madeUpKeys() async throws {
+    let server = FakeServer()
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        for _ in 0..<2 {
+          let answer = try await harness.ask(
+            "POST", "/v1/purchases", #"{"product":"\#(FixturePackage.product)"}"#)
+          #expect(answer.status == 201)
+        }
+      }
+    }
+    let keys = server.state.current.purchaseKeys.compactMap { $0 }
+    #expect(Set(keys).count == 2 && server.state.current.purchases.count == 2)
+  }
+
   @Test("a relative path of the socket is told as an absolute one (D15)") func relativeSocket() async throws {
     let harness = try AgentHarness()
     let here = try FileSystem.realPath(".")
@@ -265,20 +307,50 @@ import Testing
     }
   }
 
-  @Test("an agent at rest shows its pulse, one whose loops do not run shows none (R2)") func pulse()
-    async throws
-  {
+  @Test("an agent at rest shows its pulse (R2)") func pulse() async throws {
     let harness = try AgentHarness()
     try await FakeServer().open { url in
       try await harness.run(server: url) { agent in
         for _ in 0..<3 { await agent.pulse() }
-        let dead = LoopPulse(clock: SystemMonotonicClock(), longestTurn: .seconds(1))
-        await #expect(throws: TimeoutError.self) {
-          try await withTimeout(.milliseconds(200)) {
-            await dead.prove {}
-          } expired: {
-            TimeoutError()
+      }
+    }
+  }
+
+  /// What the watchdog is to find standing still.
+  enum AgentLoop: String, CaseIterable, Sendable {
+    case downloads, storeQueue, serverQuestions, reports
+
+    func run(in agent: AgentService) async {
+      switch self {
+      case .downloads: await agent.downloads.run()
+      case .storeQueue: await agent.transactions.watchQueue()
+      case .serverQuestions: await agent.transactions.watchServer()
+      case .reports: await agent.transactions.watchDownloads()
+      }
+    }
+  }
+
+  @Test(
+    "an agent of which one loop stands still shows no pulse until that one turns (R2)",
+    arguments: AgentLoop.allCases)
+  func stillLoop(_ still: AgentLoop) async throws {
+    let harness = try AgentHarness()
+    try await FakeServer().open { url in
+      try await harness.run(server: url, runs: false) { agent in
+        await withTaskGroup(of: Void.self) { group in
+          for loop in AgentLoop.allCases where loop != still {
+            group.addTask { await loop.run(in: agent) }
           }
+          await #expect(throws: TimeoutError.self) {
+            try await withTimeout(.milliseconds(500)) {
+              await agent.pulse()
+            } expired: {
+              TimeoutError()
+            }
+          }
+          group.addTask { await still.run(in: agent) }
+          await agent.pulse()
+          group.cancelAll()
         }
       }
     }

@@ -66,6 +66,78 @@ import Testing
   }
 
   @Test(
+    "an overlay: content of the layer below is known, a twin and a corrected version take it over, and it stays as it is",
+    .enabled(if: LayeredDisk.isAvailable))
+  func overlay() async throws {
+    let disk = try LayeredDisk(.mebibytes(128))
+    let library = disk.path("library")
+    let harness = try AgentHarness()
+    let first = try FixturePackage.folder()
+    let twin = try FixturePackage.folder(product: "com.example.heroes.collected")
+    let server = FakeServer([first, twin])
+    try await deliver(first, "3000000000000001", from: server, with: harness, library: disk.lower("library"))
+    try disk.mount()
+    server.change { $0.sent = [] }
+    try await deliver(twin, "3000000000000002", from: server, with: harness, library: library)
+    #expect(server.state.current.sent.isEmpty)
+    let second = try FixturePackage.folder(
+      version: "1.1", firstPage: FixturePackage.noise(650_000, seed: 99), following: first.manifest)
+    let corrected = FakeServer([second])
+    corrected.change {
+      $0.previous = PreviousContent(version: first.manifest.version, digest: first.manifest.digest)
+    }
+    try await corrected.open { url in
+      try await harness.run(server: url, configure: { $0.library = library }) { agent in
+        try corrected.queuePurchase(transaction: "3000000000000003")
+        try await agent.finished(["3000000000000003"])
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(items.count >= 2 && items.allSatisfy { $0.state == .present })
+      }
+    }
+    for package in [twin, second] { #expect(try harness.placed(package, in: library)) }
+    let needed = VersionDifference(from: first.manifest, to: second.manifest).neededPieces
+    let sent = corrected.timesSent(second)
+    #expect(sent.indices.filter { sent[$0] > 0 } == needed)
+    #expect(try harness.placed(first, in: disk.lower("library")))
+  }
+
+  @Test(
+    "a library that may only be read: what is there can be read and checked, a download says why it waits, and goes on later",
+    .enabled(if: SmallDisk.isAvailable))
+  func readOnly() async throws {
+    let disk = try SmallDisk(.mebibytes(64))
+    let library = disk.path("library")
+    let harness = try AgentHarness()
+    let packages = try (1...2).map {
+      try FixturePackage.file(length: 2 << 20, product: "com.example.p\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    let configure: @Sendable (inout AgentConfiguration) -> Void = {
+      $0.library = library
+      $0.spaceReserve = ConfigurationSize(.mebibytes(8))
+    }
+    try await server.open { url in
+      try await harness.run(server: url, configure: configure) { agent in
+        try server.queuePurchase("com.example.p1", transaction: "2000000000000001")
+        try await agent.finished(["2000000000000001"])
+      }
+      try disk.remount(isReadOnly: true)
+      try await harness.run(server: url, configure: configure) { agent in
+        try server.queuePurchase("com.example.p2", transaction: "2000000000000002")
+        let waiting = try await agent.download(.waiting, "storage-failure")
+        #expect(try #require(waiting.cause).contains("Read-only file system"))
+        let answer = try await harness.ask("POST", "/v1/library/com.example.p1/verify")
+        let found = try APIJSON.decode(LibraryVerificationResponse.self, from: answer.body)
+        #expect(found.items.map(\.state) == [.present])
+        #expect(server.state.current.reports.count == 1)
+        try disk.remount(isReadOnly: false)
+        try await agent.finished(["2000000000000002"])
+      }
+    }
+    for package in packages { #expect(try harness.placed(package, in: library)) }
+  }
+
+  @Test(
     "exFAT: a name that it does not take ends the download with a reason, and leaves nothing",
     .enabled(if: FormattedDisk.Kind.exFAT.isAvailable))
   func refusedName() async throws {

@@ -82,6 +82,103 @@ import Testing
     #expect(try !harness.placed(packages[0]) && harness.placed(packages[1]))
   }
 
+  /// Until downloads were refused for want of room so often.
+  private func refusals(_ count: Int, from observer: EventObserver) async throws {
+    for _ in 0..<count {
+      _ = try await observer.first { event in
+        guard case .download(let status) = event else { return false }
+        return status.space != nil
+      }
+    }
+  }
+
+  @Test("pinned content is not pushed out; once it is unpinned the purchase that waits for room goes on")
+  func pinned() async throws {
+    let harness = try AgentHarness()
+    let packages = try (1...2).map {
+      try FixturePackage.file(length: 3 << 20, product: "com.example.p\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    try await server.open { url in
+      let quota = ConfigurationSize(.mebibytes(5))
+      try await harness.run(server: url, configure: { $0.quota = quota }) { agent in
+        try server.queuePurchase("com.example.p1", transaction: "2000000000000001")
+        try await agent.finished(["2000000000000001"])
+        #expect(try await harness.ask("POST", "/v1/library/com.example.p1/pin").status == 200)
+        let observer = try #require(agent.hub.subscribe())
+        defer { agent.hub.unsubscribe(observer) }
+        try server.queuePurchase("com.example.p2", transaction: "2000000000000002")
+        try await refusals(3, from: observer)
+        #expect(try harness.placed(packages[0]) && !harness.placed(packages[1]))
+        #expect(try await harness.ask("POST", "/v1/library/com.example.p1/unpin").status == 200)
+        try await agent.finished(["2000000000000002"])
+      }
+    }
+    #expect(try !harness.placed(packages[0]) && harness.placed(packages[1]))
+  }
+
+  @Test(
+    "what a transaction has delivered is not pushed out before it is finished, a subscription's issues neither",
+    arguments: ["com.example.mag.issue1", "com.example.mag"])
+  func unfinished(bought: String) async throws {
+    let harness = try AgentHarness()
+    let packages = try ["com.example.mag.issue1", "com.example.other"].enumerated().map {
+      try FixturePackage.file(length: 3 << 20, product: $1, seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    server.change { $0.isStoreUp = false }
+    try await server.open { url in
+      let quota = ConfigurationSize(.mebibytes(5))
+      try await harness.run(server: url, configure: { $0.quota = quota }) { agent in
+        try server.queuePurchase(bought, transaction: "2000000000000001")
+        _ = try await agent.transaction("waiting-for-server", "store-not-answered")
+        let observer = try #require(agent.hub.subscribe())
+        defer { agent.hub.unsubscribe(observer) }
+        try server.queuePurchase("com.example.other", transaction: "2000000000000002")
+        try await refusals(3, from: observer)
+        #expect(try harness.placed(packages[0]) && !harness.placed(packages[1]))
+        server.change { $0.isStoreUp = true }
+        try await agent.finished(["2000000000000001", "2000000000000002"])
+      }
+    }
+    #expect(try !harness.placed(packages[0]) && harness.placed(packages[1]))
+  }
+
+  @Test(
+    "nothing makes room that a download is fetching again, that is owned no more, or of which that cannot be asked"
+  )
+  func removable() async throws {
+    let harness = try AgentHarness()
+    let packages = try (1...2).map {
+      try FixturePackage.file(length: 1000, product: "com.example.p\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    try await server.open { url in
+      for number in 1...2 {
+        try server.queuePurchase("com.example.p\(number)", transaction: "200000000000000\(number)")
+      }
+      try await harness.run(server: url) { agent in
+        try await agent.finished(["2000000000000001", "2000000000000002"])
+        func removable() async -> [String] {
+          await agent.transactions.removable(for: .random()).products.map(\.description).sorted()
+        }
+        #expect(await removable() == ["com.example.p1", "com.example.p2"])
+        server.change { $0.refusals["POST /v1/grants"] = [Problem(.unavailable)] }
+        try FileSystem.removeFile("\(harness.library)/com.example.p1/1.0/issue.pdf")
+        #expect(try await harness.ask("POST", "/v1/library/com.example.p1/repair").status == 202)
+        #expect(await removable() == ["com.example.p2"])
+        server.change { $0.transactions.removeLast() }
+        #expect(await removable() == [])
+        server.change {
+          $0.refusals = ["POST /v1/entitlements": [Problem(.unavailable)]]
+        }
+        #expect(await removable() == [])
+        server.change { $0.refusals = [:] }
+        _ = try await agent.firstDownload { $0.state == .finished && $0.product.description.hasSuffix("p1") }
+      }
+    }
+  }
+
   @Test("content that was removed while the library was away is known as damaged, and a repair fetches it")
   func removedWhileAway() async throws {
     let harness = try AgentHarness()

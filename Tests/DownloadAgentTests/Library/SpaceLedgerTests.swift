@@ -1,8 +1,10 @@
 import Commerce
+import ContentPackage
 import CoreTypes
 import Crypto
 import PullboxAPI
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -269,6 +271,93 @@ import Testing
     #expect((error?.shortage.removable ?? .zero) >= .mebibytes(2))
     first.release()
     #expect(try space.shortage(of: .init(unpacked: .mebibytes(2)), for: try job("b")) == nil)
+  }
+}
+
+@Suite struct EvictionTests {
+  /// Two products of 2 MiB in a library of 5 MiB, the first placed earlier.
+  private func filled(
+    operations: FaultyFileOperations = FaultyFileOperations()
+  ) async throws -> (fixture: LibraryFixture, packages: [FixturePackage]) {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(5), operations: operations)
+    let packages = try (1...2).map {
+      try FixturePackage.file(length: 2 << 20, product: "com.example.p\($0)", seed: UInt64($0))
+    }
+    let now = SystemWallClock().now()
+    for (number, package) in packages.enumerated() {
+      try await fixture.place(package, at: now + .seconds(60 * number))
+    }
+    return (fixture, packages)
+  }
+
+  private func allow(_ packages: [FixturePackage], in fixture: LibraryFixture) {
+    let products = Set(packages.map(\.manifest.product))
+    fixture.library.evictionAdvice = Library.EvictionAdvice(
+      removable: { _ in Library.Removable(products: products) }, noteRemoval: { _ in })
+  }
+
+  /// Asks for room for 2 MiB of the product.
+  private func reserve(for product: String, in fixture: LibraryFixture) async throws {
+    let reservation = try await fixture.library.reserve(
+      SpaceNeed(unpacked: .mebibytes(2)), for: .random(), of: try #require(ProductIdentifier(product)),
+      allocating: false)
+    reservation.release()
+  }
+
+  private func remaining(in fixture: LibraryFixture) throws -> [String] {
+    try fixture.database.libraryRecords().map(\.product.description)
+  }
+
+  @Test(
+    "what was opened longest ago makes room, unless it is pinned: then the next does",
+    arguments: [false, true])
+  func pinned(isPinned: Bool) async throws {
+    let (fixture, packages) = try await filled()
+    allow(packages, in: fixture)
+    if isPinned { _ = try await fixture.library.setPinned(true, packages[0].manifest.product) }
+    try await reserve(for: "com.example.new", in: fixture)
+    #expect(try remaining(in: fixture) == ["com.example.p\(isPinned ? 1 : 2)"])
+  }
+
+  @Test("of pinned content alone nothing goes, and the shortage counts none of it as removable")
+  func allPinned() async throws {
+    let (fixture, packages) = try await filled()
+    allow(packages, in: fixture)
+    for package in packages { _ = try await fixture.library.setPinned(true, package.manifest.product) }
+    let error = try await #require(throws: InsufficientSpaceError.self) {
+      try await reserve(for: "com.example.new", in: fixture)
+    }
+    #expect(error.shortage.removable == .zero)
+    #expect(try remaining(in: fixture).count == 2)
+  }
+
+  @Test("content that is pinned after it was chosen stays")
+  func pinnedMeanwhile() async throws {
+    let operations = FaultyFileOperations()
+    let (fixture, packages) = try await filled(operations: operations)
+    allow(packages, in: fixture)
+    let product = packages[0].manifest.product
+    // When it was opened is asked once the records are read.
+    operations.answer { [database = fixture.database] call, path in
+      guard call == .status, path.contains(product.description) else { return nil }
+      _ = try? database.setPinned(true, of: product)
+      return nil
+    }
+    await #expect(throws: InsufficientSpaceError.self) {
+      try await reserve(for: "com.example.new", in: fixture)
+    }
+    #expect(try remaining(in: fixture).count == 2)
+  }
+
+  @Test(
+    "what cannot be fetched again, or is still needed, stays, and so do other versions of the product itself")
+  func needed() async throws {
+    for (allowed, product) in [([1], "com.example.new"), ([0, 1], "com.example.p1")] {
+      let (fixture, packages) = try await filled()
+      allow(allowed.map { packages[$0] }, in: fixture)
+      try await reserve(for: product, in: fixture)
+      #expect(try remaining(in: fixture) == ["com.example.p1"])
+    }
   }
 }
 

@@ -40,8 +40,10 @@ import Testing
         try await Task.sleep(for: .milliseconds(3600))
         let waiting = try await harness.downloads()
         #expect(waiting.allSatisfy { $0.state != .failed })
-        #expect(
-          try await harness.transactions().allSatisfy { $0.step != "finished" || $0.downloads.count == 1 })
+        let transactions = try await harness.transactions()
+        #expect(transactions.allSatisfy { $0.step != "finished" || $0.downloads.count == 1 })
+        let reasons = waiting.map(\.reason) + transactions.compactMap(\.reason)
+        #expect(reasons.contains("network-not-open"))
         #expect(server.state.current.portalRequests <= 120)
         server.change { $0.portal = nil }
         try await agent.finished(packages.indices.map { "200000000000000\($0)" })
@@ -131,62 +133,5 @@ import Testing
       return
     }
     #expect(detail.contains("https"))
-  }
-
-  @Test("certificates count by the configured authority and key, and the agent says which fault it met (D13)")
-  func certificates() async throws {
-    let directory = try TemporaryDirectory()
-    let certificate = try await TestCertificate(named: "localhost", in: directory)
-    let other = try await TestCertificate(named: "other", in: directory)
-    var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
-    configuration.tls = TLSConfiguration(
-      addresses: [.tcp(host: "127.0.0.1", port: 0)], certificateFile: certificate.certificateFile,
-      keyFile: certificate.keyFile)
-    configuration.loops = 1
-    configuration.drainDeadline = .milliseconds(100)
-    let server = HTTPServer(configuration: configuration, handler: FakeServer().router())
-    try server.start()
-    guard case .tcp(_, let port) = server.boundSecureAddresses[0] else { return }
-    let client = try HTTPClient()
-    func outcome(_ trust: ServerTrust, host: String = "localhost") async -> StatusReason? {
-      var api = APIClient(baseURL: "https://\(host):\(port)", client: client)
-      api.trust = trust
-      do throws(APICallError) {
-        _ = try await api.exchange("GET", "/store/v1/receipt?device=x")
-        return nil
-      } catch {
-        return StepFailure(error, from: .server).reason
-      }
-    }
-    let pin = try await Self.pin(of: certificate, in: directory)
-    let otherPin = try await Self.pin(of: other, in: directory)
-    #expect(ServerTrust.isPin(pin))
-    let authority = certificate.certificateFile
-    #expect(await outcome(ServerTrust()) == .certificateNotTrusted)
-    #expect(
-      await outcome(ServerTrust(certificateAuthorityFile: other.certificateFile)) == .certificateNotTrusted)
-    #expect(await outcome(ServerTrust(certificateAuthorityFile: authority)) == nil)
-    #expect(
-      await outcome(ServerTrust(certificateAuthorityFile: authority), host: "127.0.0.1")
-        == .certificateForAnotherName)
-    #expect(
-      await outcome(ServerTrust(certificateAuthorityFile: authority, publicKeyPins: [otherPin]))
-        == .certificateNotPinned)
-    #expect(
-      await outcome(ServerTrust(certificateAuthorityFile: authority, publicKeyPins: [otherPin, pin])) == nil)
-    await server.drain()
-  }
-
-  private static func pin(of certificate: TestCertificate, in directory: TemporaryDirectory) async throws
-    -> String
-  {
-    let output = directory.path("pin")
-    let command =
-      "openssl x509 -in '\(certificate.certificateFile)' -pubkey -noout | openssl pkey -pubin -outform der"
-      + " | openssl dgst -sha256 -binary | openssl enc -base64"
-    let shell = try ChildProcess("/bin/sh", ["-c", command], environment: [:], output: output)
-    _ = await shell.ending()
-    let text = String(decoding: try FileSystem.read(output, upTo: .kibibytes(1)), as: UTF8.self)
-    return "sha256//" + text.filter { !$0.isWhitespace }
   }
 }

@@ -143,9 +143,8 @@ import Testing
     }
   }
 
-  @Test("neither a poll nor a user's purchase gets past a Retry-After (D11, K2)") func retryAfter()
-    async throws
-  {
+  @Test("what leaves the store's queue gets the server asked, and not before its Retry-After (K2)")
+  func retryAfter() async throws {
     let package = try FixturePackage.file(length: 1000)
     let server = FakeServer([package])
     server.change { $0.isStoreUp = false }
@@ -166,6 +165,31 @@ import Testing
         #expect(arrivals[before] - arrivals[before - 1] >= .seconds(1))
       }
     }
+  }
+
+  @Test(
+    "a purchase through the agent is delivered, and gets the store's queue not read before its Retry-After (D11)"
+  )
+  func purchaseDuringRetryAfter() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change {
+      $0.refusals["GET /store/v1/transactions"] = [Problem(.unavailable, retryAfterSeconds: 3600)]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url, retry: RetryPolicy()) { agent in
+        while try await agent.transactions.database.storeNotBefore() == nil { await Task.yield() }
+        server.change { $0.refusals = [:] }
+        let answer = try await harness.ask(
+          "POST", "/v1/purchases", #"{"product":"\#(FixturePackage.product)"}"#)
+        #expect(answer.status == 201)
+        try await agent.finished(["2000000000000001"])
+        let rest = await agent.transactions.pollNotBefore - SystemMonotonicClock().now()
+        #expect(rest > .seconds(3500))
+      }
+    }
+    #expect(server.state.current.asked.count { $0 == "GET /store/v1/transactions" } == 1)
   }
 
   @Test("what the store asks for outlives the agent: a restart polls no earlier (K2)") func keptRetryAfter()

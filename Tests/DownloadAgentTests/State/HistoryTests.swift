@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import HTTPClient
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
@@ -11,7 +12,8 @@ import Testing
 
 /// The agent of a reader who has bought for years.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct HistoryTests {
-  private static let ended = 10_000
+  /// A few more than are kept.
+  private static let ended = AgentDatabase.keptTransactions + 5
   private static let waiting = 1_000
 
   /// Transactions and downloads that an earlier process left, all waiting ones for an hour yet.
@@ -99,12 +101,56 @@ import Testing
         #expect(transactions.transactions.count == 1000 && transactions.next != nil)
       }
     }
-    // The next start changes nothing about what is over.
+    // Of transactions that are over the latest 10,000 are kept (docs/agent.md), and all that are not.
     let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
     let before = try database.database.readBlocking {
       try $0.first("SELECT count(*) AS n FROM transactions")?.integer("n")
     }
-    #expect(before == Int64(Self.ended + Self.waiting))
+    #expect(AgentDatabase.keptTransactions == 10_000)
+    #expect(before == Int64(AgentDatabase.keptTransactions + Self.waiting))
     database.close()
+  }
+
+  @Test(
+    "DELETE /v1/downloads forgets what is over, but not what an unfinished transaction needs; content stays")
+  func clearing() async throws {
+    let harness = try AgentHarness()
+    let packages = try (1...2).map {
+      try FixturePackage.file(length: 1000, product: "com.example.p\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    @Sendable func clear() async throws -> Int {
+      let answer = try await harness.ask("DELETE", "/v1/downloads")
+      #expect(answer.status == 200)
+      return try APIJSON.decode(DownloadsClearResponse.self, from: answer.body).removed
+    }
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try server.queuePurchase("com.example.p1", transaction: "2000000000000001")
+        try await agent.finished(["2000000000000001"])
+        server.change { $0.isStoreUp = false }
+        try server.queuePurchase("com.example.p2", transaction: "2000000000000002")
+        _ = try await agent.transaction("2000000000000002", isAt: "waiting-for-server")
+        #expect(try await clear() == 1)
+        #expect(try await harness.downloads().map(\.product.description) == ["com.example.p2"])
+        #expect(try await harness.transactions().map(\.id.description) == ["2000000000000002"])
+        #expect(try await clear() == 0)
+        server.change { $0.isStoreUp = true }
+        try await agent.finished(["2000000000000002"])
+        #expect(try await clear() == 1)
+        let (downloads, transactions) = (try await harness.downloads(), try await harness.transactions())
+        #expect(downloads.isEmpty && transactions.isEmpty)
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(items.map(\.state) == [.present, .present])
+      }
+      // What is forgotten is not begun anew.
+      try await harness.run(server: url) { agent in
+        server.change { $0.asked = [] }
+        while !server.state.current.asked.contains("GET /store/v1/transactions") { await Task.yield() }
+        let (downloads, transactions) = (try await harness.downloads(), try await harness.transactions())
+        #expect(downloads.isEmpty && transactions.isEmpty)
+      }
+    }
+    for package in packages { #expect(try harness.placed(package) && server.timesSent(package) == [2]) }
   }
 }

@@ -28,12 +28,13 @@ final class AgentHarness: Sendable {
   var library: String { directory.path("state/library") }
   private var socket: String { directory.path("agent.sock") }
 
-  /// Runs an agent for as long as `body` takes; it is stopped as by SIGTERM, and gone when this returns.
+  /// Runs an agent for as long as `body` takes; it is stopped as by SIGTERM, and gone when this returns. Unless it `runs`,
+  /// it answers, and its loops are for `body` to run.
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
-    _ body: @escaping @Sendable (AgentService) async throws -> Result
+    runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
     var configuration = AgentConfiguration(
       server: server, store: store ?? server, accountTokenFile: directory.path("account-token"),
@@ -60,7 +61,7 @@ final class AgentHarness: Sendable {
       wallClock: SystemWallClock(), tuning: tuning)
     try await agent.start()
     return try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await agent.run() }
+      if runs { group.addTask { try await agent.run() } }
       do {
         let result = try await body(agent)
         await agent.stop()
@@ -112,11 +113,14 @@ final class AgentHarness: Sendable {
   }
 
   /// One request to the control interface.
-  func ask(_ method: String, _ path: String, _ body: String? = nil) async throws -> ClientResponse {
+  func ask(
+    _ method: String, _ path: String, _ body: String? = nil, headers: [(String, String)] = []
+  ) async throws -> ClientResponse {
     var request = ClientRequest(method: method, url: "http://agent\(path)")
     request.unixSocketPath = socket
+    request.headers = headers
     if let body {
-      request.headers = [("Content-Type", "application/json")]
+      request.headers.append(("Content-Type", "application/json"))
       request.body = .bytes(Array(body.utf8))
     }
     return try await client.send(request)

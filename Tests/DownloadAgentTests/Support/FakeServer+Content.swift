@@ -39,10 +39,13 @@ extension FakeServer {
       body[offset - start] ^= 0x40
     }
     if case .flip(let offset) = fault, (start..<end).contains(offset) { body[offset - start] ^= 0x40 }
-    return HTTPResponse(status: status, headers: headers, body: stream(body, start, fault))
+    let isSlow = state.current.slowContent.contains(package.manifest.product)
+    return HTTPResponse(status: status, headers: headers, body: stream(body, start, fault, isSlow: isSlow))
   }
 
-  private func stream(_ body: [UInt8], _ start: Int, _ fault: ContentFault) -> ResponseBody {
+  private func stream(
+    _ body: [UInt8], _ start: Int, _ fault: ContentFault, isSlow: Bool
+  ) -> ResponseBody {
     .stream(contentLength: Int64(body.count)) { writer in
       switch fault {
       case .cut(let most), .damagedCut(let most, _):
@@ -57,7 +60,10 @@ extension FakeServer {
         try await Task.sleep(for: .seconds(60))
       default:
         self.change { $0.sent.append(start..<start + body.count) }
-        try await writer.write(body)
+        guard isSlow else { return try await writer.write(body) }
+        try await writer.write(Array(body.prefix(body.count / 2)))
+        try await Task.sleep(for: .milliseconds(50))
+        try await writer.write(Array(body.dropFirst(body.count / 2)))
       }
     }
   }

@@ -31,14 +31,21 @@ extension FakeServer {
     routes.on(.post, "/store/v1/purchases") { request, _ in
       try self.check("POST /store/v1/purchases")
       let purchase = try await request.decode(PurchaseRequest.self)
+      let key = try request.idempotencyKey()
+      self.change { $0.purchaseKeys.append(key) }
+      if let key, let known = self.state.current.sold[key] {
+        return try .json(TransactionResponse(transaction: known))
+      }
       if let shown = purchase.shown {
         let listing = self.state.current.listings.first { $0.id == purchase.product }
         guard let listing else { throw Problem(.productUnknown) }
         guard ShownPrice(of: listing) == shown else { throw Problem(.priceChanged) }
       }
       self.change { $0.purchases.append(purchase) }
-      try self.queuePurchase(purchase.product.description)
+      let number = 2_000_000_000_000_000 + self.state.current.purchases.count
+      try self.queuePurchase(purchase.product.description, transaction: "\(number)")
       guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
+      if let key { self.change { $0.sold[key] = entry } }
       return try .json(TransactionResponse(transaction: entry))
     }
     routes.on(.post, "/v1/entitlements") { request, _ in
@@ -91,6 +98,9 @@ extension FakeServer {
     routes.on(.get, "/v1/content/{digest}/manifest") { request, parameters in
       try self.check("GET /v1/content/manifest")
       let package = try self.package(parameters["digest"], request)
+      if self.state.current.unreadyManifests.contains(package.manifest.product) {
+        throw Problem(.unavailable)
+      }
       let document = self.state.current.manifestDocument ?? package.manifest.canonicalBytes()
       if let cut = self.state.current.manifestCut { return self.manifest(document, request, cutAfter: cut) }
       guard let pause = self.state.current.manifestPause else {
@@ -305,6 +315,7 @@ extension FakeServer {
     }
     let payload = try JSONWebSignature(text: text).payload(verifiedWith: key)
     let report = try APIJSON.decode(CompletionReport.self, from: payload)
+    if state.current.unreadyReports.contains(known.product) { throw Problem(.unavailable) }
     guard report.grant?.description == name,
       state.current.package.contains(where: {
         $0.manifest.digest == report.digest && $0.manifest.product == known.product

@@ -66,6 +66,10 @@ final class FakeServer: Sendable {
     /// When each request came, by those names.
     var arrivals: [String: [MonotonicInstant]] = [:]
     var contentFaults: [ContentFault] = []
+    /// Products whose manifests, or reports, are refused for now, and those whose content comes in two halves with a pause between.
+    var unreadyManifests: Set<ProductIdentifier> = []
+    var unreadyReports: Set<ProductIdentifier> = []
+    var slowContent: Set<ProductIdentifier> = []
     /// Whether the store has answered the server about finishing.
     var isStoreUp = true
     var asked: [String] = []
@@ -84,6 +88,9 @@ final class FakeServer: Sendable {
     /// What each question for products and publications named.
     var applications: [String?] = []
     var purchases: [PurchaseRequest] = []
+    /// What was sold by its key, and the keys of the requests.
+    var sold: [String: StoreTransaction] = [:]
+    var purchaseKeys: [String?] = []
     /// Ranges of the package as they were sent, whole or cut.
     var sent: [Range<Int>] = []
     var grants: [String: RecordedGrant] = [:]
@@ -130,18 +137,26 @@ final class FakeServer: Sendable {
     state = Locked(State(package: package))
   }
 
-  /// Serves while `body` runs; gives it the address.
-  func open<Result: Sendable>(_ body: (String) async throws -> Result) async throws -> Result {
+  /// Serves while `body` runs; gives it the address: `https://localhost` with a `certificate`.
+  func open<Result: Sendable>(
+    certificate: TestCertificate? = nil, _ body: (String) async throws -> Result
+  ) async throws -> Result {
     var configuration = HTTPServerConfiguration(addresses: [.tcp(host: "127.0.0.1", port: 0)])
+    configuration.tls = certificate.map { certificate in
+      TLSConfiguration(
+        addresses: [.tcp(host: "127.0.0.1", port: 0)], certificateFile: certificate.certificateFile,
+        keyFile: certificate.keyFile)
+    }
     configuration.loops = 1
     configuration.drainDeadline = .milliseconds(100)
     let server = HTTPServer(
       configuration: configuration, handler: ProxyPages(server: self, handler: router()))
     try server.start()
     self.server.withLock { $0 = server }
-    let address = try #require(server.boundAddresses.first)
+    var url = "http://\(try #require(server.boundAddresses.first))"
+    if case .tcp(_, let port)? = server.boundSecureAddresses.first { url = "https://localhost:\(port)" }
     do {
-      let result = try await body("http://\(address)")
+      let result = try await body(url)
       await server.drain()
       return result
     } catch {

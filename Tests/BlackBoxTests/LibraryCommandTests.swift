@@ -1,0 +1,108 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxTesting
+import SystemCalls
+import Testing
+
+/// What the command line does about the library and the history of a device, by the built programs.
+@Suite("The library and the history of a device by command", .serialized, .timeLimit(.minutes(10)))
+struct LibraryCommandTests {
+  private static let (issue, other) = ("com.example.issue", "com.example.other")
+
+  /// Changes one byte of a file, as another program would.
+  private func damage(_ path: String) throws {
+    var bytes = try FileSystem.read(path, upTo: .mebibytes(64))
+    bytes[2_000_000] ^= 1
+    try DurableFile.write(bytes.span, to: path)
+  }
+
+  private func fetched(_ stack: Stack) -> Int64 {
+    stack.serverProxy.forwarded.reduce(0) { $0 + Int64($1.count) }
+  }
+
+  @Test(
+    "library --verify tells whole from damaged by its exit code, repair fetches the damage, downloads --clear forgets"
+  )
+  func library() async throws {
+    try await Stack.with { stack in
+      for (seed, product) in [Self.issue, Self.other].enumerated() {
+        let file = try await Material.file(
+          "\(product).cbz", length: 3_000_000, seed: seed, in: stack.directory)
+        try await stack.publish(file, as: product)
+        _ = try await stack.agent.buy(product)
+        _ = try await stack.agent.finishedTransaction(of: product)
+      }
+      let download = try await stack.agent.finishedDownload(of: Self.issue)
+      let path = try #require(download.contentPath)
+
+      let whole = try await stack.pullbox("library", "--verify")
+      #expect(whole.ending == .exited(0))
+      #expect(whole.output.split(separator: "\n").count == 2, "\(whole.output)")
+      #expect(whole.output.contains("\(Self.issue) 1.0  present\n"))
+
+      try damage(path)
+      for arguments in [["library", "--verify"], ["library", "--verify", Self.issue]] {
+        let damaged = try await stack.pullbox(arguments)
+        #expect(damaged.ending == .exited(6))
+        #expect(damaged.output.contains("\(Self.issue) 1.0  damaged\n  "), "\(damaged.output)")
+        #expect(damaged.errors.contains("'pullbox repair \(Self.issue)'"), "\(damaged.errors)")
+      }
+      #expect(try await stack.pullbox("library", "--verify", Self.other).ending == .exited(0))
+      #expect(try await stack.pullbox("library", "--verify", "com.example.unknown").ending == .exited(1))
+
+      let before = fetched(stack)
+      let repair = try await stack.pullbox("repair", Self.issue)
+      #expect(repair.ending == .exited(0) && repair.output.contains(Self.issue), "\(repair.output)")
+      try await eventually {
+        let downloads = try await stack.agent.downloads()
+        return downloads.count == 3 && downloads.allSatisfy { $0.state == .finished }
+      }
+      #expect(try await stack.pullbox("library", "--verify").ending == .exited(0))
+      #expect((1...pieceLength).contains(fetched(stack) - before))
+
+      let again = try await stack.pullbox("repair", Self.issue)
+      #expect(again.ending == .exited(0) && again.output.isEmpty)
+      #expect(again.errors.contains("nothing of \(Self.issue) is missing or damaged"))
+      #expect(try await stack.pullbox("repair", "com.example.unknown").ending == .exited(1))
+
+      let cleared = try await stack.pullbox("downloads", "--clear")
+      #expect(cleared.ending == .exited(0) && cleared.output == "3 forgotten\n", "\(cleared.output)")
+      #expect(try await stack.agent.downloads().isEmpty)
+      #expect(try await stack.agent.transactions().isEmpty)
+      #expect(try await stack.pullbox("downloads", "--clear").output == "0 forgotten\n")
+      #expect(try await stack.pullbox("path", Self.issue).output.contains("/\(Self.issue)/1.0"))
+    }
+  }
+
+  @Test(
+    "two requests for a purchase with one Idempotency-Key are one purchase at the store, also after a restart"
+  )
+  func idempotencyKey() async throws {
+    try await Stack.with { stack in
+      let file = try await Material.file("hint.cbz", length: 2000, in: stack.directory)
+      var description = ProductDescription()
+      // What can be bought again and again.
+      description.type = .consumable
+      try await stack.describe(Self.issue, description)
+      try await stack.release(file, as: Self.issue)
+      func buy(_ key: String) async throws -> AgentTransaction {
+        let answer = try await stack.agent.web.send(
+          "POST", "/v1/purchases",
+          headers: [("Content-Type", "application/json"), ("Idempotency-Key", key)],
+          body: Array(#"{"product":"\#(Self.issue)"}"#.utf8))
+        #expect(answer.status == 201, "\(answer.text)")
+        return try answer.decoded()
+      }
+      let first = try await buy("first")
+      #expect(try await buy("first").id == first.id)
+      try await stack.restart(.agent)
+      #expect(try await buy("first").id == first.id)
+      let second = try await buy("second")
+      #expect(second.id != first.id)
+      try await eventually { try await stack.unfinishedTransactions().isEmpty }
+      let sold = try await stack.store().get("/store/v1/transactions").decoded(TransactionsResponse.self)
+      #expect(Set(sold.transactions.map(\.id)) == [first.id, second.id] && sold.transactions.count == 2)
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import CoreTypes
+import PullboxTesting
+import ServiceRuntime
+
+/// The lines of a log, to be waited for.
+final class LogLines: Sendable {
+  private let lines = Locked<[String]>([])
+  private let news = AsyncSignal()
+
+  /// A log whose lines these are.
+  func log(_ level: LogLevel = .info) -> Log {
+    Log(level: level, format: .json) { [lines, news] line in
+      let text = String(decoding: line, as: UTF8.self)
+      lines.withLock { $0.append(text) }
+      news.signal()
+    }
+  }
+
+  /// The first line with all of `words`; waits until there is one, or the task is cancelled.
+  func first(with words: String...) async -> String {
+    while !Task.isCancelled {
+      if let line = lines.current.first(where: { line in words.allSatisfy(line.contains) }) { return line }
+      await news.wait(atMost: nil, clock: SystemMonotonicClock())
+    }
+    return ""
+  }
+}
