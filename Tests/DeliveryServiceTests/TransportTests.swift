@@ -11,6 +11,17 @@ import Testing
 /// TLS, its certificate's renewal, and sockets that were handed over.
 @Suite("Transport", .timeLimit(.minutes(10)))
 struct TransportTests {
+  @Test(
+    "connections leave descriptors for content and the database, and take half of them at least",
+    arguments: [
+      // As configured where there are plenty; else 704 and 64 for each loop are left.
+      (65_536, 2, 4096), (4928, 2, 4096), (4927, 2, 4095), (2048, 2, 1216), (1664, 2, 832), (1024, 2, 512),
+      (1, 1, 1),
+    ])
+  func connectionsOfDescriptors(descriptors: Int, loops: Int, connections: Int) {
+    #expect(DeliveryServer.connections(wanted: 4096, of: descriptors, loops: loops) == connections)
+  }
+
   private func secureOptions(_ certificate: TestCertificate) -> [String] {
     [
       "--tls-listen", "127.0.0.1:0", "--tls-certificate", certificate.certificateFile, "--tls-key",

@@ -1,4 +1,5 @@
 import CoreTypes
+import Glibc
 import PullboxTesting
 import Testing
 
@@ -35,5 +36,16 @@ struct ProcessStatusTests {
     #expect(after.residentMemory > .mebibytes(1) && after.virtualMemory > after.residentMemory)
     #expect(after.processorTime >= before.processorTime)
     #expect(abs((after.started - before.started).inSeconds) < 1)
+  }
+
+  @Test("the limit of descriptors is raised as far as it may be")
+  func descriptors() throws {
+    var limits = rlimit()
+    let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #expect(unsafe getrlimit(resource, &limits) == 0)
+    limits.rlim_cur = min(limits.rlim_cur, limits.rlim_max - 1)
+    #expect(unsafe setrlimit(resource, &limits) == 0)
+    #expect(try DescriptorLimit.raise() == Int(clamping: limits.rlim_max))
+    #expect(try DescriptorLimit.current() == Int(clamping: limits.rlim_max))
   }
 }
