@@ -45,6 +45,9 @@ final class FakePaymentStore: Sendable {
   let state = Mutex(State())
   let clock: ManualWallClock
   private let authority: ReceiptAuthority
+  /// Its own certificates and key, for receipts that it would not make.
+  var receiptAuthority: ReceiptAuthority { authority }
+  var root: Certificate { authority.root }
   private let server: Mutex<HTTPServer?> = Mutex(nil)
 
   init(clock: ManualWallClock) throws {

@@ -99,6 +99,15 @@ struct StoreAccessTests {
       #expect(error?.faults.map(\.subject) == ["stores.0.roots.0"])
       #expect(error.map { "\($0)" }?.contains(root) == true)
     }
+    let receipts = directory.path("receipt-root.pem")
+    let authority = try ReceiptAuthority.generate(.init(now: ServerHarness.start))
+    try DurableFile.write(Array(authority.root.pem.utf8).span, to: receipts)
+    let error = #expect(throws: ConfigurationError.self) {
+      try stores([
+        "--payment-store", "{name: 'a', kind: 'apple', bundles: ['a.b'], receiptRoots: ['\(receipts)']}",
+      ])
+    }
+    #expect(error?.faults.map(\.subject) == ["stores.0.receiptRoots.0"])
     // Where the sandbox alone counts it is what signs.
     let sandbox = "addresses: {sandbox: 'http://127.0.0.1:1'}"
     #expect(throws: Never.self) {
@@ -113,6 +122,8 @@ struct StoreAccessTests {
     arguments: [
       ("roots: ['DIR/nothing.pem']", "roots.0"), ("roots: ['DIR/empty.pem']", "roots.0"),
       ("roots: ['DIR/root.pem', 'DIR/garbage.der']", "roots.1"), ("onlineChecks: false", "onlineChecks"),
+      ("receiptRoots: ['DIR/root.pem', 'DIR/empty.pem']", "receiptRoots.1"),
+      ("acceptSHA1: true", "acceptSHA1"), ("minimumVersion: '1.x'", "minimumVersion"),
       ("appAppleId: 7", "appAppleId"), ("issuer: 'i'", "issuer"), ("keyId: 'k'", "keyId"),
       ("keyFile: 'DIR/key.p8'", "keyFile"),
       ("roots: ['DIR/root.pem'], issuer: 'i', keyFile: 'DIR/key.p8'", "keyId"),
@@ -248,6 +259,65 @@ struct StoreAccessTests {
     }
     await production.stop()
     await sandbox.stop()
+  }
+
+  /// A receipt of one purchase, for the harness's device.
+  private func receipt(
+    of server: ServerHarness, version: String = "1.10", by authority: ReceiptAuthority
+  ) throws -> String {
+    let now = Timestamp(millisecondsSinceEpoch: server.clock.now().secondsSinceEpoch * 1000)
+    var receipt = AppReceipt(
+      environmentName: "ProductionSandbox", bundleIdentifier: "com.example.pullbox",
+      applicationVersion: version, creationDate: now, purchases: [server.purchase()])
+    receipt.bind(to: server.device.id)
+    return try authority.signer.signBase64(receipt)
+  }
+
+  @Test(
+    "with roots, forged app receipts and those of early versions are refused without a question to the store")
+  func receiptRoots() async throws {
+    let store = try FakePaymentStore(clock: ManualWallClock(ServerHarness.start))
+    let directory = try TemporaryDirectory()
+    func authority(_ change: (inout ReceiptAuthority.Options) -> Void = { _ in }) throws -> ReceiptAuthority {
+      var options = ReceiptAuthority.Options(now: ServerHarness.start)
+      change(&options)
+      return try ReceiptAuthority.generate(options)
+    }
+    let (foreign, unmarked) = (try authority(), try authority { $0.marksLeaf = false })
+    for (name, root) in [("root.pem", store.root), ("unmarked.pem", unmarked.root)] {
+      try DurableFile.write(Array(root.pem.utf8).span, to: directory.path(name))
+    }
+    let entry = """
+      {name: 'apple', kind: 'apple', bundles: ['com.example.pullbox'], addresses: {sandbox: '\(store.url)'},
+       receiptRoots: ['\(directory.path("root.pem"))', '\(directory.path("unmarked.pem"))'], minimumVersion: '1.2'}
+      """
+    try await ServerHarness.run(options: ["--payment-store", entry]) { server in
+      try await server.publish([1, 2, 3])
+      let genuine = try receipt(of: server, by: store.receiptAuthority)
+      var changed = try #require(Base64.decode(genuine))
+      changed[changed.count - 1] ^= 1
+      let forged: [(name: String, receipt: String, code: ProblemCode)] = [
+        ("another root of the same names", try receipt(of: server, by: foreign), .receiptNotAuthentic),
+        ("a leaf without marker", try receipt(of: server, by: unmarked), .receiptNotAuthentic),
+        ("a changed signature", Base64.encode(changed), .receiptNotAuthentic),
+        (
+          "an early version", try receipt(of: server, version: "1.1.9", by: store.receiptAuthority),
+          .receiptWrongApplication
+        ),
+        (
+          "no version", try receipt(of: server, version: "beta", by: store.receiptAuthority),
+          .receiptWrongApplication
+        ),
+      ]
+      for entry in forged {
+        let refused = try await server.problem { _ = try await grant(entry.receipt, at: "apple", server) }
+        #expect(refused.code == entry.code, "\(entry.name)")
+      }
+      #expect(store.state.withLock { $0.questions } == 0)
+      _ = try await grant(genuine, at: "apple", server)
+      #expect(store.state.withLock { $0.questions } == 1)
+    }
+    await store.stop()
   }
 
   @Test("a store without a call for it needs none to finish a transaction")

@@ -17,6 +17,8 @@ extension DeliveryConfiguration.PaymentStore {
     for (member, isGiven) in [
       ("credential", credential != nil), ("sharedSecret", sharedSecret != nil),
       ("sharedSecretFile", sharedSecretFile != nil), ("roots", roots != nil),
+      ("receiptRoots", receiptRoots != nil), ("acceptSHA1", acceptSHA1 != nil),
+      ("minimumVersion", minimumVersion != nil),
       ("onlineChecks", onlineChecks != nil), ("appAppleId", appAppleId != nil), ("issuer", issuer != nil),
       ("keyId", keyId != nil), ("addresses.production", addresses?.production != nil),
       ("addresses.sandbox", addresses?.sandbox != nil), ("addresses.api", addresses?.api != nil),

@@ -25,27 +25,59 @@ extension DeliveryConfiguration.PaymentStore {
       }
       return nil
     }
+    return SignedStoreAccess(
+      gate: SignedDataGate.Access(
+        roots: try certificates(in: roots, member: "roots", key: key, environments: environments),
+        checksOnline: onlineChecks ?? true, bundles: Set(bundles),
+        applicationNumber: appAppleId, environments: environments),
+      interface: try interface(key: key, environments: environments))
+  }
+
+  /// What app receipts must be before the store is asked about them. Throws the first fault.
+  func receiptRules(
+    key: String, environments: Set<StoreEnvironment>
+  ) throws(ConfigurationError) -> ReceiptRules {
+    var rules = ReceiptRules()
+    if let receiptRoots, !receiptRoots.isEmpty {
+      rules.roots = try certificates(
+        in: receiptRoots, member: "receiptRoots", key: key, environments: environments)
+      rules.policy.acceptsSHA1 = acceptSHA1 ?? false
+    } else if acceptSHA1 != nil {
+      throw ConfigurationError(
+        subject: "\(key).acceptSHA1", message: "it needs receiptRoots, or no signature is looked at here")
+    }
+    if let minimumVersion {
+      guard let version = ContentVersion(minimumVersion) else {
+        throw ConfigurationError(
+          subject: "\(key).minimumVersion", message: "it is numbers with dots, not \(minimumVersion)")
+      }
+      rules.minimumVersion = version
+    }
+    return rules
+  }
+
+  /// The root certificates in `files`, which the configuration calls `member`. Throws the first fault.
+  private func certificates(
+    in files: [String], member: String, key: String, environments: Set<StoreEnvironment>
+  ) throws(ConfigurationError) -> [Certificate] {
     var certificates: [Certificate] = []
-    for (index, path) in roots.enumerated() {
-      let member = "roots.\(index)"
+    for (index, path) in files.enumerated() {
+      func fault(_ message: String) -> ConfigurationError {
+        ConfigurationError(subject: "\(key).\(member).\(index)", message: message)
+      }
       let found: [Certificate]
       do {
         found = try Self.certificates(in: path)
       } catch {
-        throw fault(member, "\(path): \(error)")
+        throw fault("\(path): \(error)")
       }
-      guard !found.isEmpty else { throw fault(member, "there is no certificate in \(path)") }
+      guard !found.isEmpty else { throw fault("there is no certificate in \(path)") }
       if kind == .apple, environments.contains(.production), found.contains(where: \.isOfSandboxStore) {
-        throw fault(
-          member, "purchases that cost money are not proved by the root of a sandbox store: \(path)")
+        throw fault("purchases that cost money are not proved by the root of a sandbox store: \(path)")
       }
       certificates += found
     }
-    return SignedStoreAccess(
-      gate: SignedDataGate.Access(
-        roots: certificates, checksOnline: onlineChecks ?? true, bundles: Set(bundles),
-        applicationNumber: appAppleId, environments: environments),
-      interface: try interface(key: key, environments: environments))
+    return certificates
   }
 
   private static func certificates(in path: String) throws -> [Certificate] {

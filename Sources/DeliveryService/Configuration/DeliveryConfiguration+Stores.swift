@@ -56,6 +56,13 @@ extension DeliveryConfiguration {
     public var allowSandbox: Bool?
     /// Files of root certificates, in PEM or DER: what is signed under one of them is a proof, and a notification.
     public var roots: [String]?
+    /// Files of root certificates, in PEM or DER: an app receipt that is not signed under one of them is refused before the store
+    /// is asked. Without any the store alone judges signatures.
+    public var receiptRoots: [String]?
+    /// Whether app receipts signed with SHA-1 count, as those of before 2025 are; false unless given.
+    public var acceptSHA1: Bool?
+    /// Version of the application whose app receipts count, with those of later ones.
+    public var minimumVersion: String?
     /// Whether the issuers of signing certificates are asked about them, each once in a quarter of an hour; true unless
     /// given.
     public var onlineChecks: Bool?
@@ -117,6 +124,7 @@ extension DeliveryConfiguration {
     var kind: PaymentStore.Kind
     var access: VerifyReceiptStoreClient.Access
     var policy: VerifyReceiptPolicy
+    var receipts = ReceiptRules()
     var rules = StoreRules()
     /// Nil for a store without roots: nothing that it signs is taken.
     var signed: SignedStoreAccess?
@@ -204,7 +212,8 @@ extension DeliveryConfiguration.PaymentStore {
         addresses: urls, credential: credential, sharedSecret: try secret(key: key)),
       policy: VerifyReceiptPolicy(
         bundleIdentifiers: Set(bundles), environments: counting, addresses: Set(urls.keys)),
-      rules: try rules(key: key), signed: try signedAccess(key: key, environments: counting))
+      receipts: try receiptRules(key: key, environments: counting), rules: try rules(key: key),
+      signed: try signedAccess(key: key, environments: counting))
   }
 
   private static let deviceLimits = 1...100_000

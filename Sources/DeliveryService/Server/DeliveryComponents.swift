@@ -267,8 +267,9 @@ struct DeliveryComponents: Sendable {
           database: infrastructure.database, clock: infrastructure.clock)
       }
       let receipts = VerifyReceiptStoreClient(
-        name: store.name, access: store.access, policy: store.policy, client: infrastructure.client,
-        timer: infrastructure.timer, reader: reader)
+        name: store.name, access: store.access, policy: store.policy, rules: store.receipts,
+        client: infrastructure.client, clock: infrastructure.clock, timer: infrastructure.timer,
+        reader: reader)
       guard let signed = store.signed else { return receipts }
       let gate = SignedDataGate(
         store: store.name, access: signed.gate, client: infrastructure.client, clock: infrastructure.clock,

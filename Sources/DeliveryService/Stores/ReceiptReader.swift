@@ -1,8 +1,18 @@
+import Commerce
 import CoreTypes
 import Crypto
 import Receipts
 import Synchronization
 import SystemCalls
+
+/// What an app receipt must be before its store is asked about it.
+struct ReceiptRules: Sendable {
+  /// Those under which it is signed; without any, signatures are the store's matter alone.
+  var roots: [Certificate] = []
+  var policy = ReceiptPolicy()
+  /// The first version of the application that counts.
+  var minimumVersion: ContentVersion?
+}
 
 /// Reads receipts, long ones on threads of its own, each receipt once: a client that is told to come again brings the same
 /// one.
@@ -30,5 +40,11 @@ final class ReceiptReader: Sendable {
     let length = ByteCount(receipt.encoded.count * 2 + 1000)
     receipts.withLock { $0.insert(receipt, for: digest, length: length) }
     return receipt
+  }
+
+  /// Checks signature, chain and dates. Throws `ReceiptError`.
+  func verify(_ receipt: UnverifiedAppReceipt, by rules: ReceiptRules, at now: Timestamp) async throws {
+    // Three signatures of RSA and as many certificates take a millisecond.
+    _ = try await threads.run { try receipt.verified(trusting: rules.roots, now: now, policy: rules.policy) }
   }
 }

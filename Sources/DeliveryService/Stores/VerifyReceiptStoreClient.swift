@@ -27,14 +27,18 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
   /// For calls of the outbox, which can wait for longer than a reader; empty where there are none.
   private let calls: [StoreEnvironment: APIClient]
   private let policy: VerifyReceiptPolicy
+  private let rules: ReceiptRules
+  private let clock: any WallClock
   private let timer: any MonotonicClock
   private let reader: ReceiptReader
 
   init(
-    name: StoreIdentifier, access: Access, policy: VerifyReceiptPolicy, client: HTTPClient,
-    timer: any MonotonicClock, reader: ReceiptReader
+    name: StoreIdentifier, access: Access, policy: VerifyReceiptPolicy, rules: ReceiptRules,
+    client: HTTPClient, clock: any WallClock, timer: any MonotonicClock, reader: ReceiptReader
   ) {
     self.name = name
+    self.rules = rules
+    self.clock = clock
     let credential = access.credential?.revealed
     clients = access.addresses.mapValues { address in
       var client = APIClient(baseURL: address, credential: credential, client: client)
@@ -68,8 +72,35 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     } catch {
       throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
     }
+    try await check(receipt)
     let (verdict, outcome) = try await ask(about: receipt, text)
     return try verified(verdict, after: outcome)
+  }
+
+  /// Refuses what this server can tell from the receipt itself, so that no store is asked about it.
+  private func check(_ receipt: UnverifiedAppReceipt) async throws(StoreRefusal) {
+    // The cheaper question first.
+    guard policy.bundleIdentifiers.contains(receipt.claims.bundleIdentifier) else {
+      throw .final(.receiptWrongApplication, onStoresWord: false)
+    }
+    if let minimum = rules.minimumVersion {
+      let version = ContentVersion(receipt.claims.applicationVersion)
+      guard let version, version >= minimum else {
+        throw .final(
+          .receiptWrongApplication,
+          "the receipt is of version \(version?.description ?? "none") of the application; those from \(minimum) on count",
+          onStoresWord: false)
+      }
+    }
+    guard !rules.roots.isEmpty else { return }
+    do {
+      try await reader.verify(receipt, by: rules, at: clock.now())
+    } catch let error as ReceiptError {
+      throw .final(
+        error.code == .malformed ? .receiptMalformed : .receiptNotAuthentic, "\(error)", onStoresWord: false)
+    } catch {
+      throw .abandoned
+    }
   }
 
   @inline(never)

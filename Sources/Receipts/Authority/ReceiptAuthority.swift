@@ -1,7 +1,8 @@
 public import CoreTypes
 
 /// The certificates and the key of a store that signs its own receipts: root → intermediate → leaf, shaped like the
-/// ones of the store whose receipts they imitate. For the sandbox store and for tests.
+/// ones of the store whose receipts they imitate. For the sandbox store and for tests. The root says so in its subject, by
+/// ``SignedDataAuthority/sandboxUnit``.
 public struct ReceiptAuthority: Sendable {
   /// The certificate that verifiers are given to trust.
   public let root: Certificate
@@ -104,7 +105,7 @@ struct CertificateTemplate {
       extensions: [
         ("basicConstraints", "critical,CA:TRUE"), ("keyUsage", "critical,keyCertSign,cRLSign"),
         ("subjectKeyIdentifier", "hash"),
-      ])
+      ], unit: SignedDataAuthority.sandboxUnit)
   }
 
   static func intermediate(_ options: ReceiptAuthority.Options) -> CertificateTemplate {

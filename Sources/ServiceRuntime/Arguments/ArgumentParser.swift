@@ -84,8 +84,9 @@ public struct ArgumentParser: Sendable {
         given: progress.given))
   }
 
-  /// Reads this process's own command line and environment. Help or the version is printed and ends the process with
-  /// ``ExitCode/done``; a wrong command line ends it with ``ExitCode/usage`` and one line on standard error.
+  /// Reads this process's own command line and environment, then overwrites the secrets on the command line. Help or the
+  /// version is printed and ends the process with ``ExitCode/done``; a wrong command line ends it with ``ExitCode/usage`` and
+  /// one line on standard error.
   public static func parseOrExit(_ command: CommandDescription) -> ParsedArguments {
     do throws(UsageError) {
       let parser = ArgumentParser(
@@ -93,7 +94,9 @@ public struct ArgumentParser: Sendable {
         commit: ProductVersion.commit)
       let columns = min(Terminal.standardOutput.columns ?? 80, 100)
       switch try parser.parse(Array(CommandLine.arguments.dropFirst()), columns: columns) {
-      case .run(let arguments): return arguments
+      case .run(let arguments):
+        CommandLineSecrets.hide(arguments.secrets)
+        return arguments
       case .text(let text):
         StandardStream.output.write(text)
         ExitCode.done.exitProcess(printing: command.name)

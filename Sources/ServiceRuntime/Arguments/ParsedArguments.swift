@@ -53,6 +53,9 @@ public struct ParsedArguments: Sendable {
     throw UsageError("--\(name)\(variable) is needed")
   }
 
+  /// The values of secret options that stand on the command line.
+  var secrets: [String] { options.filter(\.isSecret).flatMap { given[$0.name] ?? [] } }
+
   func option(_ name: String) -> CommandOption? {
     options.first { $0.name == name }
   }
