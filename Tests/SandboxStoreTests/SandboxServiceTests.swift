@@ -32,6 +32,57 @@ struct SandboxServiceTests {
       log: Log(output: { _ in }))
   }
 
+  @Test(
+    "it starts on a disk that is full, shows what it has, refuses purchases, and takes them again once there is room",
+    .enabled(if: SmallDisk.isAvailable))
+  func fullDisk() async throws {
+    let disk = try SmallDisk(.mebibytes(80))
+    let catalog = try catalogServer()
+    let address = try #require(catalog.boundAddresses.first)
+    func service(_ listen: String) -> SandboxService {
+      SandboxService(
+        SandboxConfiguration(
+          listen: [listen], state: disk.path("state"), catalog: "http://\(address)",
+          serverCredential: Redacted("server-credential"), controlKey: nil, sharedSecret: nil,
+          environment: "sandbox", bundle: "com.example.pullbox", logLevel: "error"),
+        log: Log(output: { _ in }))
+    }
+    func buy(_ customer: APIClient) async throws -> StoreTransaction {
+      try await customer.call(
+        "POST", "/store/v1/purchases", body: PurchaseRequest(product: StoreHarness.issue),
+        as: TransactionResponse.self
+      ).value.transaction
+    }
+    let first = service("127.0.0.1:0")
+    try await first.start()
+    let listen = try #require(first.addresses.first)
+    let opened: AccountResponse = try await api(first).call(
+      "POST", "/sandbox/v1/accounts", body: AccountRequest(territory: "FRA", name: "A reader")
+    ).value
+    let bought = try await buy(try api(first, opened.token))
+    await first.stop()
+
+    try disk.fill()
+    // The address is in certificates and in a key file: another one would have to be written down.
+    let second = service("\(listen)")
+    try await second.start()
+    let customer = try api(second, opened.token)
+    let queue: TransactionsResponse = try await customer.get("/store/v1/transactions")
+    #expect(queue.transactions.map(\.id) == [bought.id])
+    var refusal: Problem?
+    do {
+      // The room that the store had reserved lasts for some.
+      for _ in 0..<1000 { _ = try await buy(customer) }
+    } catch APICallError.problem(let problem) {
+      refusal = problem
+    }
+    #expect(refusal?.code == .outOfSpace)
+    try disk.clear()
+    _ = try await buy(customer)
+    await second.stop()
+    await catalog.drain()
+  }
+
   @Test("the catalog's address has its earlier names too", arguments: ["catalog", "catalogue"])
   func earlierNames(name: String) throws {
     let file = directory.path("config.json5")

@@ -27,8 +27,7 @@ struct StoreStateDirectory: Sendable {
     }
     let text = String(decoding: pem.revealed, as: UTF8.self)
     let authority = try ReceiptAuthority(chainPEM: text, keyPEM: text)
-    let root = Array(authority.root.pem.utf8)
-    try DurableFile.write(root.span, to: "\(directory)/root.pem")
+    try write(Array(authority.root.pem.utf8), to: "\(directory)/root.pem", permissions: 0o644)
     return authority
   }
 
@@ -48,7 +47,8 @@ struct StoreStateDirectory: Sendable {
       authority = try authority.renewed(options)
       try DurableFile.write(Array(try authority.pem().utf8).span, to: file, permissions: 0o600)
     }
-    try DurableFile.write(Array(authority.root.pem.utf8).span, to: "\(directory)/signed-data-root.pem")
+    try write(
+      Array(authority.root.pem.utf8), to: "\(directory)/signed-data-root.pem", permissions: 0o644)
     return authority
   }
 
@@ -89,8 +89,18 @@ struct StoreStateDirectory: Sendable {
   /// The key file of the service account, with the address at which tokens are given now.
   func writeKeyFile(of authority: GoogleAuthority) throws {
     let document = try APIJSON.encode(authority.keyFile)
-    try DurableFile.write(
-      document.span, to: "\(path)/google-service-account.json", permissions: 0o600, ifPresent: .replace)
+    try write(document, to: "\(path)/google-service-account.json", permissions: 0o600)
+  }
+
+  /// Makes the file hold `bytes`. One that does, and allows no more than `permissions`, is left alone, so that a start on a full
+  /// disk needs no room for it.
+  private func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws {
+    if let status = try FileSystem.status(of: path), status.permissions & ~permissions == 0,
+      try FileSystem.read(path, upTo: .mebibytes(1)) == bytes
+    {
+      return
+    }
+    try DurableFile.write(bytes.span, to: path, permissions: permissions)
   }
 
   /// The credential of a delivery server that has none of its own, made at the first start.
