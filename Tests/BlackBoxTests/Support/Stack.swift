@@ -418,4 +418,13 @@ actor Stack {
     guard answer.status == 201 else { throw Failure(description: answer.text) }
     return try answer.decoded()
   }
+
+  /// How many requests a daemon at `web` has answered on a route, by its own count.
+  static func requests(to route: String, of web: Web) async throws -> Int {
+    let page = try await web.get("/metrics")
+    let samples = try PrometheusPage(String(decoding: page.body, as: UTF8.self)).samples
+    return samples.filter {
+      $0.key.hasPrefix("pullbox_http_requests_total{") && $0.key.contains("route=\"\(route)\"")
+    }.reduce(0) { $0 + Int($1.value) }
+  }
 }
