@@ -19,14 +19,16 @@ struct LibraryWatch: Sendable {
     var wasOnline: Bool?
     while !Task.isCancelled {
       do {
-        let isOnline = try await BlockingPool.shared.run { [library] in try library.look() == .online }
+        // One call, since each wakes a thread up.
+        let (isOnline, jobs) = try await BlockingPool.shared.run {
+          [library] () -> (Bool, [ContentJobIdentifier]) in
+          guard try library.look() == .online else { return (false, []) }
+          library.database.renewReserve()
+          return (true, try library.space.jobsWithRoom())
+        }
         if isOnline != wasOnline { await downloads.libraryChanged(isOnline: isOnline) }
         wasOnline = isOnline
-        if isOnline {
-          let jobs = try await BlockingPool.shared.run { [library] in try library.space.jobsWithRoom() }
-          if !jobs.isEmpty { await downloads.roomAppeared(for: jobs) }
-          await BlockingPool.shared.run { [library] in library.database.renewReserve() }
-        }
+        if !jobs.isEmpty { await downloads.roomAppeared(for: jobs) }
       } catch {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
       }
