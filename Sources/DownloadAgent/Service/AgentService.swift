@@ -209,7 +209,8 @@ public final class AgentService: Service {
   }
 
   /// Returns once everything that has to turn has been seen to: the loops of the control interface and of the HTTP client, then
-  /// those of downloads, of the store's queue, of questions to the server and of transactions. What stands still keeps it from returning, and the watchdog from being fed.
+  /// those of downloads, of the store's queue, of questions to the server and of transactions. What stands still keeps it from
+  /// returning, and the watchdog from being fed.
   public func pulse() async {
     await server.ping()
     await monitoring?.ping()

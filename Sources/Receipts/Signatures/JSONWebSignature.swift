@@ -37,10 +37,10 @@ public struct JSONWebSignature: Hashable, Sendable {
   /// `malformed`.
   public init(text: String, maximumLength: Int = maximumLength) throws {
     let bytes = Array(text.utf8)
-    guard bytes.count <= maximumLength, let (first, second) = Self.dots(in: bytes.span),
-      let header = Base64.decode(bytes.span.extracting(..<first), .url),
-      let payload = Base64.decode(bytes.span.extracting(first + 1..<second), .url),
-      let signature = Base64.decode(bytes.span.extracting((second + 1)...), .url), signature.count == 64
+    guard bytes.count <= maximumLength, let segments = CompactSegments(bytes.span),
+      let header = Base64.decode(bytes.span.extracting(segments.header), .url),
+      let payload = Base64.decode(bytes.span.extracting(segments.payload), .url),
+      let signature = Base64.decode(bytes.span.extracting(segments.signature), .url), signature.count == 64
     else { throw ReceiptError.malformed("this is no compact JSON Web Signature") }
     let parsed: Header
     do {
@@ -55,23 +55,9 @@ public struct JSONWebSignature: Hashable, Sendable {
     }
     self.text = text
     keyIdentifier = parsed.kid
-    signingInput = Array(bytes[..<second])
+    signingInput = Array(bytes[segments.signed])
     self.payload = payload
     self.signature = signature
-  }
-
-  /// Where its two dots are; nil where there are not just two, and for padding.
-  private static func dots(in text: Span<UInt8>) -> (Int, Int)? {
-    var (first, second) = (-1, -1)
-    for index in text.indices {
-      switch text[index] {
-      case 0x2E where first < 0: first = index
-      case 0x2E where second < 0: second = index
-      case 0x2E, 0x3D: return nil
-      default: break
-      }
-    }
-    return second < 0 ? nil : (first, second)
   }
 
   /// Signs `payload`. Throws ``ReceiptError`` `malformed` when the result would be too long.

@@ -1,5 +1,4 @@
 import Crypto
-import Glibc
 
 /// A JSON Web Signature in compact form (RFC 7515) as a store makes it of transactions, renewals and notifications: ES256,
 /// with the certificates of its key in the header (`x5c`). Its shape was read and its signature was not checked, so it
@@ -47,37 +46,8 @@ public struct SignedData: Hashable, Sendable {
     var hasher = SHA256Hasher()
     hasher.update(bytes.extracting(segments.header))
     let header = hasher.finalize()
-    hasher.update(bytes.extracting(segments.header.upperBound..<segments.payload.upperBound))
+    hasher.update(bytes.extracting(segments.header.upperBound..<segments.signed.upperBound))
     return (header, hasher.finalize())
-  }
-}
-
-/// Where the three segments of a compact JSON Web Signature (RFC 7515 §7.1) stand in its text.
-private struct CompactSegments: Hashable, Sendable {
-  let header: Range<Int>
-  let payload: Range<Int>
-  let signature: Range<Int>
-
-  /// Nil unless there are exactly two stops, and no padding anywhere.
-  init?(_ text: Span<UInt8>) {
-    let stop: UInt8 = 0x2E
-    guard let first = Self.first(stop, in: text, from: 0),
-      let second = Self.first(stop, in: text, from: first + 1),
-      Self.first(stop, in: text, from: second + 1) == nil, Self.first(0x3D, in: text, from: 0) == nil
-    else { return nil }
-    header = 0..<first
-    payload = first + 1..<second
-    signature = second + 1..<text.count
-  }
-
-  /// By libc's search: the header alone is some 4,000 characters.
-  private static func first(_ byte: UInt8, in text: Span<UInt8>, from start: Int) -> Int? {
-    unsafe text.withUnsafeBytes { bytes in
-      guard let base = bytes.baseAddress, start < bytes.count,
-        let found = unsafe memchr(base + start, Int32(byte), bytes.count - start)
-      else { return nil }
-      return unsafe UnsafeRawPointer(found) - base
-    }
   }
 }
 

@@ -15,6 +15,19 @@ import Testing
 @Suite("A half-broken card", .timeLimit(.minutes(10))) struct HalfBrokenCardTests {
   private static let transaction = "2000000000000001"
 
+  /// Has the product repaired, and returns once what that fetches is delivered.
+  private func repair(
+    _ package: FixturePackage, with harness: AgentHarness, _ agent: AgentService
+  ) async throws {
+    let observer = try #require(agent.hub.subscribe())
+    defer { agent.hub.unsubscribe(observer) }
+    #expect(try await harness.ask("POST", "/v1/library/\(package.manifest.product)/repair").status == 202)
+    _ = try await observer.first { event in
+      guard case .download(let status) = event else { return false }
+      return status.state == .finished
+    }
+  }
+
   @Test(
     "a placed file that cannot be read is damage: it is shown, and a repair fetches its pieces and no others",
     arguments: [FileCall.read, .open])
@@ -37,13 +50,7 @@ import Testing
         let answer = try APIJSON.decode(LibraryVerificationResponse.self, from: verified.body)
         #expect(answer.items.map(\.state) == [.damaged])
         #expect(answer.items.map(\.faults) == [[.init(path: "pages/page3.jpg", kind: .damaged)]])
-        let observer = try #require(agent.hub.subscribe())
-        defer { agent.hub.unsubscribe(observer) }
-        #expect(try await harness.ask("POST", "\(path)/repair").status == 202)
-        _ = try await observer.first { event in
-          guard case .download(let status) = event else { return false }
-          return status.state == .finished
-        }
+        try await repair(package, with: harness, agent)
       }
     }
     #expect(try harness.placed(package))
@@ -116,13 +123,7 @@ import Testing
         #expect(try await harness.ask("POST", "\(path)/verify").status == 200)
         let damaged = try await harness.get("/v1/library", as: LibraryResponse.self).items
         #expect(damaged.map(\.state) == [.damaged])
-        let observer = try #require(agent.hub.subscribe())
-        defer { agent.hub.unsubscribe(observer) }
-        #expect(try await harness.ask("POST", "\(path)/repair").status == 202)
-        _ = try await observer.first { event in
-          guard case .download(let status) = event else { return false }
-          return status.state == .finished
-        }
+        try await repair(package, with: harness, agent)
         let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
         #expect(items.map(\.state) == [.present])
       }
