@@ -20,12 +20,13 @@ struct log {
 
 static struct log *log_of(sqlite3_file *file) { return (struct log *)file; }
 
-// After an error nothing is gathered any more: SQLite gives the transaction up.
+// What could not be written stays, and is written again before anything else is: were a transaction to go on after a page that could
+// not be read back, its commit must not lack what came before.
 static int write_out(struct log *log) {
   if (log->count == 0) return SQLITE_OK;
-  int count = log->count;
-  log->count = 0;
-  return log->file->pMethods->xWrite(log->file, log->gathered, count, log->start);
+  int result = log->file->pMethods->xWrite(log->file, log->gathered, log->count, log->start);
+  if (result == SQLITE_OK) log->count = 0;
+  return result;
 }
 
 static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 start) {

@@ -323,6 +323,41 @@ struct GroupCommitTests {
   }
 
   @Test(
+    "what of the log met a full disk when a page was read back is written by the commit, or there is none",
+    .enabled(if: SmallDisk.isAvailable), arguments: [true, false])
+  func spilledOntoFullDisk(isCleared: Bool) async throws {
+    let disk = try SmallDisk(.mebibytes(8))
+    let options = Database.Options(readers: 1, cache: .kibibytes(64), log: .kibibytes(256))
+    let database = try Database.open(
+      path: disk.path("test.sqlite"), migrations: migrations, options: options)
+    let content = String(repeating: "a", count: 6000)
+    let isCommitted: Bool
+    do {
+      try await database.write(locking: []) { connection in
+        for number in 0..<100 {
+          try connection.execute("INSERT INTO rows VALUES (?, ?)", [.integer(number), .text(content)])
+        }
+        try disk.fill()
+        // Whatever this meets, the body goes on.
+        for number in 0..<100 {
+          _ = try? connection.first("SELECT content FROM rows WHERE id = ?", [.integer(number)])
+        }
+        if isCleared { try disk.clear() }
+      }
+      isCommitted = true
+    } catch is DatabaseError {
+      isCommitted = false
+    }
+    if !isCleared { try disk.clear() }
+    #expect(try await ids(database) == (isCommitted ? (0..<100).map { Int64($0) } : []))
+    try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1000, 'b')") }
+    let verdict = try await database.read {
+      try $0.first("PRAGMA integrity_check")?.text("integrity_check")
+    }
+    #expect(verdict == "ok")
+  }
+
+  @Test(
     "what was answered is there when the process dies, and nothing of what was not",
     arguments: [Database.Options.Durability.normal, .full])
   func crash(_ durability: Database.Options.Durability) async throws {
