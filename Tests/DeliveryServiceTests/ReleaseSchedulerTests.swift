@@ -35,8 +35,10 @@ struct ReleaseSchedulerTests {
   private func version(_ text: String) throws -> ContentVersion { try #require(ContentVersion(text)) }
 
   /// An approved version whose package is `text`.
-  private func approve(_ text: String, _ versions: VersionService) async throws {
-    let (product, version) = (product, try version(text))
+  private func approve(
+    _ text: String, _ versions: VersionService, of named: ProductIdentifier? = nil
+  ) async throws {
+    let (product, version) = (named ?? product, try version(text))
     let digest = SHA256Digest.of(Array(text.utf8))
     let now = clock.now()
     try await versions.database.write(locking: [.everything]) { connection in
@@ -101,23 +103,27 @@ struct ReleaseSchedulerTests {
     #expect(try await state("1.1", versionsAfter) == .released)
   }
 
-  @Test("a version that cannot be released holds up no other, and is tried again after a pause")
+  @Test(
+    "a version that cannot be released holds up later ones of its product, no other's, and is tried again after a pause"
+  )
   func damaged() async throws {
     let database = try file.open()
     let scheduler = scheduler(database)
     let versions = versions(database, scheduler)
+    let other = try #require(ProductIdentifier("com.example.issue2"))
     let date = clock.now() + .seconds(600)
-    for (number, text) in ["1.0", "1.1"].enumerated() {
-      try await approve(text, versions)
+    for (number, entry) in [(product, "1.0"), (product, "1.1"), (other, "2.0")].enumerated() {
+      try await approve(entry.1, versions, of: entry.0)
       _ = try await versions.release(
-        product, try version(text), as: ReleaseRequest(at: date + .seconds(number)), by: "ada")
+        entry.0, try version(entry.1), as: ReleaseRequest(at: date + .seconds(number)), by: "ada")
     }
     try await database.write(locking: [.everything]) {
       try $0.execute("UPDATE versions SET state = 'strange' WHERE version = '1.0'")
     }
-    clock.set(date + .seconds(1))
+    clock.set(date + .seconds(2))
     #expect(try await scheduler.releaseDue() == 1)
-    #expect(try await state("1.1", versions) == .released)
+    #expect(try await versions.version(other, try version("2.0")).state == .released)
+    #expect(try await state("1.1", versions) == .approved)
     await withTaskGroup { group in
       group.addTask { await scheduler.run() }
       // What was released before has told the scheduler, so that its first sleep may be over at once.
@@ -130,7 +136,9 @@ struct ReleaseSchedulerTests {
     try await database.write(locking: [.everything]) {
       try $0.execute("UPDATE versions SET state = 'approved' WHERE version = '1.0'")
     }
-    #expect(try await scheduler.releaseDue() == 1)
+    #expect(try await scheduler.releaseDue() == 2)
+    #expect(try await state("1.0", versions) == .superseded)
+    #expect(try await state("1.1", versions) == .released)
   }
 
   @Test("the scheduler sleeps until the next date and no longer, and wakes when a nearer one is set")

@@ -6,7 +6,7 @@ import ServiceRuntime
 
 /// Releases versions when their dates have come. The dates are in the database: what came due while no server
 /// ran is released at the next start. Each is released by itself: one that cannot be is logged and tried again, and holds up
-/// no other.
+/// later ones of its product, which it would else undo, and no other product's. Where the database fails, all wait.
 final class ReleaseScheduler: Sendable {
   /// The wall clock may be set, so it is looked at this often even when no date is near.
   static let longestPause: Duration = .seconds(60)
@@ -47,8 +47,9 @@ final class ReleaseScheduler: Sendable {
   func run() async {
     await worker.run {
       guard try await self.lease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
-      try await self.releaseDue()
-      return .pause(atMost: try await self.pauseUntilNext())
+      let now = self.clock.now()
+      try await self.releaseDue(at: now)
+      return .pause(atMost: try await self.pauseUntilNext(after: now))
     } onFailure: { [log] error in
       log.error("scheduled releases cannot be made", ["error": LogValue(error)])
     }
@@ -56,23 +57,38 @@ final class ReleaseScheduler: Sendable {
 
   /// Answers how many were released whose dates had come. Throws what keeps all from being released.
   @discardableResult
-  func releaseDue() async throws -> Int {
-    let now = clock.now()
+  func releaseDue() async throws -> Int { try await releaseDue(at: clock.now()) }
+
+  @discardableResult
+  private func releaseDue(at now: Timestamp) async throws -> Int {
     var released = 0
+    var held: Set<String> = []
     var last = VersionTable.Scheduled.start
     while true {
       let place = last
       let due = try await database.read(waiting: .unlimited) {
         try VersionTable.due(at: now, after: place, limit: Self.batch, in: $0)
       }
-      for scheduled in due where try await release(scheduled, at: now) { released += 1 }
+      for scheduled in due where !held.contains(scheduled.product) {
+        switch try await release(scheduled, at: now) {
+        case .released: released += 1
+        case .failed: held.insert(scheduled.product)
+        case .withdrawn: break
+        }
+      }
       guard due.count == Self.batch, let end = due.last else { return released }
       last = end
     }
   }
 
-  /// Whether it was released.
-  private func release(_ scheduled: VersionTable.Scheduled, at now: Timestamp) async throws -> Bool {
+  private enum Attempt {
+    case released
+    case failed
+    /// Its date was taken away meanwhile.
+    case withdrawn
+  }
+
+  private func release(_ scheduled: VersionTable.Scheduled, at now: Timestamp) async throws -> Attempt {
     let outcome: VersionTransition.Outcome?
     do {
       outcome = try await database.write(locking: [.everything], waiting: .unlimited) { connection in
@@ -91,9 +107,9 @@ final class ReleaseScheduler: Sendable {
           "product": LogValue(scheduled.product), "version": LogValue(scheduled.version),
           "error": LogValue(error),
         ])
-      return false
+      return .failed
     }
-    guard let outcome else { return false }
+    guard let outcome else { return .withdrawn }
     didChangeCatalog()
     if outcome.hasSettledDebts { didSettleDebts() }
     let record = outcome.record
@@ -103,7 +119,7 @@ final class ReleaseScheduler: Sendable {
         "product": LogValue(record.product), "version": LogValue(record.version),
         "percentage": LogValue(record.percentage ?? 0),
       ])
-    return true
+    return .released
   }
 
   private static func release(
@@ -119,12 +135,12 @@ final class ReleaseScheduler: Sendable {
     return try transition.apply(.release(schedule.share), in: connection)
   }
 
-  /// What could not be released is tried again after ``longestPause`` at the latest.
-  private func pauseUntilNext() async throws -> Duration {
-    let now = clock.now()
-    guard let next = try await database.read({ try VersionTable.nextDate(after: now, in: $0) }) else {
+  /// Until the first date after `last`, up to which all were looked at: it may have come meanwhile. What could not be released is
+  /// tried again after ``longestPause`` at the latest.
+  private func pauseUntilNext(after last: Timestamp) async throws -> Duration {
+    guard let next = try await database.read({ try VersionTable.nextDate(after: last, in: $0) }) else {
       return Self.longestPause
     }
-    return min(max(next - now, .milliseconds(10)), Self.longestPause)
+    return min(max(next - clock.now(), .milliseconds(10)), Self.longestPause)
   }
 }
