@@ -256,6 +256,7 @@ CREATE TABLE outbox (
   state TEXT NOT NULL GENERATED ALWAYS AS (CASE WHEN dropped IS NOT NULL THEN 'dropped' WHEN done IS NOT NULL THEN 'done' WHEN parked IS NOT NULL THEN 'parked' ELSE 'waiting' END) VIRTUAL,
   UNIQUE (store, kind, subject, environment)
 ) STRICT;
+CREATE INDEX outbox_by_age ON outbox (state, store, created) WHERE done IS NULL;
 CREATE INDEX outbox_by_state ON outbox (state, store, kind);
 CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
 CREATE INDEX outbox_waiting ON outbox (store, next_attempt) WHERE done IS NULL AND parked IS NULL;

@@ -48,6 +48,8 @@ extension Migrations {
       CREATE INDEX outbox_done ON outbox (done) WHERE done IS NOT NULL;
       -- Followed by the number, in whose order lists are.
       CREATE INDEX outbox_by_state ON outbox (state, store, kind);
+      -- Of what is not over: a call whose payload is renewed keeps its number and is younger than that.
+      CREATE INDEX outbox_by_age ON outbox (state, store, created) WHERE done IS NULL;
       CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox
       BEGIN
         INSERT INTO outbox_counts (store, kind, waiting, parked)

@@ -38,14 +38,13 @@ extension OutboxTable {
     return try ids.sorted(by: >).prefix(limit).compactMap { try call($0, in: connection) }
   }
 
-  /// The oldest call of its store and kind in some state.
+  /// A store and a kind of which there are calls in some state.
   private struct First {
     var store: String
     var kind: String
-    var created: Timestamp
   }
 
-  /// Of each store and kind, or of one, the call of that state with the lowest number: a look at the index for each.
+  /// Each store and kind, or one of them, of which there are calls of that state: a look at the index for each.
   private static func firsts(
     _ state: OutboxCall.State, of store: String? = nil, _ kind: String? = nil,
     in connection: borrowing Connection
@@ -67,7 +66,7 @@ extension OutboxTable {
     if let same = last?.store ?? store {
       let row = try connection.first(
         """
-        SELECT store, kind, created FROM outbox \(SQLDialect.index("outbox_by_state"))
+        SELECT store, kind FROM outbox \(SQLDialect.index("outbox_by_state"))
         WHERE state = ? AND store = ? AND kind > ? ORDER BY kind, id LIMIT 1
         """, [.choice(state), .text(same), .text(last?.kind ?? "")])
       if let row { return try first(row) }
@@ -75,15 +74,14 @@ extension OutboxTable {
     guard store == nil else { return nil }
     let row = try connection.first(
       """
-      SELECT store, kind, created FROM outbox \(SQLDialect.index("outbox_by_state"))
+      SELECT store, kind FROM outbox \(SQLDialect.index("outbox_by_state"))
       WHERE state = ? AND store > ? ORDER BY store, kind, id LIMIT 1
       """, [.choice(state), .text(last?.store ?? "")])
     return try row.map(first)
   }
 
   private static func first(_ row: Row) throws -> First {
-    First(
-      store: try row.text("store"), kind: try row.text("kind"), created: try row.timestamp("created"))
+    First(store: try row.text("store"), kind: try row.text("kind"))
   }
 
   static func call(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall? {
@@ -124,12 +122,19 @@ extension OutboxTable {
     }
   }
 
-  /// When the oldest call of that state was added, to one store or to any; nil when there is none. A call whose payload was
-  /// changed since is as old as that.
+  /// When the oldest call of that state, which is not over, was added, to one store or to any; nil when there is none. A call whose
+  /// payload was changed since is as old as that.
   static func oldest(
     _ state: OutboxCall.State, to store: StoreIdentifier? = nil, in connection: borrowing Connection
   ) throws -> Timestamp? {
-    try firsts(state, of: store?.description, in: connection).map(\.created).min()
+    let stores = try store.map { [$0.description] } ?? Array(Set(firsts(state, in: connection).map(\.store)))
+    return try stores.compactMap { store in
+      try connection.first(
+        """
+        SELECT created FROM outbox \(SQLDialect.index("outbox_by_age"))
+        WHERE done IS NULL AND state = ? AND store = ? ORDER BY created LIMIT 1
+        """, [.choice(state), .text(store)])?.timestamp("created")
+    }.min()
   }
 
   /// Brings attempts forward that are further away than any pause, as they are after the wall clock was set
