@@ -47,7 +47,7 @@ extension DeliveryConfiguration.PaymentStore {
         subject: "\(key).acceptSHA1", message: "it needs receiptRoots, or no signature is looked at here")
     }
     if let minimumVersion {
-      guard let version = ContentVersion(minimumVersion) else {
+      guard let version = ApplicationVersion(minimumVersion) else {
         throw ConfigurationError(
           subject: "\(key).minimumVersion", message: "it is numbers with dots, not \(minimumVersion)")
       }

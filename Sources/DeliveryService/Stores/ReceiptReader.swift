@@ -11,7 +11,7 @@ struct ReceiptRules: Sendable {
   var roots: [Certificate] = []
   var policy = ReceiptPolicy()
   /// The first version of the application that counts.
-  var minimumVersion: ContentVersion?
+  var minimumVersion: ApplicationVersion?
 }
 
 /// Reads receipts, long ones on threads of its own, each receipt once: a client that is told to come again brings the same

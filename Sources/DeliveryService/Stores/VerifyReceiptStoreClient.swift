@@ -84,11 +84,11 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
       throw .final(.receiptWrongApplication, onStoresWord: false)
     }
     if let minimum = rules.minimumVersion {
-      let version = ContentVersion(receipt.claims.applicationVersion)
-      guard let version, version >= minimum else {
+      let version = receipt.claims.applicationVersion
+      guard let number = ApplicationVersion(version), number >= minimum else {
         throw .final(
           .receiptWrongApplication,
-          "the receipt is of version \(version?.description ?? "none") of the application; those from \(minimum) on count",
+          "the receipt is of version '\(version.prefix(64))' of the application; those from \(minimum) on count",
           onStoresWord: false)
       }
     }
