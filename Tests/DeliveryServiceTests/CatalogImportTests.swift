@@ -55,7 +55,7 @@ struct CatalogImportTests {
       let products = [
         try Self.product("com.example.a"), nameless, subscription,
         try Self.product("com.example.d", title: ""),
-        try Self.product("com.example.a"),
+        try Self.product("com.example.a"), try Self.product("invalid"),
       ]
       do {
         _ = try await Self.send(products, to: server)
@@ -66,7 +66,7 @@ struct CatalogImportTests {
         #expect(
           problem.faults?.map(\.path) == [
             "products.1.id", "products.2.period", "products.2.publication",
-            "products.3.localizations.en-US.title", "products.4.id",
+            "products.3.localizations.en-US.title", "products.4.id", "products.5.id",
           ])
       }
       let page = try await server.operatorAPI.get("/v1/operator/products", as: Page<OperatorProduct>.self)

@@ -53,6 +53,9 @@ enum ProductValidator {
     if let named = description.id, named != id {
       add("id-mismatch", at: "id", "the description is of \(named), the address names \(id)")
     }
+    if id.description == "invalid" {
+      add("id-reserved", at: "id", "the address of that name lists what was asked for in vain")
+    }
     let type = description.type ?? .nonConsumable
     if type == .autoRenewableSubscription, description.period == nil {
       add("period-missing", at: "period", "an auto-renewable subscription needs a period, such as P1M")

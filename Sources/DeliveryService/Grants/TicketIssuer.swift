@@ -9,6 +9,7 @@ import Synchronization
 final class TicketIssuer: Sendable {
   private let settings: LiveSettings
   private let clock: any WallClock
+  private let started: Timestamp
   private let issued = Atomic<Int>(0)
   private let renewed = Atomic<Int>(0)
   /// In seconds; of this process's tickets.
@@ -17,13 +18,14 @@ final class TicketIssuer: Sendable {
   init(settings: LiveSettings, clock: any WallClock) {
     self.settings = settings
     self.clock = clock
+    started = clock.now()
   }
 
-  /// When all tickets that are out are over, also those of the process before this one.
+  /// When all tickets that are out are over, also those of the processes before this one, whose lifetime may have been any.
   var lastEnd: Timestamp {
     let sealed = Timestamp(
       millisecondsSinceEpoch: Int64(clamping: lastExpiry.load(ordering: .relaxed)) * 1000)
-    return max(sealed, clock.now() + lifetime + .seconds(1))
+    return max(sealed, clock.now() + lifetime + .seconds(1), started + TicketKeyFile.memory)
   }
 
   /// How long a ticket is good at most, as the server is configured now.
