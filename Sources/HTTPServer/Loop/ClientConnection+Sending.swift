@@ -67,7 +67,7 @@ extension ClientConnection {
       guard let count else { return .blocked }
       isTouched = true
       output.sent += count
-      recordSent(count, with: &services)
+      recordSent(count, isHeldBack: more, with: &services)
       meter(from: start, count: count)
     }
     output.bytes = []

@@ -52,6 +52,8 @@ struct ClientConnection: ~Copyable {
 
   /// Bytes of content that ever arrived.
   var received: UInt64 = 0
+  /// ``received`` when the request's own content began.
+  var bodyBegan: UInt64 = 0
   /// Bytes that had come or gone when the running deadline's rate began to be measured.
   var windowBase: UInt64 = 0
   /// Bytes the kernel has ever taken.

@@ -59,7 +59,9 @@ extension EventLoop {
   /// come so far that nothing holds them up.
   private mutating func receiveLimit(_ index: Int, acceptsInput: Bool) -> Int {
     guard acceptsInput else { return limits.headLength }
-    let isLong = table[index].machine.input == .body && table[index].received >= EventLoop.longBody
+    let isLong =
+      table[index].machine.input == .body
+      && table[index].received - table[index].bodyBegan >= EventLoop.longBody
     return isLong
       ? services.receiveScratch.capacity : min(services.receiveScratch.capacity, EventLoop.shortReception)
   }
@@ -152,6 +154,7 @@ extension EventLoop {
     }
     table[index].isTouched = true
     table[index].requests += 1
+    table[index].bodyBegan = table[index].received
     let isLast =
       table[index].requests >= services.context.configuration.maximumRequestsPerConnection || isDraining
     table[index].isLastRequest = !parser.head.keepsAlive
