@@ -94,8 +94,8 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   public var isNameRefused: Bool {
     (call == "openat" || call == "mkdirat") && [ENAMETOOLONG, EILSEQ, EINVAL].contains(number)
   }
-  /// `EIO`, `EBADMSG` or `EUCLEAN`: what was written there does not come back from the device.
-  public var isUnreadable: Bool { number == EIO || number == EBADMSG || number == EUCLEAN }
+  /// `EIO`, `EBADMSG` or `EUCLEAN`: what was written there does not come back from the device; or `EACCES`: not for this user.
+  public var isUnreadable: Bool { [EIO, EBADMSG, EUCLEAN, EACCES].contains(number) }
   /// No space, or the user's quota is used up.
   public var isOutOfSpace: Bool { number == ENOSPC || number == EDQUOT }
 }

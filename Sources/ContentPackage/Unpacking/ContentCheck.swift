@@ -84,7 +84,7 @@ public struct ContentCheck: Sendable {
     public enum Kind: Sendable {
       /// There is no file of that name.
       case missing
-      /// It has another length or another SHA-256, or the device does not give its bytes back.
+      /// It has another length or another SHA-256, or cannot be read.
       case damaged
     }
 
@@ -165,8 +165,8 @@ public struct ContentCheck: Sendable {
     self.isStopped = isStopped
   }
 
-  /// Throws `SystemError` where a file may not be read, `ENOENT` when there is nothing at the path. Bytes that the device does not
-  /// give back are damage.
+  /// Throws `ENOENT` when there is nothing at the path, another `SystemError` where it cannot be looked at. A file that the device
+  /// does not give back, or that this user may not read, is damaged.
   public func run(_ depth: Depth, now: Timestamp) throws -> Finding {
     let directory = try Directory(opening: path, operations: operations)
     var finding = Finding(stamps: FileStamps(unknown: manifest.files.count))

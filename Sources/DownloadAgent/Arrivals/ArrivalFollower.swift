@@ -214,9 +214,7 @@ actor ArrivalFollower {
     let offered = Dictionary(
       entries.compactMap { entry in entry.version.map { (entry.product, $0) } }, uniquingKeysWith: { $1 })
     guard !offered.isEmpty else { return }
-    let changed = try await BlockingPool.shared.run { [database] in try database.noteOffered(offered) }
-    guard !changed.isEmpty else { return }
-    for item in try await downloads.steps.library.items() where changed.contains(item.product) {
+    for item in try await downloads.steps.library.noteOffered(offered) {
       hub.publish(.library(LibraryEvent(change: .changed, item: item)))
     }
   }

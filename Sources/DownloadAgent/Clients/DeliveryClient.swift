@@ -160,8 +160,13 @@ struct DeliveryClient: Sendable {
       do throws(APICallError) {
         head = try await api.stream(terms.manifestURL, headers: headers, to: receiver)
       } catch {
-        if case .unreachable = error, !APIClient.isPage(receiver.bytes) {
-          partial.keep(receiver.bytes, of: terms.manifestDigest)
+        guard case .unreachable(let loss) = error else { throw error }
+        switch loss.code {
+        case .connectionLost, .timedOut:
+          if !APIClient.isPage(receiver.bytes) { partial.keep(receiver.bytes, of: terms.manifestDigest) }
+        case .stopped:
+          throw .unexpectedResponse(status: 206, detail: "a manifest that is longer than any may be")
+        default: break
         }
         throw error
       }

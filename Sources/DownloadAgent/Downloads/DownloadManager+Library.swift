@@ -50,7 +50,7 @@ extension DownloadManager {
 
   /// Those of `identifiers` that wait for room go on.
   func roomAppeared(for identifiers: [ContentJobIdentifier]) {
-    for identifier in identifiers where jobs[identifier]?.record.machine.reason == .insufficientSpace {
+    for identifier in identifiers where jobs[identifier]?.record.machine.waitsForRoom == true {
       processJob(.retryRequested, of: identifier)
     }
   }
@@ -60,6 +60,7 @@ extension DownloadManager {
     let reasons =
       runner.entries.values.map(\.record.machine.reason) + jobs.entries.values.map(\.record.machine.reason)
     return reasons.contains { $0 == .libraryOffline || $0 == .insufficientSpace }
+      || jobs.entries.values.contains(where: \.record.machine.waitsForRoom)
   }
 
   /// When the first of the downloads that the job is for was made; nil where that is not known.

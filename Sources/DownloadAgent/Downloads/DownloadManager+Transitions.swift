@@ -69,6 +69,7 @@ extension DownloadManager {
     runner.endStep(of: identifier)
     guard let record = runner[identifier]?.record, !runner.isStopping else { return }
     if let outcome {
+      for item in outcome.changed { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
       if record.machine.state == .active || record.machine.isChecking {
         if let grant = record.grant, let state = outcome.grantState {
           inbox.noteReport(of: record.transaction, grant: grant, state: state)

@@ -106,8 +106,14 @@ actor DownloadManager {
   /// Goes on with what was persisted. Throws when the state cannot be read. Nothing else may be asked of the manager until
   /// this returns.
   func restore() async throws {
-    try database.endOldFailures(now: steps.clock.now())
-    try database.pruneDownloads(now: steps.clock.now())
+    do {
+      try database.makingRoom {
+        try database.endOldFailures(now: steps.clock.now())
+        try database.pruneDownloads(now: steps.clock.now())
+      }
+    } catch {
+      log.warning("the history of downloads cannot be pruned", ["error": LogValue(error)])
+    }
     let records = try database.liveDownloads()
     for record in records {
       if let digest = record.claimedDigest { claims[digest, default: []].insert(record.identifier) }

@@ -14,6 +14,8 @@ struct DownloadSteps: Sendable {
     var change: @Sendable (inout DownloadRecord) -> Void = { _ in }
     /// The grant's state when the server accepted the completion.
     var grantState: GrantState?
+    /// What stands otherwise in the library by what the server offers now.
+    var changed: [LibraryItem] = []
   }
 
   let server: DeliveryClient
@@ -42,9 +44,7 @@ struct DownloadSteps: Sendable {
     let terms = response.download
     guard terms.product == record.product else { throw StepFailure.permanent(.protocolViolation) }
     // A version that the server has gone back from is granted no more.
-    _ = try await BlockingPool.shared.run { [library] in
-      try library.database.noteOffered([terms.product: terms.version])
-    }
+    let changed = try await library.noteOffered([terms.product: terms.version])
     return Outcome(
       event: .granted,
       change: { record in
@@ -55,7 +55,7 @@ struct DownloadSteps: Sendable {
         }
         record.grant = response.grant
         record.terms = terms
-      })
+      }, changed: changed)
   }
 
   /// Looks whether the library has the content, and whether it is right.

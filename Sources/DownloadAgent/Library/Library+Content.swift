@@ -182,6 +182,13 @@ extension Library {
     try operations.status(of: "\(paths.library)/\(record.relativePath)") != nil
   }
 
+  /// The server offers these versions of the products now. Answers what stands otherwise by that.
+  func noteOffered(_ offered: [ProductIdentifier: ContentVersion]) async throws -> [LibraryItem] {
+    let changed = try await BlockingPool.shared.run { [database] in try database.noteOffered(offered) }
+    guard !changed.isEmpty else { return [] }
+    return try await items().filter { changed.contains($0.product) }
+  }
+
   /// Everything that is placed, by product and version. What another program has removed shows as damaged.
   func items() async throws -> [LibraryItem] {
     try await BlockingPool.shared.run { [self] in

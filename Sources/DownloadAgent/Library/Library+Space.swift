@@ -27,11 +27,16 @@ extension Library {
     _ need: SpaceNeed, for job: ContentJobIdentifier, of product: ProductIdentifier, allocating: Bool
   ) async throws -> SpaceReservation {
     do {
-      return try await admit(job, need, allocating: allocating)
+      do {
+        return try await admit(job, need, allocating: allocating)
+      } catch let error as InsufficientSpaceError {
+        guard space.quota != nil, try await evict(error.missing, for: job, of: product) else { throw error }
+        // What went may be too little by now: another job was quicker, or content was pinned.
+        return try await admit(job, need, allocating: allocating)
+      }
     } catch var error as InsufficientSpaceError {
       error.mayEvictLater = space.quota != nil
-      guard error.mayEvictLater, try await evict(error.missing, for: job, of: product) else { throw error }
-      return try await admit(job, need, allocating: allocating)
+      throw error
     }
   }
 

@@ -106,6 +106,9 @@ struct ContentJobMachine: StateMachine {
   /// Whether the scheduler may start it, once the delay of a retry is over.
   var isReady: Bool { state == .waiting && holds.isEmpty }
 
+  /// Also after its release could not be saved, which leaves another reason.
+  var waitsForRoom: Bool { state == .waiting && (holds.contains(.noRoom) || reason == .insufficientSpace) }
+
   /// A service has asked for the delay that it waits for.
   private var isWaitingAsAsked: Bool { state == .waiting && reason.isWishOfService }
 

@@ -5,8 +5,8 @@ import PullboxAPIClient
 /// Which kinds of requests a service has asked not to be sent, and until when: what it tells one download of many counts for
 /// all of them. A pure value.
 ///
-/// A refusal speaks for the service where it is for too many requests, or because it cannot serve now, and names a time. What it says
-/// of one purchase, that its store cannot be asked for example, is that purchase's alone.
+/// A refusal speaks for the service where its code says that there are too many requests, or that it cannot serve now, and it names a
+/// time. What it says of one purchase or package, that its store cannot be asked for example, is that one's alone.
 ///
 /// ```swift
 /// var wishes = ServiceWishes(longest: .seconds(86_400))
@@ -31,7 +31,7 @@ struct ServiceWishes: Sendable {
   /// How a request has ended.
   mutating func note(_ error: APICallError, to request: String, at now: MonotonicInstant) {
     guard case .problem(let problem) = error, let seconds = problem.retryAfterSeconds else { return }
-    guard [.tooManyRequests, .serverUnavailable].contains(StepFailure(problem).reason) else { return }
+    guard problem.code == .tooManyRequests || problem.code == .unavailable else { return }
     wishes[request] = Wish(
       problem: problem,
       end: now + min(longest, .seconds(RetryAfter.obeyedSeconds(clamping: seconds))))

@@ -22,8 +22,9 @@ struct LibraryWatch: Sendable {
         // One call, since each wakes a thread up.
         let (isOnline, jobs) = try await BlockingPool.shared.run {
           [library] () -> (Bool, [ContentJobIdentifier]) in
-          guard try library.look() == .online else { return (false, []) }
+          // The records need not lie where the library does.
           library.database.renewReserve()
+          guard try library.look() == .online else { return (false, []) }
           return (true, try library.space.jobsWithRoom())
         }
         if isOnline != wasOnline { await downloads.libraryChanged(isOnline: isOnline) }

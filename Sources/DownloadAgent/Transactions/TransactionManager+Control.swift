@@ -72,19 +72,19 @@ extension TransactionManager {
     _ = try await downloads.addMissing(product, for: item.transaction)
   }
 
-  /// Why a product that is not owned cannot be had, as the server says it of the account's receipt: a period that ended, a refund.
-  private func refusal(of product: ProductIdentifier) async -> Problem {
-    let bare = Problem(.purchaseRequired, "\(product) is not owned")
+  /// The transaction that pays for a product which the account did not own a moment ago. Throws why it cannot be had, as the server
+  /// says it of the account's receipt: a period that ended, a refund; `purchase-required` where it says nothing of that kind.
+  private func payment(for product: ProductIdentifier) async throws(Problem) -> TransactionIdentifier {
     do {
-      _ = try await store.withReceipt { [server] proof async throws(APICallError) in
+      return try await store.withReceipt { [server] proof async throws(APICallError) in
         try await server.grant(product, for: nil, proof: proof)
-      }
-      // It was bought a moment ago.
-      return bare
+      }.transaction
     } catch {
       let told: Set<ProblemCode> = [.entitlementExpired, .entitlementRevoked, .purchaseRequired]
-      guard let problem = error.problem, problem.code.map(told.contains) == true else { return bare }
-      return problem
+      guard let problem = error.problem, problem.code.map(told.contains) == true else {
+        throw Problem(.purchaseRequired, "\(product) is not owned")
+      }
+      throw problem
     }
   }
 
@@ -95,11 +95,13 @@ extension TransactionManager {
     _ wanted: AgentRestoreRequest = AgentRestoreRequest()
   ) async throws -> [ProductIdentifier] {
     let owned = try await owned()
-    if let missing = wanted.products?.first(where: { product in !owned.contains { $0.product == product } }) {
-      throw await refusal(of: missing)
+    var started: [ProductIdentifier] = []
+    for product in wanted.products ?? [] where !owned.contains(where: { $0.product == product }) {
+      let transaction = try await payment(for: product)
+      // It was bought or released between the two questions.
+      if try await downloads.addMissing(product, for: transaction) { started.append(product) }
     }
     let held = try await downloads.steps.library.items()
-    var started: [ProductIdentifier] = []
     for item in owned.ordered(by: wanted.order) where !started.contains(item.product) {
       guard started.count < wanted.limit ?? .max else { break }
       guard wanted.products?.contains(item.product) ?? true else { continue }

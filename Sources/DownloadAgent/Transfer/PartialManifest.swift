@@ -4,7 +4,7 @@ import HTTPClient
 import Synchronization
 
 /// What had come of a manifest when its connection was lost, for the next request to go on behind it. In memory only, and of one
-/// manifest: a longer one has a few MiB.
+/// manifest, until it is asked for again or another one is kept: as many bytes as a manifest may have, at most.
 final class PartialManifest: Sendable {
   private let kept = Mutex<(digest: SHA256Digest, bytes: [UInt8])?>(nil)
 

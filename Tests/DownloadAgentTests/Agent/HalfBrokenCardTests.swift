@@ -30,8 +30,8 @@ import Testing
 
   @Test(
     "a placed file that cannot be read is damage: it is shown, and a repair fetches its pieces and no others",
-    arguments: [FileCall.read, .open])
-  func placedFile(call: FileCall) async throws {
+    arguments: [(FileCall.read, EIO), (.open, EIO), (.open, EACCES)])
+  func placedFile(call: FileCall, number: Int32) async throws {
     let harness = try AgentHarness()
     let package = try FixturePackage.folder()
     let server = FakeServer([package])
@@ -41,7 +41,7 @@ import Testing
       server.change { $0.sent = [] }
       harness.operations.answer { asked, name in
         let isOld = server.state.current.sent.isEmpty
-        return isOld && name.hasSuffix("page3.jpg") && (asked == call || asked == .open) ? EIO : nil
+        return isOld && name.hasSuffix("page3.jpg") && (asked == call || asked == .open) ? number : nil
       }
       try await harness.run(server: url) { agent in
         let path = "/v1/library/\(package.manifest.product)"

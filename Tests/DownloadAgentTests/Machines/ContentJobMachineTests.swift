@@ -83,6 +83,10 @@ private enum Everything {
       #expect(job.handle(event) == [.reschedule])
       #expect(job.isReady)
     }
+    // Its release was not saved, and the error was another one than that of a full disk.
+    var unsaved = joined
+    _ = unsaved.handle(.saveFailed(.retry(.storageFailure)))
+    #expect(unsaved.reason == .storageFailure && !unsaved.isReady && unsaved.waitsForRoom)
     // The next process looks for itself.
     joined = ContentJobMachine(phase: .transfer, state: .waiting, reason: .insufficientSpace)
     #expect(joined.isReady)

@@ -36,7 +36,7 @@ import Testing
     "what it says of one purchase, and what names no time, is that request's alone",
     arguments: [
       Problem(.verificationUndetermined, retryAfterSeconds: 60), Problem(.unavailable),
-      Problem(.purchaseRequired, retryAfterSeconds: 60),
+      Problem(.purchaseRequired, retryAfterSeconds: 60), Problem(.contentDamaged, retryAfterSeconds: 60),
     ])
   func others(problem: Problem) {
     var wishes = wishes
