@@ -42,23 +42,24 @@ enum DownloadWait {
       pending.remove(download.id)
       ended[download.id] = download
     }
+    func look(at id: DownloadIdentifier, _ display: inout DownloadDisplay) async throws {
+      do {
+        note(try await agent.download(id), &display)
+      } catch {
+        guard case .problem(let problem) = error, problem.code == .downloadUnknown else { throw error }
+        pending.remove(id)
+      }
+    }
     try await agent.follow { update in
       display.noteOutage(update)
       switch update {
       case .snapshot(_, let downloads):
         for download in downloads { note(download, &display) }
         // What ended before the stream was open is in no event.
-        for id in pending.subtracting(downloads.map(\.id)) {
-          do {
-            note(try await agent.download(id), &display)
-          } catch let error as APICallError {
-            guard case .problem(let problem) = error, problem.code == .downloadUnknown else { throw error }
-            pending.remove(id)
-          }
-        }
+        for id in pending.subtracting(downloads.map(\.id)) { try await look(at: id, &display) }
       // Paused and resumed at once, it goes on by now.
       case .event(.download(let download)) where download.state == .paused && pending.contains(download.id):
-        note(try await agent.download(download.id), &display)
+        try await look(at: download.id, &display)
       case .event(.download(let download)): note(download, &display)
       case .event, .lost: break
       }

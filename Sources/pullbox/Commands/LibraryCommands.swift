@@ -79,6 +79,9 @@ enum RepairCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
     "repair", summary: "Fetch what is missing or damaged of a product on this device",
+    discussion: """
+      The folder is placed anew. Files that other programs put into it are kept beside it, in VERSION.others.
+      """,
     operands: [.inLibrary()]
   )
 
