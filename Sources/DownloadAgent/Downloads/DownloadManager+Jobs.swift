@@ -63,7 +63,8 @@ extension DownloadManager {
           "reason": "\(machine.reason)",
         ])
     }
-    if machine != transition.before.machine { publishReaders(of: digest) }
+    // Of its end they are told, and say what follows.
+    if machine != transition.before.machine, machine.state != .finished { publishReaders(of: digest) }
     perform(transition.actions, on: identifier)
     if machine.state != .active { jobs[identifier]?.context.estimator.reset() }
   }
