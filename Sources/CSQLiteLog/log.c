@@ -21,7 +21,7 @@ struct log {
 static struct log *log_of(sqlite3_file *file) { return (struct log *)file; }
 
 // What could not be written stays, and is written again before anything else is: were a transaction to go on after a page that could
-// not be read back, its commit must not lack what came before.
+// not be read back, its commit must not lack what came before. With the transaction it goes (csqlitelog_forget).
 static int write_out(struct log *log) {
   if (log->count == 0) return SQLITE_OK;
   int result = log->file->pMethods->xWrite(log->file, log->gathered, log->count, log->start);
@@ -31,15 +31,17 @@ static int write_out(struct log *log) {
 
 static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 start) {
   struct log *log = log_of(file);
-  if (log->count > 0 && (start != log->start + log->count || count > capacity - log->count)) {
+  if (log->count > 0 && (start < log->start || start > log->start + log->count || start + count > log->start + capacity)) {
     int result = write_out(log);
     if (result != SQLITE_OK) return result;
   }
   // A page has at most 64 KiB.
   if (count > capacity) return SQLITE_IOERR_WRITE;
   if (log->count == 0) log->start = start;
-  memcpy(log->gathered + log->count, bytes, (size_t)count);
-  log->count += count;
+  // A page that was changed again takes its place, as does what comes after a savepoint that was undone.
+  int offset = (int)(start - log->start);
+  memcpy(log->gathered + offset, bytes, (size_t)count);
+  if (offset + count > log->count) log->count = offset + count;
   return SQLITE_OK;
 }
 
@@ -67,11 +69,12 @@ static int log_length(sqlite3_file *file, sqlite3_int64 *length) {
   return result == SQLITE_OK ? log->file->pMethods->xFileSize(log->file, length) : result;
 }
 
+// What is gathered now belongs to no commit, for each is synchronized: a log that stays must not end with it.
 static int close_log(sqlite3_file *file) {
   struct log *log = log_of(file);
-  int result = write_out(log), closed = log->file->pMethods->xClose(log->file);
+  int closed = log->file->pMethods->xClose(log->file);
   sqlite3_free(log->gathered);
-  return result == SQLITE_OK ? closed : result;
+  return closed;
 }
 
 static int lock_log(sqlite3_file *file, int level) {
@@ -150,4 +153,10 @@ const char *csqlitelog_file_system(void) {
   file_system.szOsFile = below->szOsFile + (int)sizeof(struct log);
   file_system.xOpen = open_file;
   return sqlite3_vfs_register(&file_system, 0) == SQLITE_OK ? name : NULL;
+}
+
+void csqlitelog_forget(sqlite3 *database) {
+  sqlite3_file *file = NULL;
+  if (sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) != SQLITE_OK || !file) return;
+  if (file->pMethods == &methods) log_of(file)->count = 0;
 }

@@ -193,12 +193,13 @@ extension ConnectionHandle {
   func end(_ end: TransactionEnd) throws(DatabaseError) {
     unsafe pagesInLog.pointee = -1
     try run(end.rawValue)
+    if end == .rollBack { unsafe csqlitelog_forget(database) }
   }
 
   /// Some errors (a full disk, a failing one) have rolled back already. If this fails as well, the first error is
   /// the one that explains, and the next BEGIN tries it again.
   func rollBack() {
-    if isInTransaction { try? end(.rollBack) }
+    if isInTransaction { try? end(.rollBack) } else { unsafe csqlitelog_forget(database) }
   }
 
   func beginSavepoint() throws(DatabaseError) {

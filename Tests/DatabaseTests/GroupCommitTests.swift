@@ -322,32 +322,42 @@ struct GroupCommitTests {
     #expect(verdict == "ok")
   }
 
+  /// On a disk of 8 MiB, with one reader and next to nothing of the database in memory.
+  private func open(on disk: SmallDisk, log: ByteCount) throws -> Database {
+    let options = Database.Options(readers: 1, cache: .kibibytes(64), log: log)
+    return try Database.open(path: disk.path("test.sqlite"), migrations: migrations, options: options)
+  }
+
+  private func insert(_ numbers: Range<Int>, with connection: borrowing Connection) throws {
+    let content = String(repeating: "a", count: 6000)
+    for number in numbers {
+      try connection.execute("INSERT INTO rows VALUES (?, ?)", [.integer(number), .text(content)])
+    }
+  }
+
   @Test(
-    "what of the log met a full disk when a page was read back is written by the commit, or there is none",
+    "what of the log met a full disk in a statement that was undone is written by the commit, or there is none",
     .enabled(if: SmallDisk.isAvailable), arguments: [true, false])
   func spilledOntoFullDisk(isCleared: Bool) async throws {
     let disk = try SmallDisk(.mebibytes(8))
-    let options = Database.Options(readers: 1, cache: .kibibytes(64), log: .kibibytes(256))
-    let database = try Database.open(
-      path: disk.path("test.sqlite"), migrations: migrations, options: options)
-    let content = String(repeating: "a", count: 6000)
+    let database = try open(on: disk, log: .kibibytes(256))
     let isCommitted: Bool
     do {
       try await database.write(locking: []) { connection in
-        for number in 0..<100 {
-          try connection.execute("INSERT INTO rows VALUES (?, ?)", [.integer(number), .text(content)])
-        }
+        try insert(0..<100, with: connection)
         try disk.fill()
-        // Whatever this meets, the body goes on.
-        for number in 0..<100 {
-          _ = try? connection.first("SELECT content FROM rows WHERE id = ?", [.integer(number)])
+        // SQLite undoes this statement alone, and the body goes on.
+        let error = #expect(throws: DatabaseError.self) {
+          try connection.execute("INSERT INTO rows SELECT id + 1000, content || 'b' FROM rows")
         }
+        #expect(error?.code == .outOfSpace)
         if isCleared { try disk.clear() }
       }
       isCommitted = true
     } catch is DatabaseError {
       isCommitted = false
     }
+    #expect(isCommitted == isCleared)
     if !isCleared { try disk.clear() }
     #expect(try await ids(database) == (isCommitted ? (0..<100).map { Int64($0) } : []))
     try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1000, 'b')") }
@@ -355,6 +365,51 @@ struct GroupCommitTests {
       try $0.first("PRAGMA integrity_check")?.text("integrity_check")
     }
     #expect(verdict == "ok")
+  }
+
+  @Test(
+    "a write too large for a full disk takes no room from the next one, for which there is some",
+    .enabled(if: SmallDisk.isAvailable))
+  func smallAfterLargeOnFullDisk() async throws {
+    let disk = try SmallDisk(.mebibytes(8))
+    let database = try open(on: disk, log: .kibibytes(64))
+    // Makes the log long; it begins anew with the next write.
+    try await database.write(locking: []) { try insert(0..<200, with: $0) }
+    try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1000, 'a')") }
+    try disk.fill()
+    await #expect(throws: DatabaseError.self) {
+      try await database.write(locking: []) { try insert(2000..<2600, with: $0) }
+    }
+    try await database.write(locking: []) { try $0.execute("UPDATE rows SET content = 'b' WHERE id = 1000") }
+    #expect(try await ids(database) == (0..<200).map { Int64($0) } + [1000])
+  }
+
+  @Test(
+    "a commit that was refused for want of space is not in the files later on",
+    .enabled(if: SmallDisk.isAvailable))
+  func refusedStaysAway() async throws {
+    let disk = try SmallDisk(.mebibytes(8))
+    let database = try open(on: disk, log: .mebibytes(64))
+    try await database.write(locking: []) { try insert(0..<100, with: $0) }
+    try disk.fill()
+    await #expect(throws: DatabaseError.self) {
+      try await database.write(locking: []) { try $0.execute("INSERT INTO rows VALUES (1000, 'a')") }
+    }
+    try disk.clear()
+    // Reads what stands in the log.
+    let length = try await database.write(locking: []) { connection in
+      try connection.first("SELECT sum(length(content)) AS n FROM rows")?.integer("n")
+    }
+    #expect(length == 600_000)
+    // The files as the kernel has them are what a killed process leaves.
+    let copies = try TemporaryDirectory()
+    for name in ["test.sqlite", "test.sqlite-wal"] {
+      let bytes = try FileSystem.read(disk.path(name), upTo: .mebibytes(64))
+      try DurableFile.write(bytes.span, to: copies.path(name))
+    }
+    let copy = try Database.open(path: copies.path("test.sqlite"), migrations: migrations)
+    #expect(try await ids(copy) == (0..<100).map { Int64($0) })
+    copy.close()
   }
 
   @Test(
