@@ -154,8 +154,10 @@ struct ClosingTests {
     }
   }
 
-  @Test("what a change of policy has closed is closed after a restart, too, while tickets may be out")
-  func restart() async throws {
+  @Test(
+    "what a change of policy has closed is closed after a restart, too, while tickets may be out, also those of a longer lifetime",
+    arguments: [("1h", 121), ("1m", 1200)])
+  func restart(lifetime: String, seconds: Int) async throws {
     let directory = try TemporaryDirectory()
     let kept = Locked<[GrantResponse]>([])
     try await ServerHarness.run(options: ["--ticket-lifetime", "1h"], in: directory) { server in
@@ -168,8 +170,8 @@ struct ClosingTests {
       kept.withLock { $0 = [lapsed, running] }
     }
     let grants = kept.current
-    try await ServerHarness.run(options: ["--ticket-lifetime", "1h"], in: directory) { server in
-      server.clock.advance(by: .seconds(121))
+    try await ServerHarness.run(options: ["--ticket-lifetime", lifetime], in: directory) { server in
+      server.clock.advance(by: .seconds(seconds))
       await server.server.grants.closeAfterStart(log: Log(level: .error))
       let refused = try await server.fetch(grants[0])
       #expect(try code(refused) == .ticketExpired)

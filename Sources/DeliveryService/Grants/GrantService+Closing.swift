@@ -45,10 +45,11 @@ extension GrantService {
     }
   }
 
-  /// What a process before this one had closed by policies that changed not long ago: the tickets of then may still be out.
+  /// What a process before this one had closed by policies that changed not long ago: the tickets of then may still be out, also those
+  /// made when the configuration let them live longer.
   func closeAfterStart(log: Log) async {
     do {
-      let since = grantStore.clock.now() - tickets.lifetime
+      let since = grantStore.clock.now() - TicketKeyFile.memory
       let described = try await grantStore.database.read { try PublicationTable.all(in: $0) }
       for publication in described
       where publication.changed >= since && publication.policy?.keepsIssuesAfterLapse == false {
