@@ -2,11 +2,11 @@ public import CoreTypes
 
 /// What makes a transaction the purchase of an application itself, in place of something that is sold in it.
 public struct ApplicationOrigin: Hashable, Sendable {
-  /// The version in which the application was first bought; nil for one whose name is no dotted number.
-  public let version: ContentVersion?
+  /// The version in which the application was first bought; nil for one whose name is not of numbers between dots.
+  public let version: ApplicationVersion?
 
   /// Creates the origin.
-  public init(version: ContentVersion?) {
+  public init(version: ApplicationVersion?) {
     self.version = version
   }
 }
@@ -28,14 +28,14 @@ extension VerifiedTransaction {
     return VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: id, product: product, purchaseDate: date,
       licenseEndDate: licenseEndDate, application: application,
-      origin: ApplicationOrigin(version: version.flatMap { ContentVersion($0) }), asOf: asOf)
+      origin: ApplicationOrigin(version: version.flatMap { ApplicationVersion($0) }), asOf: asOf)
   }
 }
 
 /// Whose purchase of an application owns a product: of those who had it before it was sold otherwise.
 public enum OwnershipCondition: Hashable, Sendable {
   /// Who first bought it in a version below this one.
-  case originalVersionBelow(ContentVersion)
+  case originalVersionBelow(ApplicationVersion)
   /// Who first bought it before.
   case originalPurchaseBefore(Timestamp)
 
@@ -58,7 +58,7 @@ extension OwnershipCondition: Codable {
   /// Reads an object with one of the two members. Throws `DecodingError`, also for both of them and for none.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    let version = try container.decodeIfPresent(ContentVersion.self, forKey: .originalVersionBelow)
+    let version = try container.decodeIfPresent(ApplicationVersion.self, forKey: .originalVersionBelow)
     let date = try container.decodeIfPresent(Timestamp.self, forKey: .originalPurchaseBefore)
     switch (version, date) {
     case (let version?, nil): self = .originalVersionBelow(version)

@@ -12,7 +12,7 @@ struct ApplicationPurchaseTests {
   }
 
   private func version(_ text: String) throws -> OwnershipCondition {
-    .originalVersionBelow(try #require(ContentVersion(text)))
+    .originalVersionBelow(try #require(ApplicationVersion(text)))
   }
 
   private func bought(
@@ -42,7 +42,8 @@ struct ApplicationPurchaseTests {
     "owned-with-application: who bought it in a version below owns the product, by numbers",
     arguments: [
       ("1.9", "1.10", true), ("1.10", "1.9", false), ("2.0", "2.0", false), ("2", "2.0.1", true),
-      ("1.0 beta", "2.0", false), (nil, "2.0", false),
+      ("1.0 beta", "2.0", false), (nil, "2.0", false), ("2024.01.05", "2024.02", true),
+      ("2024.03.05", "2024.02", false), ("20240105123", "20250101000", true),
     ] as [(String?, String, Bool)])
   func versions(bought text: String?, below: String, isOwned: Bool) throws {
     let explained = explain(try version(below), [try bought(text)])

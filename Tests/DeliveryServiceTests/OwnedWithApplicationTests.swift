@@ -17,7 +17,7 @@ struct OwnedWithApplicationTests {
     purchase.receiptType = .sandbox
     purchase.bundleId = FakeAppleStore.bundle
     purchase.appTransactionId = download
-    purchase.originalApplicationVersion = "1.0"
+    purchase.originalApplicationVersion = "2024.01.05"
     purchase.originalPurchaseDate = SignedDate(ServerHarness.start)
     purchase.receiptCreationDate = SignedDate(ServerHarness.start)
     return Proof(store: "apple", signedTransaction: try apple.sign(purchase))
@@ -43,18 +43,20 @@ struct OwnedWithApplicationTests {
   func conditionGoes() async throws {
     let apple = try FakeAppleStore()
     try await ServerHarness.run(options: apple.option()) { server in
-      let below = OwnershipCondition.originalVersionBelow(try #require(ContentVersion("2.0")))
+      let below = OwnershipCondition.originalVersionBelow(try #require(ApplicationVersion("2024.02")))
       try await server.publish([1, 2, 3], as: Self.product, description: ProductDescription(ownedIf: below))
       let owner = try proof(apple, download: "77")
       _ = try await grant(by: owner, to: server.device, of: server)
       #expect(try await reasons(of: owner, server) == ["owned-with-application"])
+      let query = [("product", Self.product), ("transaction", "application-77")]
+      let known: ExplanationResponse = try await server.operatorAPI.get("/v1/operator/explain", query: query)
+      #expect(known.because.map(\.rule).contains(.ownedWithApplication))
 
       _ = try await server.operatorAPI.call(
         "PUT", "/v1/operator/products/\(Self.product)", body: ProductDescription(), as: OperatorProduct.self)
       #expect(try await reasons(of: owner, server) == ["granted-before"])
       let second = Device(id: try #require(DeviceIdentifier("second-device")))
       _ = try await grant(by: owner, to: second, of: server)
-      let query = [("product", Self.product), ("transaction", "application-77")]
       let explained: ExplanationResponse = try await server.operatorAPI.get(
         "/v1/operator/explain", query: query)
       #expect(explained.allowed && explained.because.map(\.rule) == [.grantedBefore])

@@ -53,7 +53,7 @@ struct CatalogFileTests {
         id: ProductIdentifier("-1"), type: .nonConsumable,
         localizations: ["en-US": .init(title: "@sum", description: "")], prices: [:],
         publicationDate: Timestamp(rfc3339: "2026-09-01T00:00:00.000Z"), onSale: false,
-        ownedIf: .originalVersionBelow(try #require(ContentVersion("2.0")))),
+        ownedIf: .originalVersionBelow(try #require(ApplicationVersion("2.0")))),
       ProductDescription(
         id: ProductIdentifier("com.example.old"), type: .nonConsumable,
         localizations: ["en-US": .init(title: "Old", description: "")], prices: [:],

@@ -207,7 +207,7 @@ enum CatalogColumn: Hashable {
       guard product.ownedIf == nil else { return false }
       let condition: OwnershipCondition? =
         self == .member(.plain(.ownedIfVersionBelow))
-        ? ContentVersion(text).map { .originalVersionBelow($0) }
+        ? ApplicationVersion(text).map { .originalVersionBelow($0) }
         : Timestamp(rfc3339: text).map { .originalPurchaseBefore($0) }
       return assign(condition, to: \.ownedIf)
     case .member(.title(let locale)): product.localizations[texts: locale].title = text

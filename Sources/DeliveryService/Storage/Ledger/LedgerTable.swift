@@ -198,7 +198,7 @@ enum LedgerTable {
       application: try row.optionalText("application").flatMap { ApplicationIdentifier($0) },
       territory: try row.optionalText("territory").flatMap { Territory($0) },
       acknowledgement: try acknowledgement(row),
-      origin: try row.optionalText("origin").map { ApplicationOrigin(version: ContentVersion($0)) },
+      origin: try row.optionalText("origin").map { ApplicationOrigin(version: ApplicationVersion($0)) },
       asOf: try row.timestamp("as_of"))
   }
 }

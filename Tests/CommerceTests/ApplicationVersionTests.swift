@@ -1,6 +1,5 @@
+import Commerce
 import Testing
-
-@testable import DeliveryService
 
 @Suite("Versions of applications") struct ApplicationVersionTests {
   @Test(
