@@ -121,6 +121,18 @@ struct OutboxTests {
       let retried = try await stack.pullbox("outbox", "--retry", "\(call.id)")
       #expect(retried.succeeded, "\(retried.errors)")
       try await becomesFinished(grant, in: stack)
+
+      // What is over is said to be.
+      let again = try await stack.pullbox("outbox", "--retry", "\(call.id)")
+      #expect(again.succeeded && again.output.contains("done"), "\(again.output)")
+      #expect(
+        again.errors.contains("accepted call \(call.id) before: it is not made again"), "\(again.errors)")
+      let late = try await stack.pullbox("outbox", "--drop", "\(call.id)", "--reason", "too late")
+      #expect(late.ending == .exited(1) && late.output.contains("done"), "\(late.output)")
+      #expect(
+        late.errors.contains("accepted call \(call.id) before: it cannot be dropped any more"),
+        "\(late.errors)")
+      try await becomesFinished(grant, in: stack)
     }
   }
 

@@ -95,6 +95,50 @@ struct StoreGateTests {
   }
 
   @Test(
+    "pullbox stores says what is known of a store and since when: unknown, answered, failed, does not answer")
+  func command() async throws {
+    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+      func table() async throws -> String { try await stack.pullbox("stores").output }
+      func status() async throws -> StoreStatus {
+        let printed = try await stack.pullbox("stores", "--json")
+        #expect(printed.succeeded, "\(printed.errors)")
+        return try APIJSON.decode(StoreStatus.self, from: Array(printed.output.utf8))
+      }
+      try await publish(in: stack)
+      let first = try await table()
+      #expect(
+        first.contains("LAST ANSWER") && first.contains("sandbox") && first.contains("unknown"), "\(first)")
+      #expect(try await status().lastAnswer == nil)
+
+      _ = try await stack.buy(Self.product, device: Self.device)
+      let receipt = try await stack.receipt(device: Self.device)
+      let granted = try await stack.askForGrant(of: Self.product, receipt: receipt, device: Self.device)
+      #expect(granted.status == 201, "\(granted.text)")
+      #expect(try await table().contains(" answered "))
+      let answered = try #require(try await status().lastAnswer)
+
+      var others: [String: String] = [:]
+      for number in 1...5 { others["new-\(number)"] = try await stack.receipt(device: "new-\(number)") }
+      await stack.kill(.store)
+      var words: [String] = []
+      for (device, receipt) in others {
+        let refused = try await stack.askForGrant(of: Self.product, receipt: receipt, device: device)
+        #expect(refused.problem?.code == .verificationUndetermined, "\(refused.text)")
+        let shown = try await table()
+        words.append(
+          shown.contains("does not answer")
+            ? "does not answer" : shown.contains(" failed ") ? "failed" : shown)
+      }
+      #expect(words == ["failed", "failed", "failed", "failed", "does not answer"])
+      let last = try await status()
+      #expect(!last.isReachable && last.questionsStopped && !last.callsStopped)
+      // As of the clock that counts on, so to the millisecond.
+      #expect(abs((try #require(last.lastAnswer) - answered).milliseconds) < 1000)
+      #expect(try #require(last.lastFailure) > answered)
+    }
+  }
+
+  @Test(
     "while the store is away owners go on, new proofs wait, what was refunded stays refused; back, it is asked again"
   )
   func away() async throws {

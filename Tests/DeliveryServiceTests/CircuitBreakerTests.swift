@@ -35,6 +35,33 @@ struct CircuitBreakerTests {
     #expect(breaker.nextProbe == at(30))
   }
 
+  @Test(
+    "it knows how long ago a call was answered, and how long ago one failed; a call that was given up says nothing"
+  )
+  func standing() {
+    var breaker = CircuitBreaker()
+    #expect(breaker.standing(at: start) == CircuitBreaker.Standing())
+    breaker.note(.answered, of: .call, at: at(1))
+    breaker.note(Self.failed, of: .call, at: at(5))
+    breaker.note(.abandoned, of: .call, at: at(7))
+    #expect(
+      breaker.standing(at: at(10))
+        == CircuitBreaker.Standing(sinceAnswer: .seconds(9), sinceFailure: .seconds(5)))
+    #expect(opened().standing(at: at(2)).isOpen)
+  }
+
+  @Test(
+    "hastened, it permits one probe at once, and the next 30 seconds after that; closed, it stays as it is")
+  func hastened() {
+    var breaker = opened()
+    breaker.hasten(at: at(3))
+    #expect(breaker.permit(at: at(3)) == .probe)
+    #expect(breaker.permit(at: at(3)) == .wait(.seconds(30)))
+    var closed = CircuitBreaker()
+    closed.hasten(at: at(3))
+    #expect(closed == CircuitBreaker())
+  }
+
   @Test("only failures in a row count: an answer between them begins anew")
   func inARow() {
     var breaker = CircuitBreaker()

@@ -110,6 +110,48 @@ struct OutboxOutageTests {
     }
   }
 
+  @Test(
+    "a retry by an operator is made at once, also between two probes, and its answer lets all others go on")
+  func askedFor() async throws {
+    let length = Duration.seconds(100)
+    let store = ScriptedStore(timer: timer) { $0 < length ? .resets : .answers(after: .zero) }
+    let harness = OutboxHarness([store], database: database, timer: timer)
+    try await harness.run {
+      try await harness.add(12)
+      try await harness.advance(by: length)
+      #expect(harness.outbox.standing(of: .sandbox).isOpen)
+      #expect(store.accepted.isEmpty, "the next probe is made after 120 seconds")
+      let newest = try #require(try await harness.calls().first)
+      #expect(try await harness.outbox.retry(newest.id, by: "ada").state == .waiting)
+      try await finishesAll(12, store, harness, within: length)
+      #expect(store.accepted.values.allSatisfy { $0 == length })
+    }
+  }
+
+  @Test("while the store is away, each retry by an operator is one call, and none is made beside another")
+  func askedForInVain() async throws {
+    let store = ScriptedStore(timer: timer) { $0 < .seconds(40) ? .resets : .hangs }
+    let harness = OutboxHarness([store], database: database, timer: timer)
+    try await harness.run {
+      try await harness.add(12)
+      try await harness.advance(by: .seconds(35))
+      let ids = try await harness.calls().map(\.id)
+      let before = store.calls.count
+      for count in 1...2 {
+        _ = try await harness.outbox.retry(ids[0], by: "ada")
+        try await harness.settle()
+        #expect(store.calls.count == before + count)
+      }
+      try await harness.advance(by: .seconds(6))
+      for id in ids.prefix(3) {
+        _ = try await harness.outbox.retry(id, by: "ada")
+        try await harness.settle()
+      }
+      #expect(store.calls.count == before + 3, "the first of them hangs")
+      #expect(store.calls.last == OutboxHarness.transaction(12))
+    }
+  }
+
   @Test("a store's trouble delays no other store")
   func others() async throws {
     let silent = ScriptedStore(timer: timer) { _ in .hangs }

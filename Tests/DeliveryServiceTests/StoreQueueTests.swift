@@ -38,6 +38,35 @@ struct StoreQueueTests {
     #expect(ids(queue.begin(at: start).begun) == [4])
   }
 
+  @Test(
+    "while the store does not answer, a call that an operator asks for is the next probe; none while one runs"
+  )
+  func asked() throws {
+    var queue = StoreQueue(concurrency: 3)
+    func fail(_ id: Int64, at now: MonotonicInstant) throws -> CircuitBreaker.Permit {
+      let begun = try #require(queue.begin(at: now).begun.first)
+      #expect(begun.call.entry.id == id)
+      _ = queue.ended(begun, Self.failed, at: now)
+      queue.release(id, isAccepted: false)
+      return begun.permit
+    }
+    for id in 1...5 as ClosedRange<Int64> {
+      #expect(queue.add(try call(id), at: start))
+      #expect(try fail(id, at: start) == .call)
+    }
+    let soon = start + .seconds(1)
+    #expect(!queue.add(try call(6), at: soon))
+    #expect(queue.addAsked(try call(6), at: soon))
+    #expect(!queue.addAsked(try call(7), at: soon), "one stands in line")
+    #expect(try fail(6, at: soon) == .probe)
+    #expect(queue.breaker.nextProbe == soon + .seconds(30))
+    #expect(queue.addAsked(try call(6), at: soon))
+    let probe = try #require(queue.begin(at: soon).begun.first)
+    #expect(!queue.addAsked(try call(7), at: soon + .seconds(1)), "one runs")
+    _ = queue.ended(probe, .answered, at: soon + .seconds(2))
+    #expect(queue.add(try call(7), at: soon + .seconds(2)))
+  }
+
   @Test("a call is in hand once, until what became of it is written down")
   func once() throws {
     var queue = try queue(of: 1)

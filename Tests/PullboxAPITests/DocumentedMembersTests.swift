@@ -110,7 +110,7 @@ struct DocumentedMembersTests {
       "subscribedUntil",
       "ticketExpires",
       "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",
-      "availableUntil", "before", "nextAcknowledgement",
+      "availableUntil", "before", "nextAcknowledgement", "lastAnswer", "lastFailure",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
     let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/

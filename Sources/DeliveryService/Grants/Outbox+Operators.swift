@@ -16,21 +16,32 @@ extension Outbox {
     return Page(items: items, next: calls.count > limit ? items.last.map { String($0.id) } : nil)
   }
 
-  /// Has the call made again at once, also one that is parked or was dropped; one that the store has accepted
-  /// stays as it is. Throws `call-unknown`.
+  /// Has the call made again at once, also one that is parked or was dropped, and also while its store does not answer: then it
+  /// is the probe. One that the store has accepted stays as it is. Throws `call-unknown`.
   func retry(_ id: Int64, by actor: String) async throws -> OutboxCall {
     let now = grantStore.clock.now()
-    let call = try await grantStore.database.write(locking: [.everything]) { connection in
+    let lease = lease(on: [])
+    let (call, entry) = try await grantStore.database.write(locking: [.everything]) { connection in
       let before = try Self.find(id, in: connection)
-      guard before.state != .done else { return before }
+      guard before.state != .done else { return (before, OutboxEntry?.none) }
       try OutboxTable.retry(id, in: connection)
       try AuditTable.add(
         AuditEntry(at: now, actor: actor, action: "outbox.retry", subject: Self.subject(before)),
         in: connection)
-      return try Self.find(id, in: connection)
+      let after = try Self.find(id, in: connection)
+      return (after, try OutboxTable.claim(id, lease, in: connection))
     }
     readmit(id, of: call.store)
+    if let entry { makeAtOnce(entry) }
     return shown(call)
+  }
+
+  /// Where the call has no place in line, it stays for the worker.
+  private func makeAtOnce(_ entry: OutboxEntry) {
+    let (call, now) = (call(entry), timer.now())
+    _ = change(entry.store) { queue, state in
+      state.isStopped ? false : queue.addAsked(call, at: now)
+    }
   }
 
   /// Decides that the call is not made; its grants stay as they are. One that waits is dropped for a reason only.

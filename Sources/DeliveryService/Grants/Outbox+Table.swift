@@ -149,9 +149,10 @@ extension Outbox {
 }
 
 extension Outbox {
-  /// Whether the store is called for nothing at the moment, but for probes.
-  func isStopped(_ store: StoreIdentifier) -> Bool {
-    state.withLock { $0.queues[store]?.breaker.isOpen ?? false }
+  /// What the calls to a store have told of it.
+  func standing(of store: StoreIdentifier) -> CircuitBreaker.Standing {
+    let now = timer.now()
+    return state.withLock { $0.queues[store]?.breaker.standing(at: now) } ?? CircuitBreaker.Standing()
   }
 }
 

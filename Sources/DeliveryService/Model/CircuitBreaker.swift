@@ -7,7 +7,7 @@ import CoreTypes
 ///     var breaker = CircuitBreaker()
 ///     switch breaker.permit(at: timer.now()) {
 ///     case .call, .probe: …                     // and then: breaker.note(.answered, of: permit, at: timer.now())
-///     case .wait(let duration): …               // the store is left alone for that long
+///     case .wait(let duration): …               // nothing is called for that long
 ///     }
 ///
 /// An interval runs from the start of the last call, so a call that hangs for longer does not put the next probe
@@ -30,6 +30,15 @@ struct CircuitBreaker: Hashable, Sendable {
     case abandoned
   }
 
+  /// What its calls have told of the store.
+  struct Standing: Hashable, Sendable {
+    var isOpen = false
+    /// How long ago a call was answered last; nil until one was.
+    var sinceAnswer: Duration?
+    /// How long ago a call failed last; nil until one has.
+    var sinceFailure: Duration?
+  }
+
   private enum State: Hashable {
     case closed(failures: Int)
     case open(nextProbe: MonotonicInstant)
@@ -43,9 +52,17 @@ struct CircuitBreaker: Hashable, Sendable {
 
   private var state = State.closed(failures: 0)
   private var lastBegun = MonotonicInstant(nanoseconds: 0)
+  private var lastAnswer: MonotonicInstant?
+  private var lastFailure: MonotonicInstant?
 
   var isOpen: Bool {
     if case .open = state { true } else { false }
+  }
+
+  /// What is known at `now`.
+  func standing(at now: MonotonicInstant) -> Standing {
+    Standing(
+      isOpen: isOpen, sinceAnswer: lastAnswer.map { now - $0 }, sinceFailure: lastFailure.map { now - $0 })
   }
 
   /// When the next probe may be made; nil while it is closed.
@@ -64,9 +81,19 @@ struct CircuitBreaker: Hashable, Sendable {
     return .probe
   }
 
+  /// Permits the next probe at once.
+  mutating func hasten(at now: MonotonicInstant) {
+    if case .open(let nextProbe) = state { state = .open(nextProbe: min(nextProbe, now)) }
+  }
+
   /// Takes note of a permitted call's end. Any answer closes it, also that of a call from before it opened; a
   /// failure of such a call says nothing new.
   mutating func note(_ outcome: Outcome, of permit: Permit, at now: MonotonicInstant) {
+    switch outcome {
+    case .answered: lastAnswer = now
+    case .failed: lastFailure = now
+    case .abandoned: break
+    }
     switch (outcome, state) {
     case (.answered, _):
       state = .closed(failures: 0)

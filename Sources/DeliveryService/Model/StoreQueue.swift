@@ -81,6 +81,12 @@ struct StoreQueue: Sendable {
     return true
   }
 
+  /// Puts a call in line that an operator asks for: while the store does not answer it is the next probe, unless a call runs.
+  mutating func addAsked(_ call: Call, at now: MonotonicInstant) -> Bool {
+    if running == 0 { breaker.hasten(at: now) }
+    return add(call, at: now)
+  }
+
   /// The calls that are to be made now, and those that stood in line for too long: these are in hand no longer.
   mutating func begin(at now: MonotonicInstant) -> (begun: [Begun], givenBack: [Int64]) {
     var begun: [Begun] = []

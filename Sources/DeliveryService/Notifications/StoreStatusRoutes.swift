@@ -35,9 +35,16 @@ struct StoreStatusRoutes: Sendable {
     return StoreStatuses(
       stores: zip(stores, known).map { store, known in
         var status = known
-        status.questionsStopped = proofs.isStopped(store.name)
-        status.callsStopped = outbox.isStopped(store.name)
-        status.isReachable = !status.questionsStopped && !status.callsStopped
+        let (questions, calls) = (proofs.standing(of: store.name), outbox.standing(of: store.name))
+        status.questionsStopped = questions.isOpen
+        status.callsStopped = calls.isOpen
+        status.isReachable = !questions.isOpen && !calls.isOpen
+        status.lastAnswer = [questions.sinceAnswer, calls.sinceAnswer].compactMap { $0 }.min().map {
+          now - $0
+        }
+        status.lastFailure = [questions.sinceFailure, calls.sinceFailure].compactMap { $0 }.min().map {
+          now - $0
+        }
         return status
       }.sorted { $0.name < $1.name })
   }

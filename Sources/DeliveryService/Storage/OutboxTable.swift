@@ -100,6 +100,17 @@ enum OutboxTable {
       """, [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease)) == 1
   }
 
+  /// The same, with the call; nil also for a row that cannot be read and for a kind that this version does not know.
+  static func claim(
+    _ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection
+  ) throws -> OutboxEntry? {
+    guard let row = try connection.first("SELECT * FROM outbox WHERE id = ?", [.integer(id)]),
+      case .entry(let entry) = try found(row), OutboxEntry.Kind.known.contains(entry.kind),
+      try take(id, lease, in: connection)
+    else { return nil }
+    return entry
+  }
+
   /// For the condition that no other node's claim holds.
   private static func values(_ lease: OutboxLease) -> [SQLValue] {
     [.text(lease.holder), .timestamp(lease.now), .timestamp(lease.until)]

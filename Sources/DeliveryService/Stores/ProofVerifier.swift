@@ -39,9 +39,10 @@ final class ProofVerifier: Sendable {
   /// Requests that wait for a store.
   var waiterCount: Int { questions.waiterCount }
 
-  /// Whether the store is asked nothing at the moment, but for probes.
-  func isStopped(_ store: StoreIdentifier) -> Bool {
-    breakers.withLock { $0[store]?.isOpen ?? false }
+  /// What the questions to a store have told of it.
+  func standing(of store: StoreIdentifier) -> CircuitBreaker.Standing {
+    let now = timer.now()
+    return breakers.withLock { $0[store]?.standing(at: now) } ?? CircuitBreaker.Standing()
   }
 
   /// What the proof is known by. Throws `store-unknown`.

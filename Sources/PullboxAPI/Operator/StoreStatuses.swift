@@ -41,6 +41,10 @@ public struct StoreStatus: Codable, Sendable {
   public var environments: [String]
   /// Whether it is asked and called as usual: false while it does not answer, and only probes are made.
   public var isReachable: Bool
+  /// When it last answered a question or a call; absent until it has, since the server started.
+  public var lastAnswer: Timestamp?
+  /// When a question or a call last got no answer; absent until then, since the server started.
+  public var lastFailure: Timestamp?
   /// Whether questions about proofs are held back.
   public var questionsStopped: Bool
   /// Whether calls of the outbox are held back.

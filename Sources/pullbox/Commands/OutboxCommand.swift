@@ -19,7 +19,9 @@ enum OutboxCommand: Command {
         help: "Show only calls in this state: waiting, parked, done or dropped"),
       .value("store-name", "NAME", environment: .none, help: "Show only calls to this store"),
       .value("kind", "KIND", environment: .none, help: "Show only calls of this kind, such as finish"),
-      .value("retry", "ID", environment: .none, help: "Make this call again at once"),
+      .value(
+        "retry", "ID", environment: .none,
+        help: "Make this call again at once, also while its store does not answer"),
       .flag(
         "retry-parked",
         help: "Make all parked calls again at once, to all stores or to that of --store-name"),
@@ -46,15 +48,29 @@ enum OutboxCommand: Command {
       throw UsageError("--reason goes with --drop")
     }
     if let retried {
-      try print([try await context.patientClient().retryOutboxCall(retried)], on: context.console)
+      try await retry(retried, context)
     } else if let dropped {
-      try print(
-        [try await context.patientClient().dropOutboxCall(dropped, reason: arguments.value("reason"))],
-        on: context.console)
+      try await drop(dropped, context)
     } else if retriesParked {
       try await retryParked(context)
     } else {
       try await list(context)
+    }
+  }
+
+  private static func retry(_ id: Int64, _ context: CommandContext) async throws {
+    let call = try await context.patientClient().retryOutboxCall(id)
+    try print([call], on: context.console)
+    if call.state == .done {
+      context.console.note("the store has accepted call \(id) before: it is not made again")
+    }
+  }
+
+  private static func drop(_ id: Int64, _ context: CommandContext) async throws {
+    let call = try await context.patientClient().dropOutboxCall(id, reason: context.arguments.value("reason"))
+    try print([call], on: context.console)
+    if call.state == .done {
+      throw CommandFailure(.failed, "the store has accepted call \(id) before: it cannot be dropped any more")
     }
   }
 

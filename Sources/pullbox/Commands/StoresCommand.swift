@@ -7,7 +7,10 @@ enum StoresCommand: Command {
   static let description = CommandDescription(
     "stores", summary: "Show the payment stores of the server, and how it stands with each",
     discussion: """
-      A store that does not answer is left alone but for a probe now and then. What it
+      STATE is what the last question or call to the store came to: "answered", "failed",
+      or "unknown" while none was made since the server started. A store that failed
+      several times in a row "does not answer": calls wait, and one tries it every 30
+      seconds. LAST ANSWER is when it answered last. What a store
       tells by itself, refunds say, is shown with the date at which it was signed;
       "recovered" counts what had not arrived and was found in the store's history.
       A store that takes back what it is not told of shows how many purchases wait
@@ -23,8 +26,9 @@ enum StoresCommand: Command {
     try context.console.print(
       stores,
       columns: [
-        .text("STORE"), .text("KIND"), .text("ENVIRONMENTS"), .text("STATE"), .text("LAST NOTIFICATION"),
-        .text("SIGNED"), .number("RECOVERED"), .number("WAITING"), .number("PARKED"), .text("OLDEST CALL"),
+        .text("STORE"), .text("KIND"), .text("ENVIRONMENTS"), .text("STATE"), .text("LAST ANSWER"),
+        .text("LAST NOTIFICATION"), .text("SIGNED"), .number("RECOVERED"), .number("WAITING"),
+        .number("PARKED"), .text("OLDEST CALL"),
         .number("UNACKNOWLEDGED"), .text("TAKEN BACK"),
       ], whenEmpty: "no stores"
     ) { store in
@@ -32,7 +36,8 @@ enum StoresCommand: Command {
       let words = [notification?.type, notification?.subtype].compactMap { $0 }
       return [
         store.name, store.kind, store.environments.joined(separator: ", "), state(of: store),
-        words.joined(separator: " "), notification.map { LocalTime.text($0.signed) } ?? "",
+        store.lastAnswer.map(LocalTime.text) ?? "", words.joined(separator: " "),
+        notification.map { LocalTime.text($0.signed) } ?? "",
         String(store.recoveredNotifications), String(store.callsWaiting), String(store.callsParked),
         store.oldestCall.map(LocalTime.text) ?? "", store.unacknowledged.map { String($0) } ?? "",
         store.nextAcknowledgement.map(LocalTime.text) ?? "",
@@ -41,6 +46,11 @@ enum StoresCommand: Command {
   }
 
   private static func state(of store: StoreStatus) -> String {
-    store.isReachable ? "reachable" : "left alone"
+    guard store.isReachable else { return "does not answer" }
+    return switch (store.lastAnswer, store.lastFailure) {
+    case (nil, nil): "unknown"
+    case (let answer?, let failure) where answer >= failure ?? answer: "answered"
+    default: "failed"
+    }
   }
 }

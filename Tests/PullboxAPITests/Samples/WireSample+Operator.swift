@@ -129,6 +129,8 @@ extension WireSample {
       "historyReadUntil": "2026-11-21T05:00:00.000Z",
       "isReachable": false,
       "kind": "apple",
+      "lastAnswer": "2026-11-21T04:00:02.000Z",
+      "lastFailure": "2026-11-21T05:26:00.000Z",
       "lastNotification": \(storeNotification),
       "name": "apple",
       "nextAcknowledgement": "2026-11-22T04:00:00.000Z",
