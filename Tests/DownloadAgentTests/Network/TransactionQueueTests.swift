@@ -65,6 +65,33 @@ import Testing
     }
   }
 
+  @Test(
+    "what another device of the account bought is neither delivered nor finished; what this one bought and what belongs to none is"
+  )
+  func otherDevices() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        let own = try await harness.get("/v1/status", as: AgentStatus.self).device
+        try server.queuePurchase(transaction: "2000000000000001", device: DeviceIdentifier("another-device"))
+        try server.queuePurchase(transaction: "2000000000000002", device: own)
+        try server.queuePurchase(transaction: "2000000000000003")
+        try await agent.finished(["2000000000000002", "2000000000000003"])
+        // The answers that told of these two told of all that is in the queue.
+        #expect(
+          try await agent.transactions.statuses(.over).map(\.id.description).sorted() == [
+            "2000000000000002", "2000000000000003",
+          ])
+        #expect(try await agent.transactions.statuses(.unfinished).isEmpty)
+      }
+    }
+    let left = server.state.current.transactions.filter { $0.finishedDate == nil }
+    #expect(left.map(\.id.description) == ["2000000000000001"])
+    #expect(server.state.current.reports.count == 2)
+  }
+
   private func store(_ url: String) throws -> StoreQueueClient {
     StoreQueueClient(
       api: APIClient(baseURL: url, client: try HTTPClient()),

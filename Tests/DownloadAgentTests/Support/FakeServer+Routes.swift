@@ -205,7 +205,11 @@ extension FakeServer {
     let state = state.current
     let after = request.queryValue("after") ?? ""
     let limit = min(request.queryValue("limit").flatMap { Int($0) } ?? state.queuePage, state.queuePage)
-    let unfinished = state.transactions.filter { $0.finishedDate == nil && $0.id.description > after }
+    let device = request.queryValue("device")
+    let unfinished = state.transactions.filter {
+      $0.finishedDate == nil && $0.id.description > after
+        && (device == nil || $0.device == nil || $0.device?.description == device)
+    }
     return Array(unfinished.sorted { $0.id.description < $1.id.description }.prefix(limit))
   }
 

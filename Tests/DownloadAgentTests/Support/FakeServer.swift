@@ -177,14 +177,15 @@ final class FakeServer: Sendable {
   }
 
   /// A purchase of that product enters the queue.
-  func queuePurchase(_ product: String = FixturePackage.product, transaction: String = "2000000000000001")
-    throws
-  {
+  func queuePurchase(
+    _ product: String = FixturePackage.product, transaction: String = "2000000000000001",
+    device: DeviceIdentifier? = nil
+  ) throws {
     let entry = StoreTransaction(
       id: try #require(TransactionIdentifier(transaction)),
       originalId: try #require(TransactionIdentifier(transaction)),
       product: try #require(ProductIdentifier(product)), quantity: 1, state: .purchased,
-      purchaseDate: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000))
+      purchaseDate: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000), device: device)
     state.withLock { $0.transactions.append(entry) }
   }
 
