@@ -49,6 +49,7 @@ extension Library {
       (try manifest(of: record), everything ? nil : try database.stamps(of: record))
     }
     guard let manifest = known.0 else {
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
       try await note(record, isDamaged: true, stamps: FileStamps(unknown: 0))
       return ContentCheck.Finding(.init(path: "", .damaged))
     }
@@ -90,7 +91,7 @@ extension Library {
         log.warning("content is damaged", ["path": LogValue(directory(of: record))])
       }
       record.isDamaged = isDamaged
-      record.lastOpened = try lastOpened(record) ?? record.lastOpened
+      record.lastOpened = lastOpened(record) ?? record.lastOpened
       try database.note(record, stamps: stamps)
     }
   }
@@ -104,7 +105,18 @@ extension Library {
     var missing = record
     missing.sizeOnDisk = .zero
     missing.isDamaged = true
+    guard missing != record else { return }
     try database.note(missing, stamps: FileStamps(unknown: 0))
+  }
+
+  /// The content cannot be looked at while the library is there. Blocks.
+  func noteUnreadable(_ record: LibraryRecord, _ error: SystemError) throws {
+    guard !record.isDamaged else { return }
+    log.warning(
+      "content is damaged", ["path": LogValue(directory(of: record)), "error": LogValue(error)])
+    var damaged = record
+    damaged.isDamaged = true
+    try database.note(damaged, stamps: FileStamps(unknown: 0))
   }
 
   /// Runs the check off the cooperative pool; a cancelled task ends it.
@@ -123,13 +135,18 @@ extension Library {
     }
   }
 
-  /// When a reader opened the content last, as far as the file system tells; nil where it was not since it was placed. Blocks.
-  func lastOpened(_ record: LibraryRecord) throws -> Timestamp? {
-    guard let status = try operations.status(of: "\(paths.library)/\(record.relativePath)") else {
+  /// When a reader opened the content last, as far as the file system tells; nil where it was not since it was placed, or cannot be
+  /// looked at. Blocks.
+  func lastOpened(_ record: LibraryRecord) -> Timestamp? {
+    do throws(SystemError) {
+      guard let status = try operations.status(of: "\(paths.library)/\(record.relativePath)") else {
+        return nil
+      }
+      // Placing itself leaves the time of its own.
+      return status.accessed > record.placedAt + .seconds(1) ? status.accessed : nil
+    } catch {
       return nil
     }
-    // Placing itself leaves the time of its own.
-    return status.accessed > record.placedAt + .seconds(1) ? status.accessed : nil
   }
 
   /// Pins every version of the product, so that none is removed to make room, or ends that. False when the library holds

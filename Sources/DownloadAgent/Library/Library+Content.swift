@@ -48,7 +48,8 @@ extension Library {
       {
         records.append(earlier)
       }
-      return try records.filter(isThere).compactMap { record in
+      // What cannot be looked at is fetched.
+      return try records.filter { presence(of: $0) == .there }.compactMap { record in
         try self.manifest(of: record).map { Source(manifest: $0, path: directory(of: record)) }
       }
     }
@@ -69,7 +70,8 @@ extension Library {
         let record = try database.libraryRecord(of: manifest.product, version: manifest.version)
         let replaced = try record.flatMap { try self.manifest(of: $0) }
         try keepForeignFiles(
-          of: manifest.product, manifest.version, beside: [manifest] + (replaced.map { [$0] } ?? []))
+          of: manifest.product, manifest.version,
+          beside: OwnFiles([manifest] + (replaced.map { [$0] } ?? [])))
       }
       try Task.checkCancellation()
       try await BlockingPool.shared.run { [self] in try write(manifest) }
@@ -116,9 +118,9 @@ extension Library {
         try requireOnline()
         return try operations.status(of: target) != nil
       }
-      guard isThere else { return nil }
-      let finding = try await run(ContentCheck.Depth.everything, on: manifest, at: target)
-      guard finding.isWhole else { return nil }
+      guard isThere, let finding = try await findingIfReadable(manifest, at: target), finding.isWhole else {
+        return nil
+      }
       return try await BlockingPool.shared.run { [self] in
         // That process may have ended before it did this, and a record must not outlive its content.
         try operations.synchronizeDirectory(FileSystem.parent(of: target))
@@ -128,6 +130,18 @@ extension Library {
         try database.save(record, stamps: finding.stamps)
         return record.item(in: paths.library)
       }
+    }
+  }
+
+  /// Nil where the folder cannot be read.
+  private func findingIfReadable(
+    _ manifest: Manifest, at path: String
+  ) async throws -> ContentCheck.Finding? {
+    do {
+      return try await run(ContentCheck.Depth.everything, on: manifest, at: path)
+    } catch let error as SystemError where error.isUnreadable {
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      return nil
     }
   }
 
@@ -167,19 +181,28 @@ extension Library {
   /// Takes content out, and its records. Blocks; the caller has the products to itself.
   func remove(_ records: [LibraryRecord]) throws {
     for record in records {
-      // Without its manifest nothing tells whose a file is.
-      if let manifest = try manifest(of: record) {
-        try keepForeignFiles(of: record.product, record.version, beside: [manifest])
-      }
+      try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
       try moveAside(directory(of: record))
       try forget(record)
     }
     emptyTrash()
   }
 
+  /// What is known of a record's file or folder without reading it.
+  enum Presence: Hashable, Sendable {
+    case there
+    case missing
+    /// It cannot be looked at.
+    case unreadable(SystemError)
+  }
+
   /// Whether the record's file or folder lies in the library, whatever is in it. Blocks.
-  func isThere(_ record: LibraryRecord) throws(SystemError) -> Bool {
-    try operations.status(of: "\(paths.library)/\(record.relativePath)") != nil
+  func presence(of record: LibraryRecord) -> Presence {
+    do throws(SystemError) {
+      return try operations.status(of: "\(paths.library)/\(record.relativePath)") == nil ? .missing : .there
+    } catch {
+      return .unreadable(error)
+    }
   }
 
   /// The server offers these versions of the products now. Answers what stands otherwise by that.
@@ -189,7 +212,8 @@ extension Library {
     return try await items().filter { changed.contains($0.product) }
   }
 
-  /// Everything that is placed, by product and version. What another program has removed shows as damaged.
+  /// Everything that is placed, by product and version. What another program has removed, or does not come back from the
+  /// device, shows as damaged.
   func items() async throws -> [LibraryItem] {
     try await BlockingPool.shared.run { [self] in
       let isOffline = try look() != .online
@@ -197,8 +221,8 @@ extension Library {
         var record = record
         record.title = record.title ?? titles[record.product]
         if !isOffline {
-          record.lastOpened = try lastOpened(record) ?? record.lastOpened
-          if try !isThere(record) { record.isDamaged = true }
+          record.lastOpened = lastOpened(record) ?? record.lastOpened
+          if presence(of: record) != .there { record.isDamaged = true }
         }
         return record.item(in: paths.library, isOffline: isOffline)
       }

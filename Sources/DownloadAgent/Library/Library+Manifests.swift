@@ -36,11 +36,17 @@ extension Library {
     return try? UnverifiedManifest(bytes).verified(against: digest)
   }
 
+  /// Nil where there is none, or it cannot be read.
   private func read(_ path: String) throws(SystemError) -> [UInt8]? {
-    guard let status = try operations.status(of: path), status.kind == .regular,
-      status.length <= PackageLimits.standard.maximumManifestLength
-    else { return nil }
-    return try operations.readIfReadable(path, upTo: PackageLimits.standard.maximumManifestLength)
+    do throws(SystemError) {
+      guard let status = try operations.status(of: path), status.kind == .regular,
+        status.length <= PackageLimits.standard.maximumManifestLength
+      else { return nil }
+      return try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return nil
+    }
   }
 
   /// Drops the record, the manifest and what is empty then.
@@ -81,18 +87,20 @@ extension Library {
     }
   }
 
-  /// Makes records of the content that lies in the library with its manifest. Nothing of it counts as checked.
+  /// Makes records of the content that lies in the library with its manifest, unless it has one. Nothing of it counts as
+  /// checked; of what cannot be looked at there is none.
   func importContent() throws {
     var count = 0
     for entry in try operations.list(paths.library) where entry.kind == .directory {
-      guard let product = ProductIdentifier(entry.name),
-        try operations.status(of: folder(of: product))?.kind == .directory
-      else { continue }
-      let names = try operations.list(folder(of: product)).map(\.name)
-      for name in names {
+      guard let product = ProductIdentifier(entry.name) else { continue }
+      let names = try unlessUnreadable(folder(of: product)) { path throws(SystemError) in
+        try operations.status(of: path)?.kind == .directory ? operations.list(path).map(\.name) : []
+      }
+      for name in names ?? [] {
         guard let version = ContentVersion(name), version.description == name,
           try database.libraryRecord(of: product, version: version) == nil,
-          let record = try recordOfContent(product, version, isPinned: names.contains(Self.pinName))
+          let record = try recordOfContent(
+            product, version, isPinned: names?.contains(Self.pinName) == true)
         else { continue }
         try database.save(record, stamps: nil)
         count += 1
@@ -101,20 +109,48 @@ extension Library {
     log.info("records were made of what the library holds", ["count": LogValue(count)])
   }
 
+  /// Nil, with a line in the log, where that path does not come back from the device or is not for this user.
+  private func unlessUnreadable<Value>(
+    _ path: String, _ body: (String) throws(SystemError) -> Value
+  ) throws(SystemError) -> Value? {
+    do throws(SystemError) {
+      return try body(path)
+    } catch {
+      guard error.isUnreadable else { throw error }
+      log.warning(
+        "no record is made of what cannot be read", ["path": LogValue(path), "error": LogValue(error)])
+      return nil
+    }
+  }
+
   private func recordOfContent(
     _ product: ProductIdentifier, _ version: ContentVersion, isPinned: Bool
   ) throws -> LibraryRecord? {
-    let path = path(of: product, version)
     let content = directory(of: product, version: version)
-    guard try operations.status(of: content)?.kind == .directory,
-      let status = try operations.status(of: path),
-      let bytes = try read(path), let manifest = try? UnverifiedManifest(bytes).proposed(),
+    let isThere = try unlessUnreadable(content) { path throws(SystemError) in
+      try operations.status(of: path)?.kind == .directory
+    }
+    guard isThere == true else { return nil }
+    let kept = try unlessUnreadable(path(of: product, version)) {
+      path throws(SystemError) -> (bytes: [UInt8], time: Timestamp)? in
+      guard let status = try operations.status(of: path), status.kind == .regular,
+        status.length <= PackageLimits.standard.maximumManifestLength
+      else { return nil }
+      let bytes = try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
+      return (bytes, status.modified)
+    }
+    guard case .some(.some(let kept)) = kept, let manifest = try? UnverifiedManifest(kept.bytes).proposed(),
       manifest.product == product, manifest.version == version
     else { return nil }
-    let finding = try ContentCheck(manifest, at: content, operations: operations).run(
-      .lengths, now: clock.now())
+    let finding: ContentCheck.Finding
+    do {
+      finding = try ContentCheck(manifest, at: content, operations: operations).run(
+        .lengths, now: clock.now())
+    } catch let error as SystemError where error.isUnreadable {
+      finding = ContentCheck.Finding(.init(path: "", .damaged))
+    }
     // The manifest is written just before the content is placed.
-    var record = LibraryRecord(manifest, placedAt: status.modified, sizeOnDisk: finding.sizeOnDisk)
+    var record = LibraryRecord(manifest, placedAt: kept.time, sizeOnDisk: finding.sizeOnDisk)
     record.isPinned = isPinned
     record.isDamaged = !finding.isWhole
     return record

@@ -49,6 +49,20 @@ extension Library {
     }
   }
 
+  /// Content of which nothing tells its own files from those of other programs would be kept whole, and makes no room.
+  private func selection(
+    from candidates: [Eviction.Candidate], toFree missing: ByteCount
+  ) throws(SystemError) -> [LibraryRecord] {
+    var candidates = candidates
+    while true {
+      let selected = Eviction.selection(from: candidates, toFree: missing)
+      var kept: [LibraryRecord] = []
+      for record in selected where try ownFiles(of: record) == nil { kept.append(record) }
+      if kept.isEmpty { return selected }
+      candidates.removeAll { kept.contains($0.record) }
+    }
+  }
+
   /// False when nothing was removed, since all that may be would not be enough.
   private func evict(
     _ missing: ByteCount, for job: ContentJobIdentifier, of product: ProductIdentifier
@@ -57,18 +71,18 @@ extension Library {
     let removable = await advice.removable(job)
     let selected = try await BlockingPool.shared.run { [self] in
       let records = try database.libraryRecords()
-      let candidates = try records.filter { record in
+      let candidates = records.filter { record in
         !record.isPinned && record.product != product && removable.products.contains(record.product)
           && removable.placedBefore.map { record.placedAt < $0 } ?? true
       }
       .map { record in
         var record = record
-        record.lastOpened = try lastOpened(record) ?? record.lastOpened
+        record.lastOpened = lastOpened(record) ?? record.lastOpened
         return Eviction.Candidate(
           record: record,
           isSuperseded: records.contains { $0.product == record.product && $0.version > record.version })
       }
-      return Eviction.selection(from: candidates, toFree: missing)
+      return try selection(from: candidates, toFree: missing)
     }
     for record in selected {
       let isRemoved = try await exclusion.run(record.product) {

@@ -1,6 +1,7 @@
 import Commerce
 import ContentPackage
 import CoreTypes
+import Database
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
@@ -100,8 +101,8 @@ final class Library: Sendable {
   /// Whether a file of the library can have two names, so that what is taken over takes no room.
   var canLink: Bool { state.withLock { $0.canLink } }
 
-  /// Looks whether the library is there, and makes records and content fit where it has come back. Blocks. Throws what the
-  /// database throws.
+  /// Looks whether the library is there, and makes records and content fit where it has come back. It is offline while there is no
+  /// room to write down which one it is. Blocks. Throws what else the database throws.
   @discardableResult
   func look() throws -> Availability {
     try state.withLock { state in
@@ -111,6 +112,8 @@ final class Library: Sendable {
         found = try presence(&state)
       } catch let error as SystemError {
         found = .offline("\(error)")
+      } catch let error as DatabaseError where error.code == .outOfSpace {
+        found = .offline("the agent's state directory has no room: \(error)")
       }
       guard found != state.availability else { return found }
       switch found {
@@ -155,8 +158,7 @@ final class Library: Sendable {
   /// made no marker.
   private func mayBeOurs() throws -> Bool {
     let records = try database.libraryRecords()
-    return try records.isEmpty
-      || records.contains { try operations.status(of: directory(of: $0)) != nil }
+    return records.isEmpty || records.contains { presence(of: $0) == .there }
   }
 
   private func arrive(
@@ -165,12 +167,36 @@ final class Library: Sendable {
     try operations.createDirectories(paths.staging, permissions: 0o700)
     state.canLink = state.volume.canLink()
     try moveManifests()
-    try database.expect(.identified(identifier))
-    state.expected = .identified(identifier)
+    // Before it is known that this is the library: what is broken off is done again.
     if importing { try importContent() }
-    for record in try database.libraryRecords() where try !isThere(record) { try noteMissing(record) }
+    if state.expected != .identified(identifier) {
+      try database.makingRoom { try database.expect(.identified(identifier)) }
+      state.expected = .identified(identifier)
+    }
+    for record in try database.libraryRecords() {
+      switch presence(of: record) {
+      case .there: continue
+      case .missing: noteAtArrival { try noteMissing(record) }
+      case .unreadable(let error):
+        // A device that is gone gives nothing back either, and damages nothing.
+        switch state.volume.look() {
+        case .present: noteAtArrival { try noteUnreadable(record, error) }
+        case .unmarked: return missing
+        case .unusable(let reason): return .offline(reason)
+        }
+      }
+    }
     emptyTrash()
     return .online
+  }
+
+  /// What cannot be written down is seen again whenever it is asked for.
+  private func noteAtArrival(_ body: () throws -> Void) {
+    do {
+      try body()
+    } catch {
+      log.warning("what is damaged in the library cannot be noted", ["error": LogValue(error)])
+    }
   }
 
   /// Lets another agent have the library: the end of this one.

@@ -61,6 +61,39 @@ import Testing
     }
   }
 
+  @Test(
+    "a folder that cannot be read is damage, and a repair brings its content; what lay in it is kept",
+    arguments: [EACCES, EIO], [true, false])
+  func placedFolder(number: Int32, isFolder: Bool) async throws {
+    let harness = try AgentHarness()
+    let package = isFolder ? try FixturePackage.folder() : try FixturePackage.file(length: 2 << 20)
+    let server = FakeServer([package])
+    let root = "\(harness.library)/\(package.manifest.product)/1.0"
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in try await agent.finished([Self.transaction]) }
+      try DurableFile.write([7].span, to: "\(root)/bookmark")
+      let inode = try #require(try FileSystem.status(of: root)).inode
+      // Neither a listing of it nor anything in it.
+      harness.operations.answer { call, path in
+        guard call == .open && path == root || call == .status && path.hasPrefix("\(root)/"),
+          (try? FileSystem.status(of: root))?.inode == inode
+        else { return nil }
+        return number
+      }
+      try await harness.run(server: url) { agent in
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        // Of a folder nothing is looked at but whether it is there.
+        #expect(items.map(\.state) == [isFolder ? .present : .damaged])
+        try await repair(package, with: harness, agent)
+        let repaired = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(repaired.map(\.state) == [.present])
+      }
+    }
+    #expect(try harness.placed(package))
+    #expect(try FileSystem.read("\(root).others/bookmark", upTo: .kibibytes(1)) == [7])
+  }
+
   @Test("content whose file cannot be read is bought again, fetched and reported")
   func boughtAgain() async throws {
     let harness = try AgentHarness()
