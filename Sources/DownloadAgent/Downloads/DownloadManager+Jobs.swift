@@ -193,8 +193,12 @@ extension DownloadManager {
     guard let record = jobs[identifier]?.record else { return }
     jobs.remove(identifier)
     if jobsByDigest[record.digest] == identifier { jobsByDigest[record.digest] = nil }
+    removeRecord(of: identifier)
+  }
+
+  func removeRecord(of identifier: ContentJobIdentifier) {
     do {
-      try database.removeContentJob(identifier)
+      try database.makingRoom { try database.removeContentJob(identifier) }
     } catch {
       // The next start of the agent removes it.
       log.warning("a job's record cannot be removed", ["job": "\(identifier)", "error": LogValue(error)])

@@ -123,7 +123,7 @@ actor DownloadManager {
     let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
     try steps.library.look()
     await discard(discardLeftovers(except: Set(live.map(\.identifier))))
-    for record in known where !live.contains(record) { try database.removeContentJob(record.identifier) }
+    for record in known where !live.contains(record) { removeRecord(of: record.identifier) }
     for record in live {
       jobs.insert(record, context: JobActivity(record), isSaved: true)
       jobsByDigest[record.digest] = record.identifier

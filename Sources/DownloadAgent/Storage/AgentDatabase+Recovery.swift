@@ -71,7 +71,7 @@ extension AgentDatabase {
   typealias Amendment = (sql: String, values: [SQLValue])
 
   /// What `decode` makes of the rows that `query` answers. A row that it cannot read is logged and dropped by the statements
-  /// of `dropping`, so that it costs itself and nothing else. Throws what the database throws.
+  /// of `dropping`, so that it costs itself and nothing else. Throws what reading throws.
   func records<Value: Sendable>(
     _ query: String, _ parameters: [SQLValue] = [],
     dropping amendments: @escaping @Sendable (Row) throws -> [Amendment],
@@ -94,8 +94,15 @@ extension AgentDatabase {
         "a record cannot be read and is dropped",
         ["record": LogValue("\(row.amendments.first?.values ?? [])"), "error": LogValue(row.error)])
       let amendments = row.amendments
-      try database.writeBlocking(locking: [.everything]) { connection in
-        for amendment in amendments { try connection.execute(amendment.sql, amendment.values) }
+      do {
+        try makingRoom {
+          try database.writeBlocking(locking: [.everything]) { connection in
+            for amendment in amendments { try connection.execute(amendment.sql, amendment.values) }
+          }
+        }
+      } catch {
+        // It is met again with the next reading, and left out again.
+        log.error("a record cannot be dropped", ["error": LogValue(error)])
       }
     }
     return found.values

@@ -57,8 +57,12 @@ extension TransactionManager {
     endsSincePruning += 1
     guard endsSincePruning >= Self.endsBetweenPrunings else { return }
     endsSincePruning = 0
+    pruneHistory()
+  }
+
+  func pruneHistory() {
     do {
-      try database.pruneTransactions(now: wallClock.now())
+      try database.makingRoom { try database.pruneTransactions(now: wallClock.now()) }
     } catch {
       log.warning("the history of transactions cannot be pruned", ["error": LogValue(error)])
     }

@@ -107,7 +107,7 @@ actor TransactionManager {
       pollNotBefore = clock.now() + max(rest, .zero)
       nextPoll = pollNotBefore
     }
-    try database.pruneTransactions(now: wallClock.now())
+    pruneHistory()
     for record in try database.unfinishedTransactions() {
       let waits = record.machine.step == .planning || record.machine.step == .waitingForServer
       runner.insert(record, context: Attention(), isSaved: true)
