@@ -93,21 +93,29 @@ extension DownloadManager {
   }
 
   /// How each product of a transaction stands. Of several downloads of one product that one counts which has delivered it, else what
-  /// is under way, else the last.
-  func outcomes(of transaction: TransactionIdentifier) -> [TransactionMachine.Outcome] {
-    Dictionary(grouping: records(of: transaction), by: \.product).values.compactMap { records in
+  /// is under way, else the last. Throws what the database throws.
+  func outcomes(of transaction: TransactionIdentifier) throws -> [TransactionMachine.Outcome] {
+    Dictionary(grouping: try records(of: transaction), by: \.product).values.compactMap { records in
       let outcomes = records.map(\.outcome)
       return [.delivered, .pending].first(where: outcomes.contains) ?? outcomes.last
     }
   }
 
+  /// For people: those that are over are left out while they cannot be read.
   func downloads(of transaction: TransactionIdentifier) -> [DownloadIdentifier] {
-    records(of: transaction).map(\.identifier)
+    do {
+      return try records(of: transaction).map(\.identifier)
+    } catch {
+      log.error(
+        "downloads cannot be read", ["transaction": "\(transaction)", "error": LogValue(error)])
+      return runner.entries.values.map(\.record).filter { $0.transaction == transaction }.map(\.identifier)
+    }
   }
 
-  /// A grant of the transaction that was reported, to ask the server about.
-  func grant(of transaction: TransactionIdentifier) -> GrantIdentifier? {
-    records(of: transaction).last { $0.machine.state == .finished }?.grant
+  /// A grant of the transaction that was reported, to ask the server about; nil where no download of it has finished. Throws what the
+  /// database throws.
+  func grant(of transaction: TransactionIdentifier) throws -> GrantIdentifier? {
+    try records(of: transaction).last { $0.machine.state == .finished }?.grant
   }
 
   func publish(_ identifier: DownloadIdentifier) {
@@ -147,14 +155,8 @@ extension DownloadManager {
     return status
   }
 
-  private func records(of transaction: TransactionIdentifier) -> [DownloadRecord] {
-    do {
-      return try database.downloads(of: transaction).map { runner[$0.identifier]?.record ?? $0 }
-    } catch {
-      log.error(
-        "downloads cannot be read", ["transaction": "\(transaction)", "error": LogValue(error)])
-      return runner.entries.values.map(\.record).filter { $0.transaction == transaction }
-    }
+  private func records(of transaction: TransactionIdentifier) throws -> [DownloadRecord] {
+    try database.downloads(of: transaction).map { runner[$0.identifier]?.record ?? $0 }
   }
 
   private func record(_ identifier: DownloadIdentifier) throws -> DownloadRecord {

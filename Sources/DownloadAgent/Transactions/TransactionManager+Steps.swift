@@ -90,9 +90,20 @@ extension TransactionManager {
     }
   }
 
-  /// Tells the transaction how its downloads stand.
+  /// Tells the transaction how its downloads stand; later where they cannot be read now.
   func processDownloads(of identifier: TransactionIdentifier) async {
-    await process(.downloads(await downloads.outcomes(of: identifier)), of: identifier)
+    let outcomes: [TransactionMachine.Outcome]
+    do {
+      outcomes = try await downloads.outcomes(of: identifier)
+    } catch {
+      log.error(
+        "downloads cannot be read", ["transaction": "\(identifier)", "error": LogValue(error)])
+      runner[identifier]?.context.hasUnreadDownloads = true
+      runner.scheduleRetry(of: identifier, after: Runner.saveRetryDelay)
+      return
+    }
+    runner[identifier]?.context.hasUnreadDownloads = false
+    await process(.downloads(outcomes), of: identifier)
   }
 
   /// What downloads have reported since the last turn.
@@ -104,11 +115,10 @@ extension TransactionManager {
 
   func processDueRetries() async {
     for identifier in runner.dequeueDueRetries() {
-      if runner[identifier]?.record.machine.step == .delivering {
-        await processDownloads(of: identifier)
-      } else {
-        await process(.retryDue, of: identifier)
-      }
+      guard let entry = runner[identifier] else { continue }
+      let isDelivering = entry.record.machine.step == .delivering
+      if isDelivering || entry.context.hasUnreadDownloads { await processDownloads(of: identifier) }
+      if !isDelivering { await process(.retryDue, of: identifier) }
     }
   }
 
@@ -132,8 +142,13 @@ extension TransactionManager {
   private func askForEnd(of identifier: TransactionIdentifier) async {
     // One question of many: the turn is as long as all of them.
     serverLoop.turnBegan()
-    guard let grant = await downloads.grant(of: identifier) else { return }
     do {
+      guard let grant = try await downloads.grant(of: identifier) else {
+        // What was delivered is not known any more: it is planned again.
+        await processDownloads(of: identifier)
+        guard runner[identifier]?.record.machine.step == .waitingForServer else { return }
+        throw StepFailure.retry(.storageFailure, cause: "no download of it is known to have finished")
+      }
       await process(.serverAnswered(try await server.status(of: grant).state), of: identifier)
     } catch {
       let failure = StepFailure(error, from: .server)

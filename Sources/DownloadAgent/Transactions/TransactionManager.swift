@@ -26,6 +26,8 @@ actor TransactionManager {
     var isDue = false
     /// The store's queue listed it when it was last complete.
     var isListed = true
+    /// How its downloads stand could not be read when it was to be.
+    var hasUnreadDownloads = false
   }
 
   /// Questions about the state of grants that are asked at the same time.

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -268,6 +269,67 @@ import Testing
           guard case .transaction(let status) = event else { return false }
           return status.step == "planning"
         }
+      }
+    }
+  }
+
+  /// Hides the table of downloads, so that each read of it fails.
+  private func hideDownloads(_ isHidden: Bool, in agent: AgentService) async throws {
+    let names = isHidden ? ("downloads", "hidden") : ("hidden", "downloads")
+    try await agent.transactions.database.database.write(locking: [.everything]) { connection in
+      _ = try connection.execute("ALTER TABLE \(names.0) RENAME TO \(names.1)")
+    }
+  }
+
+  @Test("a transaction whose downloads cannot be read is asked about again, and keeps its step")
+  func unreadableDownloads() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    server.change { $0.isStoreUp = false }
+    let harness = try AgentHarness()
+    let identifier = try #require(TransactionIdentifier("2000000000000001"))
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        _ = try await agent.transaction("waiting-for-server", "store-not-answered")
+      }
+      try await harness.run(server: url, runs: false) { agent in
+        let transactions = agent.transactions
+        func reason() async -> StatusReason? { await transactions.runner[identifier]?.record.machine.reason }
+        try await hideDownloads(true, in: agent)
+        await transactions.process(.retryDue, of: identifier)
+        await transactions.askServer()
+        #expect(await reason() == .storageFailure)
+        #expect(await transactions.runner.timeToNextRetry != nil)
+        await transactions.processDownloads(of: identifier)
+        #expect(await transactions.runner[identifier]?.record.machine.step == .waitingForServer)
+        try await hideDownloads(false, in: agent)
+        await transactions.process(.retryDue, of: identifier)
+        await transactions.askServer()
+        #expect(await reason() == .storeNotAnswered)
+      }
+      server.change { $0.isStoreUp = true }
+      try await harness.run(server: url) { agent in try await agent.finished(["2000000000000001"]) }
+    }
+  }
+
+  @Test("downloads whose change could not be read are read again, without another change")
+  func unreadChange() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let harness = try AgentHarness()
+    let identifier = try #require(TransactionIdentifier("2000000000000001"))
+    try await server.open { url in
+      server.change { $0.refusals["POST /v1/grants"] = [Problem(.deviceLimit)] }
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        _ = try await agent.transaction("delivering", "download-failed")
+      }
+      try await harness.run(server: url, runs: false) { agent in
+        let transactions = agent.transactions
+        try await hideDownloads(true, in: agent)
+        await transactions.processDownloads(of: identifier)
+        #expect(await transactions.runner[identifier]?.record.machine.step == .delivering)
+        #expect(await transactions.runner.timeToNextRetry != nil)
+        try await hideDownloads(false, in: agent)
       }
     }
   }
