@@ -86,7 +86,7 @@ struct ControlInterface: Sendable {
     }
     routes.on(.post, "/v1/restore") { request, _ in
       let wanted = try await Self.restoreRequest(request)
-      let started = try await transactions.restorePurchases(wanted)
+      let started = try await transactions.restorePurchases(wanted) { await shop.noteTitles(of: $0) }
       return try .json(AgentRestoreResponse(products: started), status: .accepted)
     }
   }

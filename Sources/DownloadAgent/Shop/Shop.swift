@@ -135,9 +135,16 @@ struct Shop: Sendable {
 
   /// Asks what a product is called, which its download then has before its manifest came. Without an answer it has no title
   /// until then.
-  func noteTitle(of product: ProductIdentifier) async {
-    guard let account = try? await account() else { return }
-    _ = try? await listed([product.description], for: account, locale: nil)
+  func noteTitle(of product: ProductIdentifier) async { await noteTitles(of: [product]) }
+
+  /// The same for many, so many at once as one question may name.
+  func noteTitles(of products: [ProductIdentifier]) async {
+    guard !products.isEmpty, let account = try? await account() else { return }
+    for start in stride(from: 0, to: products.count, by: Self.maximumIdentifiers) {
+      let names = products.dropFirst(start).prefix(Self.maximumIdentifiers).map(\.description)
+      // One that is not answered is followed by none that would be.
+      guard (try? await listed(names, for: account, locale: nil)) != nil else { return }
+    }
   }
 
   /// What the account has is asked again with the next question.

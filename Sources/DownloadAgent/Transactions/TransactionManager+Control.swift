@@ -38,8 +38,7 @@ extension TransactionManager {
     do {
       return try await entitlements()
     } catch {
-      throw error.problem
-        ?? Problem(.unavailable, "a service could not be asked: \(error.reason)", retryAfterSeconds: 5)
+      throw error.answer
     }
   }
 
@@ -72,47 +71,58 @@ extension TransactionManager {
     _ = try await downloads.addMissing(product, for: item.transaction)
   }
 
-  /// The transaction that pays for a product which the account did not own a moment ago. Throws why it cannot be had, as the server
-  /// says it of the account's receipt: a period that ended, a refund; `purchase-required` where it says nothing of that kind.
-  private func payment(for product: ProductIdentifier) async throws(Problem) -> TransactionIdentifier {
+  /// A product that the account did not own a moment ago, by the grant that the server has for it now: it was bought or released
+  /// between the two questions. Throws why it cannot be had, as the server says it: a period that ended, a refund, no place for
+  /// this device; `purchase-required` for what it does not know.
+  private func boughtMeanwhile(_ product: ProductIdentifier) async throws(Problem) -> EntitledProduct {
     do {
-      return try await store.withReceipt { [server] proof async throws(APICallError) in
+      let granted = try await store.withReceipt { [server] proof async throws(APICallError) in
         try await server.grant(product, for: nil, proof: proof)
-      }.transaction
+      }
+      return EntitledProduct(
+        product: product, version: granted.download.version, length: granted.download.length,
+        because: "granted", transaction: granted.transaction, state: GrantState.granted.rawValue)
     } catch {
-      let told: Set<ProblemCode> = [.entitlementExpired, .entitlementRevoked, .purchaseRequired]
-      guard let problem = error.problem, problem.code.map(told.contains) == true else {
+      guard error.problem?.code != .productUnknown else {
         throw Problem(.purchaseRequired, "\(product) is not owned")
       }
-      throw problem
+      throw error.answer
     }
   }
 
   /// Starts a download for everything that is owned, wanted and not in the library, and returns those products in the order
-  /// that is wanted. Throws the ``Problem`` that stands in the way; `purchase-required`, or what the server says more exactly, for a wanted
-  /// product that is not owned.
+  /// that is wanted. Throws the ``Problem`` that stands in the way, and starts nothing then; `purchase-required`, or what the server says
+  /// more exactly, for a wanted product that is not owned. `noteTitles` is called before that with those of which no title is known.
   func restorePurchases(
-    _ wanted: AgentRestoreRequest = AgentRestoreRequest()
+    _ wanted: AgentRestoreRequest = AgentRestoreRequest(),
+    noteTitles: @Sendable ([ProductIdentifier]) async -> Void = { _ in }
   ) async throws -> [ProductIdentifier] {
-    let owned = try await owned()
-    var started: [ProductIdentifier] = []
+    var owned = try await owned()
     for product in wanted.products ?? [] where !owned.contains(where: { $0.product == product }) {
-      let transaction = try await payment(for: product)
-      // It was bought or released between the two questions.
-      if try await downloads.addMissing(product, for: transaction) { started.append(product) }
+      owned.append(try await boughtMeanwhile(product))
     }
+    var started: [ProductIdentifier] = []
     let held = try await downloads.steps.library.items()
-    for item in owned.ordered(by: wanted.order) where !started.contains(item.product) {
+    let missing = owned.ordered(by: wanted.order).filter { item in
+      (wanted.products?.contains(item.product) ?? true)
+        && !held.contains {
+          $0.product == item.product && $0.version == item.version && $0.state != .damaged
+        }
+    }
+    await noteTitles(
+      missing.map(\.product).filter { titles[$0] == nil }.prefix(wanted.limit ?? .max).map { $0 })
+    for item in missing where !started.contains(item.product) {
       guard started.count < wanted.limit ?? .max else { break }
-      guard wanted.products?.contains(item.product) ?? true else { continue }
-      if held.contains(where: {
-        $0.product == item.product && $0.version == item.version && $0.state != .damaged
-      }) {
-        continue
-      }
       if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }
     }
     return started
+  }
+}
+
+extension StepFailure {
+  /// What the agent returns to its own client: what a service answered, or that none could be asked.
+  fileprivate var answer: Problem {
+    problem ?? Problem(.unavailable, "a service could not be asked: \(reason)", retryAfterSeconds: 5)
   }
 }
 

@@ -169,6 +169,80 @@ struct RestoreRequestTests {
     }
   }
 
+  /// Both products are for sale, and the first is owned by a transaction that is over.
+  private func twoProducts() throws -> FakeServer {
+    let server = FakeServer(
+      try Self.products.enumerated().map { number, name in
+        try FixturePackage.file(length: 1 << 20, product: name, seed: UInt64(number) + 1)
+      })
+    try server.queuePurchase(Self.products[0])
+    server.change { $0.transactions[0].finishedDate = Timestamp(millisecondsSinceEpoch: 1_795_249_900_000) }
+    return server
+  }
+
+  private func pay(for name: String, at server: FakeServer) throws {
+    let product = try #require(ProductIdentifier(name))
+    let transaction = try #require(TransactionIdentifier("2000000000000007"))
+    server.change { $0.payments[product] = transaction }
+  }
+
+  @Test("a request of which one product is not owned begins none of the others")
+  func allOrNothing() async throws {
+    let harness = try AgentHarness()
+    let server = try twoProducts()
+    try pay(for: Self.products[1], at: server)
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let wanted = #"{"products":["com.example.b","com.example.x","com.example.a"]}"#
+        let answer = try await harness.ask("POST", "/v1/restore", wanted)
+        #expect(answer.status == 402)
+        #expect(try APIJSON.decode(Problem.self, from: answer.body).code == .purchaseRequired)
+        #expect(try await harness.downloads().isEmpty)
+      }
+    }
+  }
+
+  @Test("what was bought a moment ago counts towards the limit, and has its place in the order")
+  func boughtMeanwhile() async throws {
+    let harness = try AgentHarness()
+    let server = try twoProducts()
+    try pay(for: Self.products[1], at: server)
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        func begun(_ body: String) async throws -> [String] {
+          let answer = try await harness.ask("POST", "/v1/restore", body)
+          return try APIJSON.decode(AgentRestoreResponse.self, from: answer.body).products
+            .map(\.description)
+        }
+        let both = #""products":["com.example.b","com.example.a"]"#
+        let first = try await begun("{\(both),\"limit\":1}")
+        #expect(first == ["com.example.a"])
+        let second = try await begun("{\(both)}")
+        #expect(second == ["com.example.b"])
+      }
+    }
+  }
+
+  @Test(
+    "a refusal that is not about the purchase is told as it is",
+    arguments: [
+      Problem(.deviceLimit, "the account is in use on 5 devices"),
+      Problem(.unavailable, "later", retryAfterSeconds: 5), Problem(.storeUnavailable, "later"),
+    ])
+  func passedOn(_ problem: Problem) async throws {
+    let harness = try AgentHarness()
+    let server = try twoProducts()
+    server.change { $0.refusals["POST /v1/grants"] = [problem] }
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let answer = try await harness.ask("POST", "/v1/restore", #"{"products":["com.example.b"]}"#)
+        #expect(answer.status == problem.status)
+        #expect(try APIJSON.decode(Problem.self, from: answer.body).code == problem.code)
+        #expect(try await harness.downloads().isEmpty)
+      }
+    }
+  }
+
   @Test("newest first by the date of the issue, what has none last; smallest first by its bytes")
   func order() throws {
     func owned(_ name: String, _ length: Int64, _ date: String?) throws -> EntitledProduct {

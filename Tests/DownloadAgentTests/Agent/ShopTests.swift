@@ -52,6 +52,25 @@ struct ShopTests {
     }
   }
 
+  @Test("a restore on a new device asks what content is called whose manifest has no title")
+  func restoredTitle() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    let listing = try Self.listing(Self.issue, .nonConsumable)
+    server.change { $0.listings = [listing] }
+    try server.queuePurchase()
+    // Bought, delivered and finished on another device.
+    server.change { $0.transactions[0].finishedDate = Timestamp(millisecondsSinceEpoch: 1_795_249_900_000) }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        #expect(try await harness.ask("POST", "/v1/restore").status == 202)
+        _ = try await agent.download(.finished)
+        let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
+        #expect(items.map(\.title) == [listing.title])
+      }
+    }
+  }
+
   @Test("products come with the price of the account's territory, and with what the account has of them")
   func products() async throws {
     let server = FakeServer([try FixturePackage.file(length: 1000)])

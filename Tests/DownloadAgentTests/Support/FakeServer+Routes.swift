@@ -264,7 +264,7 @@ extension FakeServer {
 
   private func grant(_ request: GrantRequest) throws -> GrantResponse {
     guard let package = state.current.package.last(where: { $0.manifest.product == request.product }),
-      let transaction = request.transaction
+      let transaction = request.transaction ?? state.current.payments[request.product]
     else { throw Problem(.productUnknown) }
     let name = String(SHA256Digest.of("\(request.product) \(transaction)".utf8).hexadecimal.prefix(32))
     guard let grant = GrantIdentifier(name) else { throw Problem(.internalError) }

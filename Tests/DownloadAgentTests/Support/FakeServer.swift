@@ -39,6 +39,8 @@ final class FakeServer: Sendable {
     var storeName: String?
     /// What the entitlements endpoint lists; everything in ``package`` unless set.
     var isReleased = true
+    /// What pays for products that the entitlements endpoint does not list: bought or released a moment later.
+    var payments: [ProductIdentifier: TransactionIdentifier] = [:]
     /// What the entitlements endpoint says of the device's place with its customer.
     var hasPlace: Bool?
     var subscribedUntil: [String: Timestamp]?
