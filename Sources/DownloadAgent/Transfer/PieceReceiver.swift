@@ -39,13 +39,17 @@ final class PieceReceiver: TransferReceiver {
   private let buffers: BufferPool
   private let queue: PieceQueue
   private let progress: TransferProgress
+  private let onCertainty: @Sendable () -> Void
   private let state: Mutex<State>
 
-  /// `asked` starts at the beginning of a piece that `known` lacks, or behind what `resumed` holds of it.
+  /// `asked` starts at the beginning of a piece that `known` lacks, or behind what `resumed` holds of it. `onCertainty` is called
+  /// once the answer has shown the package's own tag, before any of its bytes.
   init(
     asked: Range<Int64>, manifest: Manifest, known: PieceMap, resumed: ReceivedPiece? = nil,
-    buffers: BufferPool, queue: PieceQueue, progress: TransferProgress
+    buffers: BufferPool, queue: PieceQueue, progress: TransferProgress,
+    onCertainty: @escaping @Sendable () -> Void = {}
   ) {
+    self.onCertainty = onCertainty
     state = Mutex(State(resumed: resumed))
     self.asked = asked
     self.manifest = manifest
@@ -71,6 +75,7 @@ final class PieceReceiver: TransferReceiver {
   func receive(head: ResponseHead) -> HeadDecision {
     let response = RangeResponse.classify(
       head, asked: asked, length: manifest.length, digest: manifest.digest)
+    defer { if isCertain { onCertainty() } }
     return state.withLock { state in
       switch response {
       case .body(let start, _):

@@ -86,7 +86,7 @@ struct PieceTransfer: Sendable {
     let queue = PieceQueue(of: manifest)
     let receiver = PieceReceiver(
       asked: asked, manifest: manifest, known: known, resumed: resumed, buffers: buffers, queue: queue,
-      progress: progress)
+      progress: progress, onCertainty: { [path] in path.noteAnswer() })
     async let writing = session.writePieces(
       queue, buffers: buffers, progress: progress, stop: { receiver.cancel() })
     var request = request(asked, of: manifest, url: url, ticket: ticket)

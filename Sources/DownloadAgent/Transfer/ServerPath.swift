@@ -11,7 +11,7 @@ struct ServerPath: Sendable {
   var clock: any MonotonicClock = SystemMonotonicClock()
   let speeds = SpeedHistory()
   let partials = PartialPieces()
-  /// Called with how a transfer ended; nil for well.
+  /// Called with how a transfer ended; nil for well, and as soon as it is known that the server itself answers.
   var onEnd: @Sendable (APICallError?) -> Void = { _ in }
 
   /// Throws for an address without https that a server with https names: the ticket would go out in clear.
@@ -30,12 +30,17 @@ struct ServerPath: Sendable {
     }
   }
 
+  /// The server itself has begun to answer: the bytes may take long.
+  func noteAnswer() {
+    onEnd(nil)
+    network.noteAnswer()
+  }
+
   /// How a transfer ended; nil for well. `isCertain` tells that the answer was the server's own.
   func note(_ error: APICallError?, isCertain: Bool, wasProbe: Bool) {
-    onEnd(isCertain ? nil : error)
-    if isCertain {
-      network.noteAnswer()
-    } else if let error {
+    guard !isCertain else { return noteAnswer() }
+    onEnd(error)
+    if let error {
       network.note(error, wasProbe: wasProbe)
     } else {
       network.note(

@@ -124,6 +124,33 @@ struct AskedStatusTests {
   }
 }
 
+@Suite("What a server says while its bytes arrive", .timeLimit(.minutes(2)))
+struct ArrivingBytesTests {
+  @Test("a server whose bytes arrive answers, from the first of them on")
+  func answers() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer([try FixturePackage.file(length: 4 << 20)])
+    server.change { $0.contentFaults = [.stall(after: (1 << 20) + 1000), .stall(after: (1 << 20) + 1000)] }
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url) { agent in
+        let first = try await agent.firstDownload { $0.bytesVerified == .mebibytes(1) }
+        _ = try await harness.ask("POST", "/v1/downloads/\(first.id)/pause")
+        _ = try await agent.download(.paused)
+        while await !agent.downloads.jobs.entries.values.allSatisfy({ $0.step == nil }) { await Task.yield() }
+        server.change { $0.refusals["GET /healthz"] = [Problem(.unavailable)] }
+        let refused = try await harness.get("/v1/status?ask=true", as: AgentStatus.self)
+        #expect(refused.server.reachable == false)
+        _ = try await harness.ask("POST", "/v1/downloads/\(first.id)/resume")
+        _ = try await agent.firstDownload { $0.bytesVerified == .mebibytes(2) }
+        let status = try await harness.get("/v1/status", as: AgentStatus.self)
+        #expect(status.server.reachable == true && status.server.lastError == nil)
+        #expect(status.server.lastRequest == "GET /v1/content")
+      }
+    }
+  }
+}
+
 @Suite("What a restore is asked for", .timeLimit(.minutes(2)))
 struct RestoreRequestTests {
   private static let products = ["com.example.a", "com.example.b"]
