@@ -175,7 +175,10 @@ extension Cause {
       )
     case .socketDenied:
       Remedy("join the socket's group, and log in again: sudo usermod --append --groups pullbox $USER")
-    case .libraryAway: Remedy("connect the volume on which the library lies")
+    case .libraryAway:
+      Remedy(
+        "connect the volume on which the library lies; pullbox library --verify says what else is in its way, such as another "
+          + "agent. A library that is gone for good is begun anew by one start of the agent with --rebuild")
     case .libraryDamaged: Remedy("pullbox library --verify shows what; pullbox repair fetches it again")
     case .libraryUnreadable: Remedy("join the group to which the library belongs, and log in again")
     case .spaceShort:

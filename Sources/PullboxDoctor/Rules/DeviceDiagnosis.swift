@@ -56,7 +56,7 @@ public enum DeviceDiagnosis {
   private static func library(_ status: AgentStatus, mayRead: Bool?) -> Finding {
     switch (status.libraryState, mayRead) {
     case (.offline, _):
-      Finding("library", .failure, "the volume of \(status.libraryPath) is not there", cause: .libraryAway)
+      Finding("library", .failure, "the library in \(status.libraryPath) cannot be used", cause: .libraryAway)
     case (.damaged, _):
       Finding("library", .failure, "content in \(status.libraryPath) is damaged", cause: .libraryDamaged)
     case (_, false):

@@ -44,7 +44,8 @@ enum BuyCommand: Command {
       if context.console.printsJSON {
         try context.console.print(json: offered)
       } else {
-        context.console.print(OfferText.held(offered))
+        let isHere = try await agent.library().contains { $0.product == product && $0.state == .present }
+        context.console.print(OfferText.held(offered, isHere: isHere))
       }
       return
     }

@@ -118,6 +118,10 @@ enum PathCommand: Command {
       throw APICallError.problem(
         Problem(.libraryItemUnknown, "\(product); 'pullbox downloads' shows what is under way"))
     }
+    guard newest.state != .offline else {
+      throw CommandFailure(
+        .undetermined, "the library's volume is not there; 'pullbox doctor' says what to do")
+    }
     if newest.state == .damaged, try FileSystem.status(of: newest.path) == nil {
       throw CommandFailure(
         .integrity, "\(newest.path) was removed by another program; 'pullbox repair \(product)' fetches it")

@@ -37,12 +37,13 @@ enum OfferText {
     return (count > 1 ? "\(count) × " : "") + "\(product.listing.title), \(price) (\(environment))"
   }
 
-  /// Why nothing is bought of what the reader has.
-  static func held(_ product: AgentProduct) -> String {
+  /// Why nothing is bought of what the reader has; `isHere` where it is on this device.
+  static func held(_ product: AgentProduct, isHere: Bool) -> String {
     let id = product.listing.id
     if let until = product.subscribedUntil {
       return "\(id): subscribed until \(LocalTime.text(until)); nothing was bought"
     }
-    return "\(id): owned already; nothing was bought ('pullbox restore \(id)' fetches it)"
+    let advice = isHere ? "'pullbox path \(id)' says where it is" : "'pullbox restore \(id)' fetches it"
+    return "\(id): owned already; nothing was bought (\(advice))"
   }
 }

@@ -46,8 +46,14 @@ struct OfferTextTests {
     let until = try #require(Timestamp(rfc3339: "2026-12-21T08:30:00.000Z"))
     let subscribed = try product(.autoRenewableSubscription, until: until)
     #expect(OfferText.standing(subscribed) == "subscribed until \(LocalTime.text(until))")
-    #expect(OfferText.held(subscribed).contains("subscribed until"))
-    #expect(OfferText.held(try product(.nonConsumable, owned: true)).contains("owned already"))
+    #expect(OfferText.held(subscribed, isHere: false).contains("subscribed until"))
+  }
+
+  @Test("what is owned is fetched by a restore, unless it is on this device", arguments: [true, false])
+  func owned(isHere: Bool) throws {
+    let told = OfferText.held(try product(.nonConsumable, owned: true), isHere: isHere)
+    #expect(told.contains("owned already"))
+    #expect(told.contains("pullbox restore") != isHere && told.contains("pullbox path") == isHere)
   }
 
   @Test(
