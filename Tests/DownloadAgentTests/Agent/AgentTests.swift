@@ -44,6 +44,36 @@ import Testing
     #expect(try FileSystem.list(harness.directory.path("state/downloads")).isEmpty)
   }
 
+  @Test("no download whose content was placed is told to wait for it again, of all that one job brings it to")
+  func eventsAfterPlacing() async throws {
+    let package = try FixturePackage.file(length: Self.mebibyte)
+    let server = FakeServer([package])
+    let harness = try AgentHarness()
+    let transactions = (1...3).map { "200000000000000\($0)" }
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        let observer = try #require(agent.hub.subscribe())
+        defer { agent.hub.unsubscribe(observer) }
+        for transaction in transactions { try server.queuePurchase(transaction: transaction) }
+        var reasons: [DownloadIdentifier: [String]] = [:]
+        var finished: Set<DownloadIdentifier> = []
+        while finished.count < transactions.count {
+          let status = try await observer.firstValue { event -> DownloadStatus? in
+            guard case .download(let status) = event else { return nil }
+            return status
+          }
+          reasons[status.id, default: []].append(status.reason)
+          if status.state == .finished { finished.insert(status.id) }
+        }
+        #expect(reasons.values.contains { $0.contains("placing") })
+        for told in reasons.values {
+          let later = told.drop { $0 != "placing" }
+          #expect(!later.contains("waiting-for-content"), "\(told)")
+        }
+      }
+    }
+  }
+
   @Test("the transaction is finished when the server says so, not before") func storeIsDown() async throws {
     let package = try FixturePackage.file(length: 100_000)
     let server = FakeServer([package])
