@@ -5,6 +5,8 @@ import CoreTypes
 /// Rules of dates and entity tags for any bytes.
 enum ConditionProperties {
   private static let now = Timestamp(millisecondsSinceEpoch: 1_795_000_000_000)
+  private static let tag = Array("\"v1\"".utf8)
+  private static let weakTag = Array("W/\"v1\"".utf8)
 
   static func check(_ bytes: [UInt8]) -> String? {
     if let date = HTTPDate.parse(bytes.span, now: now) {
@@ -16,12 +18,10 @@ enum ConditionProperties {
         return "another date is read: \(HTTPDate.format(date))"
       }
     }
-    let tag = Array("\"v1\"".utf8)
     let strong = EntityTagList.matches(bytes.span, entityTag: tag.span, comparison: .strong)
     let weak = EntityTagList.matches(bytes.span, entityTag: tag.span, comparison: .weak)
     if strong, !weak { return "a strong match is no weak one" }
     if weak, bytes != [42], !bytes.contains(tag) { return "a match of a tag that is not there" }
-    let weakTag = Array("W/\"v1\"".utf8)
     if EntityTagList.matches(bytes.span, entityTag: weakTag.span, comparison: .strong), bytes != [42] {
       return "a weak tag matches strongly"
     }

@@ -5,7 +5,6 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case chunks
   case ranges
   case conditions
-  case settings
 
   /// The rule that the bytes break; nil when they break none.
   func check(_ bytes: [UInt8]) -> String? {
@@ -14,7 +13,6 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case .chunks: ChunkProperties.check(bytes)
     case .ranges: RangeProperties.check(bytes)
     case .conditions: ConditionProperties.check(bytes)
-    case .settings: SettingsProperties.check(bytes)
     }
   }
 }

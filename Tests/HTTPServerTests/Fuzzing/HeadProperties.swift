@@ -3,17 +3,21 @@
 /// Rules of ``RequestParser`` for any bytes.
 enum HeadProperties {
   static func check(_ bytes: [UInt8]) -> String? {
-    let whole = parse(bytes)
+    var parser = RequestParser()
+    let whole = HeadReading(bytes.span, by: &parser, cutAt: nil)
+    let head = whole.answer == .complete ? ParsedHead(.complete, head: parser.head, bytes: bytes) : nil
     if !bytes.isEmpty {
       let sum = bytes.reduce(0) { $0 &+ Int($1) }
-      for cut in [1, bytes.count / 2, bytes.count - 1, sum % bytes.count] {
-        if parse(bytes, cutAt: [cut]) != whole { return "cut at \(cut) it means something else" }
+      for cut in [1, bytes.count / 2, bytes.count - 1, sum % bytes.count]
+      where HeadReading(bytes.span, by: &parser, cutAt: cut) != whole {
+        return "cut at \(cut) it means something else"
       }
     }
-    guard whole.answer == .complete else { return nil }
-    if let broken = checkText(whole, Array(bytes[..<whole.length])) { return broken }
-    if parse(Array(bytes[..<whole.length])) != whole { return "what follows a head changes it" }
-    return checkMeaning(whole)
+    guard let head else { return nil }
+    let text = Array(bytes[..<head.length])
+    if let broken = checkText(head, text) { return broken }
+    if HeadReading(text.span, by: &parser, cutAt: nil) != whole { return "what follows a head changes it" }
+    return checkMeaning(head)
   }
 
   /// Held against a reading so plain that it can hardly be wrong: lines between CRLF, names before the first
@@ -79,5 +83,44 @@ enum HeadProperties {
       }
     }
     return nil
+  }
+}
+
+/// What a parser, used again and again as a loop's is, finds in a head; to be compared, without a copy of its texts.
+private struct HeadReading: Hashable {
+  private let positions: [Range<Int>]
+  private let content: RequestContent
+  private let flags: [Bool]
+  private let minorVersion: UInt8
+  let answer: RequestParser.Answer
+
+  /// Reads the bytes at once, or first those before `cut` alone, as they arrive.
+  init(_ bytes: Span<UInt8>, by parser: inout RequestParser, cutAt cut: Int?) {
+    parser.reset()
+    var answer = RequestParser.Answer.needsMore
+    if let cut { answer = parser.parse(bytes.extracting(..<cut), limits: testLimits) }
+    if answer == .needsMore { answer = parser.parse(bytes, limits: testLimits) }
+    self.answer = answer
+    guard answer == .complete else {
+      positions = []
+      content = .none
+      flags = []
+      minorVersion = 0
+      return
+    }
+    var positions = [
+      parser.head.methodPosition, parser.head.target, parser.head.path, parser.head.query ?? 0..<0,
+      parser.head.authority, 0..<parser.head.length,
+    ]
+    positions.reserveCapacity(6 + 2 * parser.head.fieldCount)
+    for index in 0..<parser.head.fieldCount {
+      let field = parser.head.field(at: index)
+      positions.append(field.name)
+      positions.append(field.value)
+    }
+    self.positions = positions
+    content = parser.head.content
+    flags = [parser.head.keepsAlive, parser.head.expectsContinue, parser.head.query == nil]
+    minorVersion = parser.head.minorVersion
   }
 }

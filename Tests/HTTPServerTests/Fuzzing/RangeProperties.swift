@@ -68,55 +68,58 @@ enum RangeProperties {
 
   /// The satisfiable ranges; nil for what is no valid field of bytes.
   private static func reference(_ field: [UInt8], _ length: Int64) -> [Range<Int64>]? {
-    guard field.count > 6, String(decoding: field.prefix(6), as: UTF8.self).lowercased() == "bytes=" else {
-      return nil
-    }
+    guard field.count > 6, field.prefix(5).elementsEqual("bytes".utf8, by: { $0 | 0x20 == $1 }),
+      field[5] == UInt8(ascii: "=")
+    else { return nil }
+    let end = Number(length)
+    let last = Number(length - 1)
     var ranges: [Range<Int64>] = []
     var count = 0
     for element in field.dropFirst(6).split(separator: 44) {
       let spec = trimmed(element)
       if spec.isEmpty { continue }
       count += 1
-      let sides = spec.split(separator: 45, omittingEmptySubsequences: false).map(Array.init)
-      guard sides.count == 2, sides.allSatisfy({ $0.allSatisfy { (48...57).contains($0) } }),
-        !(sides[0].isEmpty && sides[1].isEmpty)
-      else { return nil }
-      if sides[0].isEmpty {
-        let suffix = Number(sides[1]).clamped(to: length)
+      guard let hyphen = spec.firstIndex(of: 45), spec.count > 1 else { return nil }
+      let before = spec[..<hyphen]
+      let after = spec[(hyphen + 1)...]
+      guard before.allSatisfy({ (48...57).contains($0) }), after.allSatisfy({ (48...57).contains($0) }) else {
+        return nil
+      }
+      if before.isEmpty {
+        let suffix = Number(after).clamped(to: end)
         if suffix > 0 { ranges.append(length - suffix..<length) }
         continue
       }
-      let first = Number(sides[0])
-      if !sides[1].isEmpty, Number(sides[1]) < first { return nil }
-      let start = first.clamped(to: length)
+      let first = Number(before)
+      if !after.isEmpty, Number(after) < first { return nil }
+      let start = first.clamped(to: end)
       guard start < length else { continue }
-      let last = sides[1].isEmpty ? length - 1 : Number(sides[1]).clamped(to: length - 1)
-      ranges.append(start..<last + 1)
+      ranges.append(start..<(after.isEmpty ? length - 1 : Number(after).clamped(to: last)) + 1)
     }
     return count > 0 ? ranges : nil
   }
 
-  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let start = bytes.drop { $0 == 32 || $0 == 9 }
     guard let end = start.lastIndex(where: { $0 != 32 && $0 != 9 }) else { return [] }
-    return Array(start[...end])
+    return start[...end]
   }
 
   /// A decimal number of any size.
   private struct Number {
-    let digits: [UInt8]
+    let digits: ArraySlice<UInt8>
 
-    init(_ text: [UInt8]) { digits = Array(text.drop { $0 == 48 }) }
+    init(_ text: ArraySlice<UInt8>) { digits = text.drop { $0 == 48 } }
+
+    init(_ value: Int64) { self.init(Array("\(max(0, value))".utf8)[...]) }
 
     static func < (left: Number, right: Number) -> Bool {
       left.digits.count != right.digits.count
         ? left.digits.count < right.digits.count : left.digits.lexicographicallyPrecedes(right.digits)
     }
 
-    func clamped(to limit: Int64) -> Int64 {
-      let bound = Number(Array("\(limit)".utf8))
-      if bound < self { return limit }
-      return Int64(String(decoding: digits, as: UTF8.self)) ?? 0
+    func clamped(to limit: Number) -> Int64 {
+      (limit < self ? limit : self).digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
     }
   }
 }

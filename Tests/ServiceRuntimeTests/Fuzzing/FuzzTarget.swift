@@ -1,0 +1,8 @@
+/// What is held against arbitrary bytes of a configuration: by `scripts/test` with bytes from a seeded `Mutator`, by
+/// `scripts/fuzz` with bytes that libFuzzer finds.
+enum FuzzTarget: String, CaseIterable, Sendable {
+  case settings
+
+  /// The rule that the bytes break; nil when they break none.
+  func check(_ bytes: [UInt8]) -> String? { SettingsProperties.check(bytes) }
+}
