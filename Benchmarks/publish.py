@@ -1,5 +1,6 @@
 """Packing, uploading, and what operators ask, beside what they would use instead. Run through scripts/bench publish."""
 import argparse
+import contextlib
 import os
 import re
 import socket
@@ -121,40 +122,60 @@ def make_package(arguments):
     package = arguments.work / "package.cbz"
     if not package.exists():
         run("python3", "-B", arguments.root / "content/generate", "package", "--size", arguments.bytes, package)
-    run("sha256sum", package)
     return package
+
+
+@contextlib.contextmanager
+def upload_peers(arguments, services, port):
+    """Who takes uploads: ours by tus, and nginx's DAV module, which writes below a directory."""
+    directory = arguments.work / "dav"
+    directory.mkdir(exist_ok=True)
+    nginx = peers.Nginx("dav", port, arguments.work, arguments.work, locations=DAV.format(directory=directory))
+    try:
+        yield Uploader(services), f"http://127.0.0.1:{port}/dav/package", directory / "package"
+    finally:
+        nginx.stop()
+
+
+def upload_samples(arguments, upload_peers, package):
+    """Seconds until the package is durable, of each in turn. The client finds it in memory."""
+    uploader, address, file = upload_peers
+    samples = {"pullbox": [], "nginx DAV + sync": []}
+
+    def ours():
+        location = uploader.begin(package.stat().st_size)
+        curl(*uploader.words(location, package))
+        return lambda: uploader.end(location)
+
+    def theirs():
+        curl("--upload-file", package, "--header", "Expect:", address)
+        run("sync", file)
+        return file.unlink
+
+    for pair in range(arguments.pairs):
+        for name, send in [("pullbox", ours), ("nginx DAV + sync", theirs)][::1 if pair % 2 == 0 else -1]:
+            run("dd", f"if={package}", "of=/dev/null", "bs=1M")
+            settled(arguments.work)
+            start = time.monotonic()
+            remove = send()
+            samples[name].append(time.monotonic() - start)
+            remove()
+    settled(arguments.work)
+    return samples
 
 
 def row_upload(arguments):
     package = make_package(arguments)
     services = Services(arguments, logLevel="warning")
-    dav = arguments.work / "dav"
-    dav.mkdir(exist_ok=True)
-    nginx = peers.Nginx("dav", arguments.port_base + 20, arguments.work, arguments.work,
-                        locations=DAV.format(directory=dav))
-    uploader = Uploader(services)
-    ours, theirs = [], []
     try:
-        for _ in range(arguments.pairs):
-            settled(arguments.work)
-            start = time.monotonic()
-            location = uploader.begin(package.stat().st_size)
-            curl(*uploader.words(location, package))
-            ours.append(time.monotonic() - start)
-            uploader.end(location)
-            settled(arguments.work)
-            start = time.monotonic()
-            curl("--upload-file", package, "--header", "Expect:", f"http://127.0.0.1:{nginx.port}/dav/package")
-            run("sync", dav / "package")
-            theirs.append(time.monotonic() - start)
-            (dav / "package").unlink()
-        peaks = [measure_upload_memory(arguments, services, uploader, package) for _ in range(min(3, arguments.pairs))]
+        with upload_peers(arguments, services, arguments.port_base + 20) as theirs:
+            samples = upload_samples(arguments, theirs, package)
+            peaks = [measure_upload_memory(arguments, services, theirs[0], package)
+                     for _ in range(min(3, arguments.pairs))]
     finally:
-        nginx.stop()
         services.stop()
     name = f"upload {arguments.bytes / 2**30:.3g} GiB, durable"
-    return [row("upload", name, "s", {"pullbox": ours, "nginx DAV + sync": theirs}, [Target("nginx DAV + sync", 1.0)],
-                bytes=arguments.bytes),
+    return [row("upload", name, "s", samples, [Target("nginx DAV + sync", 1.0)], bytes=arguments.bytes),
             row("upload-memory", "server memory a running upload, four at once", "MiB", {"pullbox": peaks},
                 [Target(None, 48)])]
 
