@@ -16,7 +16,7 @@ extension VerifiedTransaction {
   /// that of a transaction.
   ///
   /// `number` is the store's name of the download, which no other customer has. `licenseEndDate` is when a withdrawn license of a volume
-  /// purchase ends.
+  /// purchase ends, as of `asOf`.
   public static func purchase(
     of application: ApplicationIdentifier, vouchedForBy store: StoreIdentifier,
     in environment: StoreEnvironment, number: String, version: String?, date: Timestamp,
@@ -27,7 +27,7 @@ extension VerifiedTransaction {
     else { return nil }
     return VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: id, product: product, purchaseDate: date,
-      licenseEndDate: licenseEndDate, application: application,
+      licenseEndDate: licenseEndDate, licenseAsOf: asOf, application: application,
       origin: ApplicationOrigin(version: version.flatMap { ApplicationVersion($0) }), asOf: asOf)
   }
 }

@@ -26,6 +26,8 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public let revokedDate: Timestamp?
   /// The end of the license of a volume purchase that was withdrawn; nil for one that goes on, and for all else.
   public let licenseEndDate: Timestamp?
+  /// The moment as of which the store told of that end, or that there is none; nil where it told nothing of licenses.
+  public let licenseAsOf: Timestamp?
   /// How many were bought, at least 1.
   public let quantity: Int
   /// What was paid, where the store tells it.
@@ -53,8 +55,9 @@ public struct VerifiedTransaction: Hashable, Sendable {
     vouchedForBy store: StoreIdentifier, in environment: StoreEnvironment, id: TransactionIdentifier,
     originalID: TransactionIdentifier, product: ProductIdentifier, purchaseDate: Timestamp,
     expiresDate: Timestamp? = nil, graceExpiresDate: Timestamp? = nil, billingRetryEndDate: Timestamp? = nil,
-    revokedDate: Timestamp? = nil, licenseEndDate: Timestamp? = nil, quantity: Int = 1, price: Price? = nil,
-    account: ApplicationAccount? = nil, application: ApplicationIdentifier? = nil,
+    revokedDate: Timestamp? = nil, licenseEndDate: Timestamp? = nil, licenseAsOf: Timestamp? = nil,
+    quantity: Int = 1, price: Price? = nil, account: ApplicationAccount? = nil,
+    application: ApplicationIdentifier? = nil,
     territory: Territory? = nil, acknowledgement: Acknowledgement? = nil,
     origin: ApplicationOrigin? = nil, asOf: Timestamp? = nil, tellsRefunds: Bool = true
   ) {
@@ -77,6 +80,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
     self.acknowledgement = acknowledgement
     self.origin = origin
     self.asOf = asOf ?? purchaseDate
+    self.licenseAsOf = licenseAsOf ?? (licenseEndDate == nil ? nil : self.asOf)
     self.tellsRefunds = tellsRefunds
   }
 }
@@ -88,7 +92,8 @@ extension VerifiedTransaction {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
       billingRetryEndDate: billingRetryEndDate, revokedDate: revokedDate, licenseEndDate: licenseEndDate,
-      quantity: quantity, price: price, account: account, application: application, territory: territory,
+      licenseAsOf: licenseAsOf, quantity: quantity, price: price, account: account, application: application,
+      territory: territory,
       acknowledgement: acknowledgement, origin: origin, asOf: asOf)
   }
 

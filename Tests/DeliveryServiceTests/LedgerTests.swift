@@ -210,7 +210,8 @@ struct LedgerTests {
   }
 
   private func period(
-    expires: Int64 = 90_000, grace: Int64? = nil, license: Int64? = nil, asOf: Int64
+    expires: Int64 = 90_000, grace: Int64? = nil, license: Int64? = nil, tellsLicenses: Bool = false,
+    asOf: Int64
   ) throws -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: .apple, in: .production, id: try #require(TransactionIdentifier("1")),
@@ -220,6 +221,7 @@ struct LedgerTests {
       expiresDate: Timestamp(millisecondsSinceEpoch: expires),
       graceExpiresDate: grace.map { Timestamp(millisecondsSinceEpoch: $0) },
       licenseEndDate: license.map { Timestamp(millisecondsSinceEpoch: $0) },
+      licenseAsOf: tellsLicenses ? Timestamp(millisecondsSinceEpoch: asOf) : nil,
       asOf: Timestamp(millisecondsSinceEpoch: asOf))
   }
 
@@ -271,6 +273,47 @@ struct LedgerTests {
     #expect(other.licenseEndDate == Timestamp(millisecondsSinceEpoch: 70_000))
     // The earlier statement may be the one that knows, and come last.
     #expect(revision(recorded, after: try period(asOf: 20)).graceExpiresDate == recorded.graceExpiresDate)
+  }
+
+  @Test(
+    "of statements that tell of licenses the latest counts, also that there is none, in whatever order they come"
+  )
+  func licenses() throws {
+    let withdrawn = try period(license: 80_000, tellsLicenses: true, asOf: 10)
+    let given = try period(tellsLicenses: true, asOf: 20)
+    let again = try period(license: 95_000, tellsLicenses: true, asOf: 40)
+    let silent = [try period(asOf: 5), try period(asOf: 30)]
+    func ends(_ said: [VerifiedTransaction]) -> Set<Int64?> {
+      var ends: Set<Int64?> = []
+      for first in said.indices {
+        for second in said.indices where second != first {
+          let rest = said.indices.filter { $0 != first && $0 != second }
+          for order in [rest, rest.reversed()] {
+            let state = ([second] + order).reduce(said[first]) { revision(said[$1], after: $0) }
+            ends.insert(state.licenseEndDate?.millisecondsSinceEpoch)
+          }
+        }
+      }
+      return ends
+    }
+    #expect(ends([withdrawn] + silent) == [80_000])
+    #expect(ends([withdrawn, given] + silent) == [nil])
+    #expect(ends([withdrawn, given, again, silent[1]]) == [95_000])
+  }
+
+  @Test(
+    "a statement that repeats what is known of a license is news once it is later than the rule's freshness")
+  func freshLicense() throws {
+    let recorded = try period(tellsLicenses: true, asOf: 10)
+    func isNews(_ said: VerifiedTransaction) -> Bool {
+      LedgerRevision(
+        of: said, word: .init(asOf: recorded.asOf, revoked: nil), recorded: recorded,
+        freshness: .milliseconds(50)
+      ).isNews
+    }
+    #expect(!isNews(try period(tellsLicenses: true, asOf: 60)))
+    #expect(isNews(try period(tellsLicenses: true, asOf: 61)))
+    #expect(isNews(try period(license: 80_000, tellsLicenses: true, asOf: 20)))
   }
 
   @Test("where accounts are not joined, purchases that name one are the customers' of their own proofs")

@@ -355,4 +355,33 @@ struct StoreAccessTests {
       }
     }
   }
+
+  @Test(
+    "a license that is given again, and what is bought beside one that has ended, open content after that end"
+  )
+  func licenseAgain() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish([1, 2, 3])
+      try await server.publish([4, 5, 6], as: "com.example.issue2")
+      let licensed = server.purchase()
+      let withdrawn = try server.store.receipt(
+        of: [licensed], device: server.device.id, expiring: server.clock.now() + .seconds(30 * 86_400))
+      _ = try await server.grant(receipt: withdrawn)
+      server.clock.advance(by: .seconds(31 * 86_400))
+      let before = try await server.problem { _ = try await server.grant(receipt: withdrawn) }
+      #expect(before.code == .entitlementExpired)
+
+      // A receipt that is made anew has no end any more, with the first purchase in it.
+      let bought = server.purchase(of: "com.example.issue2", id: "2000000000000002")
+      let later = try server.store.receipt(of: [licensed, bought], device: server.device.id)
+      #expect(try await server.grant("com.example.issue2", receipt: later).status == 201)
+      #expect(try await server.grant(receipt: later).status == 200)
+      // The earlier one is as worthless as it was, and takes nothing back.
+      let after = try await server.problem { _ = try await server.grant(receipt: withdrawn) }
+      #expect(after.code == .entitlementExpired)
+      server.clock.advance(by: .seconds(86_400))
+      let last = try server.store.receipt(of: [licensed, bought], device: server.device.id)
+      #expect(try await server.grant(receipt: last).status == 200)
+    }
+  }
 }

@@ -406,6 +406,7 @@ CREATE TABLE transactions (
   charging_ends INTEGER,
   length TEXT,
   origin TEXT,
+  license_as_of INTEGER,
   PRIMARY KEY (store, environment, transaction_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_account ON transactions (store, environment, account) WHERE account IS NOT NULL;

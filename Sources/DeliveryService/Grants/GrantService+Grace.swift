@@ -60,7 +60,7 @@ extension GrantService {
   }
 
   private func requireLicense(for transactions: [VerifiedTransaction]) throws {
-    if let end = transactions.compactMap(\.licenseEndDate).min(), end <= grantStore.clock.now() {
+    if let end = transactions.licenseEnd, end <= grantStore.clock.now() {
       throw Problem(.entitlementExpired, "the license that the receipt was made for has ended")
     }
   }

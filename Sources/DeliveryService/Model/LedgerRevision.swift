@@ -31,22 +31,48 @@ struct LedgerRevision: Sendable {
     transaction = later.completed(by: earlier).revised(revokedDate: word.revoked, asOf: word.asOf)
     isNews =
       transaction.asOf - recorded.asOf > freshness
-      || transaction.revised(revokedDate: transaction.revokedDate, asOf: recorded.asOf) != recorded
+      || transaction.licenseAsOf.map { $0 - (recorded.licenseAsOf ?? recorded.asOf) > freshness } ?? false
+      || !transaction.saysAll(of: recorded)
   }
 }
 
 extension VerifiedTransaction {
+  /// Whether both are the same but for the moments as of which they are told.
+  fileprivate func saysAll(of other: VerifiedTransaction) -> Bool {
+    with(license: (licenseEndDate, other.licenseAsOf), asOf: other.asOf) == other
+  }
+
+  private func with(license: (end: Timestamp?, asOf: Timestamp?), asOf: Timestamp) -> VerifiedTransaction {
+    VerifiedTransaction(
+      vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
+      purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
+      billingRetryEndDate: billingRetryEndDate, revokedDate: revokedDate, licenseEndDate: license.end,
+      licenseAsOf: license.asOf, quantity: quantity, price: price, account: account, application: application,
+      territory: territory, acknowledgement: acknowledgement, origin: origin, asOf: asOf)
+  }
+
+  /// Of two statements the later one that tells of licenses counts; of those of one moment the one that tells an end.
+  private func license(or other: VerifiedTransaction) -> (end: Timestamp?, asOf: Timestamp?) {
+    let (own, others) = (
+      (end: licenseEndDate, asOf: licenseAsOf), (end: other.licenseEndDate, asOf: other.licenseAsOf)
+    )
+    guard let moment = own.asOf, let another = others.asOf else { return own.asOf == nil ? others : own }
+    if moment == another { return ([own.end, others.end].compactMap { $0 }.min(), moment) }
+    return moment > another ? own : others
+  }
+
   /// With what only the earlier statement tells: of what never changes, and of a grace or a license's end, which most statements
   /// cannot know of.
   fileprivate func completed(by other: VerifiedTransaction) -> VerifiedTransaction {
-    VerifiedTransaction(
+    let latest = license(or: other)
+    return VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: expiresDate,
       graceExpiresDate: graceExpiresDate
         ?? (expiresDate == other.expiresDate ? other.graceExpiresDate : nil),
       billingRetryEndDate: billingRetryEndDate
         ?? (expiresDate == other.expiresDate ? other.billingRetryEndDate : nil),
-      revokedDate: revokedDate, licenseEndDate: licenseEndDate ?? other.licenseEndDate, quantity: quantity,
+      revokedDate: revokedDate, licenseEndDate: latest.end, licenseAsOf: latest.asOf, quantity: quantity,
       price: price ?? other.price,
       account: account ?? other.account, application: application ?? other.application,
       territory: territory ?? other.territory, acknowledgement: acknowledgement ?? other.acknowledgement,

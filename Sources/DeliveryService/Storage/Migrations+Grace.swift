@@ -38,4 +38,13 @@ extension Migrations {
       ) STRICT;
       CREATE INDEX unconfirmed_grants_by_proof ON unconfirmed_grants (proof);
       """)
+
+  /// What an end was as of is not known: as of what is known of all else.
+  static let licenseDates = Migration(
+    "as of when the end of a license is told",
+    script: """
+      -- As of when the store told of license_ends, or that there is none; NULL where it told nothing of licenses.
+      ALTER TABLE transactions ADD COLUMN license_as_of INTEGER;
+      UPDATE transactions SET license_as_of = as_of WHERE license_ends IS NOT NULL;
+      """)
 }

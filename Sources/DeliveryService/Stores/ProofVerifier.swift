@@ -19,7 +19,7 @@ final class ProofVerifier: Sendable {
   /// Whether a store is asked at all, for each store.
   private let breakers: Mutex<[StoreIdentifier: CircuitBreaker]>
   private let clock: any WallClock
-  private let timer: any MonotonicClock
+  let timer: any MonotonicClock
   private let log: Log
   private let cache = Mutex(VerdictCache())
   private let questions = SharedQuestions<VerdictCache.Key, VerifiedProof>()
@@ -210,8 +210,7 @@ final class ProofVerifier: Sendable {
     }
     verified.transactions = try await apply(verified.transactions)
     // Another receipt of the same purchases may have told that they end.
-    verified.expires = ([verified.expires] + verified.transactions.map(\.licenseEndDate)).compactMap { $0 }
-      .min()
+    verified.expires = [verified.expires, verified.licenseEnd].compactMap { $0 }.min()
     if let end = verified.expires, end <= date {
       let problem = Problem(.entitlementExpired, "the license that the receipt was made for has ended")
       keep(.refused(problem))

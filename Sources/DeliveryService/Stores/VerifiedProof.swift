@@ -12,12 +12,26 @@ struct VerifiedProof: Sendable {
   /// When the proof counts no more: the end of a license that was withdrawn. Nil for one that does not end.
   var expires: Timestamp?
 
+  /// When all that the proof shows has ended with licenses, by what is known of its transactions; nil where one of them goes on.
+  var licenseEnd: Timestamp? { transactions.licenseEnd }
+
   /// When what the store said may be another for the first time: the next end of a subscription's period or of its
   /// grace, or of the proof itself.
   func nextExpiry(after now: Timestamp) -> Timestamp? {
     let ends =
-      transactions.flatMap { [$0.expiresDate, $0.graceExpiresDate, $0.billingRetryEndDate] } + [expires]
+      transactions.flatMap {
+        [$0.expiresDate, $0.graceExpiresDate, $0.billingRetryEndDate, $0.licenseEndDate]
+      }
+      + [expires]
     return ends.lazy.compactMap { $0 }.filter { $0 > now }.min()
+  }
+}
+
+extension [VerifiedTransaction] {
+  /// When the last license among them ends; nil where one that was not refunded goes on.
+  var licenseEnd: Timestamp? {
+    let ends = filter { $0.revokedDate == nil }.map(\.licenseEndDate)
+    return ends.contains(nil) ? nil : ends.compactMap { $0 }.max()
   }
 }
 

@@ -65,11 +65,13 @@ extension InAppPurchase {
   ///   - asOf: up to when the store knew what is written here; a cancellation of a later date was known as well.
   ///   - graceExpiresDate: the end of the grace after this period.
   ///   - billingRetryEndDate: up to when the store charges again after it.
+  ///   - licenseAsOf: up to when the store knew of the end of a license, or of none.
   ///   - application: whose receipt it is in.
   func transaction(
     store: StoreIdentifier, environment: StoreEnvironment, asOf: Timestamp,
     graceExpiresDate: Timestamp? = nil, billingRetryEndDate: Timestamp? = nil,
-    licenseEndDate: Timestamp? = nil, application: ApplicationIdentifier? = nil
+    licenseEndDate: Timestamp? = nil, licenseAsOf: Timestamp? = nil,
+    application: ApplicationIdentifier? = nil
   ) -> VerifiedTransaction? {
     guard let id = TransactionIdentifier(transactionIdentifier),
       let originalID = TransactionIdentifier(originalTransactionIdentifier),
@@ -81,7 +83,7 @@ extension InAppPurchase {
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: end, graceExpiresDate: graceExpiresDate,
       billingRetryEndDate: billingRetryEndDate, revokedDate: isUpgraded == true ? nil : cancellationDate,
-      licenseEndDate: licenseEndDate, quantity: Int(clamping: quantity),
+      licenseEndDate: licenseEndDate, licenseAsOf: licenseAsOf, quantity: Int(clamping: quantity),
       account: appAccountToken.flatMap { ApplicationAccount($0) }, application: application,
       asOf: max(asOf, cancellationDate ?? asOf))
   }

@@ -126,7 +126,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
   /// are left out: no product of ours is sold under them. Empty for a receipt of an unknown environment.
   ///
   /// Each is as of the receipt's creation, which is all that a receipt can know; what the store told beyond the receipt is
-  /// as of its answer.
+  /// as of its answer. The end of a license is the receipt's, and as of its creation.
   public func transactions(store: StoreIdentifier) -> [VerifiedTransaction] {
     guard let environment = receipt.environment else { return [] }
     let application = ApplicationIdentifier(receipt.bundleIdentifier)
@@ -136,7 +136,7 @@ public struct VerifiedAppReceipt: Hashable, Sendable {
         asOf: requestDates[purchase.transactionIdentifier] ?? receipt.creationDate,
         graceExpiresDate: graceDates[purchase.transactionIdentifier],
         billingRetryEndDate: chargingDates[purchase.transactionIdentifier], licenseEndDate: expirationDate,
-        application: application)
+        licenseAsOf: receipt.creationDate, application: application)
     }
     return sales + (purchaseOfApplication(application, store: store, environment).map { [$0] } ?? [])
   }

@@ -64,14 +64,15 @@ enum LedgerTable {
     try connection.execute(
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
-        expires, grace_ends, charging_ends, license_ends, quantity, price, currency, account, application, territory,
+        expires, grace_ends, charging_ends, license_ends, license_as_of, quantity, price, currency, account, application,
+        territory,
         customer, acknowledgement, acknowledgement_reference, acknowledgement_due, origin)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of,
         revoked = excluded.revoked, original_id = excluded.original_id, product = excluded.product,
         purchased = excluded.purchased, expires = excluded.expires, grace_ends = excluded.grace_ends,
         charging_ends = excluded.charging_ends,
-        license_ends = excluded.license_ends, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
+        license_ends = excluded.license_ends, license_as_of = excluded.license_as_of, quantity = excluded.quantity, price = excluded.price, currency = excluded.currency,
         account = excluded.account, application = excluded.application, territory = excluded.territory,
         customer = excluded.customer, acknowledgement = excluded.acknowledgement,
         acknowledgement_reference = excluded.acknowledgement_reference, acknowledgement_due = excluded.acknowledgement_due,
@@ -82,7 +83,7 @@ enum LedgerTable {
         .identifier(transaction.product), .timestamp(transaction.purchaseDate),
         .optional(transaction.expiresDate), .optional(transaction.graceExpiresDate),
         .optional(transaction.billingRetryEndDate),
-        .optional(transaction.licenseEndDate),
+        .optional(transaction.licenseEndDate), .optional(transaction.licenseAsOf),
         .integer(transaction.quantity), .optional(transaction.price?.amount),
         .optional(transaction.price?.currency), .optional(transaction.account, SQLValue.identifier),
         .optional(transaction.application, SQLValue.identifier),
@@ -192,7 +193,8 @@ enum LedgerTable {
       graceExpiresDate: try row.optionalTimestamp("grace_ends"),
       billingRetryEndDate: try row.optionalTimestamp("charging_ends"),
       revokedDate: try row.optionalTimestamp("revoked"),
-      licenseEndDate: try row.optionalTimestamp("license_ends"), quantity: Int(try row.integer("quantity")),
+      licenseEndDate: try row.optionalTimestamp("license_ends"),
+      licenseAsOf: try row.optionalTimestamp("license_as_of"), quantity: Int(try row.integer("quantity")),
       price: try price.flatMap { Price(amount: $0, currency: try row.text("currency")) },
       account: try row.optionalText("account").flatMap { ApplicationAccount($0) },
       application: try row.optionalText("application").flatMap { ApplicationIdentifier($0) },

@@ -288,7 +288,8 @@ extension VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,
       purchaseDate: purchaseDate, expiresDate: max(purchaseDate, min(expiresDate ?? end, end)),
-      graceExpiresDate: nil, revokedDate: revokedDate, licenseEndDate: licenseEndDate, quantity: quantity,
+      graceExpiresDate: nil, revokedDate: revokedDate, licenseEndDate: licenseEndDate,
+      licenseAsOf: licenseAsOf, quantity: quantity,
       price: price, account: account, application: application, territory: territory,
       acknowledgement: acknowledgement, asOf: moment, tellsRefunds: false)
   }
