@@ -150,6 +150,31 @@ struct NotificationSendingTests {
     }
   }
 
+  @Test("what is sent again, and what the history has, is signed with its first date, in its parts as well")
+  func dates() async throws {
+    receiver.answers.withLock { $0 = [.serviceUnavailable] }
+    _ = try await store.buy(StoreHarness.magazine, token: try await store.openAccount())
+    try await sending { sender in
+      _ = try await exhaust(sender)
+      store.clock.advance(by: .milliseconds(416))
+      _ = try await exhaust(sender)
+      let posted = receiver.received.withLock { $0 }
+      let listed = try await history().notificationHistory.map(\.signedPayload)
+      #expect(posted.count == 2 && listed.count == 1)
+      var dates: Set<Int64?> = []
+      for text in posted + listed {
+        let payload: NotificationPayload = try PlainSigner.payload(of: text)
+        let transaction: TransactionPayload = try PlainSigner.payload(
+          of: try #require(payload.data?.signedTransactionInfo))
+        let renewal: RenewalPayload = try PlainSigner.payload(
+          of: try #require(payload.data?.signedRenewalInfo))
+        dates.formUnion([payload.signedDate, transaction.signedDate, renewal.signedDate])
+      }
+      #expect(dates.count == 1, "\(dates)")
+      #expect(dates.first != store.clock.now().millisecondsSinceEpoch)
+    }
+  }
+
   @Test("a receiver that comes back gets what waited for it, and one that is away is a fault of the socket")
   func away() async throws {
     _ = try await store.buy(StoreHarness.coins, token: try await store.openAccount())

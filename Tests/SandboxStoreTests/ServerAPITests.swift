@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import Receipts
 import Testing
 
 @testable import SandboxStore
@@ -39,6 +40,33 @@ struct ServerAPITests {
       "price": .integer(2990), "appTransactionId": .text("700000000000000001"),
     ]
     #expect(members == expected)
+  }
+
+  @Test(
+    "an upgraded period is signed with the moment at which the other took its place, which servers take for no refund"
+  )
+  func upgraded() async throws {
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    store.clock.advance(by: .seconds(100))
+    let better = try await store.buy(StoreHarness.premium, token: token)
+    func signed<Payload: Decodable>(_ transaction: StoreTransaction) async throws -> Payload {
+      let answer: [String: String] = try await api.call(.get, "/v1/transactions/\(transaction.id)")
+      return try PlainSigner.payload(of: try #require(answer["signedTransactionInfo"]))
+    }
+    let old: TransactionPayload = try await signed(first)
+    #expect(old.isUpgraded == true && old.revocationDate == better.purchaseDate.millisecondsSinceEpoch)
+    #expect(old.revocationReason == nil && old.revocationType == nil && old.revocationPercentage == nil)
+    let taken: SignedTransaction = try await signed(first)
+    let vouched = try #require(taken.vouched(by: .apple))
+    #expect(vouched.expiresDate == better.purchaseDate && vouched.revokedDate == nil)
+    let new: TransactionPayload = try await signed(better)
+    #expect(new.isUpgraded == nil && new.revocationDate == nil)
+
+    let answer = try await store.send(.post, "/sandbox/v1/transactions/\(first.id)/refund")
+    #expect(answer.status == 200)
+    let refunded: SignedTransaction = try await signed(first)
+    #expect(refunded.vouched(by: .apple)?.revokedDate != nil)
   }
 
   @Test("a transaction names the offer that it was sold under, and the status what the next renewal is under")

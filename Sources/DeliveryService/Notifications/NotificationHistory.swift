@@ -11,6 +11,9 @@ struct NotificationHistory: Sendable {
   /// Read again each time: what a store makes takes a moment to be in its history.
   static let overlap: Duration = .seconds(300)
 
+  /// What is read before its end is written down: a store's answer has an end of its own.
+  static let window: Duration = .seconds(86_400)
+
   /// Stores keep it for 180 days of production and 30 of the sandbox, and refuse a question that begins earlier: clocks differ, and
   /// time passes until it is looked at.
   static func depth(of environment: StoreEnvironment) -> Duration {
@@ -53,10 +56,26 @@ struct NotificationHistory: Sendable {
     }
     let oldest = end - Self.depth(of: environment)
     let start = position.map { max(oldest, $0 - Self.overlap) } ?? oldest
-    guard start < end else { return }
+    var beginning = start
+    var isWhole = true
+    while beginning < end {
+      let stop = min(end, beginning + Self.window)
+      let found = try await readWindow(beginning...stop, of: store, environment, at: interface)
+      isWhole = isWhole && found.isComplete
+      if isWhole { try await write(stop, recovered: found.recovered, of: store, environment) }
+      beginning = stop
+    }
+  }
+
+  /// How many there were that had not arrived, and whether all were taken.
+  private func readWindow(
+    _ window: ClosedRange<Timestamp>, of store: StoreIdentifier, _ environment: StoreEnvironment,
+    at interface: StoreInterfaceClient
+  ) async throws -> (recovered: Int, isComplete: Bool) {
     var recovered = 0
     var isComplete = true
-    try await interface.notifications(from: start, to: end, in: environment) { texts in
+    try await interface.notifications(from: window.lowerBound, to: window.upperBound, in: environment) {
+      texts in
       // Those of one page at the same time, so that they share commits: which comes last counts by its date alone.
       for outcome in try await receive(texts, of: store) {
         switch outcome {
@@ -66,11 +85,15 @@ struct NotificationHistory: Sendable {
         }
       }
     }
-    let found = recovered
-    guard isComplete else { return }
+    return (recovered, isComplete)
+  }
+
+  private func write(
+    _ position: Timestamp, recovered: Int, of store: StoreIdentifier, _ environment: StoreEnvironment
+  ) async throws {
     try await database.write(locking: [.everything]) { connection in
       try NotificationHistoryTable.setPosition(
-        store, environment, until: end, recovered: found, in: connection)
+        store, environment, until: position, recovered: recovered, in: connection)
     }
     if recovered > 0 {
       log.info(
@@ -96,7 +119,7 @@ struct NotificationHistory: Sendable {
   /// What is refused is counted and named as one that arrives is; the others still count.
   private func receive(_ text: String, of store: StoreIdentifier) async throws -> Reception {
     do {
-      return try await notifications.receive(text) ? .new : .known
+      return try await notifications.receive(text, isOfHistory: true) ? .new : .known
     } catch let problem as Problem where problem.status < 500 {
       log.warning(
         "a notification in the store's history is not taken",

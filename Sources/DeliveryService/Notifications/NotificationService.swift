@@ -58,12 +58,12 @@ final class NotificationService: Sendable {
   /// Takes in a notification that was posted here, or found in the store's history, once. Answers whether it is new;
   /// throws a `Problem` for what is no notification for this server, and then nothing is written.
   @discardableResult
-  func receive(_ text: String) async throws -> Bool {
+  func receive(_ text: String, isOfHistory: Bool = false) async throws -> Bool {
     guard !sources.isEmpty else {
       throw Problem(.storeUnknown, "no store of this server has roots, under which notifications are signed")
     }
     do {
-      let (gate, notification) = try await verify(text)
+      let (gate, notification) = try await verify(text, isOfHistory: isOfHistory)
       let isNew = try await take(notification, by: gate)
       count(isNew ? .counted : .duplicate)
       return isNew
@@ -79,7 +79,7 @@ final class NotificationService: Sendable {
   /// The notification, and the store that it is of: the first whose applications and environments it names and under
   /// whose roots it is signed. Throws the last refusal.
   private func verify(
-    _ text: String
+    _ text: String, isOfHistory: Bool
   ) async throws(StoreRefusal) -> (gate: SignedDataGate, notification: SignedNotification) {
     let claim: SignedNotification
     do {
@@ -98,7 +98,8 @@ final class NotificationService: Sendable {
     var last = StoreRefusal.final(.receiptNotAuthentic, onStoresWord: false)
     for candidate in candidates {
       do throws(StoreRefusal) {
-        return (candidate.gate, try await verify(text, by: candidate.gate))
+        let gate = isOfHistory ? candidate.gate.ofHistory : candidate.gate
+        return (gate, try await verify(text, by: gate))
       } catch {
         last = error
       }
@@ -114,11 +115,7 @@ final class NotificationService: Sendable {
     let content = notification.data ?? notification.summary
     try gate.requireApplication(content?.bundleId)
     try gate.requireEnvironment(content?.environment)
-    if content?.environment == .production, let number = gate.access.applicationNumber,
-      content?.appAppleId != number
-    {
-      throw .final(.receiptWrongApplication, onStoresWord: false)
-    }
+    try gate.requireNumber(content?.appAppleId, in: content?.environment)
     return notification
   }
 
@@ -189,7 +186,10 @@ final class NotificationService: Sendable {
         .receiptMalformed, "the notification's transaction lacks what every transaction has",
         onStoresWord: false)
     }
-    return vouched
+    guard let signed = notification.signedDate?.timestamp, signed < vouched.asOf else { return vouched }
+    // Parts that were signed later than the whole still say what held at its event; a refund that they tell was known.
+    return vouched.revised(
+      revokedDate: vouched.revokedDate, asOf: [signed, vouched.revokedDate].compactMap { $0 }.max() ?? signed)
   }
 
   private func count(_ outcome: Outcome) {

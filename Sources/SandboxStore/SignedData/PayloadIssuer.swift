@@ -18,16 +18,18 @@ struct PayloadIssuer: Sendable {
   let environment: StoreEnvironment
   let clock: any WallClock
 
-  func sign(_ transaction: TransactionPayload) throws -> String {
+  /// As the transaction stands now; or, with a date, as it stood then.
+  func sign(_ transaction: TransactionPayload, at date: Timestamp? = nil) throws -> String {
     var payload = transaction
     payload.bundleId = bundleIdentifier
-    payload.signedDate = clock.now().millisecondsSinceEpoch
+    payload.signedDate = (date ?? clock.now()).millisecondsSinceEpoch
     return try signer.sign(APIJSON.encode(payload))
   }
 
-  func sign(_ renewal: RenewalPayload) throws -> String {
+  /// As the subscription stands now; or, with a date, as it stood then.
+  func sign(_ renewal: RenewalPayload, at date: Timestamp? = nil) throws -> String {
     var payload = renewal
-    payload.signedDate = clock.now().millisecondsSinceEpoch
+    payload.signedDate = (date ?? clock.now()).millisecondsSinceEpoch
     return try signer.sign(APIJSON.encode(payload))
   }
 
@@ -40,12 +42,14 @@ struct PayloadIssuer: Sendable {
           appTransactionId: AppTransactionIdentifier(account: account).text)))
   }
 
-  /// The notification as it is posted: its parts signed, and the whole.
+  /// The notification as it is posted: its parts signed, and the whole, all with its own date, however late it is sent: what the
+  /// parts say is no later knowledge.
   func sign(_ notification: StoredNotification) throws -> String {
+    let date = notification.signed ?? clock.now()
     var payload = NotificationPayload(
       notificationType: notification.type.rawValue, subtype: notification.subtype?.rawValue,
       notificationUUID: notification.uuid,
-      signedDate: (notification.signed ?? clock.now()).millisecondsSinceEpoch)
+      signedDate: date.millisecondsSinceEpoch)
     let content = notification.content
     if var summary = content.summary {
       summary.bundleId = bundleIdentifier
@@ -55,8 +59,8 @@ struct PayloadIssuer: Sendable {
     } else {
       payload.data = NotificationPayload.Details(
         appAppleId: appIdentifier, bundleId: bundleIdentifier, environment: environment.rawValue,
-        signedTransactionInfo: try content.transaction.map(sign),
-        signedRenewalInfo: try content.renewal.map(sign),
+        signedTransactionInfo: try content.transaction.map { try sign($0, at: date) },
+        signedRenewalInfo: try content.renewal.map { try sign($0, at: date) },
         status: content.status?.rawValue, consumptionRequestReason: content.consumptionReason)
     }
     return try signer.sign(APIJSON.encode(payload))

@@ -21,6 +21,7 @@ struct TransactionPayload: Codable, Hashable, Sendable {
   var inAppOwnershipType: String
   var signedDate: Int64?
   var revocationReason: Int?
+  /// Without a reason and a type the moment at which another product of the group took the place of this one.
   var revocationDate: Int64?
   /// True, or left out.
   var isUpgraded: Bool?
@@ -74,7 +75,10 @@ struct TransactionPayload: Codable, Hashable, Sendable {
     appTransactionId = AppTransactionIdentifier(account: transaction.account).text
     isUpgraded = sale.upgraded == nil ? nil : true
     if sale.type == .autoRenewableSubscription { webOrderLineItemId = transactionId }
-    guard let revocation = sale.revocation else { return }
+    guard let revocation = sale.revocation else {
+      revocationDate = sale.upgraded?.millisecondsSinceEpoch
+      return
+    }
     revocationDate = revocation.date.millisecondsSinceEpoch
     revocationReason = revocation.reason
     switch revocation.kind {

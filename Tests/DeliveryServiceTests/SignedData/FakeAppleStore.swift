@@ -26,6 +26,8 @@ final class FakeAppleStore: Sendable {
     /// Answers to the next calls of the interface, in place of its own.
     var failures: [(status: Int, body: String, retryAfter: String?)] = []
     var calls: [String] = []
+    /// How many calls are answered before all others are refused for good.
+    var failsAfter: Int?
     var tokens: [String] = []
     /// By the transaction that is asked about.
     var history: [String: [SignedTransaction]] = [:]
@@ -102,14 +104,14 @@ final class FakeAppleStore: Sendable {
     try (authority ?? self.authority).sign(Array(try JSONEncoder().encode(payload)))
   }
 
-  /// A notification about a transaction, both signed at `date`.
+  /// A notification about a transaction, both signed at `date` unless the transaction has a date of its own.
   func notification(
-    _ kind: String, _ transaction: SignedTransaction, at date: Timestamp, uuid: String = UUID().uuidString,
-    bundle: String = bundle, environment: SignedEnvironment = .sandbox,
-    by authority: SignedDataAuthority? = nil
+    _ kind: String, _ transaction: SignedTransaction, at date: Timestamp, transactionAt: Timestamp? = nil,
+    uuid: String = UUID().uuidString, bundle: String = bundle, environment: SignedEnvironment = .sandbox,
+    number: Int64? = nil, by authority: SignedDataAuthority? = nil
   ) throws -> String {
     var transaction = transaction
-    transaction.signedDate = SignedDate(date)
+    transaction.signedDate = SignedDate(transactionAt ?? date)
     transaction.bundleId = bundle
     transaction.environment = environment
     var notification = SignedNotification()
@@ -120,6 +122,7 @@ final class FakeAppleStore: Sendable {
     var content = SignedNotification.Content()
     content.bundleId = bundle
     content.environment = environment
+    content.appAppleId = number
     content.signedTransactionInfo = try sign(transaction, by: authority)
     notification.data = content
     return try sign(notification, by: authority)
@@ -182,7 +185,8 @@ final class FakeAppleStore: Sendable {
         try self.current().answer(request) { try $0.statuses(of: parameters["id"]) }
       }
       routes.on(.post, "/inApps/v1/notifications/history") { request, _ in
-        try self.current().answer(request) { try $0.notificationPage(request) }
+        let range = try await request.decode(NotificationRange.self, upTo: .kibibytes(16))
+        return try self.current().answer(request) { try $0.notificationPage(request, of: range) }
       }
       routes.on(.post, "/inApps/v1/transactions/{id}/finish") { request, parameters in
         try self.current().answer(request) { store in
@@ -210,9 +214,12 @@ final class FakeAppleStore: Sendable {
   private func answer(
     _ request: HTTPRequest, _ body: (FakeAppleStore) throws -> HTTPResponse
   ) throws -> HTTPResponse {
-    let failure = state.withLock { state in
+    let failure = state.withLock { state -> (status: Int, body: String, retryAfter: String?)? in
       state.calls.append("\(request.method.rawValue) \(request.path)")
       state.tokens.append(request.bearerToken ?? "")
+      if let limit = state.failsAfter, state.calls.count > limit {
+        return (status: 400, body: #"{"errorCode":4000006,"errorMessage":"x"}"#, retryAfter: nil)
+      }
       return state.failures.isEmpty ? nil : state.failures.removeFirst()
     }
     guard let failure else { return try body(self) }
@@ -270,8 +277,14 @@ final class FakeAppleStore: Sendable {
     var notificationHistory: [Item]
   }
 
-  private func notificationPage(_ request: HTTPRequest) throws -> HTTPResponse {
-    let (all, length) = state.withLock { ($0.notifications, $0.pageLength) }
+  fileprivate struct NotificationRange: Decodable {
+    var startDate: SignedDate
+    var endDate: SignedDate
+  }
+
+  private func notificationPage(_ request: HTTPRequest, of range: NotificationRange) throws -> HTTPResponse {
+    let (known, length) = state.withLock { ($0.notifications, $0.pageLength) }
+    let all = known.filter { range.startDate.timestamp <= $0.at && $0.at <= range.endDate.timestamp }
     let start = request.queryValue("paginationToken").flatMap { Int($0) } ?? 0
     let end = min(all.count, start + length)
     return try .json(

@@ -107,6 +107,65 @@ struct NotificationTests {
     }
   }
 
+  @Test(
+    "what a notification tells counts as of its own date, also where its parts were signed anew when it was sent again"
+  )
+  func lateParts() async throws {
+    try await run { server in
+      let grant = try await grant(server)
+      let start = apple.clock.now()
+      let refunded = apple.refund(apple.transaction(), at: start + .seconds(10))
+      #expect(
+        try await post(try apple.notification("REFUND", refunded, at: start + .seconds(10)), server) == nil)
+      let sale = try apple.notification(
+        "ONE_TIME_CHARGE", apple.transaction(), at: start + .seconds(5), transactionAt: start + .seconds(20))
+      #expect(try await post(sale, server) == nil)
+      #expect(try await server.fetch(grant).status == 403)
+      // A refund that is told was known, whatever the date of the whole.
+      let reversed = try apple.notification("REFUND_REVERSED", apple.transaction(), at: start + .seconds(30))
+      #expect(try await post(reversed, server) == nil)
+      #expect(try await server.fetch(grant).status == 200)
+    }
+  }
+
+  @Test(
+    "what comes from production names the application's number, where that is known: notifications and downloads alike"
+  )
+  func number() async throws {
+    let entry = """
+      {name: 'apple', kind: 'apple', bundles: ['\(FakeAppleStore.bundle)'], addresses: {production: '\(apple.url)'},
+       roots: ['\(apple.directory.path("root.pem"))'], appAppleId: 42}
+      """
+    try await run(["--payment-store", entry]) { server in
+      for (number, expected) in [(nil, .receiptWrongApplication), (41, .receiptWrongApplication), (42, nil)]
+        as [(Int64?, ProblemCode?)]
+      {
+        let date = apple.clock.now()
+        let told = try apple.notification(
+          "ONE_TIME_CHARGE", apple.transaction(), at: date, environment: .production, number: number)
+        #expect(try await post(told, server) == expected)
+
+        var download = SignedAppTransaction()
+        download.receiptType = .production
+        download.appAppleId = number
+        download.bundleId = FakeAppleStore.bundle
+        download.appTransactionId = "download-7"
+        download.originalApplicationVersion = "1.0"
+        download.originalPurchaseDate = SignedDate(date)
+        download.receiptCreationDate = SignedDate(date)
+        let proof = Proof(store: "apple", signedTransaction: try apple.sign(download))
+        do {
+          _ = try await server.api.call(
+            "POST", "/v1/entitlements", body: EntitlementsRequest(proof: proof, device: server.device),
+            as: EntitlementsResponse.self)
+          #expect(expected == nil)
+        } catch APICallError.problem(let problem) {
+          #expect(problem.code == expected)
+        }
+      }
+    }
+  }
+
   @Test("yesterday's notification after today's changes nothing, whatever it says")
   func order() async throws {
     try await run { server in

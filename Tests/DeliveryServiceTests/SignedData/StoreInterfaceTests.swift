@@ -259,6 +259,73 @@ struct StoreInterfaceTests {
     #expect(NotificationHistory.depth(of: .production) <= .seconds(180 * 86_400 - 600))
   }
 
+  @Test("history whose certificate has ended since it was signed is taken, and is refused where it is posted")
+  func expiredSince() async throws {
+    var options = SignedDataAuthority.Options(responder: apple.url + "/ocsp", now: ServerHarness.start)
+    options.leafValidity = (ServerHarness.start - .seconds(3600))...(ServerHarness.start - .seconds(30))
+    let earlier = try SignedDataAuthority.generate(options)
+    try DurableFile.write(Array(earlier.root.pem.utf8).span, to: apple.directory.path("earlier.pem"))
+    let date = ServerHarness.start - .seconds(50)
+    let refunded = apple.refund(apple.transaction("1"), at: date)
+    let payload = try apple.notification("REFUND", refunded, at: date, by: earlier)
+    try await ServerHarness.run(options: apple.option(roots: ["earlier.pem"], api: true)) { server in
+      let posted = try await server.problem {
+        _ = try await server.api.call(
+          "POST", "/v1/notifications/apple", body: StoreNotification(signedPayload: payload),
+          as: NotificationReceipt.self)
+      }
+      #expect(posted.code == .receiptNotAuthentic)
+      apple.state.withLock { $0.notifications = [(at: date, payload: payload)] }
+      try await server.server.notificationHistory.read()
+      let status = try await server.operatorAPI.get("/v1/operator/stores", as: StoreStatuses.self).stores
+        .first
+      #expect(status?.recoveredNotifications == 1)
+      #expect(status?.historyReadUntil == ServerHarness.start)
+    }
+    await apple.stop()
+  }
+
+  @Test("a long history is read day by day: what was read stays read when the rest cannot be")
+  func windows() async throws {
+    let days = (1...3).map { ServerHarness.start - .seconds(86_400 * $0) }
+    let payloads = try days.enumerated().map { index, date in
+      (
+        at: date,
+        payload: try apple.notification(
+          "REFUND", apple.refund(apple.transaction("\(index + 1)"), at: date), at: date)
+      )
+    }
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      let database = server.server.grants.grantStore.database
+      func until() async throws -> Timestamp? {
+        try await database.read { try NotificationHistoryTable.position(of: .apple, .sandbox, in: $0)?.until }
+      }
+      // The server reads by itself when it starts.
+      while try await until() != ServerHarness.start { await Task.yield() }
+      try await database.write(locking: [.everything]) {
+        try NotificationHistoryTable.setPosition(
+          .apple, .sandbox, until: ServerHarness.start - .seconds(4 * 86_400), recovered: 0, in: $0)
+      }
+      apple.state.withLock { state in
+        state.notifications = payloads
+        state.calls = []
+        state.failures = []
+      }
+      // The third of the questions is answered with what is final.
+      apple.state.withLock { $0.failsAfter = 2 }
+      try await server.server.notificationHistory.read()
+      let first = try #require(try await until())
+      #expect(first > days[2] && first < days[0], "\(first)")
+      apple.state.withLock { $0.failsAfter = nil }
+      try await server.server.notificationHistory.read()
+      #expect(try await until() == ServerHarness.start)
+      let status = try await server.operatorAPI.get("/v1/operator/stores", as: StoreStatuses.self).stores
+        .first
+      #expect(status?.recoveredNotifications == 3)
+    }
+    await apple.stop()
+  }
+
   @Test("history that this server's configuration refused is read again, what is none is not")
   func refusedHistory() async throws {
     let date = ServerHarness.start - .seconds(50)
@@ -274,7 +341,8 @@ struct StoreInterfaceTests {
       }
       let history = server.server.notificationHistory
       try await history.read()
-      #expect(try await position() == nil)
+      let until = try #require(try await position())
+      #expect(until <= date, "what was refused is read again")
       apple.state.withLock { $0.notifications = [(at: date, payload: "garbage")] }
       try await history.read()
       #expect(try await position() == ServerHarness.start)

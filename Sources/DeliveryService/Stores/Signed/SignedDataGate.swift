@@ -26,7 +26,7 @@ struct SignedDataGate: Sendable {
   let store: StoreIdentifier
   let access: Access
   private let verifier: SignedDataVerifier
-  private let revocations: RevocationClient?
+  private var revocations: RevocationClient?
   private let clock: any WallClock
 
   init(
@@ -39,6 +39,14 @@ struct SignedDataGate: Sendable {
     verifier = SignedDataVerifier(roots: access.roots, timer: timer)
     revocations =
       access.checksOnline ? RevocationClient(client: client, clock: clock, timer: timer) : nil
+  }
+
+  /// The same for what the store hands over itself, over a connection of its own, of what it signed long ago: a chain that held
+  /// then is enough, since certificates end and are exchanged.
+  var ofHistory: SignedDataGate {
+    var gate = self
+    gate.revocations = nil
+    return gate
   }
 
   /// The payload of `text`, whatever application and environment it names. The chain must hold now, where issuers are
@@ -92,6 +100,7 @@ struct SignedDataGate: Sendable {
     }
     try requireApplication(shown.application.bundleId)
     try requireEnvironment(shown.application.receiptType)
+    try requireNumber(shown.application.appAppleId, in: shown.application.receiptType)
     return .application(shown.application)
   }
 
@@ -132,6 +141,14 @@ struct SignedDataGate: Sendable {
     guard let counting = environment?.counting, access.environments.contains(counting) else {
       throw .final(.receiptWrongEnvironment, onStoresWord: false)
     }
+  }
+
+  /// Only of what names the application's number at all: app transactions and notifications.
+  func requireNumber(_ number: Int64?, in environment: SignedEnvironment?) throws(StoreRefusal) {
+    guard environment == .production, let expected = access.applicationNumber, number != expected else {
+      return
+    }
+    throw .final(.receiptWrongApplication, onStoresWord: false)
   }
 
   private static func refusal(_ error: any Error) -> StoreRefusal {
