@@ -130,6 +130,16 @@ public struct Price: Hashable, Sendable, Codable {
     self.currency = currency
   }
 
+  /// Of thousandths of the currency's unit, as stores sign prices. Nil for less than nothing, and for what ``init(amount:currency:)``
+  /// refuses.
+  public init?(thousandths: Int64, currency: String) {
+    guard thousandths >= 0 else { return nil }
+    let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1000)
+    let digits = String(rest + 1000).dropFirst()
+    let decimals = rest == 0 ? "" : rest % 10 == 0 ? ".\(digits.dropLast())" : ".\(digits)"
+    self.init(amount: "\(whole)\(decimals)", currency: currency)
+  }
+
   private enum CodingKeys: CodingKey {
     case amount
     case currency

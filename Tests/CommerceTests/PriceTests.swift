@@ -69,4 +69,22 @@ struct PriceTests {
   func noJSON(text: String) {
     #expect(throws: DecodingError.self) { try decode(text) }
   }
+
+  @Test(
+    "thousandths are written with the decimals that they need, two at least where there are any",
+    arguments: [
+      (0, "0"), (5, "0.005"), (990, "0.99"), (2500, "2.50"), (2990, "2.99"), (1_234_567, "1234.567"),
+      (500_000, "500"),
+      (999_999_999_999, "999999999.999"),
+    ] as [(Int64, String)])
+  func thousandths(number: Int64, amount: String) {
+    #expect(Price(thousandths: number, currency: "EUR") == Price(amount: amount, currency: "EUR"))
+  }
+
+  @Test(
+    "no price is less than nothing, or has more than nine digits before the point",
+    arguments: [-1, 1_000_000_000_000, .max, .min] as [Int64])
+  func impossible(number: Int64) {
+    #expect(Price(thousandths: number, currency: "EUR") == nil)
+  }
 }

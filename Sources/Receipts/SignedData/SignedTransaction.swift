@@ -128,6 +128,7 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
         ? BillingRetry.end(of: expires, isInBillingRetry: ownRenewal?.isInBillingRetryPeriod, asOf: asOf)
         : nil,
       revokedDate: wasUpgraded ? nil : revoked, quantity: max(1, quantity ?? 1),
+      price: currency.flatMap { currency in price.flatMap { Price(thousandths: $0, currency: currency) } },
       account: appAccountToken.flatMap { $0 == Self.noAccount ? nil : ApplicationAccount($0) },
       application: bundleId.flatMap { ApplicationIdentifier($0) },
       territory: storefront.flatMap { Territory($0) }, asOf: asOf)

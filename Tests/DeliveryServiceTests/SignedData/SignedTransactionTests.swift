@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Database
 import Foundation
 import HTTPClient
 import PullboxAPI
@@ -71,6 +72,22 @@ struct SignedTransactionTests {
           proof: Proof(store: "apple", signedTransaction: text), device: server.device),
         as: EntitlementsResponse.self)
       #expect(listed.value.products.map(\.product.description) == ["com.example.issue1"])
+    }
+  }
+
+  @Test("what was paid, and where, is in the ledger as the store has signed it")
+  func price() async throws {
+    try await run(apple.option()) { server in
+      var sold = apple.transaction()
+      (sold.price, sold.currency, sold.storefront) = (2990, "EUR", "FRA")
+      _ = try await grant(try apple.sign(sold), server)
+      let key = TransactionKey(
+        store: .apple, environment: .sandbox, id: try #require(TransactionIdentifier("2000000000000001")))
+      let known = try await server.server.grants.grantStore.database.read {
+        try LedgerTable.find(key, in: $0)?.transaction
+      }
+      #expect(known?.price == Price(amount: "2.99", currency: "EUR"))
+      #expect(known?.territory?.code == "FRA")
     }
   }
 
