@@ -131,7 +131,8 @@ def date_like(old, milliseconds):
 
 
 def read_gap(arguments, store):
-    """Seconds in which a server reads the store's whole history of notifications, how many there were, and its peak of memory."""
+    """Seconds in which a new server reads the store's whole history of notifications, how many there were, and its peak of
+    memory."""
     store.daemon.start(store.configuration)
     with store.database as database:
         wait_until(lambda: database.execute("SELECT count(*) FROM notifications WHERE signed IS NULL").fetchone()[0] == 0,

@@ -13,10 +13,12 @@ struct StoreGateTests {
   private static let device = "device-of-the-reader"
   private static let question = "/verifyReceipt"
 
-  private func publish(_ product: String = product, in stack: Stack) async throws {
+  private func publish(
+    _ product: String = product, type: ProductType? = nil, in stack: Stack
+  ) async throws {
     let file = try await Material.file("\(product).cbz", length: 50_000, in: stack.directory)
     let price = try #require(Price(amount: "2.99", currency: "USD"))
-    try await stack.describe(product, ProductDescription(prices: ["USA": price]))
+    try await stack.describe(product, ProductDescription(type: type, prices: ["USA": price]))
     try await stack.release(file, as: product)
   }
 
@@ -135,6 +137,34 @@ struct StoreGateTests {
       // As of the clock that counts on, so to the millisecond.
       #expect(abs((try #require(last.lastAnswer) - answered).milliseconds) < 1000)
       #expect(try #require(last.lastFailure) > answered)
+    }
+  }
+
+  @Test(
+    "what another device of the account bought this one's agent neither delivers nor finishes; a code's purchase, which belongs to none, it does"
+  )
+  func otherDevices() async throws {
+    let (own, gift) = ("com.example.issue2", "com.example.issue3")
+    try await Stack.with { stack in
+      // A non-consumable would come by the customer's feed.
+      try await publish(type: .consumable, in: stack)
+      for product in [own, gift] { try await publish(product, in: stack) }
+      let other = try await stack.buy(Self.product, device: "another-device")
+      #expect(try await stack.agent.buy(own).status == 201)
+      #expect(try await stack.agent.finishedTransaction(of: own).downloads.count == 1)
+      let made = try await stack.store().send(
+        "POST", "/sandbox/v1/codes", headers: [("Content-Type", "application/json")],
+        body: try APIJSON.encode(
+          CodeRequest(product: try #require(ProductIdentifier(gift)), uses: 1)))
+      let code = try made.decoded(StoreCode.self).code
+      let redeemed = try await stack.store().post("/store/v1/codes/\(code)")
+      #expect(redeemed.status == 201, "\(redeemed.text)")
+      // Each answer of the queue that told of these had the other one in it.
+      #expect(try await stack.agent.finishedTransaction(of: gift).downloads.count == 1)
+      #expect(try await Set(stack.agent.transactions().map(\.product.description)) == [own, gift])
+      #expect(try await Set(stack.agent.downloads().map(\.product.description)) == [own, gift])
+      #expect(try await stack.unfinishedTransactions().map(\.id) == [other.id])
+      #expect(try await stack.deliveries(of: Self.product).isEmpty)
     }
   }
 

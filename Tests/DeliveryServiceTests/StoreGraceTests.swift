@@ -171,6 +171,33 @@ struct StoreGraceTests {
     }
   }
 
+  @Test(
+    "what this server refuses by itself is asked about after one, two, four minutes, and at last once an hour"
+  )
+  func refusedHereAgain() async throws {
+    try await run { server, timer in
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      goAway(server, timer)
+      _ = try await server.grant(receipt: receipt)
+      server.store.state.withLock { $0.answer = VerifyReceiptResponse(status: .productionReceipt) }
+      comeBack(server, timer)
+      func asked() -> Int { server.store.state.withLock { $0.verifications } }
+      try await server.server.confirmation.pass()
+      var last = asked()
+      #expect(last > 1)
+      var questions: [Int] = []
+      for second in stride(from: 30, through: 4 * 3600, by: 30) {
+        timer.advance(by: .seconds(30))
+        try await server.server.confirmation.pass()
+        if asked() > last { questions.append(second) }
+        last = asked()
+      }
+      #expect(Array(questions.prefix(7)) == [60, 180, 420, 900, 1860, 3780, 7380])
+      #expect(try await proofs(server) == 1)
+    }
+  }
+
   @Test("without grace what the store said is good for five minutes")
   func none() async throws {
     try await run(["--store-grace", "0s"]) { server, timer in

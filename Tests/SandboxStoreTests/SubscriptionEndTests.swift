@@ -141,6 +141,23 @@ struct SubscriptionEndTests {
   }
 
   @Test(
+    "one that its customer ended while its payment was tried again is charged no more, and ends by that customer's will"
+  )
+  func endedInRetry() async throws {
+    let token = try await store.openAccount()
+    let first = try await store.buy(StoreHarness.magazine, token: token)
+    _ = try await store.control("fail-renewals", first)
+    store.clock.advance(by: .seconds(310))
+    _ = try await store.change(first, token: token, SubscriptionChange(autoRenew: false))
+    _ = try await store.control("recover", first)
+    #expect(try await store.all(token).map(\.id) == [first.id])
+    // Sixty days of a month of five minutes.
+    store.clock.advance(by: .seconds(600))
+    #expect(try await renewal(token).expirationIntent == "1")
+    #expect(try await store.all(token).map(\.id) == [first.id])
+  }
+
+  @Test(
     "while a payment is tried again the answer tells until when the grace lasts, and no more once its customer ends it"
   )
   func retry() async throws {

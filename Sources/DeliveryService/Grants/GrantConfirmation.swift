@@ -4,6 +4,7 @@ import Database
 import Monitoring
 import PullboxAPI
 import ServiceRuntime
+import Synchronization
 
 /// Asks stores that were away about the proofs that were served meanwhile: one proof until the store has answered, then
 /// some at once. A store that vouches for it confirms the grants; one that refuses it takes them back.
@@ -18,6 +19,13 @@ struct GrantConfirmation: Sendable {
   /// Without one, no other process uses the database.
   var lease: WorkerLease?
   let log: Log
+  private let refusals = RefusedProofs()
+
+  init(grants: GrantService, lease: WorkerLease? = nil, log: Log) {
+    self.grants = grants
+    self.lease = lease
+    self.log = log
+  }
 
   private var database: Database { grants.grantStore.database }
 
@@ -41,7 +49,8 @@ struct GrantConfirmation: Sendable {
       }
       guard let last = page.last else { return }
       position = last.id
-      var rest = page[...]
+      let now = grants.verifier.timer.now()
+      var rest = page.filter { refusals.isDue($0.id, at: now) }[...]
       while let first = rest.first, !present.contains(first.store) {
         rest.removeFirst()
         if away.contains(first.store) { continue }
@@ -60,7 +69,7 @@ struct GrantConfirmation: Sendable {
   }
 
   /// Whether the store has answered. One that the configuration does not know at the moment has not. What this server
-  /// refuses by itself stays marked, and is asked about again.
+  /// refuses by itself stays marked, and is asked about again, ever more rarely.
   private func confirm(_ waiting: UnconfirmedTable.Waiting) async throws -> Bool {
     let answer: ProofVerifier.Confirmation
     do {
@@ -77,11 +86,14 @@ struct GrantConfirmation: Sendable {
       try await database.write(locking: [.everything]) { try UnconfirmedTable.remove(waiting.id, in: $0) }
     case .refused(let problem): try await refuse(waiting, because: problem)
     case .refusedHere(let problem):
+      refusals.note(waiting.id, at: grants.verifier.timer.now())
       log.warning(
         "this server takes a proof no more that was good: its grants stay marked",
         ["store": LogValue(waiting.store), "problem": LogValue(problem.code?.text ?? "refused")])
     case .silent: return false
     }
+    if case .refusedHere = answer { return true }
+    refusals.forget(waiting.id)
     return true
   }
 
@@ -98,5 +110,29 @@ struct GrantConfirmation: Sendable {
         try RememberedProofTable.forget(waiting.digest, at: store, in: connection)
       }
     }
+  }
+}
+
+/// Proofs that this server refused by itself, and when it asks about each again: as often as there are such proofs would be more
+/// than a store allows. At most as many as are marked.
+private final class RefusedProofs: Sendable {
+  private static let backoff = Backoff(initial: .seconds(60), cap: .seconds(3600), jitter: 0)
+  private let refusals = Mutex<[Int64: (count: Int, next: MonotonicInstant)]>([:])
+
+  func isDue(_ proof: Int64, at now: MonotonicInstant) -> Bool {
+    refusals.withLock { $0[proof].map { $0.next <= now } ?? true }
+  }
+
+  func note(_ proof: Int64, at now: MonotonicInstant) {
+    refusals.withLock { refusals in
+      // Two that asked at once heard the same.
+      if let known = refusals[proof], now < known.next { return }
+      let count = (refusals[proof]?.count ?? 0) + 1
+      refusals[proof] = (count, now + Self.backoff.delay(afterFailures: count))
+    }
+  }
+
+  func forget(_ proof: Int64) {
+    refusals.withLock { $0[proof] = nil }
   }
 }

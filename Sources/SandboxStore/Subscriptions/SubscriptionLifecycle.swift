@@ -180,7 +180,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     switch phase {
     case .expired: return .changed
     case .retrying:
-      end(.billing)
+      end(autoRenews ? .billing : .cancelled)
       return .changed
     case .active, .paused:
       guard autoRenews, renewalsLeft > 0 else {
@@ -235,10 +235,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   }
 
   /// The payment succeeds at `now`: within the grace it pays for the time since the end, after it for the time from now. Nil
-  /// when nothing is tried.
+  /// when nothing is tried, or its customer wants no more of it.
   mutating func recover(at now: Timestamp, by calendar: StoreCalendar) -> Step? {
     failsRenewals = false
-    guard phase == .retrying, let graceEnd else { return nil }
+    guard phase == .retrying, autoRenews, let graceEnd else { return nil }
     phase = .active
     let isInGrace = now < graceEnd
     self.graceEnd = nil
