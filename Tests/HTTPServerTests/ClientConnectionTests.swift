@@ -24,6 +24,9 @@ struct ClientConnectionTests {
       var paces: [UInt64] = []
       /// What comes, a number of bytes each time; 0 is the end.
       var arriving: [Int] = []
+      /// What comes before that, byte by byte.
+      var coming: [UInt8] = []
+      var hasEnded = false
 
       mutating func take(_ count: Int) -> Int? {
         let taken = min(count, room, atOnce)
@@ -54,6 +57,13 @@ struct ClientConnectionTests {
 
     func receive(into bytes: UnsafeMutablePointer<UInt8>, upTo limit: Int) throws(SystemError) -> Int? {
       state.withLock { state in
+        if !state.coming.isEmpty {
+          let taken = Array(state.coming.prefix(limit))
+          _ = unsafe UnsafeMutableBufferPointer(start: bytes, count: taken.count).initialize(
+            fromContentsOf: taken)
+          state.coming.removeFirst(taken.count)
+          return taken.count
+        }
         guard let next = state.arriving.first else { return nil }
         state.arriving.removeFirst()
         if next > limit { state.arriving.insert(next - limit, at: 0) }
@@ -69,6 +79,43 @@ struct ClientConnectionTests {
     }
 
     func setPace(bytesPerSecond: UInt64) { state.withLock { $0.paces.append(bytesPerSecond) } }
+
+    var queuedOutput: Int { 0 }
+
+    func endSending() -> Bool {
+      state.withLock { state in
+        state.hasEnded = true
+        return true
+      }
+    }
+
+    func dropQueue() {}
+
+    func arrive(_ text: String) { state.withLock { $0.coming += Array(text.utf8) } }
+
+    /// What was sent, as text, since the last call.
+    func collectText() -> String {
+      state.withLock { state in
+        defer { state.head = [] }
+        return String(decoding: state.head, as: UTF8.self)
+      }
+    }
+  }
+
+  /// Answers each request with so many bytes.
+  private struct Answers: InlineHandler {
+    let length: Int
+
+    func makeConnectionState() {}
+
+    func respond(
+      head: borrowing RequestHead, bytes: Span<UInt8>, state: inout Void, response: inout InlineResponse
+    ) -> InlineOutcome {
+      let content = [UInt8](repeating: 0x61, count: length)
+      response.start(.ok)
+      response.finish(bytes: content.span)
+      return .answered
+    }
   }
 
   /// Goes on by the same step with every look at it.
@@ -105,10 +152,15 @@ struct ClientConnectionTests {
     file = try SharedDescriptor(descriptor)
   }
 
-  private func makeServices(step: UInt64 = 0, arePagesThere: Bool = true) throws -> LoopServices {
+  private func makeServices(
+    step: UInt64 = 0, arePagesThere: Bool = true, answerLength: Int? = nil
+  ) throws -> LoopServices {
     let context = ServerContext(
       configuration: HTTPServerConfiguration(addresses: []), clock: SteppingClock(step: step),
-      wallClock: SystemWallClock(), makeDispatcher: { _ in nil },
+      wallClock: SystemWallClock(),
+      makeDispatcher: { capacity in
+        answerLength.map { TypedInlineDispatcher(Answers(length: $0), capacity: capacity) }
+      },
       requests: RequestTasks(Router { _ in }), pageCache: Pages(areThere: arePagesThere))
     return LoopServices(
       context: context, mailbox: try LoopMailbox(), number: 0, counters: CounterBlock(), ring: nil,
@@ -306,5 +358,103 @@ struct ClientConnectionTests {
     let last = connection.receive(through: line, upTo: 65_536, with: &services)
     let mayGoOn = connection.mayReceive
     #expect(last == .bytes(7) && mayGoOn)
+  }
+
+  @Test("small answers count against the turn as well, and those that it has no room for come in the next")
+  func pipelined() throws {
+    var services = try makeServices(answerLength: 60_000)
+    var connection = makeConnection()
+    let line = Line()
+    for _ in 0..<100 { line.arrive("GET / HTTP/1.1\r\nHost: h\r\n\r\n") }
+    services.beginTurn()
+    connection.wake(.input, through: line, with: &services)
+    var turns = 1
+    var sent = 0
+    while true {
+      let all = line.state.current.head.count
+      #expect(all - sent <= turnLength + 61_000)
+      sent = all
+      let wantsTurn = connection.wantsTurn
+      guard wantsTurn else { break }
+      connection.wantsTurn = false
+      services.beginTurn()
+      connection.resume(through: line, with: &services)
+      turns += 1
+    }
+    let requests = connection.requests
+    #expect(requests == 100)
+    #expect((6...7).contains(turns))
+  }
+
+  @Test("a head that comes byte by byte is answered with its last one, and its deadline runs from its first")
+  func bytewise() throws {
+    var services = try makeServices(answerLength: 3)
+    var connection = makeConnection()
+    let line = Line()
+    var dues: [UInt64] = []
+    var deadlines: [ConnectionMachine.Deadline] = []
+    for byte in "GET / HTTP/1.1\r\nHost: h\r\n\r\n" {
+      #expect(line.state.current.head.isEmpty)
+      line.arrive(String(byte))
+      services.beginTurn()
+      connection.wake(.input, through: line, with: &services)
+      _ = connection.renewDeadline(through: line, with: services)
+      let (due, deadline) = (connection.timer.due, connection.deadline)
+      dues.append(due)
+      deadlines.append(deadline)
+    }
+    #expect(line.collectText().hasSuffix("\r\n\r\naaa"))
+    #expect(deadlines.dropLast().allSatisfy { $0 == .head } && deadlines.last == .idle)
+    #expect(Set(dues.dropLast()).count == 1)
+  }
+
+  @Test("behind a last request nothing is answered: what comes is thrown away until the client ends as well")
+  func last() throws {
+    var services = try makeServices(answerLength: 3)
+    var connection = makeConnection()
+    let line = Line()
+    // More than is received at once: closing with bytes unread would reset the connection.
+    let more = String(repeating: "GET / HTTP/1.1\r\nHost: h\r\n\r\n", count: 10_000)
+    line.arrive("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n" + more)
+    services.beginTurn()
+    connection.wake(.input, through: line, with: &services)
+    #expect(line.collectText().split(separator: "HTTP/1.1 200", omittingEmptySubsequences: false).count == 2)
+    #expect(line.state.current.hasEnded)
+    _ = connection.renewDeadline(through: line, with: services)
+    let (isLingering, deadline) = (connection.machine.isLingering, connection.deadline)
+    #expect(isLingering && deadline == .linger)
+    line.arrive("GET / HTTP/1.1\r\n")
+    line.state.withLock { $0.arriving = [0] }
+    // What came, and then its end.
+    for _ in 0..<2 {
+      services.beginTurn()
+      connection.wake(.input, through: line, with: &services)
+      let waits = connection.wantsTurn
+      #expect(waits)
+      connection.resume(through: line, with: &services)
+    }
+    let isClosed = connection.machine.isClosed
+    #expect(isClosed)
+    #expect(line.collectText() == "")
+  }
+
+  @Test("a client that falls silent within a head is told so, and let go a deadline later")
+  func silent() throws {
+    var services = try makeServices(answerLength: 3)
+    var connection = makeConnection()
+    let line = Line()
+    line.arrive("GET / HT")
+    services.beginTurn()
+    connection.wake(.input, through: line, with: &services)
+    _ = connection.renewDeadline(through: line, with: services)
+    services.beginTurn()
+    connection.passDeadline(through: line, with: &services)
+    #expect(line.collectText().hasPrefix("HTTP/1.1 408 "))
+    _ = connection.renewDeadline(through: line, with: services)
+    let (isClosed, deadline) = (connection.machine.isClosed, connection.deadline)
+    #expect(!isClosed && deadline == .linger)
+    connection.passDeadline(through: line, with: &services)
+    let isGone = connection.machine.isClosed
+    #expect(isGone)
   }
 }

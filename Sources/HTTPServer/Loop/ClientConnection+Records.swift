@@ -8,14 +8,12 @@ extension ClientConnection {
     services.records[place].clearPath()
   }
 
-  /// A request begins: its head is complete.
-  mutating func beginRecord(
-    of head: borrowing RequestHead, bytes: Span<UInt8>, with services: inout LoopServices
-  ) {
+  /// A request begins: its head, which the parser has just read in `bytes`, is complete.
+  mutating func beginRecord(of bytes: Span<UInt8>, with services: inout LoopServices) {
     let place = placeRecord(with: &services)
     guard services.unownedRing != nil else { return }
-    services.records[place].method = head.method
-    services.records[place].setPath(bytes, at: head.path)
+    services.records[place].method = services.parser.head.method
+    services.records[place].setPath(bytes, at: services.parser.head.path)
   }
 
   private mutating func placeRecord(with services: inout LoopServices) -> Int32 {

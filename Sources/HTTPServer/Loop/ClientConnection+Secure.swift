@@ -99,4 +99,42 @@ extension ClientConnection {
     }
     return .sent
   }
+
+  /// Notes what an event means for the session and does what waited for it; false when the connection is gone.
+  mutating func wakeSecure(
+    _ readiness: Readiness, through line: some ConnectionLine, with services: inout LoopServices
+  ) -> Bool {
+    if !readiness.isDisjoint(with: [.input, .lastInput]) {
+      tls.noteInput(isLast: readiness.contains(.lastInput))
+      if tls.writeNeedsInput { continueOutput(through: line, with: &services) }
+    }
+    if readiness.contains(.output) {
+      if tls.owesEnd, endSecure(through: line, with: &services) { endSending(through: line, with: &services) }
+      if tls.readNeedsOutput { mayReceive = true }
+    }
+    return !machine.isClosed
+  }
+
+  /// Answers a connection that was beyond a bound when it came.
+  mutating func endHandshake(through line: some ConnectionLine, with services: inout LoopServices) {
+    if let status = refusalAfterHandshake.take() { refuse(with: status, through: line, with: &services) }
+  }
+
+  /// Says that nothing follows; true when the sending half can be closed.
+  mutating func endSecure(through line: some ConnectionLine, with services: inout LoopServices) -> Bool {
+    switch tls.end() {
+    case .done: return true
+    // The linger deadline runs meanwhile.
+    case .needsInput, .needsOutput: return false
+    case .ended, .broken:
+      abandon(through: line, with: &services)
+      return false
+    }
+  }
+
+  /// Ends a session whose connection is about to be closed, if the socket takes it now, and frees it.
+  mutating func closeSecure() {
+    _ = tls.end()
+    tls = TLSSession()
+  }
 }

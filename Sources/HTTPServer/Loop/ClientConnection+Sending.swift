@@ -69,6 +69,8 @@ extension ClientConnection {
       output.sent += count
       recordSent(count, isHeldBack: more, with: &services)
       meter(from: start, count: count)
+      services.turn.bytes -= count
+      if output.sent < output.bytes.count, services.isTurnOver { return .yielded }
     }
     output.bytes = []
     output.sent = 0

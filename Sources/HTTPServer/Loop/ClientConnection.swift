@@ -1,5 +1,12 @@
-/// One connection: it receives and sends within the turn that its loop gives it, through its socket or what stands for one. Idle connections hold no buffers: input and output live
-/// in the loop's own scratch memory unless something is left over.
+/// One connection: within the turn that its loop gives it, it receives, parses, asks the handlers and sends, through its
+/// socket or what stands for one. It needs no epoll and knows no other connection.
+///
+/// It does what its ``ConnectionMachine`` asks (`+Actions`), input first (`+Receiving`, `+Requests`, `+Handlers`), then output
+/// (`+Responses`, `+Sending`, `+Pages`), over TLS too (`+Secure`); it says which deadline runs (`+Time`) and keeps the records of what
+/// it did (`+Records`). After each call its loop looks at three things: whether it is closed, whether it
+/// ``wantsTurn``, and whether its deadline has moved.
+///
+/// Idle connections hold no buffers: input and output live in the loop's own scratch memory unless something is left over.
 struct ClientConnection: ~Copyable {
   var descriptor: Int32
   /// Its place in the loop's table, and how often that was given away.
@@ -71,6 +78,8 @@ struct ClientConnection: ~Copyable {
   var deadline = ConnectionMachine.Deadline.none
   /// Something happened for which the running deadline starts anew.
   var isTouched = true
+  /// There is something to do for which its turn was too short, or which comes after the requests of others.
+  var wantsTurn = false
   /// Waits in the loop's ready list for its next turn.
   var isReady = false
 

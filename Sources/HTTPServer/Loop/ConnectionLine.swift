@@ -18,6 +18,15 @@ protocol ConnectionLine {
 
   /// Lets bytes leave at no more than that rate; `.max` is no bound.
   func setPace(bytesPerSecond: UInt64)
+
+  /// Bytes taken that the peer has not acknowledged.
+  var queuedOutput: Int { get }
+
+  /// Says that nothing more will be sent; false when the peer is gone.
+  func endSending() -> Bool
+
+  /// What was taken and has not left is dropped when the connection closes, and the peer told so.
+  func dropQueue()
 }
 
 /// The kernel's.
@@ -57,5 +66,16 @@ struct SocketLine: ConnectionLine {
     // response.
     _ = unsafe setsockopt(
       descriptor, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, socklen_t(MemoryLayout<UInt64>.size))
+  }
+
+  var queuedOutput: Int { Int(clinux_queued_output(descriptor)) }
+
+  func endSending() -> Bool { shutdown(descriptor, Int32(SHUT_WR)) == 0 }
+
+  func dropQueue() {
+    var option = linger(l_onoff: 1, l_linger: 0)
+    // Fails only for a socket that is broken already.
+    _ = unsafe setsockopt(
+      descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
   }
 }

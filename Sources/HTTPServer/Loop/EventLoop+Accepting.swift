@@ -9,7 +9,7 @@ extension EventLoop {
   private static let acceptsPerTurn = 8
 
   mutating func acceptConnections(_ position: Int) {
-    guard !isDraining, position < listeners.count else { return }
+    guard !services.isDraining, position < listeners.count else { return }
     _ = acceptSome(listeners[position])
   }
 
@@ -62,7 +62,7 @@ extension EventLoop {
     let peer = connection.peer
     services.counters.add(Counter.accepted)
     let open = services.context.openCount.add(1, ordering: .relaxed).newValue
-    guard !table.isFull, !isDraining || drainDue > 0 else {
+    guard !table.isFull, !services.isDraining || drainDue > 0 else {
       // There is no place left to answer from, or no time.
       return dismiss(descriptor)
     }
@@ -76,13 +76,15 @@ extension EventLoop {
     } else {
       index = table.add(descriptor: descriptor, peer: peer, tls: TLSSession())
     }
-    dispatcher?.open(index)
+    services.dispatcher?.open(index)
     let tag = table[index].tag
     let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | clinux_epoll_edge_triggered
     do {
       try watch(descriptor, events: events, as: .connection(tag))
     } catch {
-      return abandon(index)
+      let place = table.place(index)
+      place.connection.abandon(through: place.connection.line, with: &services)
+      return settle(index)
     }
     if open > services.context.configuration.maximumConnections {
       turnAway(index, because: .capacity)
@@ -93,8 +95,11 @@ extension EventLoop {
         turnAway(index, because: .address)
       }
     }
-    if isDraining { _ = perform(table[index].machine.handle(.drainBegan), on: index) }
-    updateTimer(index)
+    if services.isDraining {
+      let place = table.place(index)
+      place.connection.endUnlessFresh(through: place.connection.line, with: &services)
+    }
+    settle(index)
   }
 
   /// Tells a connection to come back later; it does not count against the bounds meanwhile.
@@ -103,7 +108,8 @@ extension EventLoop {
     turnedAwayCount += 1
     services.context.openCount.subtract(1, ordering: .relaxed)
     countRefusal(reason)
-    refuse(index, with: .serviceUnavailable)
+    let place = table.place(index)
+    place.connection.refuse(with: .serviceUnavailable, through: place.connection.line, with: &services)
   }
 
   /// As many as there are places for are being told to come back already, and the next would be as well.
@@ -135,7 +141,7 @@ extension EventLoop {
 
   mutating func resumeAccepting() {
     acceptDue = 0
-    guard !isDraining else { return }
+    guard !services.isDraining else { return }
     do {
       try watchListeners()
     } catch {

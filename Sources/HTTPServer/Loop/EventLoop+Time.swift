@@ -1,7 +1,4 @@
-internal import CLinux
-internal import CoreTypes
-
-/// Time, deadlines and the drain.
+/// Time, deadlines, and bodies and connections that end before their end.
 extension EventLoop {
   /// For epoll_wait: 0 while a connection waits for a turn, -1 while nothing is due.
   mutating func waitMilliseconds() -> Int32 {
@@ -18,22 +15,16 @@ extension EventLoop {
     if acceptDue > 0, services.now >= acceptDue { resumeAccepting() }
     while let index = wheel.popNext(now: services.now, in: table) {
       guard !table[index].machine.isClosed, table[index].timer.due > 0 else { continue }
-      if table[index].timer.due <= services.now {
-        if keepsPace(index) { continue }
-        services.beginTurn()
-        table[index].timer.due = 0
-        let isBody = table[index].machine.deadline == .body
-        countDeadline(table[index].machine.deadline)
-        let actions = table[index].machine.handle(.deadlinePassed)
-        if actions.contains(.close), table[index].deadline == .send { dropQueue(index) }
-        if perform(actions, on: index, bodyError: isBody ? .timedOut : .connectionClosed) {
-          continueInput(index)
-        }
-        table[index].isTouched = true
-        updateTimer(index)
-      } else {
+      let place = table.place(index)
+      if place.connection.timer.due > services.now
+        || place.connection.keepsPace(through: place.connection.line, with: services)
+      {
         wheel.schedule(index, in: table)
+        continue
       }
+      services.beginTurn()
+      place.connection.passDeadline(through: place.connection.line, with: &services)
+      settle(index)
     }
     if drainDue > 0, services.now >= drainDue {
       drainDue = 0
@@ -44,104 +35,48 @@ extension EventLoop {
     }
   }
 
-  /// Schedules the deadline that the connection's state asks for now.
-  mutating func updateTimer(_ index: Int) {
-    let deadline = table[index].machine.deadline
-    guard table[index].isTouched || deadline != table[index].deadline else { return }
-    table[index].isTouched = false
-    // What comes or goes within a rate's window counts for its average, and does not begin a new one.
-    if deadline == table[index].deadline, deadline.isRate { return }
-    table[index].deadline = deadline
-    guard let duration = duration(of: deadline) else {
-      table[index].timer.due = 0
-      return
-    }
-    if deadline.isRate { table[index].windowBase = progress(index, against: deadline) }
-    table[index].timer.due = services.now + duration
-    wheel.schedule(index, in: table)
-  }
-
-  /// The deadline's length in nanoseconds; nil for none. A drain waits no longer for a client that sends nothing of its content than for
-  /// one that has asked for nothing.
-  private mutating func duration(of deadline: ConnectionMachine.Deadline) -> UInt64? {
-    let duration = services.context.duration(of: deadline)
-    return isDraining && deadline == .body
-      ? duration.map { min($0, services.context.durations.linger) } : duration
-  }
-
-  /// Whether the connection whose rate's window has ended was fast enough; then another window begins.
-  private mutating func keepsPace(_ index: Int) -> Bool {
-    let deadline = table[index].deadline
-    guard deadline.isRate, deadline == table[index].machine.deadline,
-      let duration = duration(of: deadline)
-    else { return false }
-    let progress = progress(index, against: deadline)
-    let count = progress > table[index].windowBase ? progress - table[index].windowBase : 0
-    let rate =
-      deadline == .body
-      ? isDraining ? 0 : services.context.configuration.minimumReceiveRate
-      : min(services.context.configuration.minimumSendRate, table[index].pacing / 2)
-    guard count >= max(1, EventLoop.bytes(rate, in: duration)) else { return false }
-    table[index].windowBase = progress
-    table[index].timer.due = services.now + duration
-    wheel.schedule(index, in: table)
-    return true
-  }
-
-  private static func bytes(_ rate: UInt64, in nanoseconds: UInt64) -> UInt64 {
-    let product = rate.multipliedFullWidth(by: nanoseconds)
-    guard product.high < 1_000_000_000 else { return .max }
-    return UInt64(1_000_000_000).dividingFullWidth(product).quotient
-  }
-
-  /// Bytes of content that have arrived, or of responses that the peer has acknowledged: what the kernel has
-  /// taken says little of a slow peer, for it takes a mebibyte at a time.
-  private mutating func progress(_ index: Int, against deadline: ConnectionMachine.Deadline) -> UInt64 {
-    if deadline == .body { return table[index].received }
-    let queued = UInt64(clamping: clinux_queued_output(table[index].descriptor))
-    return table[index].sent > queued ? table[index].sent - queued : 0
-  }
-
   mutating func beginDrain() {
-    guard !isDraining else { return }
+    guard !services.isDraining else { return }
     acceptRest()
-    isDraining = true
+    services.isDraining = true
     drainDue = services.now + services.context.durations.drain
     stopListening()
     for index in 0..<table.end where !table[index].machine.isClosed {
-      if table[index].machine.input == .idle { lookForRequest(index) }
-      if perform(table[index].machine.handle(.drainBegan), on: index) { continueInput(index) }
-      // The window of before is longer.
-      if table[index].machine.deadline == .body { table[index].deadline = .none }
-      updateTimer(index)
+      let place = table.place(index)
+      place.connection.beginDrain(through: place.connection.line, with: &services)
+      settle(index)
     }
-  }
-
-  /// A request may have arrived whose event has not been read yet.
-  private mutating func lookForRequest(_ index: Int) {
-    table[index].mayReceive = true
-    table[index].tls.noteInput(isLast: false)
-    services.beginTurn()
-    continueInput(index)
   }
 
   mutating func closeAll() {
     for index in 0..<table.end where !table[index].machine.isClosed { abandon(index) }
   }
 
-  /// One of the deadlines has passed and ends a connection.
-  private func countDeadline(_ deadline: ConnectionMachine.Deadline) {
-    let kind: HTTPServerStatistics.Deadline? =
-      switch deadline {
-      case .none: nil
-      case .idle: .idle
-      case .head: .head
-      case .body: .body
-      case .send: .send
-      case .linger: .linger
-      case .storage: .storage
-      case .handshake: .handshake
-      }
-    if let kind { services.counters.add(Counter.deadlines + kind.rawValue) }
+  private mutating func abandon(_ index: Int) {
+    let place = table.place(index)
+    place.connection.abandon(through: place.connection.line, with: &services)
+    settle(index)
+  }
+
+  mutating func abortBodies(meteredBy meters: MeterSet) {
+    for index in 0..<table.end where !table[index].machine.isClosed {
+      guard let meter = table[index].meter, meters.contains(meter) else { continue }
+      let place = table.place(index)
+      // A body that is sent, as far as this server goes, may still wait in the kernel for a slow or paced
+      // client.
+      guard place.connection.isMetered || place.connection.line.queuedOutput > 0 else { continue }
+      services.counters.add(Counter.abortedBodies)
+      place.connection.reset(through: place.connection.line, with: &services)
+      settle(index)
+    }
+  }
+
+  /// Connections between two requests keep the last one's file for the next, which may never come.
+  mutating func releaseIdleFiles() {
+    for index in 0..<table.end where !table[index].machine.isClosed && table[index].machine.output == .nothing
+    {
+      table[index].file = nil
+      services.dispatcher?.releaseFiles(index)
+    }
   }
 }

@@ -1,16 +1,17 @@
 internal import CLinux
 internal import CoreTypes
 internal import Glibc
+internal import Synchronization
 internal import SystemCalls
 
 /// One thread's share of a server: its listening sockets, its connections, its timers.
 ///
 /// Everything here is touched by that thread alone; messages from elsewhere come through the ``LoopMailbox``.
-/// A turn of ``run()`` waits for epoll, then handles each event: it has the ``ClientConnection`` receive and offers
-/// complete requests to the handlers (`+Input`, `+Handlers`), has it send responses (`+Responses`, `+Output`), does what each connection's ``ConnectionMachine`` asks (`+Actions`), and finally
-/// closes what is past its deadline (`+Time`). Requests come before content: connections that bring or take a long body
-/// have their turns at the end, and no longer together than a request may wait for. New connections come from `+Accepting`. A connection's own
-/// part, which needs no epoll, is in the extensions of ``ClientConnection``, with ``LoopServices`` for what all of a loop share. A connection is named by its index in the ``ConnectionTable`` throughout.
+/// A turn of ``run()`` waits for epoll, then hands each event to the ``ClientConnection`` that it is about, which does all that its
+/// turn has room for, and closes what is past its deadline (`+Time`). Requests come before content: connections that bring or take a
+/// long body have their turns at the end, and no longer together than a request may wait for. New connections come from
+/// `+Accepting`. What all connections of a loop share are its ``LoopServices``. A connection is named by its index in the
+/// ``ConnectionTable`` throughout.
 ///
 /// ```swift
 /// let loop = LoopTransfer(EventLoop(number: 0, context: context, ...))
@@ -21,13 +22,6 @@ internal import SystemCalls
 /// What is called for every request is `mutating`, whether it changes the loop or not: for a call that only
 /// borrows the loop, the compiler makes a copy of all of it, which is a kilobyte.
 struct EventLoop: ~Copyable {
-  /// Bytes that one recv(2) may bring of a head, or of a body of which less than ``longBody`` has come.
-  static let shortReception = 16_384
-  /// Bytes of a body.
-  static let longBody: UInt64 = 262_144
-  /// Bytes of a file that are copied into a response rather than sent by sendfile(2), which costs more below
-  /// this.
-  static let copiedLength = 8192
   /// Places for connections beyond the configured maximum, that are only told to come back later.
   static let spareConnections = 64
   private static let eventsPerTurn = 128
@@ -40,17 +34,10 @@ struct EventLoop: ~Copyable {
   var listeners: [ListeningSocket]
   var table: ConnectionTable
   var wheel: TimerWheel
-  let dispatcher: InlineDispatcher?
-  /// For the head being read now; an incomplete head keeps its parser with its connection.
-  var parser = RequestParser()
-  let limits: RequestLimits
-  /// A request that is handed to the async handler once the content that came with its head is.
-  var deferred: PendingRequest?
   /// Connections whose turn ended before their work, and those that have not had one since content came for them.
   var ready: [ConnectionTag] = []
   /// Connections that are only told to come back later.
   var turnedAwayCount = 0
-  var isDraining = false
   var drainDue: UInt64 = 0
   /// accept(2) ran out of descriptors; listening goes on when some are free or this time has come.
   var acceptDue: UInt64 = 0
@@ -65,8 +52,6 @@ struct EventLoop: ~Copyable {
     self.epoll = epoll
     let capacity = max(1, context.configuration.maximumConnections) + EventLoop.spareConnections
     table = ConnectionTable(capacity: capacity)
-    dispatcher = context.makeDispatcher(capacity)
-    limits = RequestLimits(context.configuration)
     services = LoopServices(
       context: context, mailbox: mailboxes[number], number: number, counters: counters, ring: ring,
       capacity: capacity)
@@ -86,7 +71,7 @@ struct EventLoop: ~Copyable {
   /// Runs until the server is drained and the last connection closed.
   mutating func run() {
     var events = unsafe [epoll_event](repeating: epoll_event(), count: EventLoop.eventsPerTurn)
-    while !(isDraining && table.openCount == 0 && services.mailbox.close()) {
+    while !(services.isDraining && table.openCount == 0 && services.mailbox.close()) {
       let timeout = waitMilliseconds()
       let count = unsafe events.withUnsafeMutableBufferPointer { events in
         unsafe epoll_wait(epoll.number, events.baseAddress, Int32(events.count), timeout)
@@ -110,8 +95,56 @@ struct EventLoop: ~Copyable {
       guard isCurrent(tag) else { return }
       services.beginTurn()
       wake(tag.index, events: events)
-      updateTimer(tag.index)
+      settle(tag.index)
     }
+  }
+
+  private mutating func wake(_ index: Int, events: UInt32) {
+    let place = table.place(index)
+    // Both sides have ended, or a Unix peer is gone. In the first case the response may still be on its way,
+    // and closing with bytes unread would reset it: they are read to their end first.
+    if events & EPOLLERR.rawValue != 0
+      || events & EPOLLHUP.rawValue != 0 && !place.connection.machine.isLingering
+    {
+      return place.connection.abandon(through: place.connection.line, with: &services)
+    }
+    var readiness = ClientConnection.Readiness()
+    if events & EPOLLIN.rawValue != 0 { readiness.insert(.input) }
+    if events & EPOLLOUT.rawValue != 0 { readiness.insert(.output) }
+    if events & EPOLLRDHUP.rawValue != 0 { readiness.insert(.lastInput) }
+    place.connection.wake(readiness, through: place.connection.line, with: &services)
+  }
+
+  /// Does what a connection leaves to its loop once it has done what it could.
+  mutating func settle(_ index: Int) {
+    let place = table.place(index)
+    if place.connection.machine.isClosed { return remove(index) }
+    if place.connection.wantsTurn {
+      place.connection.wantsTurn = false
+      makeReady(index)
+    }
+    if place.connection.renewDeadline(through: place.connection.line, with: services) {
+      wheel.schedule(index, in: table)
+    }
+  }
+
+  private mutating func remove(_ index: Int) {
+    services.counters.add(Counter.closed)
+    services.dispatcher?.close(index)
+    wheel.remove(index, in: table)
+    // Its place is free before its peer learns of the end: a client that connects again at once may reach
+    // another loop.
+    if table[index].isAddressCounted { services.context.addresses.release(table[index].peer) }
+    if table[index].isCounted {
+      services.context.openCount.subtract(1, ordering: .relaxed)
+    } else {
+      turnedAwayCount -= 1
+    }
+    // Closing takes it out of epoll as well; a failed close(2) has closed nevertheless.
+    _ = Glibc.close(table[index].descriptor)
+    table[index].descriptor = -1
+    table.remove(index)
+    if acceptDue > 0 { resumeAccepting() }
   }
 
   func isCurrent(_ tag: ConnectionTag) -> Bool {
@@ -124,18 +157,21 @@ struct EventLoop: ~Copyable {
       case .exchangeChanged(let exchange):
         guard isCurrent(exchange.tag) else { continue }
         services.beginTurn()
-        process(exchange)
-        updateTimer(exchange.tag.index)
+        let place = table.place(exchange.tag.index)
+        place.connection.process(exchange, through: place.connection.line, with: &services)
+        settle(exchange.tag.index)
       case .pagesReady(let tag, let failure):
         guard isCurrent(tag) else { continue }
         services.beginTurn()
-        receivePages(tag.index, failure: failure)
-        updateTimer(tag.index)
+        let place = table.place(tag.index)
+        place.connection.receivePages(failure: failure, through: place.connection.line, with: &services)
+        settle(tag.index)
       case .pagesAhead(let tag, let failure):
         guard isCurrent(tag) else { continue }
         services.beginTurn()
-        receivePagesAhead(tag.index, failure: failure)
-        updateTimer(tag.index)
+        let place = table.place(tag.index)
+        place.connection.receivePagesAhead(failure: failure, through: place.connection.line, with: &services)
+        settle(tag.index)
       case .abortBodies(let meters): abortBodies(meteredBy: meters)
       case .releaseIdleFiles: releaseIdleFiles()
       case .accepted(let connection): admit(connection)
@@ -157,16 +193,16 @@ struct EventLoop: ~Copyable {
       let tag = round[done]
       done += 1
       guard isCurrent(tag) else { continue }
-      table[tag.index].isReady = false
+      let place = table.place(tag.index)
+      place.connection.isReady = false
       services.beginTurn()
-      if table[tag.index].machine.output != .nothing { continueOutput(tag.index) }
-      if !table[tag.index].machine.isClosed { continueInput(tag.index) }
-      updateTimer(tag.index)
+      place.connection.resume(through: place.connection.line, with: &services)
+      settle(tag.index)
     }
     if done < round.count { ready = Array(round[done...]) + ready }
   }
 
-  mutating func makeReady(_ index: Int) {
+  private mutating func makeReady(_ index: Int) {
     guard !table[index].isReady else { return }
     table[index].isReady = true
     ready.append(table[index].tag)

@@ -1,7 +1,7 @@
 internal import CoreTypes
 
-/// What the connections of one loop have in common: its clock, the turn that runs, the memory that they are read and written
-/// through, the page cache, and where they are counted. Touched by the loop's thread alone.
+/// What the connections of one loop have in common: its clock, the turn that runs, the parser and the memory that they are read and
+/// written through, the inline handler, the page cache, and where they are counted. Touched by the loop's thread alone.
 struct LoopServices: ~Copyable {
   /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
   static let scratchLength = 65_536
@@ -15,6 +15,13 @@ struct LoopServices: ~Copyable {
   let ring: AccessRing?
   let unownedRing: UnownedRing?
   private let usesSystemClock: Bool
+  let dispatcher: InlineDispatcher?
+  /// For the head being read now; an incomplete head keeps its parser with its connection.
+  var parser = RequestParser()
+  let limits: RequestLimits
+  /// A request that is handed to the async handler once the content that came with its head is.
+  var deferred: PendingRequest?
+  var isDraining = false
   var records: RecordPool
   /// What was in the page cache lately.
   var pageCacheHints = PageCacheHints()
@@ -46,6 +53,8 @@ struct LoopServices: ~Copyable {
     self.ring = ring
     unownedRing = ring.map { UnownedRing($0) }
     usesSystemClock = context.clock is SystemMonotonicClock
+    dispatcher = context.makeDispatcher(capacity)
+    limits = RequestLimits(context.configuration)
     records = RecordPool(capacity: capacity)
     receiveScratch = ScratchBuffer(capacity: Self.scratchLength)
     sendScratch = ScratchBuffer(capacity: Self.scratchLength)

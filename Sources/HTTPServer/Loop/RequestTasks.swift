@@ -1,10 +1,21 @@
 internal import Synchronization
 
+/// Where requests go that no inline handler answers. A test has one that answers step by step.
+protocol RequestRunner: Sendable {
+  /// Begun and without a thread yet.
+  var waitingCount: Int { get }
+  /// Begun and not ended.
+  var runningCount: Int { get }
+
+  /// Has the request answered through its exchange, on whatever thread.
+  func begin(_ pending: PendingRequest)
+}
+
 /// The tasks of an ``AsyncHandler``: one for each request, begun on the loop that has read its head.
 ///
 /// They are no children of a task that passes requests on to them: for each request that would be two more tasks to make
 /// and three more hand-overs between threads. So each exchange cancels its own task, and ``end()`` waits for all of them.
-final class RequestTasks: Sendable {
+final class RequestTasks: RequestRunner {
   private struct State {
     var waiters: [CheckedContinuation<Void, Never>] = []
   }

@@ -10,7 +10,7 @@ final class ServerContext: Sendable {
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let makeDispatcher: @Sendable (_ capacity: Int) -> InlineDispatcher?
-  let requests: RequestTasks
+  let requests: any RequestRunner
   let pages: PagePrefetcher
   let addresses: AddressTable
   /// Open connections of all loops, but for those that were refused for want of room.
@@ -21,7 +21,7 @@ final class ServerContext: Sendable {
   init(
     configuration: HTTPServerConfiguration, clock: any MonotonicClock, wallClock: any WallClock,
     makeDispatcher: @escaping @Sendable (_ capacity: Int) -> InlineDispatcher?,
-    requests: RequestTasks, pageCache: any PageCache
+    requests: any RequestRunner, pageCache: any PageCache
   ) {
     self.configuration = configuration
     durations = DeadlineDurations(configuration)

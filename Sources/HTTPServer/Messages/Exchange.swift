@@ -108,9 +108,7 @@ final class Exchange: Sendable {
       // Asked first: a body that broke off cancels the task after its error was put down, and the error goes
       // first.
       let isCancelled = Task.isCancelled
-      let (step, posts) = state.withLock { $0.nextBody() }
-      if posts { observer.exchangeDidChange(self) }
-      switch step {
+      switch readBody() {
       case .bytes(let bytes): return bytes
       case .end: return nil
       case .failed(let error): throw error
@@ -121,6 +119,13 @@ final class Exchange: Sendable {
     }
   }
 
+  /// What has come of the content since the last call, or why there is nothing; does not wait.
+  func readBody() -> ExchangeState.BodyStep {
+    let (step, posts) = state.withLock { $0.nextBody() }
+    if posts { observer.exchangeDidChange(self) }
+    return step
+  }
+
   func sendInterim(_ bytes: [UInt8]) {
     guard allowsInterim else { return }
     if state.withLock({ $0.acceptInterim(bytes, limit: streamLimit) }) { observer.exchangeDidChange(self) }
@@ -128,13 +133,7 @@ final class Exchange: Sendable {
 
   func write(_ bytes: [UInt8]) async throws(ResponseWriterError) {
     guard !bytes.isEmpty else { return }
-    let verdict = state.withLock { $0.accept(bytes) }
-    switch verdict {
-    case .gone: throw ResponseWriterError(.peerGone)
-    case .tooMany: throw ResponseWriterError(.tooManyBytes)
-    case .accepted(let posts):
-      if posts { observer.exchangeDidChange(self) }
-    }
+    try append(bytes)
     while true {
       let (isGone, isFull) = state.withLock { ($0.isAbandoned, $0.streamed.count >= streamLimit) }
       if isGone { throw ResponseWriterError(.peerGone) }
@@ -144,9 +143,19 @@ final class Exchange: Sendable {
     }
   }
 
-  /// Runs `respond`, the handler, to the end of its response.
-  func run(_ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse) async {
-    let response = await respond(request)
+  /// Hands over bytes of a stream; does not wait for room.
+  func append(_ bytes: [UInt8]) throws(ResponseWriterError) {
+    let verdict = state.withLock { $0.accept(bytes) }
+    switch verdict {
+    case .gone: throw ResponseWriterError(.peerGone)
+    case .tooMany: throw ResponseWriterError(.tooManyBytes)
+    case .accepted(let posts):
+      if posts { observer.exchangeDidChange(self) }
+    }
+  }
+
+  /// Hands over the response; a stream's bytes follow.
+  func answer(_ response: HTTPResponse) {
     var length: Int64?
     if case .stream(let contentLength, _) = response.body { length = contentLength }
     let posts = state.withLock { state in
@@ -156,23 +165,31 @@ final class Exchange: Sendable {
       return state.postOnce()
     }
     if posts { observer.exchangeDidChange(self) }
+  }
+
+  /// No more bytes of the stream follow.
+  func endStream(_ end: ExchangeState.StreamEnd) {
+    let posts = state.withLock { state in
+      // One that ends short of its announced length is as broken as one whose producer throws.
+      state.streamEnd = (state.streamRemaining ?? 0) > 0 ? .failed : end
+      return state.postOnce()
+    }
+    if posts { observer.exchangeDidChange(self) }
+  }
+
+  /// Runs `respond`, the handler, to the end of its response.
+  func run(_ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse) async {
+    let response = await respond(request)
+    answer(response)
     guard case .stream(_, let produce) = response.body, request.method != .head,
       !response.status.forbidsContent
     else { return }
-    var end = ExchangeState.StreamEnd.complete
     do {
       try await produce(ResponseWriter(self))
-      // A stream that ends short of its announced length is as broken as one that throws.
-      if state.withLock({ ($0.streamRemaining ?? 0) > 0 }) { end = .failed }
+      endStream(.complete)
     } catch {
-      end = .failed
+      endStream(.failed)
     }
-    let result = end
-    let postsEnd = state.withLock { state in
-      state.streamEnd = result
-      return state.postOnce()
-    }
-    if postsEnd { observer.exchangeDidChange(self) }
   }
 
   private func waitForBody() async {

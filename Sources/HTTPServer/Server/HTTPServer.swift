@@ -41,6 +41,7 @@ public final class HTTPServer: Sendable {
     }
   }
 
+  private let requests: RequestTasks
   private let context: ServerContext
   private let state = Mutex(State())
 
@@ -60,11 +61,12 @@ public final class HTTPServer: Sendable {
     configuration: HTTPServerConfiguration, inline: (any InlineHandler)?, handler: any AsyncHandler,
     clock: any MonotonicClock, wallClock: any WallClock, pageCache: any PageCache
   ) {
+    requests = RequestTasks(handler)
     context = ServerContext(
       configuration: configuration, clock: clock, wallClock: wallClock,
       makeDispatcher: { capacity in
         inline.map { HTTPServer.makeDispatcher($0, capacity: capacity) }
-      }, requests: RequestTasks(handler), pageCache: pageCache)
+      }, requests: requests, pageCache: pageCache)
   }
 
   private static func makeDispatcher(_ handler: some InlineHandler, capacity: Int) -> InlineDispatcher {
@@ -150,7 +152,7 @@ public final class HTTPServer: Sendable {
     }
     for mailbox in mailboxes { mailbox.post(.drain) }
     for thread in threads where thread.isLoop { await thread.end() }
-    await context.requests.end()
+    await requests.end()
     context.pages.stop(threads: readers)
     for thread in threads where !thread.isLoop { await thread.end() }
   }

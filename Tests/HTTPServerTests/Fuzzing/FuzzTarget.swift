@@ -5,6 +5,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
   case chunks
   case ranges
   case conditions
+  case connection
 
   /// The rule that the bytes break; nil when they break none.
   func check(_ bytes: [UInt8]) -> String? {
@@ -13,6 +14,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case .chunks: ChunkProperties.check(bytes)
     case .ranges: RangeProperties.check(bytes)
     case .conditions: ConditionProperties.check(bytes)
+    case .connection: ConnectionProperties.check(bytes)
     }
   }
 }
