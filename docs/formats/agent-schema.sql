@@ -1,3 +1,9 @@
+CREATE TABLE arrivals (
+  product TEXT PRIMARY KEY,
+  entry TEXT NOT NULL,
+  is_listed INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE content_jobs (
   id TEXT PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE,

@@ -8,8 +8,9 @@ import SystemCalls
 /// Follows the feed of the store's account: what is told there is fetched by the agent's policy, without a command. One
 /// question is open at a time, for ``wait``; a feed that is not answered is asked again at growing intervals.
 ///
-/// Where it stands is saved once the downloads are: so an end in between lets it be told again, which changes nothing. The
-/// first answer of a feed is only where it begins: what was there before is the reader's to restore.
+/// Where it stands is saved with what is to be fetched and what is listed, in one write: so nothing is told twice, and what is here
+/// or was removed here is not fetched again. The first answer of a feed is only where it begins: what was there before is the
+/// reader's to restore.
 ///
 /// ```swift
 /// async let following: Void = arrivals.run()      // until the task is cancelled
@@ -44,9 +45,14 @@ actor ArrivalFollower {
 
   /// Answers of the feed that were taken.
   private(set) var answers = 0
+  private let thread = BlockingThread(name: "arrivals")
+  nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
   private var reference: FeedReference?
+  /// The reference that came with the receipt last.
+  private var shown: FeedReference?
+  private var isRestored = false
   private var cursor: String?
-  /// What waits for its slot.
+  /// What is to be fetched, at once or in its slot.
   private var due: [ProductIdentifier: FeedEntry] = [:]
   private var listed: [ProductIdentifier: FeedEntry] = [:]
   /// Fetched by itself, and not in the library yet: whether it corrects what is there.
@@ -88,9 +94,12 @@ actor ArrivalFollower {
 
   /// What has arrived and waits for the reader to ask for it, the newest first.
   func news() async throws -> [FeedEntry] {
+    try restore()
     let held = try await heldVersions()
-    listed = listed.filter { product, entry in
-      entry.version.map { version in held[product].map { $0 < version } ?? true } ?? false
+    for (product, entry) in listed {
+      if entry.version.map({ version in held[product].map { $0 < version } ?? true }) ?? false { continue }
+      try database.removeArrival(of: product)
+      listed[product] = nil
     }
     return Self.newestFirst(listed.values)
   }
@@ -138,9 +147,7 @@ actor ArrivalFollower {
 
   /// False where the server knows no feeds.
   private func ask() async throws -> Bool {
-    if cursor == nil {
-      cursor = try await BlockingPool.shared.run { [database] in try database.feedCursor() }
-    }
+    try restore()
     guard let reference = try await currentReference() else { return false }
     let answer: FeedResponse
     do {
@@ -156,56 +163,61 @@ actor ArrivalFollower {
     return true
   }
 
+  /// Reads once where an earlier process stood.
+  private func restore() throws {
+    guard !isRestored else { return }
+    let arrivals = try database.arrivals()
+    (cursor, due, listed) = (arrivals.cursor, arrivals.due, arrivals.listed)
+    isRestored = true
+    slotWakeUp.signal()
+  }
+
+  /// A receipt that was shown meanwhile may have brought another feed: what was bought is a customer's.
   private func currentReference() async throws -> FeedReference? {
+    if let latest = await transactions.latestFeed, latest != shown { (reference, shown) = (latest, latest) }
     if let reference, reference.expires > wallClock.now() { return reference }
     reference = try await transactions.feedReference()
+    shown = reference
     return reference
   }
 
   private func take(_ answer: FeedResponse) async throws {
     try await noteOffered(answer.entries)
-    if cursor == nil {
-      try await save(answer.cursor)
-      cursor = answer.cursor
-      return
-    }
-    guard !answer.entries.isEmpty else {
+    guard cursor != nil, !answer.entries.isEmpty else {
+      if cursor != answer.cursor { try database.setFeedCursor(answer.cursor) }
       cursor = answer.cursor
       return
     }
     let held = try await heldVersions()
     // Of a feed that is another one than before, as at the first answer: what is not here is for a restore.
-    let entries = answer.isWhole ? answer.entries.filter { held[$0.product] != nil } : answer.entries
     let expected = Set(due.keys).union(listed.keys)
+    let entries =
+      answer.isWhole
+      ? answer.entries.filter { held[$0.product] != nil || expected.contains($0.product) } : answer.entries
     let plan = ArrivalPlan(entries, policies: policies, held: held, expected: expected)
+    // What a whole feed does not tell of is owned no more.
+    var arrivals = AgentDatabase.Arrivals(
+      cursor: answer.cursor, due: answer.isWhole ? [:] : due, listed: answer.isWhole ? [:] : listed)
+    for entry in answer.entries {
+      // What is told later counts: what was withdrawn is not fetched any more.
+      arrivals.due[entry.product] = nil
+      arrivals.listed[entry.product] = nil
+    }
+    for entry in plan.listed { arrivals.listed[entry.product] = entry }
+    for oldest in Self.newestFirst(arrivals.listed.values).dropFirst(Self.maximumListed) {
+      arrivals.listed[oldest.product] = nil
+    }
+    for entry in plan.fetched { arrivals.due[entry.product] = entry }
+    // What cannot be saved is told again.
+    try database.save(arrivals)
+    (cursor, due, listed) = (arrivals.cursor, arrivals.due, arrivals.listed)
+    for entry in plan.fetched { awaited[entry.product] = held[entry.product] != nil }
     for entry in entries { hub.publish(.owned(entry)) }
     if plan.needsReceipt {
       receiptChecksLeft = Self.receiptChecks
       receiptWakeUp.signal()
     }
-    for entry in answer.entries {
-      // What is told later counts: what was withdrawn is not fetched any more.
-      due[entry.product] = nil
-      listed[entry.product] = nil
-    }
-    for entry in plan.listed { listed[entry.product] = entry }
-    for oldest in Self.newestFirst(listed.values).dropFirst(Self.maximumListed) {
-      listed[oldest.product] = nil
-    }
-    let now = wallClock.now()
-    for entry in plan.fetched {
-      awaited[entry.product] = held[entry.product] != nil
-      if let slot = entry.notBefore, slot > now {
-        due[entry.product] = entry
-      } else {
-        try await fetch(entry)
-      }
-    }
-    // What failed before here is told again.
-    cursor = answer.cursor
     slotWakeUp.signal()
-    // What waits is told again after a restart.
-    if due.isEmpty, listed.isEmpty { try await save(answer.cursor) }
   }
 
   /// What was placed of versions that are not offered any more stands back behind what is, and so does what is placed of them later. Said
@@ -219,38 +231,45 @@ actor ArrivalFollower {
     }
   }
 
-  private func save(_ cursor: String) async throws {
-    try await BlockingPool.shared.run { [database] in try database.setFeedCursor(cursor) }
-  }
-
-  /// A version that comes while another one of its product is under way is looked at again.
+  /// Begins the download. A version that comes while another one of its product is under way is looked at again.
   private func fetch(_ entry: FeedEntry) async throws {
-    guard try await downloads.addMissing(entry.product, for: entry.transaction) else {
-      var later = entry
-      later.notBefore = wallClock.now() + secondLook
-      due[entry.product] = later
-      return
+    let held = try await heldVersions()[entry.product]
+    let isHere = entry.version.map { version in held.map { version <= $0 } ?? false } ?? false
+    var begins = false
+    if !isHere { begins = try await downloads.addMissing(entry.product, for: entry.transaction) }
+    if begins {
+      log.info(
+        "what has arrived is fetched",
+        ["product": "\(entry.product)", "transaction": "\(entry.transaction)"])
     }
-    log.info(
-      "what has arrived is fetched", ["product": "\(entry.product)", "transaction": "\(entry.transaction)"])
+    // Another one may have come meanwhile.
+    guard due[entry.product] == entry else { return }
+    if isHere || begins {
+      try database.removeArrival(of: entry.product)
+      due[entry.product] = nil
+    } else {
+      due[entry.product]?.notBefore = wallClock.now() + secondLook
+    }
   }
 
-  /// Fetches what has waited for its slot.
+  /// Fetches what is due.
   private func watchSlots() async {
+    var failures = 0
     while !Task.isCancelled {
       let now = wallClock.now()
-      for entry in due.values where entry.notBefore.map({ $0 <= now }) ?? true {
+      let entries = Self.newestFirst(due.values.filter { $0.notBefore.map { $0 <= now } ?? true })
+      // What was withdrawn meanwhile is not fetched.
+      for entry in entries where due[entry.product] == entry {
         do {
-          let held = try await heldVersions()[entry.product]
-          let isHere = entry.version.map { version in held.map { version <= $0 } ?? false } ?? false
-          if !isHere { try await fetch(entry) }
-          // Another one may have come meanwhile.
-          if due[entry.product] == entry { due[entry.product] = nil }
-          if due.isEmpty, listed.isEmpty, let cursor { try await save(cursor) }
+          try await fetch(entry)
+          failures = 0
         } catch {
           log.error(
             "a download cannot be created", ["product": "\(entry.product)", "error": LogValue(error)])
-          await pause(.seconds(5))
+          failures += 1
+          if due[entry.product] == entry {
+            due[entry.product]?.notBefore = wallClock.now() + backoff.delay(afterFailures: failures)
+          }
         }
       }
       let next = due.values.compactMap(\.notBefore).min()

@@ -50,9 +50,10 @@ struct DeliveryClient: Sendable {
 
   /// What of `names` is for sale to the account and this device, with the texts that fit `locale` best.
   func products(
-    _ names: [String], for account: StoreAccount, locale: String?
+    _ names: [String], for account: StoreAccount, locale: String?, subscribedSince: Timestamp? = nil
   ) async throws(APICallError) -> ProductsResponse {
     var query = names.map { ("id", $0) } + query(for: account)
+    if let subscribedSince { query.append(("subscribedSince", subscribedSince.rfc3339)) }
     if let locale { query.append(("locale", locale)) }
     return try await monitor.observe("GET /v1/products") { () async throws(APICallError) in
       try await api.get("/v1/products", query: query)

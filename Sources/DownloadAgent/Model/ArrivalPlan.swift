@@ -4,7 +4,7 @@ import PullboxAPI
 
 /// What is fetched by itself of what arrives.
 public enum ArrivalPolicy: String, CaseIterable, Sendable, Codable {
-  /// The newest issue of each publication, and corrections of what is in the library.
+  /// The newest issue of each publication that was told at one time, and corrections of what is in the library.
   case latest
   /// Every issue, and corrections of what is in the library.
   case all
@@ -55,7 +55,12 @@ struct ArrivalPlan: Equatable, Sendable {
     let arrived = entries.filter {
       Self.isNews($0, held: held[$0.product], isExpected: expected.contains($0.product))
     }
-    let newest = Self.newestIssues(of: arrived.filter { held[$0.product] == nil })
+    let offered: Set<FeedEntry.Kind?> = [.issueAvailable, .correctionAvailable, .reinstated]
+    let news = Set(arrived.map(\.product))
+    let newest = Self.newestIssues(
+      of: entries.filter {
+        held[$0.product] == nil ? news.contains($0.product) : $0.version != nil && offered.contains($0.known)
+      })
     for entry in arrived {
       switch policies[entry.publication] {
       case .nothing: break

@@ -21,6 +21,7 @@ struct Shop: Sendable {
     var territory: String
     var application: ApplicationIdentifier?
     var locale: String?
+    var subscribedSince: Timestamp?
   }
 
   /// What the account has.
@@ -29,6 +30,8 @@ struct Shop: Sendable {
     var subscriptions: [StoreSubscription]
     /// Until when those run that do not renew, which the store does not list.
     var seasons: [String: Timestamp]
+    /// Since when its subscriptions run without a lapse.
+    var since: [String: Timestamp]
   }
 
   /// Which page of a list is asked for.
@@ -81,8 +84,9 @@ struct Shop: Sendable {
       try await listed(names, for: account, locale: locale)
     }.value
     let held = try await held()
+    let products = try await preserved(list.products, for: account, locale: locale, held: held)
     return AgentProductsResponse(
-      account: account, products: list.products.map { Self.product($0, held: held) },
+      account: account, products: products.map { Self.product($0, held: held) },
       invalidProductIdentifiers: list.invalidProductIdentifiers)
   }
 
@@ -103,10 +107,31 @@ struct Shop: Sendable {
     let path = publication.map { "/v1/publications/\($0)" } ?? "/v1/singles"
     let list = try await asked(path, page, account, in: issueLists)
     let held = try await held()
+    let subscriptions = try await preserved(
+      list.publication?.subscriptions ?? [], for: account, locale: page.locale, held: held)
     return AgentPublicationResponse(
       account: account, publication: list.publication,
-      subscriptions: list.publication?.subscriptions.map { Self.product($0, held: held) } ?? [],
+      subscriptions: subscriptions.map { Self.product($0, held: held) },
       issues: list.issues.map { Self.product($0, held: held) }, next: list.next)
+  }
+
+  /// The same, the subscriptions that the account has with the prices that they go on at: those may be preserved from before a change.
+  private func preserved(
+    _ listings: [ProductListing], for account: StoreAccount, locale: String?, held: Holdings
+  ) async throws(Problem) -> [ProductListing] {
+    var listings = listings
+    for index in listings.indices {
+      let listing = listings[index]
+      guard let since = held.since[listing.id.description] else { continue }
+      let question = ListQuestion(
+        names: [listing.id.description], territory: account.territory, application: account.application,
+        locale: locale, subscribedSince: since)
+      let list = try await lists.value(of: question) { () async throws(Problem) in
+        try await listed(question.names, for: account, locale: locale, subscribedSince: since)
+      }.value
+      listings[index] = list.products.first ?? listing
+    }
+    return listings
   }
 
   private func asked<Value: Decodable & Sendable>(
@@ -187,11 +212,11 @@ struct Shop: Sendable {
 
   /// What the server answers now. The titles serve downloads until their manifests are read.
   private func listed(
-    _ names: [String], for account: StoreAccount, locale: String?
+    _ names: [String], for account: StoreAccount, locale: String?, subscribedSince: Timestamp? = nil
   ) async throws(Problem) -> ProductsResponse {
     let list: ProductsResponse
     do {
-      list = try await server.products(names, for: account, locale: locale)
+      list = try await server.products(names, for: account, locale: locale, subscribedSince: subscribedSince)
     } catch {
       throw error.problem(of: .server)
     }
@@ -204,7 +229,7 @@ struct Shop: Sendable {
       let held = try await transactions.holdings()
       return Holdings(
         owned: Set(held.products.map(\.product)), subscriptions: try await subscriptions().subscriptions,
-        seasons: held.subscribedUntil ?? [:])
+        seasons: held.subscribedUntil ?? [:], since: held.subscribedSince ?? [:])
     }.value
   }
 

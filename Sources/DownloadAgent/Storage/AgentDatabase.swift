@@ -98,6 +98,7 @@ struct AgentDatabase: Sendable {
     feed,
     rollbacks,
     offers,
+    arrivals,
   ]
 
   /// What is checked of placed content, and which library it is in.

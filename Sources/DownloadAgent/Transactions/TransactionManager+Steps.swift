@@ -202,9 +202,11 @@ extension TransactionManager {
   func entitlements(
     waiting: [TransactionIdentifier]? = nil
   ) async throws(StepFailure) -> EntitlementsResponse {
-    try await store.withReceipt { [server] proof async throws(APICallError) in
+    let answer = try await store.withReceipt { [server] proof async throws(APICallError) in
       try await server.entitlements(of: proof, waiting: waiting)
     }
+    latestFeed = answer.feed ?? latestFeed
+    return answer
   }
 
   /// Publishes `record`, or what has become of it meanwhile.

@@ -69,6 +69,8 @@ actor TransactionManager {
   /// Polls in a row that the store did not answer.
   private var pollFailures = 0
   private var openings = 0
+  /// The feed that the server named for the receipt that was shown last.
+  var latestFeed: FeedReference?
 
   init(
     database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadManager,

@@ -135,6 +135,32 @@ struct ShopTests {
     }
   }
 
+  @Test("who has subscribed for long is shown the price that was preserved, of that subscription alone")
+  func preservedPrice() async throws {
+    let server = FakeServer()
+    let since = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+    let (monthly, other, old) = (
+      try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month),
+      try Self.listing("com.example.other", .autoRenewableSubscription, period: .month),
+      try Self.listing(Self.monthly, .autoRenewableSubscription, price: "1.99", period: .month)
+    )
+    let running = try Self.subscription(until: Timestamp(millisecondsSinceEpoch: 1_797_841_800_000))
+    server.change { state in
+      state.listings = [monthly, other]
+      state.subscriptions = [running]
+      state.subscribedSince = [Self.monthly: since]
+      state.preserved = (since, old)
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get(
+          "/v1/products?id=\(Self.monthly)&id=com.example.other", as: AgentProductsResponse.self)
+        #expect(shown.products.map(\.listing.price?.amount) == ["1.99", "2.99"])
+      }
+    }
+  }
+
   @Test("a season is shown with its end, and may be bought again: the next begins there")
   func season() async throws {
     let server = FakeServer()

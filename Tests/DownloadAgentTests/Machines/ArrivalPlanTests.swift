@@ -71,6 +71,13 @@ struct ArrivalPlanTests {
       ])
   }
 
+  @Test("what is older than what is here is not the latest issue")
+  func older() throws {
+    let entries = try [entry("a", month: 1), entry("b", month: 2), entry("c", month: 3)]
+    let plan = ArrivalPlan(entries, policies: ArrivalPolicies(.latest), held: try held(["c": "1.0"]))
+    #expect(fetched(plan).isEmpty)
+  }
+
   @Test("what is in the library is not fetched again, what came back is")
   func present() throws {
     let plan = try ArrivalPlan(

@@ -57,7 +57,8 @@ extension FakeServer {
         EntitlementsResponse(
           products: products, settled: self.settle(asked.waiting ?? [], besides: products),
           feed: self.feedReference(), hasPlace: self.state.current.hasPlace,
-          subscribedUntil: self.state.current.subscribedUntil))
+          subscribedUntil: self.state.current.subscribedUntil,
+          subscribedSince: self.state.current.subscribedSince))
     }
     routes.on(.get, "/v1/feed") { request, _ in
       try self.check("GET /v1/feed")
@@ -130,7 +131,12 @@ extension FakeServer {
       let query = ["territory", "locale", "device"].map { request.queryValue($0) ?? "-" }
       self.change { $0.applications.append(request.queryValue("application")) }
       self.change { $0.productQueries.append((names + query).joined(separator: " ")) }
-      let found = self.state.current.listings.filter { names.contains($0.id.description) }
+      var found = self.state.current.listings.filter { names.contains($0.id.description) }
+      if let preserved = self.state.current.preserved,
+        request.queryValue("subscribedSince") == preserved.since.rfc3339
+      {
+        found = found.map { $0.id == preserved.listing.id ? preserved.listing : $0 }
+      }
       return try .json(
         ProductsResponse(
           products: found,
@@ -175,14 +181,18 @@ extension FakeServer {
     }
   }
 
-  private func feedReference() -> FeedReference? {
+  private func feedReference(token: String? = nil) -> FeedReference? {
     guard state.current.feed != nil else { return nil }
     return FeedReference(
-      url: "/v1/feed", token: "feed", expires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000))
+      url: "/v1/feed", token: token ?? state.current.feedToken,
+      expires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000))
   }
 
   private func tellings(to request: HTTPRequest) async throws -> FeedResponse {
-    guard let reference = feedReference(), request.bearerToken == "feed" else { throw Problem(.unauthorized) }
+    guard let token = request.bearerToken, ["feed", state.current.feedToken].contains(token),
+      let reference = feedReference(token: token)
+    else { throw Problem(.unauthorized) }
+    change { $0.feedTokens.append(token) }
     let clock = SystemMonotonicClock()
     let seconds = try request.number("wait", in: 0...300, default: 0)
     let end = clock.now() + .seconds(seconds)

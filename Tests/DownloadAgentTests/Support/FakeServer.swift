@@ -44,6 +44,9 @@ final class FakeServer: Sendable {
     /// What the entitlements endpoint says of the device's place with its customer.
     var hasPlace: Bool?
     var subscribedUntil: [String: Timestamp]?
+    var subscribedSince: [String: Timestamp]?
+    /// In place of ``listings`` for those who have subscribed since then.
+    var preserved: (since: Timestamp, listing: ProductListing)?
     /// Whether transactions that wait and are entitled to nothing are finished at the store.
     var settlesEmpty = false
     /// Answers in place of the usual one, by `METHOD /path` with the grant left out; used up one by one, the
@@ -115,6 +118,9 @@ final class FakeServer: Sendable {
     var feed: [FeedEntry]?
     /// The next question's cursor is of a feed that is no more: all of this one is told.
     var isFeedNew = false
+    /// The token that answers about a receipt bring; those that the feed was asked with, which are all good.
+    var feedToken = "feed"
+    var feedTokens: [String] = []
     var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 
