@@ -21,7 +21,7 @@ struct FeedRoutes: Sendable {
       let cursor =
         (isStream ? request.headers["Last-Event-ID"] : nil).map { FeedService.Cursor($0) }
         ?? request.queryValue("after").flatMap { FeedService.Cursor($0) }
-      let (page, number) = try await feeds.page(
+      let reading = try await feeds.page(
         token: request.bearerToken, device: device, after: cursor,
         waiting: isStream ? .zero : .seconds(seconds))
       if isStream {
@@ -30,9 +30,10 @@ struct FeedRoutes: Sendable {
           headers: [
             "Content-Type": "text/event-stream", "Cache-Control": "private, no-cache", "Vary": "Accept",
             "X-Accel-Buffering": "no",
-          ], body: try feeds.stream(number, of: device, after: cursor, opening: page, base: base))
+          ],
+          body: try feeds.stream(reading.feed, of: device, after: cursor, opening: reading.page, base: base))
       }
-      return try answer(request, with: page, of: number, device, base: base)
+      return try answer(request, with: reading, to: device, base: base)
     }
   }
 
@@ -44,12 +45,15 @@ struct FeedRoutes: Sendable {
   }
 
   private func answer(
-    _ request: HTTPRequest, with page: FeedService.Page, of number: Int64, _ device: DeviceIdentifier,
-    base: String
+    _ request: HTTPRequest, with reading: FeedService.Reading, to device: DeviceIdentifier, base: String
   ) throws -> HTTPResponse {
+    let page = reading.page
     let tag = "\"\(page.cursor)\""
     let fields = [("ETag", tag), ("Cache-Control", "private, no-cache"), ("Vary", "Accept")]
-    if page.items.isEmpty, Preconditions(request, entityTag: tag).verdict == .notModified {
+    // An answer without a body brings no token.
+    if page.items.isEmpty, !reading.renewsToken,
+      Preconditions(request, entityTag: tag).verdict == .notModified
+    {
       var response = HTTPResponse(status: .notModified)
       for (name, value) in fields { response.headers[name] = value }
       return response
@@ -57,7 +61,7 @@ struct FeedRoutes: Sendable {
     var response = try HTTPResponse.json(
       FeedResponse(
         entries: page.items.map { feeds.entry($0) }, cursor: page.cursor.description, isWhole: page.isWhole,
-        feed: feeds.reference(to: number, of: device, base: base)))
+        feed: feeds.reference(to: reading.feed, of: device, base: base)))
     for (name, value) in fields { response.headers[name] = value }
     return response
   }

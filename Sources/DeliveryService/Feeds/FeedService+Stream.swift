@@ -27,15 +27,15 @@ extension FeedService {
   /// The stream of a feed of which `page`, which it tells first, is what is behind `cursor`. `base` is put before the address of
   /// the feed where no public URL is configured.
   func stream(
-    _ number: Int64, of device: DeviceIdentifier, after cursor: Cursor?, opening page: Page, base: String
+    _ feed: Name, of device: DeviceIdentifier, after cursor: Cursor?, opening page: Page, base: String
   ) throws -> ResponseBody {
     let told = (page.isWhole ? nil : cursor) ?? Cursor(epoch: page.cursor.epoch, sequence: 0)
     let opening = try Self.lines(
       "feed", id: told,
-      FeedOpening(isWhole: page.isWhole, feed: reference(to: number, of: device, base: base)))
+      FeedOpening(isWhole: page.isWhole, feed: reference(to: feed, of: device, base: base)))
     return .stream { [self] writer in
       try await writer.write(Array("retry: \(Self.retry)\n".utf8) + opening)
-      try await follow(number, after: told, for: Self.streamLifetime, heartbeat: Self.heartbeat) { event in
+      try await follow(feed, after: told, for: Self.streamLifetime, heartbeat: Self.heartbeat) { event in
         switch event {
         case .heartbeat: try await writer.write(":\n\n")
         case .items(let items):
@@ -51,15 +51,15 @@ extension FeedService {
   /// Tells what a feed has behind `cursor`, as long as `duration`. Returns also when a later request of the same feed comes, when
   /// the feed is another one by now, and when the server stops. Throws what `tell` throws.
   func follow(
-    _ number: Int64, after cursor: Cursor, for duration: Duration, heartbeat: Duration,
+    _ feed: Name, after cursor: Cursor, for duration: Duration, heartbeat: Duration,
     tell: (StreamEvent) async throws -> Void
   ) async throws {
     let deadline = timer.now() + duration
-    let waiter = waiters.add(number)
+    let waiter = waiters.add(feed.number)
     defer { waiters.remove(waiter) }
     var cursor = cursor
     while !waiter.isOver, !Task.isCancelled, timer.now() < deadline {
-      guard let (page, next) = try await look(number, after: cursor), !page.isWhole else { return }
+      guard let (page, next) = try await look(feed, after: cursor), !page.isWhole else { return }
       if !page.items.isEmpty {
         told.add(page.items.count, ordering: .relaxed)
         try await tell(.items(page.items))

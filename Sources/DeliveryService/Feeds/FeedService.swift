@@ -7,15 +7,15 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// Tells each device what becomes of what its customer owns: one feed for each device and store, made when a proof is shown, and
-/// read with a token.
+/// Tells each device what becomes of what its customer owns: one feed for each device, store and customer, made when a proof is
+/// shown, and read with a token.
 ///
 /// What there is to tell is found by comparison (``FeedPlan``), and written down before it is told: so nothing is lost or told
 /// twice, however server and device end. A request that waits looks at the database when something wakes it (a change of the
 /// catalog, a proof of the same customer, a refund), and when a period or a date comes of itself.
 ///
 ///     let reference = try await feeds.enroll(device, at: store, showing: transactions, base: base)
-///     let page = try await feeds.page(token: token, device: device, after: cursor, waiting: .seconds(60))
+///     let read = try await feeds.page(token: token, device: device, after: cursor, waiting: .seconds(60))
 final class FeedService: Sendable {
   /// How long a token is good: as long as a ticket may be, so that the file of keys still has its key.
   static let lifetime: Duration = .seconds(30 * 86_400)
@@ -70,9 +70,33 @@ final class FeedService: Sendable {
     /// Of an entry, about.
     static let length = ByteCount(200)
 
-    var feed: Int64
+    var feed: Name
     /// Stands for the transactions.
     var shown: Int
+  }
+
+  /// A feed as tokens name it.
+  struct Name: Hashable, Sendable {
+    var number: Int64
+    /// ``FeedToken/tag(of:)`` the customer.
+    var customer: UInt64
+
+    fileprivate init(number: Int64, customer: UInt64) {
+      self.number = number
+      self.customer = customer
+    }
+
+    fileprivate init(_ feed: FeedTable.Feed) {
+      self.init(number: feed.number, customer: FeedToken.tag(of: feed.customer))
+    }
+  }
+
+  /// What a request has read.
+  struct Reading: Sendable {
+    var page: Page
+    var feed: Name
+    /// Whether the answer must bring a token: half the time of the one that the request came with is over.
+    var renewsToken: Bool
   }
 
   private let database: Database
@@ -84,6 +108,8 @@ final class FeedService: Sendable {
   private let pace: ReleasePace
   private let counted: Mutex<(devices: Int, at: MonotonicInstant)?> = Mutex(nil)
   private let publicURL: String
+  /// Products of one feed that are told of, at most.
+  private let maximumItems: Int
   private let log: Log
   let waiters = FeedWaiters()
   /// What devices have shown lately: showing it again asks the database nothing.
@@ -102,7 +128,8 @@ final class FeedService: Sendable {
   /// `pace` is over how long a release's devices are spread.
   init(
     database: Database, catalog: CatalogCache, rules: EntitlementRules, settings: LiveSettings,
-    clock: any WallClock, timer: any MonotonicClock, pace: ReleasePace, publicURL: String, log: Log
+    clock: any WallClock, timer: any MonotonicClock, pace: ReleasePace, publicURL: String,
+    maximumItems: Int = FeedTable.maximumItems, log: Log
   ) {
     self.database = database
     self.catalog = catalog
@@ -112,13 +139,15 @@ final class FeedService: Sendable {
     self.timer = timer
     self.pace = pace
     self.publicURL = publicURL
+    self.maximumItems = maximumItems
     self.log = log
     watcher = Worker(clock: timer)
   }
 
   /// A feed that was written down with something else.
   struct Written: Sendable {
-    fileprivate var feed: Int64
+    fileprivate var feed: Name
+    fileprivate var ended: Int64?
   }
 
   /// The epoch of a feed that may have to be made: for a write whose body may run twice.
@@ -126,19 +155,20 @@ final class FeedService: Sendable {
 
   /// What ``enroll(_:at:showing:written:base:)`` would write, in a write that there is anyway and that locks the device's feed.
   /// Nil where the customer is not known.
-  func put(
+  static func put(
     _ device: DeviceIdentifier, at store: StoreIdentifier, of customer: CustomerIdentifier?,
-    in environment: StoreEnvironment?, epoch: Int64, connection: borrowing Connection
+    in environment: StoreEnvironment?, epoch: Int64, now: Timestamp, connection: borrowing Connection
   ) throws -> Written? {
     guard let customer else { return nil }
     return try FeedTable.put(
-      of: device, at: store, environment: environment, customer: customer, epoch: epoch, at: clock.now(),
+      of: device, at: store, environment: environment, customer: customer, epoch: epoch, at: now,
       in: connection
-    ).map(Written.init)
+    ).map { Written(feed: Name($0.feed), ended: $0.ended) }
   }
 
-  /// The device's feed, which is from now on about the customer whose these transactions are. `base` is put before its address
-  /// where no public URL is configured. Nil where it cannot be written down: what was asked for is answered all the same.
+  /// The feed on the device of the customer whose these transactions are; one that tells nothing where the ledger has none of them.
+  /// `base` is put before its address where no public URL is configured. Nil where it cannot be written down: what was asked for is
+  /// answered all the same.
   func enroll(
     _ device: DeviceIdentifier, at store: StoreIdentifier, showing transactions: [VerifiedTransaction],
     written: Written? = nil, base: String = ""
@@ -146,42 +176,48 @@ final class FeedService: Sendable {
     let key = Enrolled.Key(store: store, device: device)
     let shown = Set(transactions).hashValue
     let earlier = enrolled.withLock { $0.value(for: key) }
-    if let earlier, earlier.shown == shown { return reference(to: earlier.feed, of: device, base: base) }
+    if let earlier, earlier.shown == shown, written.map({ $0.feed == earlier.feed }) ?? true {
+      return reference(to: earlier.feed, of: device, base: base)
+    }
     if let written {
       enrolled.withLock {
         $0.insert(Enrolled(feed: written.feed, shown: shown), for: key, length: Enrolled.length)
       }
+      waiters.wake([written.ended].compactMap(\.self))
       await noteNews(of: transactions)
       return reference(to: written.feed, of: device, base: base)
     }
     do {
       let latest = transactions.sorted { $0.purchaseDate > $1.purchaseDate }.prefix(Self.lookups)
-      let (feed, customer, others) = try await database.read { connection in
+      let (found, isEnding, customer, others) = try await database.read { connection in
         var customer: CustomerIdentifier?
         for transaction in latest where customer == nil {
           customer = try LedgerTable.find(transaction.key, in: connection)?.customer
         }
         return (
-          try FeedTable.find(of: device, at: store, in: connection), customer,
-          try customer.map { try FeedTable.numbers(of: $0, in: connection) } ?? []
+          try FeedTable.find(of: device, at: store, customer: customer, in: connection),
+          try customer != nil
+            && FeedTable.find(of: device, at: store, customer: nil, in: connection) != nil,
+          customer, try customer.map { try FeedTable.numbers(of: $0, in: connection) } ?? []
         )
       }
-      var number = feed?.number
-      if feed == nil || customer != nil && feed?.customer != customer {
+      var placed = found.map { FeedTable.Placed(feed: $0) }
+      if placed == nil || isEnding {
         let (now, epoch) = (clock.now(), Self.epoch())
-        number = try await database.write(locking: [.feed(of: device, at: store)]) { connection in
+        placed = try await database.write(locking: [.feed(of: device, at: store)]) { connection in
           try FeedTable.put(
             of: device, at: store, environment: latest.first?.environment, customer: customer, epoch: epoch,
             at: now, in: connection)
         }
       }
-      guard let number else { return nil }
+      guard let placed else { return nil }
+      let name = Name(placed.feed)
       enrolled.withLock {
-        $0.insert(Enrolled(feed: number, shown: shown), for: key, length: Enrolled.length)
+        $0.insert(Enrolled(feed: name, shown: shown), for: key, length: Enrolled.length)
       }
       // What this proof shows may be news to the customer's other devices.
-      waiters.wake(others + [number])
-      return reference(to: number, of: device, base: base)
+      waiters.wake(others + [name.number] + [placed.ended].compactMap(\.self))
+      return reference(to: name, of: device, base: base)
     } catch {
       log.warning("a device's feed cannot be made", ["device": LogValue(device), "error": LogValue(error)])
       return nil
@@ -213,20 +249,21 @@ final class FeedService: Sendable {
   /// another device's.
   func page(
     token: String?, device: DeviceIdentifier, after cursor: Cursor?, waiting duration: Duration
-  ) async throws -> (page: Page, number: Int64) {
-    let number = try open(token, of: device)
+  ) async throws -> Reading {
+    let (feed, expiry) = try open(token, of: device)
+    let renewsToken = expiry < clock.now() + Self.lifetime / 2
     let deadline = timer.now() + duration
-    let waiter = waiters.add(number)
+    let waiter = waiters.add(feed.number)
     defer { waiters.remove(waiter) }
     while true {
-      guard let (page, next) = try await look(number, after: cursor) else {
-        enrolled.withLock { $0.removeAll { $0.feed == number } }
+      guard let (page, next) = try await look(feed, after: cursor) else {
+        enrolled.withLock { $0.removeAll { $0.feed == feed } }
         throw Problem(.unauthorized, "the feed was forgotten; show the proof again")
       }
       let rest = deadline - timer.now()
       guard page.items.isEmpty, !page.isWhole, rest > .zero, !waiter.isOver, !Task.isCancelled else {
         told.add(page.items.count, ordering: .relaxed)
-        return (page, number)
+        return Reading(page: page, feed: feed, renewsToken: renewsToken)
       }
       let due = next.map { max($0 - clock.now(), .milliseconds(1)) }
       await waiter.signal.wait(atMost: min(rest, due ?? rest), clock: timer)
@@ -234,11 +271,12 @@ final class FeedService: Sendable {
   }
 
   /// The reference that replaces the one by which the feed was read.
-  func reference(to number: Int64, of device: DeviceIdentifier, base: String) -> FeedReference {
+  func reference(to feed: Name, of device: DeviceIdentifier, base: String) -> FeedReference {
     let now = clock.now()
     let expires = now + Self.lifetime
     let seconds = max(0, expires.secondsSinceEpoch)
-    let token = FeedToken(expiry: UInt64(seconds), feed: number, device: Ticket.tag(of: device))
+    let token = FeedToken(
+      expiry: UInt64(seconds), feed: feed.number, device: Ticket.tag(of: device), customer: feed.customer)
     return FeedReference(
       url: "\(publicURL.isEmpty ? base : publicURL)/v1/feed",
       token: token.sealed(with: settings.value.keys.sealing(at: now)),
@@ -285,7 +323,9 @@ final class FeedService: Sendable {
     }
   }
 
-  private func open(_ token: String?, of device: DeviceIdentifier) throws(Problem) -> Int64 {
+  private func open(
+    _ token: String?, of device: DeviceIdentifier
+  ) throws(Problem) -> (feed: Name, expiry: Timestamp) {
     guard let token else { throw Problem(.unauthorized, "a feed's token is needed in Authorization: Bearer") }
     let opened: FeedToken
     do {
@@ -300,18 +340,22 @@ final class FeedService: Sendable {
     guard opened.device == Ticket.tag(of: device) else {
       throw Problem(.forbidden, "the feed is another device's")
     }
-    return opened.feed
+    return (
+      Name(number: opened.feed, customer: opened.customer),
+      Timestamp(millisecondsSinceEpoch: Int64(clamping: opened.expiry) * 1000)
+    )
   }
 
   /// One look at a feed: what there is to tell is written down, and what stands behind the cursor is answered, with the time
   /// when there may be more though nothing happens. Nil where there is no such feed any more.
-  func look(_ number: Int64, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
+  func look(_ name: Name, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
+    let number = name.number
     let now = clock.now()
     let devices = try await countDevices()
     return try await catalog.current { catalog -> (page: Page, next: Timestamp?)?? in
       let read = try await database.read { connection -> Facts?? in
         guard try catalog.isCurrent(in: connection) else { return .none }
-        return .some(try Facts(of: number, after: cursor, catalog: catalog, in: connection))
+        return .some(try Facts(of: name, after: cursor, catalog: catalog, in: connection))
       }
       guard let read else { return .none }
       guard let facts = read else { return .some(nil) }
@@ -322,20 +366,28 @@ final class FeedService: Sendable {
       let isUsed = now - facts.feed.used >= Self.day
       let isOfFeed = cursor?.epoch == facts.feed.epoch
       let acknowledged = isOfFeed ? cursor?.sequence ?? .max : .max
-      if FeedPlan.changes(told: told, standings: standings.products).isEmpty, !isUsed {
+      let room = FeedPlan.Room(limit: maximumItems) { catalog.date(of: $0, on: facts.feed.device) }
+      if room.fit(
+        FeedPlan.changes(told: told, standings: standings.products), told: told,
+        standings: standings.products
+      ).isEmpty, standings.unlocked.isEmpty, !isUsed {
         return .some((page: facts.page, next: standings.next))
       }
-      let page = try await database.write(locking: [.feed(of: facts.feed.device, at: facts.feed.store)]) {
-        connection -> Page? in
+      let locks: [DatabaseLock] =
+        [.feed(of: facts.feed.device, at: facts.feed.store)]
+        + standings.unlocked.keys.map { .transaction($0) }
+      let page = try await database.write(locking: locks) { connection -> Page? in
         guard var feed = try FeedTable.find(number, in: connection) else { return nil }
+        for (transaction, issues) in standings.unlocked {
+          try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+        }
         let told = Dictionary(
           try FeedTable.items(of: number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
-        let changes = FeedPlan.changes(
-          told: told, standings: standings.products, acknowledged: acknowledged)
-        let room = max(0, FeedTable.maximumItems - told.count)
-        let new = changes.filter { told[$0.product] == nil }.prefix(room).map(\.product)
+        let fitting = room.fit(
+          FeedPlan.changes(told: told, standings: standings.products, acknowledged: acknowledged),
+          told: told, standings: standings.products)
         feed.sequence = try FeedTable.tell(
-          changes.filter { told[$0.product] != nil || new.contains($0.product) }, to: feed, in: connection)
+          fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
         if isUsed { try FeedTable.noteUse(of: number, at: now, in: connection) }
         return try Page(of: feed, after: cursor, in: connection)
       }
@@ -365,11 +417,11 @@ final class FeedService: Sendable {
 
     /// Nil where there is no such feed.
     init?(
-      of number: Int64, after cursor: Cursor?, catalog: CatalogSnapshot, in connection: borrowing Connection
+      of name: Name, after cursor: Cursor?, catalog: CatalogSnapshot, in connection: borrowing Connection
     ) throws {
-      guard let feed = try FeedTable.find(number, in: connection) else { return nil }
+      guard let feed = try FeedTable.find(name.number, in: connection), Name(feed) == name else { return nil }
       self.feed = feed
-      told = try FeedTable.items(of: number, in: connection)
+      told = try FeedTable.items(of: feed.number, in: connection)
       page = try Page(of: feed, after: cursor, in: connection)
       guard let customer = feed.customer else { return }
       transactions = try LedgerTable.transactions(of: customer, in: connection).filter {

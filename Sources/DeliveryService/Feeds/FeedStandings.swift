@@ -8,6 +8,8 @@ struct FeedStandings: Sendable {
   private(set) var products: [ProductIdentifier: FeedStanding] = [:]
   /// When it may be another though nothing happens: a period ends, or an issue's date comes. Nil where that cannot be.
   private(set) var next: Timestamp?
+  /// Which issues runs of subscriptions unlocked that was not written down yet.
+  let unlocked: [TransactionKey: [ProductIdentifier: EntitlementRule]]
 
   init(
     of transactions: [VerifiedTransaction], record: EntitlementRecord, device: DeviceIdentifier,
@@ -17,6 +19,7 @@ struct FeedStandings: Sendable {
     let related = catalog.related(to: transactions.map(\.product) + record.products)
     let report = rules.evaluate(
       transactions, catalog: related, policies: catalog.policies, record: record, now: now)
+    unlocked = report.issuesUnlocked(beyond: record).named(by: transactions)
     for product in related where product.type != .consumable {
       if let date = product.publicationDate { consider(date, now: now) }
       // A license ends, or a subscription that takes its issues with it.
@@ -66,5 +69,14 @@ struct FeedStandings: Sendable {
     case .revoked(let transaction), .expired(let transaction): return .revoked(transaction)
     case .notOwned: return nil
     }
+  }
+}
+
+extension CatalogSnapshot {
+  /// When the product appeared, or its content was released to the device where it has no such date; nil for a subscription.
+  func date(of product: ProductIdentifier, on device: DeviceIdentifier) -> Timestamp? {
+    guard let found = self[product]?.product, !found.type.isSubscription else { return nil }
+    return found.publicationDate ?? offered(product, to: device)?.released
+      ?? Timestamp(millisecondsSinceEpoch: 0)
   }
 }

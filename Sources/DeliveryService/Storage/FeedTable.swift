@@ -13,9 +13,9 @@ enum FeedTable {
     var number: Int64
     var store: StoreIdentifier
     var device: DeviceIdentifier
-    /// Of the proof that was shown last; nil while none held a purchase.
+    /// Of the customer's proof that was shown last; nil where there is no customer.
     var environment: StoreEnvironment?
-    /// As the ledger called it when that proof was shown.
+    /// As the ledger called it when the feed was made; nil for the feed of proofs without a purchase.
     var customer: CustomerIdentifier?
     /// Says which feed a cursor is of: another one after this one was forgotten.
     var epoch: Int64
@@ -29,18 +29,34 @@ enum FeedTable {
     Int(try connection.first("SELECT count(*) AS count FROM feeds")?.integer("count") ?? 0)
   }
 
+  /// The customer's feed on the device; without a customer that of proofs without a purchase. Of customers who have become one
+  /// the feed that was made first is that one's.
   static func find(
-    of device: DeviceIdentifier, at store: StoreIdentifier, in connection: borrowing Connection
+    of device: DeviceIdentifier, at store: StoreIdentifier, customer: CustomerIdentifier?,
+    in connection: borrowing Connection
   ) throws -> Feed? {
-    try connection.first(
-      "SELECT * FROM feeds WHERE device = ? AND store = ?", [.identifier(device), .identifier(store)]
+    guard let customer else {
+      return try connection.first(
+        "SELECT * FROM feeds WHERE device = ? AND store = ? AND customer IS NULL",
+        [.identifier(device), .identifier(store)]
+      ).map(feed)
+    }
+    return try connection.first(
+      """
+      SELECT * FROM feeds WHERE device = ? AND store = ? AND customer IN (
+        SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
+      ORDER BY number LIMIT 1
+      """,
+      [
+        .identifier(device), .identifier(store), .customer(customer), .customer(customer),
+      ]
     ).map(feed)
   }
 
-  /// At every store, also at those that are not configured any more.
+  /// Of every customer, at every store, also at those that are not configured any more.
   static func all(of device: DeviceIdentifier, in connection: borrowing Connection) throws -> [Feed] {
     try connection.query(
-      "SELECT * FROM feeds WHERE device = ? ORDER BY store LIMIT 100", [.identifier(device)]
+      "SELECT * FROM feeds WHERE device = ? ORDER BY store, number LIMIT 100", [.identifier(device)]
     ).map(feed)
   }
 
@@ -53,33 +69,43 @@ enum FeedTable {
     of customer: CustomerIdentifier, in connection: borrowing Connection
   ) throws -> [Int64] {
     try connection.query(
-      "SELECT number FROM feeds WHERE customer = ? LIMIT 100", [.customer(customer)]
+      """
+      SELECT number FROM feeds WHERE customer IN (
+        SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
+      LIMIT 100
+      """, [.customer(customer), .customer(customer)]
     ).map { try $0.integer("number") }
   }
 
-  /// Makes the device's feed, or says whose it is from now on; answers its number. A feed of another customer is forgotten with what was
-  /// told in it: a device may change hands, and its name is no secret.
+  /// The feed of a proof.
+  struct Placed: Sendable {
+    var feed: Feed
+    /// The feed of proofs without a purchase, where it ended by this.
+    var ended: Int64?
+  }
+
+  /// The customer's feed on the device, made where there is none. Whose a feed is never changes: a device's name is no secret, so a feed
+  /// must not be had, nor ended, with another customer's proof. The feed of proofs without a purchase tells nothing, and ends
+  /// where a customer is known: who reads it shows the proof again, and goes on at the same place.
   static func put(
     of device: DeviceIdentifier, at store: StoreIdentifier, environment: StoreEnvironment?,
     customer: CustomerIdentifier?, epoch: Int64, at now: Timestamp, in connection: borrowing Connection
-  ) throws -> Int64? {
-    if let old = try find(of: device, at: store, in: connection) {
-      let earlier = try old.customer.map { try CustomerTable.current($0, in: connection) }
-      let present = try customer.map { try CustomerTable.current($0, in: connection) }
-      if earlier == nil || present == nil || earlier == present {
-        if present != nil, old.customer != customer || old.environment != environment {
-          try connection.execute(
-            "UPDATE feeds SET environment = coalesce(?, environment), customer = ? WHERE number = ?",
-            [
-              .optional(environment, SQLValue.choice), .optional(customer, SQLValue.customer),
-              .integer(old.number),
-            ])
-        }
-        return old.number
+  ) throws -> Placed? {
+    let customer = try customer.map { try CustomerTable.current($0, in: connection) }
+    let empty = try find(of: device, at: store, customer: nil, in: connection)
+    guard customer != nil || empty == nil else { return empty.map { Placed(feed: $0) } }
+    if let empty { try forget(empty.number, in: connection) }
+    if let customer, var feed = try find(of: device, at: store, customer: customer, in: connection) {
+      if let environment, feed.environment != environment {
+        try connection.execute(
+          "UPDATE feeds SET environment = ? WHERE number = ?",
+          [.choice(environment), .integer(feed.number)])
+        feed.environment = environment
       }
-      try forget(old.number, in: connection)
+      return Placed(feed: feed, ended: empty?.number)
     }
-    return try SQLDialect.insertNumbered(
+    let epoch = empty?.epoch ?? epoch
+    let number = try SQLDialect.insertNumbered(
       """
       INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
       """,
@@ -87,6 +113,12 @@ enum FeedTable {
         .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
         .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
       ], in: connection)
+    return number.map { number in
+      Placed(
+        feed: Feed(
+          number: number, store: store, device: device, environment: environment, customer: customer,
+          epoch: epoch, sequence: 0, used: now), ended: empty?.number)
+    }
   }
 
   /// What was told of every product, by their names.
@@ -109,10 +141,17 @@ enum FeedTable {
     ).map(item)
   }
 
-  /// Puts each in the place of what was told of its product before; answers the sequence of the last.
+  /// Puts each in the place of what was told of its product before, and forgets what was told of `forgotten`; answers the sequence
+  /// of the last.
   static func tell(
-    _ items: [FeedItem], to feed: Feed, in connection: borrowing Connection
+    _ items: [FeedItem], forgetting forgotten: [ProductIdentifier] = [], to feed: Feed,
+    in connection: borrowing Connection
   ) throws -> Int64 {
+    for product in forgotten {
+      try connection.execute(
+        "DELETE FROM feed_items WHERE feed = ? AND product = ?",
+        [.integer(feed.number), .identifier(product)])
+    }
     var sequence = feed.sequence
     for item in items {
       sequence += 1

@@ -44,4 +44,38 @@ extension Migrations {
       ) STRICT, WITHOUT ROWID;
       CREATE INDEX feed_items_in_order ON feed_items (feed, sequence);
       """)
+
+  /// A feed keeps its number, its customer and what it told.
+  static let feedsOfCustomers = Migration(
+    "feeds of a device by customer",
+    script: """
+      DROP INDEX feeds_by_use;
+      DROP INDEX feeds_by_customer;
+      ALTER TABLE feeds RENAME TO feeds_before;
+      -- One for each device, store and customer, and one of a device and store for proofs without a purchase, whose customer is NULL;
+      -- whose a feed is never changes. epoch tells its cursors from those of a feed that was forgotten.
+      CREATE TABLE feeds (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        device TEXT NOT NULL,
+        store TEXT NOT NULL,
+        environment TEXT,
+        customer BLOB,
+        epoch INTEGER NOT NULL,
+        sequence INTEGER NOT NULL,
+        used INTEGER NOT NULL,
+        UNIQUE (device, store, customer)
+      ) STRICT;
+      INSERT INTO feeds (number, device, store, environment, customer, epoch, sequence, used)
+      SELECT number, device, store, environment, customer, epoch, sequence, used FROM feeds_before ORDER BY number;
+      -- Tokens name a feed by its number, which is given out once.
+      INSERT INTO sqlite_sequence (name, seq)
+      SELECT 'feeds', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'feeds');
+      UPDATE sqlite_sequence
+      SET seq = max(seq, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'feeds_before'), 0))
+      WHERE name = 'feeds';
+      DROP TABLE feeds_before;
+      CREATE UNIQUE INDEX feeds_without_customer ON feeds (device, store) WHERE customer IS NULL;
+      CREATE INDEX feeds_by_use ON feeds (used);
+      CREATE INDEX feeds_by_customer ON feeds (customer) WHERE customer IS NOT NULL;
+      """)
 }

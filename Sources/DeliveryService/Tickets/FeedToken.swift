@@ -1,37 +1,52 @@
 import CoreTypes
 import Crypto
 
-/// Names a feed and its device, sealed with a key of tickets: good for `GET /v1/feed` and nothing else.
+/// Names a feed, its device and its customer, sealed with a key of tickets: good for `GET /v1/feed` and nothing else.
 ///
-/// It has 45 bytes, in base64url 60 characters without padding; numbers are big-endian:
+/// It has 53 bytes, in base64url 71 characters without padding; numbers are big-endian:
 ///
 ///     offset  length  meaning
-///          0       1  layout, 129: no ticket's
+///          0       1  layout, 130: no ticket's
 ///          1       4  key id
 ///          5       8  expiry, seconds since 1970-01-01T00:00:00Z
 ///         13       8  number of the feed
 ///         21       8  first bytes of SHA-256(device identifier)
-///         29      16  first bytes of HMAC-SHA256(key, bytes 0..<29)
+///         29       8  first bytes of SHA-256(customer), 0 for the feed of proofs without a purchase
+///         37      16  first bytes of HMAC-SHA256(key, bytes 0..<37)
+///
+/// Layout 129, of 60 characters, named no customer. What is left of it is over: its device shows its proof again.
 struct FeedToken: Hashable, Sendable {
-  static let layout: UInt8 = 129
-  static let textLength = 60
-  private static let authenticatedLength = 29
+  static let layout: UInt8 = 130
+  static let textLength = 71
+  private static let authenticatedLength = 37
+  private static let former: (layout: UInt8, textLength: Int) = (129, 60)
 
   /// The token is good before this second, not in it.
   var expiry: UInt64
   var feed: Int64
   /// ``Ticket/tag(of:)`` the device.
   var device: UInt64
+  /// ``tag(of:)`` the customer.
+  var customer: UInt64
+
+  /// The number that stands for a customer.
+  static func tag(of customer: CustomerIdentifier?) -> UInt64 {
+    guard let customer else { return 0 }
+    return SHA256Digest.of(customer.bytes).array.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }
 
   func sealed(with key: TicketKeys.Key) -> String {
     let head =
       [Self.layout] + key.identifier.bigEndianBytes + expiry.bigEndianBytes + feed.bigEndianBytes
-      + device.bigEndianBytes
+      + device.bigEndianBytes + customer.bigEndianBytes
     return Base64.encode(head + Self.code(of: head, with: key), .url)
   }
 
-  /// Throws ``TicketKeys/Refusal``: `expired` only for a genuine one.
+  /// Throws ``TicketKeys/Refusal``: `expired` only for a genuine one, and for what has the former layout.
   init(_ text: String, openedWith keys: TicketKeys, now: UInt64) throws(TicketKeys.Refusal) {
+    if text.utf8.count == Self.former.textLength, Base64.decode(text, .url)?.first == Self.former.layout {
+      throw .expired
+    }
     guard text.utf8.count == Self.textLength, let bytes = Base64.decode(text, .url),
       bytes.count == Self.authenticatedLength + 16, bytes[0] == Self.layout
     else { throw .invalid }
@@ -44,13 +59,15 @@ struct FeedToken: Hashable, Sendable {
     expiry = number(5..<13)
     feed = Int64(bitPattern: number(13..<21))
     device = number(21..<29)
+    customer = number(29..<37)
     guard now < expiry else { throw .expired }
   }
 
-  init(expiry: UInt64, feed: Int64, device: UInt64) {
+  init(expiry: UInt64, feed: Int64, device: UInt64, customer: UInt64) {
     self.expiry = expiry
     self.feed = feed
     self.device = device
+    self.customer = customer
   }
 
   private static func code(of head: [UInt8], with key: TicketKeys.Key) -> [UInt8] {

@@ -98,6 +98,43 @@ struct FeedPlanTests {
     #expect(FeedPlan.changes(told: told, standings: standings).isEmpty)
   }
 
+  @Test(
+    "a feed that is full tells what came last: what is gone makes room, then what is oldest, and it comes to rest"
+  )
+  func full() throws {
+    let names = try (0..<5).map { try #require(ProductIdentifier("com.example.heroes.\($0)")) }
+    let dates = Dictionary(
+      uniqueKeysWithValues: names.enumerated().map { ($1, date + .seconds($0 * 86_400)) })
+    let subscription = try #require(ProductIdentifier("com.example.a.monthly"))
+    let room = FeedPlan.Room(limit: 3) { dates[$0] }
+    var told: [ProductIdentifier: FeedItem] = [:]
+    /// Writes down what is told of the standings; answers it.
+    func tell(_ standings: [ProductIdentifier: FeedStanding]) -> [ProductIdentifier] {
+      let fitting = room.fit(
+        FeedPlan.changes(told: told, standings: standings), told: told, standings: standings)
+      for product in fitting.forgotten { told[product] = nil }
+      for item in fitting.told { told[item.product] = item }
+      #expect(told.count <= 3)
+      return fitting.told.map(\.product)
+    }
+    var standings = Dictionary(uniqueKeysWithValues: names[...2].map { ($0, available(first)) })
+    #expect(tell(standings) == Array(names[...2]))
+    standings[names[3]] = available(first)
+    #expect(tell(standings) == [names[3]])
+    #expect(Set(told.keys) == Set(names[1...3]))
+    #expect(tell(standings).isEmpty)
+    // That something is gone is told before it makes room.
+    standings[names[3]] = .revoked(transaction)
+    standings[subscription] = .ended(transaction, at: date)
+    #expect(tell(standings) == [subscription, names[3]])
+    #expect(tell(standings) == [names[1]])
+    #expect(Set(told.keys) == [names[1], names[2], subscription])
+    standings[names[4]] = available(first)
+    #expect(tell(standings) == [names[4]])
+    #expect(Set(told.keys) == [names[2], names[4], subscription])
+    #expect(tell(standings).isEmpty)
+  }
+
   @Test("a window goes before a bandwidth, and a bandwidth spreads a release over a day at most")
   func pace() {
     let length = ByteCount(1_000_000)

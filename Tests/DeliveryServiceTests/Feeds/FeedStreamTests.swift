@@ -120,13 +120,13 @@ extension FeedTests {
       let feed = try await show([try await subscribe(on: server)], to: server)
       let cursor = try #require(FeedService.Cursor(try await read(feed, of: server).cursor))
       let feeds = server.server.components.feeds
-      let number = try await feeds.page(
+      let name = try await feeds.page(
         token: feed.token, device: server.device.id, after: cursor, waiting: .zero
-      ).number
+      ).feed
       var signs = 0
       do {
         try await feeds.follow(
-          number, after: cursor, for: .seconds(3600), heartbeat: .milliseconds(1)
+          name, after: cursor, for: .seconds(3600), heartbeat: .milliseconds(1)
         ) { event in
           guard case .heartbeat = event else { return }
           signs += 1
@@ -134,7 +134,7 @@ extension FeedTests {
         }
         Issue.record("it ended")
       } catch is Enough {}
-      try await feeds.follow(number, after: cursor, for: .milliseconds(5), heartbeat: .seconds(60)) { _ in
+      try await feeds.follow(name, after: cursor, for: .milliseconds(5), heartbeat: .seconds(60)) { _ in
         Issue.record("there was nothing to tell")
       }
     }

@@ -162,6 +162,28 @@ struct FeedTests {
     }
   }
 
+  @Test("the plan of a restore says since when a subscription runs without a lapse")
+  func subscribedSince() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      server.clock.advance(by: Self.month)
+      var renewal = server.purchase(
+        of: Self.subscription, id: "2000000000000002", expires: server.clock.now() + Self.month)
+      renewal.originalTransactionIdentifier = bought.transactionIdentifier
+      func since(_ purchases: [InAppPurchase]) async throws -> [String: Timestamp]? {
+        let receipt = try server.store.receipt(of: purchases, device: server.device.id)
+        return try await server.api.call(
+          "POST", "/v1/entitlements",
+          body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
+          as: EntitlementsResponse.self
+        ).value.subscribedSince
+      }
+      #expect(try await since([bought, renewal]) == [Self.subscription: bought.purchaseDate])
+      server.clock.advance(by: Self.month * 3)
+      #expect(try await since([bought, renewal]) == nil)
+    }
+  }
+
   @Test("the end of a season is told seven days before it comes, once, and so is that another one follows")
   func season() async throws {
     try await ServerHarness.run { server in
@@ -258,6 +280,12 @@ struct FeedTests {
         headers: [("Authorization", "Bearer \(feed.token)"), ("If-None-Match", "\"\(cursor)\"")])
       let answer = try await server.client.send(request)
       #expect(answer.status == 304 && answer.headers["ETag"] == "\"\(cursor)\"")
+      // Once half of the token's time is over there is an answer with another one.
+      server.clock.advance(by: FeedService.lifetime * 0.6)
+      let renewed = try await server.client.send(request)
+      #expect(renewed.status == 200)
+      let body = try APIJSON.decode(FeedResponse.self, from: renewed.body)
+      #expect(body.entries.isEmpty && body.feed.expires > feed.expires)
     }
   }
 
@@ -308,23 +336,118 @@ struct FeedTests {
     }
   }
 
-  @Test("another customer's proof on the device ends the old feed: its token is refused, its items are gone")
+  @Test("each customer has a feed of the device: another's proof neither opens, changes nor ends it")
   func anotherCustomer() async throws {
     try await ServerHarness.run { server in
       try await server.publish(package)
       try await server.publish(package + [1], as: "com.example.other")
       _ = try await server.grantForPurchase()
       let first = try await show([server.purchase()], to: server)
-      #expect(kinds(try await read(first, of: server)) == ["issue-available issue1"])
+      let answer = try await read(first, of: server)
+      #expect(kinds(answer) == ["issue-available issue1"])
       // Another reader, whom the server knows by another device.
       let bought = server.purchase(of: "com.example.other", id: "2000000000000009")
       let elsewhere = Device(id: try #require(DeviceIdentifier("other-device")))
       let receipt = try server.store.receipt(of: [bought], device: elsewhere.id)
       #expect(try await server.grant("com.example.other", receipt: receipt, device: elsewhere).status == 201)
       let second = try await show([bought], to: server)
-      #expect(try await server.problem { _ = try await read(first, of: server) }.status == 401)
       #expect(kinds(try await read(second, of: server)) == ["issue-available other"])
+      // The first goes on where it was.
+      try await server.publish(
+        package + [2], version: "1.1", description: ProductDescription())
+      let later = try await read(answer.feed, after: answer.cursor, of: server)
+      #expect(!later.isWhole && kinds(later) == ["correction-available issue1"])
+      let again = try await show([server.purchase()], to: server)
+      #expect(try await read(again, after: later.cursor, of: server).entries.isEmpty)
     }
+  }
+
+  @Test("a proof without a purchase brings a feed that tells nothing, whatever the device's customer owns")
+  func stranger() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let own = try await show([bought], to: server)
+      let cursor = try await read(own, of: server).cursor
+      let strange = try await show([], to: server)
+      for cursor in [nil, cursor] {
+        #expect(try await read(strange, after: cursor, of: server).entries.isEmpty)
+      }
+      try await publish(1, dated: server.clock.now(), on: server)
+      #expect(try await read(strange, of: server).entries.isEmpty)
+      #expect(kinds(try await read(own, after: cursor, of: server)) == ["issue-available 1"])
+    }
+  }
+
+  @Test(
+    "the feed of a proof without a purchase ends once its device shows one with: who has its token reads nothing"
+  )
+  func strangerBefore() async throws {
+    try await ServerHarness.run { server in
+      let strange = try await show([], to: server)
+      let place = try await read(strange, of: server).cursor
+      let bought = try await subscribe(on: server)
+      let waiting = Task { try await read(strange, after: place, wait: 300, of: server) }
+      while server.server.components.feeds.waiters.count == 0 { await Task.yield() }
+      let own = try await show([bought], to: server)
+      let refused = try await server.problem { _ = try await waiting.value }
+      #expect(refused.status == 401)
+      // A device whose first purchase that is goes on at its place.
+      let answer = try await read(own, after: place, of: server)
+      #expect(!answer.isWhole && kinds(answer) == ["issue-available 0"])
+      #expect(try await read(show([], to: server), of: server).entries.isEmpty)
+      #expect(try await read(own, after: answer.cursor, of: server).entries.isEmpty)
+    }
+  }
+
+  @Test("what a run unlocked is written down when it is told, though nothing was granted")
+  func backDatedUngranted() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      let receipt = try server.store.receipt(of: [bought], device: server.device.id)
+      func owned() async throws -> [String] {
+        let answer: EntitlementsResponse = try await server.api.call(
+          "POST", "/v1/entitlements",
+          body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device)
+        ).value
+        return answer.products.map(\.product.description)
+      }
+      #expect(try await owned() == [issue(0)])
+      try await publish(9, dated: server.clock.now() - .seconds(3600), on: server)
+      #expect(try await owned() == [issue(0)])
+      #expect(kinds(try await read(show([bought], to: server), of: server)) == ["issue-available 0"])
+    }
+  }
+
+  @Test("a feed that was made before its customer had a name in the token keeps what it told and its number")
+  func migration() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("server.db")
+    let old = try Database.open(
+      path: path, migrations: Array(Migrations.all.prefix { $0.name != Migrations.feedsOfCustomers.name }))
+    try await old.write(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        INSERT INTO feeds (number, device, store, environment, customer, epoch, sequence, used) VALUES
+          (3, 'a', 'sandbox', 'Sandbox', zeroblob(16), 11, 5, 1), (4, 'b', 'sandbox', NULL, NULL, 12, 0, 2),
+          (9, 'c', 'sandbox', NULL, NULL, 13, 0, 3)
+        """)
+      try connection.execute("DELETE FROM feeds WHERE number = 9")
+    }
+    old.close()
+    let database = try Database.open(path: path, migrations: Migrations.all)
+    let device = try #require(DeviceIdentifier("a"))
+    let store = try #require(StoreIdentifier("sandbox"))
+    let (feed, made) = try await database.write(locking: [.everything]) { connection in
+      let feed = try FeedTable.all(of: device, in: connection).first
+      let made = try FeedTable.put(
+        of: device, at: store, environment: .sandbox,
+        customer: .make(at: Timestamp(millisecondsSinceEpoch: 0)),
+        epoch: 1, at: Timestamp(millisecondsSinceEpoch: 0), in: connection)
+      return (feed, made)
+    }
+    #expect(feed?.number == 3 && feed?.epoch == 11 && feed?.sequence == 5 && feed?.customer != nil)
+    #expect(made?.feed.number == 10)
+    database.close()
   }
 
   @Test(

@@ -7,7 +7,8 @@ import Testing
 @Suite("Tokens of feeds")
 struct FeedTokenTests {
   private let keys: TicketKeys
-  private let token = FeedToken(expiry: 2000, feed: 7, device: 0x0102_0304_0506_0708)
+  private let token = FeedToken(
+    expiry: 2000, feed: 7, device: 0x0102_0304_0506_0708, customer: 0x1112_1314_1516_1718)
 
   init() throws {
     keys = try #require(
@@ -39,9 +40,19 @@ struct FeedTokenTests {
       let text = Base64.encode(changed, .url)
       #expect(throws: TicketKeys.Refusal.invalid) { try FeedToken(text, openedWith: keys, now: 1999) }
     }
-    for text in ["", "A", String(repeating: "A", count: 60), text + "A", String(text.dropLast())] {
+    for text in [
+      "", "A", String(repeating: "A", count: 60), String(repeating: "A", count: 71), text + "A",
+      String(text.dropLast()),
+    ] {
       #expect(throws: TicketKeys.Refusal.invalid) { try FeedToken(text, openedWith: keys, now: 1999) }
     }
+  }
+
+  @Test("a token of the layout that named no customer is over")
+  func former() {
+    let text = Base64.encode([129] + Array(repeating: 0, count: 44), .url)
+    #expect(text.utf8.count == 60)
+    #expect(throws: TicketKeys.Refusal.expired) { try FeedToken(text, openedWith: keys, now: 1) }
   }
 
   @Test("a ticket's text is no token")
