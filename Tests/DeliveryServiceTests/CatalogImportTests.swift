@@ -74,6 +74,26 @@ struct CatalogImportTests {
     }
   }
 
+  @Test("what the database alone knows to be wrong is told of every item as well, and nothing is taken")
+  func faultsOfTheDatabase() async throws {
+    try await ServerHarness.run { server in
+      func tiered(_ id: String) throws -> ProductDescription {
+        var product = try Self.product(id)
+        product.prices = nil
+        product.priceTier = PriceTierName("9")
+        return product
+      }
+      let products = try [
+        tiered("com.example.a"), Self.product("com.example.b"), tiered("com.example.c"),
+      ]
+      let refusal = try await server.problem { _ = try await Self.send(products, to: server) }
+      #expect(refusal.code == .catalogInvalid)
+      #expect(refusal.faults?.map(\.path) == ["products.0.priceTier", "products.2.priceTier"])
+      let page = try await server.operatorAPI.get("/v1/operator/products", as: Page<OperatorProduct>.self)
+      #expect(page.items.isEmpty)
+    }
+  }
+
   @Test(
     "what an import has no member of stays as it is, what it says nothing of is taken away, and the audit log tells"
   )

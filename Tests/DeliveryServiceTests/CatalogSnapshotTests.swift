@@ -27,15 +27,48 @@ struct CatalogSnapshotTests {
     try #require(ProductIdentifier("com.example.\(name)"))
   }
 
-  private func put(_ name: String, publication: String? = nil, title: String = "") async throws {
+  private func put(
+    _ name: String, publication: String? = nil, title: String = "", type: ProductType = .nonConsumable
+  ) async throws {
     let product = Product(
-      id: try id(name), type: .nonConsumable,
+      id: try id(name), type: type,
       localizations: ["en-US": Product.Localization(title: title, description: "")],
       publication: try publication.map { try id($0) })
     let now = now
     try await database.write(locking: [.product(product.id)]) {
       try ProductTable.put(product, at: now, in: $0)
     }
+  }
+
+  @Test(
+    "a page looks at a bounded number of products, and goes on behind them, though nothing of them is for sale"
+  )
+  func boundedLooks() async throws {
+    for number in 0..<5 {
+      try await put("single\(number)")
+      try await put("heroes\(number)", publication: "heroes\(number / 2)")
+    }
+    var window = ShopWindow(
+      catalog: try await cache.current(), localizer: ProductLocalizer(), device: nil, application: nil,
+      now: now)
+    window.maximumLooks = 2
+    let index = PublicationIndex(window.catalog)
+    var (after, pages): (ProductIdentifier?, [String?]) = (nil, [])
+    repeat {
+      let page = try window.page(of: index.singles, after: after, limit: 10)
+      #expect(page.issues.isEmpty)
+      pages.append(page.next)
+      after = page.next.flatMap { ProductIdentifier($0) }
+    } while after != nil
+    #expect(pages == ["com.example.single1", "com.example.single3", nil])
+    pages = []
+    repeat {
+      let page = try window.publications(index.publications, after: after, limit: 10)
+      #expect(page.publications.isEmpty)
+      pages.append(page.next)
+      after = page.next.flatMap { ProductIdentifier($0) }
+    } while after != nil
+    #expect(pages == ["com.example.heroes0", "com.example.heroes1", nil])
   }
 
   @Test("names that no product has for its application share one list; those of products have one each")
@@ -120,12 +153,12 @@ struct CatalogSnapshotTests {
     }
   }
 
-  @Test("what a proof may entitle to is the product and everything in its publication")
+  @Test("what a proof may entitle to is the product, and of a subscription everything in its publication")
   func related() async throws {
     for name in ["a1", "a2", "b1", "single"] { try await put(name) }
-    try await put("a1", publication: "a")
+    try await put("a1", publication: "a", type: .freeSubscription)
     try await put("a2", publication: "a")
-    try await put("b1", publication: "b")
+    try await put("b1", publication: "b", type: .freeSubscription)
     func names(_ asked: [String]) async throws -> [String] {
       try await cache.current().related(to: try asked.map(id)).map(\.id.description)
     }

@@ -161,6 +161,79 @@ struct ProductTypeTests {
     }
   }
 
+  @Test("the content of a consumable is delivered to one device for each purchase, whichever show it")
+  func deliveredOnce() async throws {
+    try await ServerHarness.run { server in
+      let cell = try #require(
+        ProductTypeTable.cells(.onAllDevices).first { $0.type == ProductType.consumable.rawValue })
+      let goods = try await offer(cell, on: server)
+      let bought = purchase(goods, cell, on: server)
+      let receipt = try server.store.receipt(of: [bought], device: server.device.id)
+      let grant = try await server.grant(goods.content, receipt: receipt).value
+      let tablet = Device(id: try #require(Self.tablet))
+      let same = try server.store.receipt(of: [bought], device: tablet.id)
+      for transaction in [nil, "1"] {
+        let refusal = try await server.problem {
+          _ = try await server.grant(goods.content, receipt: same, device: tablet, transaction: transaction)
+        }
+        #expect(refusal.code == .purchaseRequired)
+      }
+      #expect(try await owned(by: [bought], of: tablet, on: server).isEmpty)
+      #expect(try await owned(by: [bought], on: server) == [goods.content])
+      #expect(try await server.grant(goods.content, receipt: receipt).status == 200)
+      // Another purchase is another delivery.
+      let second = try server.store.receipt(
+        of: [bought, purchase(goods, id: "2", cell, on: server)], device: tablet.id)
+      let other = try await server.grant(goods.content, receipt: second, device: tablet)
+      #expect(other.status == 201 && other.value.transaction.description == "2")
+      // Where the first device lost it, an operator lets another have it.
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(server.shortName(of: grant))/revoke",
+        body: ReasonBody(reason: "the device was lost"), as: OperatorGrant.self)
+      let new = Device(id: try #require(DeviceIdentifier("new")))
+      let replaced = try await server.grant(
+        goods.content, receipt: try server.store.receipt(of: [bought], device: new.id), device: new,
+        transaction: "1")
+      #expect(replaced.status == 201)
+    }
+  }
+
+  @Test("the type of a product that was bought stays, and its owners keep what it opened")
+  func typeChange() async throws {
+    try await ServerHarness.run { server in
+      let cell = try #require(
+        ProductTypeTable.cells(.onAllDevices).first {
+          $0.type == ProductType.autoRenewableSubscription.rawValue
+        })
+      let goods = try await offer(cell, on: server)
+      func put(_ type: ProductType, _ product: String) async throws {
+        _ = try await server.operatorAPI.call(
+          "PUT", "/v1/operator/products/\(product)",
+          body: ProductDescription(
+            type: type, publication: ProductIdentifier("com.example.heroes"),
+            period: type.isSubscription ? BillingPeriod("P1M") : nil, onSale: true), as: OperatorProduct.self)
+      }
+      try await put(.nonRenewingSubscription, goods.product)
+      try await put(.autoRenewableSubscription, goods.product)
+      let bought = purchase(goods, cell, on: server)
+      #expect(try await owned(by: [bought], on: server) == [goods.content])
+      for type in [ProductType.nonRenewingSubscription, .nonConsumable] {
+        let refusal = try await server.problem { try await put(type, goods.product) }
+        #expect(refusal.code == .stateConflict)
+      }
+      let refusal = try await server.problem {
+        _ = try await server.operatorAPI.call(
+          "POST", "/v1/operator/catalog",
+          body: CatalogImport(products: [
+            ProductDescription(id: ProductIdentifier("com.example.new")),
+            ProductDescription(id: ProductIdentifier(goods.product), type: .nonConsumable),
+          ]), as: CatalogImportReport.self)
+      }
+      #expect(refusal.code == .catalogInvalid && refusal.faults?.map(\.path) == ["products.1.id"])
+      #expect(try await owned(by: [bought], on: server) == [goods.content])
+    }
+  }
+
   @Test(
     "the plan of a restore on another device has what its type lets it",
     arguments: ProductTypeTable.cells(.restored))

@@ -87,7 +87,11 @@ struct SaleTests {
         "POST", "/v1/entitlements",
         body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
         as: EntitlementsResponse.self)
-      try await put(server, plan, ProductDescription(onSale: false))
+      try await put(
+        server, plan,
+        ProductDescription(
+          type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: false
+        ))
       #expect(try await code { try await delete(plan) } == .stateConflict)
 
       // Who paid for a device's issue long ago may have been anyone who subscribed.

@@ -10,9 +10,8 @@ extension Catalog {
   static let maximumImportFaults = 1000
 
   /// Makes everything as it is described, in one write: all of it or nothing. Throws `catalog-invalid` with the faults of all
-  /// items, whose paths begin with `products.`, `publications.` or `priceTiers.` and the item's number from 0, and `forbidden`
-  /// and `state-conflict` as ``put(_:_:by:mayChangeKeys:under:)`` does. An import that names its members leaves everything else as
-  /// it stands.
+  /// items, whose paths begin with `products.`, `publications.` or `priceTiers.` and the item's number from 0, those of items that
+  /// ``put(_:_:by:mayChangeKeys:under:)`` refuses among them. An import that names its members leaves everything else as it stands.
   func importAll(
     _ items: CatalogImport, by actor: String, mayChangeKeys: Bool
   ) async throws -> CatalogImportReport {
@@ -26,6 +25,7 @@ extension Catalog {
         try CheckedImport(items)
       }
     let now = clock.now()
+    let types = try await cache.current()
     defer { didChange() }
     let report = try await database.write(locking: [.everything]) { connection in
       let described = try whole ?? CheckedImport(try items.completed(in: connection))
@@ -37,36 +37,58 @@ extension Catalog {
         case .unchanged: report.unchanged += 1
         }
       }
-      for tier in described.tiers {
-        count(
-          try Self.put(
-            tier, before: try PriceTierTable.find(tier.name, in: connection), by: actor, at: now,
-            in: connection))
-      }
-      for (id, description) in described.publications {
-        let before = try PublicationTable.find(id, in: connection)
-        count(
-          try Self.put(
-            OperatorPublication(of: id, description, before: before, at: now), before: before, by: actor,
-            at: now,
-            in: connection))
-      }
-      for (index, item) in described.products.enumerated() {
+      // What is known in the database alone: the tier that a product names, its sale, its keys, what was bought.
+      var faults: [Problem.Fault] = []
+      func write(_ list: String, _ index: Int, _ body: () throws -> Change) throws {
+        guard faults.count < Self.maximumImportFaults else { return }
         do {
-          count(
-            try put(
-              item.product, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection
-            ))
+          count(try body())
         } catch let problem as Problem {
-          // What is known in the database alone: the tier that a product names, its sale, its keys.
-          let faults =
+          let told =
             problem.faults ?? [
               Problem.Fault(
-                code: problem.code?.text ?? "refused", path: "id",
-                detail: problem.detail ?? "it is refused")
+                code: problem.code?.text ?? "refused", path: "id", detail: problem.detail ?? "it is refused")
             ]
-          throw Problem(.catalogInvalid, faults: faults.map { $0.inside("products.\(index)") })
+          faults += told.map { $0.inside("\(list).\(index)") }
         }
+      }
+      for (index, tier) in described.tiers.enumerated() {
+        try write("priceTiers", index) {
+          try Self.put(
+            tier, before: try PriceTierTable.find(tier.name, in: connection), by: actor, at: now,
+            in: connection)
+        }
+      }
+      for (index, (id, description)) in described.publications.enumerated() {
+        try write("publications", index) {
+          let before = try PublicationTable.find(id, in: connection)
+          return try Self.put(
+            OperatorPublication(of: id, description, before: before, at: now), before: before, by: actor,
+            at: now, in: connection)
+        }
+      }
+      let changing = described.products.map(\.product).filter { product in
+        types[product.id].map { $0.product.type != product.type } ?? false
+      }.map(\.id)
+      guard changing.count <= ProductTable.maximumTypeChanges else {
+        throw Problem(
+          .catalogInvalid, "an import changes the type of \(ProductTable.maximumTypeChanges) products at most"
+        )
+      }
+      let bought = try ProductTable.bought(among: changing, in: connection)
+      let asked = Set(changing)
+      for (index, item) in described.products.enumerated() {
+        try write("products", index) {
+          let id = item.product.id
+          return try put(
+            item.product, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection
+          ) { connection in
+            asked.contains(id) ? bought.contains(id) : try ProductTable.isBought(id, in: connection)
+          }
+        }
+      }
+      guard faults.isEmpty else {
+        throw Problem(.catalogInvalid, faults: Array(faults.prefix(Self.maximumImportFaults)))
       }
       return report
     }

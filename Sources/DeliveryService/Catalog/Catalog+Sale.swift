@@ -94,8 +94,22 @@ extension Catalog {
     }
   }
 
-  /// Where a product stands once it is described so.
+  /// Where a product stands once it is described so. Throws `state-conflict`, and `product-invalid` where a review found what its
+  /// buyers must be told, and this takes it away.
   func sale(
+    of product: Product, before: ProductTable.Entry?, wanted: Bool?, by actor: String,
+    in connection: borrowing Connection
+  ) throws -> SaleState {
+    let state = try nextSale(of: product, before: before, wanted: wanted, by: actor, in: connection)
+    if let before, saleRules.requiresReview, state == .cleared || state == .submitted {
+      let known = SaleCheck.faultsOfTerms(before.product)
+      let faults = SaleCheck.faultsOfTerms(product).filter { !known.contains($0) }
+      guard faults.isEmpty else { throw Problem(.productInvalid, faults: faults) }
+    }
+    return state
+  }
+
+  private func nextSale(
     of product: Product, before: ProductTable.Entry?, wanted: Bool?, by actor: String,
     in connection: borrowing Connection
   ) throws -> SaleState {
@@ -188,7 +202,7 @@ struct SaleCheck {
       add("application", at: "application", "no store here takes receipts of \(application)")
     }
     if product.type.isSubscription { faults += self.faults(ofSubscription: product) }
-    if product.type == .autoRenewableSubscription { faults += faultsOfTerms(product) }
+    faults += Self.faultsOfTerms(product)
     return faults
   }
 
@@ -225,7 +239,8 @@ struct SaleCheck {
   }
 
   /// What a buyer must be told before a period renews by itself.
-  private func faultsOfTerms(_ product: Product) -> [Problem.Fault] {
+  static func faultsOfTerms(_ product: Product) -> [Problem.Fault] {
+    guard product.type == .autoRenewableSubscription else { return [] }
     var faults: [Problem.Fault] = []
     if product.privacyURL == nil {
       faults.append(

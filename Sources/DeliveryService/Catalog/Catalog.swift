@@ -74,18 +74,27 @@ struct Catalog: Sendable {
 
   /// Creates or changes a product. Throws `product-invalid` with every fault, `precondition-failed`, and `forbidden` when
   /// the publisher's keys of a product that exists would change and the actor may not do that, and `state-conflict` for one to
-  /// be put on sale that a review has the word on.
+  /// be put on sale that a review has the word on, and for another type of one that was bought.
   func put(
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
     under conditions: WriteConditions = .none
   ) async throws -> OperatorProduct {
     let described = try ProductValidator.product(id, described: description)
     let now = clock.now()
+    // All of the ledger is read outside of the writer.
+    let isBought = try await database.read { connection -> Bool? in
+      guard let type = try ProductTable.find(id, in: connection)?.product.type, type != described.type else {
+        return nil
+      }
+      return try ProductTable.isBought(id, in: connection)
+    }
     defer { didChange() }
     return try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
       try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
-      _ = try put(described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection)
+      _ = try put(described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection) {
+        try isBought ?? ProductTable.isBought(id, in: $0)
+      }
       return try Self.operatorProduct(id, at: now, in: connection)
     }
   }
@@ -99,11 +108,20 @@ struct Catalog: Sendable {
 
   /// Writes the product unless it is so already. `described` is what the validator made of `description`. Throws `forbidden`,
   /// `state-conflict`, and `product-invalid` for a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does.
+  /// `isBought` is asked where the type changes.
   func put(
     _ described: Product, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
-    at now: Timestamp, in connection: borrowing Connection
+    at now: Timestamp, in connection: borrowing Connection,
+    isBought: (borrowing Connection) throws -> Bool
   ) throws -> Change {
     let before = try ProductTable.find(described.id, in: connection)
+    // What was bought of it opens what its type says.
+    if let type = before?.product.type, type != described.type, try isBought(connection) {
+      throw Problem(
+        .stateConflict,
+        "\(described.id) was bought as \(type.rawValue), and its owners keep what that opens: another type needs another identifier"
+      )
+    }
     var product = described
     if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }
     if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {

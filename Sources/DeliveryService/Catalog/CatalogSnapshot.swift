@@ -90,6 +90,9 @@ struct CatalogSnapshot: Sendable {
     (publications[publication] ?? []).compactMap { entries[$0] }
   }
 
+  /// How many products that are.
+  func productCount(of publication: ProductIdentifier) -> Int { publications[publication]?.count ?? 0 }
+
   /// What the product costs now, and what it cost.
   func prices(of product: Product) -> ProductPrices {
     ProductPrices(of: product, tier: product.priceTier.flatMap { tiers[$0] } ?? [:])
@@ -131,17 +134,23 @@ struct CatalogSnapshot: Sendable {
     }
   }
 
-  /// The products that some proof of these may entitle to, by name: themselves, everything in their publications, and for what
-  /// is no product, as an application is none, what those may own who bought it.
+  /// The products that some proof of these may entitle to, by name: themselves, for a subscription everything in its publication,
+  /// and for what is no product, as an application is none, what those may own who bought it.
   func related(to products: some Sequence<ProductIdentifier>) -> [Product] {
     var found: Set<ProductIdentifier> = []
-    for product in products {
+    var opened: Set<ProductIdentifier> = []
+    // Most transactions of a long history are for one subscription.
+    for product in Set(products) {
       guard let entry = entries[product] else {
         found.formUnion(ownedWithApplications)
         continue
       }
       found.insert(product)
-      if let publication = entry.product.publication { found.formUnion(publications[publication] ?? []) }
+      if entry.product.type.isSubscription, let publication = entry.product.publication,
+        opened.insert(publication).inserted
+      {
+        found.formUnion(publications[publication] ?? [])
+      }
     }
     return found.sorted().compactMap { entries[$0]?.product }
   }

@@ -7,8 +7,11 @@ import Synchronization
 /// Counts what apps ask for in vain, since the process began: an operator finds the misspelled identifier of a new app, or the
 /// issue that was never released.
 final class InvalidProductCounts: Sendable {
-  /// Identifiers that are counted by name, each once for each reason; further ones count together.
+  /// Identifiers that are counted by name, each once for each reason. Where there are more, those that were asked for least, and
+  /// of these the ones that were asked for first, count together from then on.
   static let capacity = 1000
+  /// How many make room at once.
+  private static let evicted = capacity / 4
   /// Items of a report.
   static let reportLength = 200
   /// Bytes of an identifier that are kept: those of the longest that can be one.
@@ -22,6 +25,16 @@ final class InvalidProductCounts: Sendable {
   private struct State {
     var counts: [Key: (count: Int, lastAsked: Timestamp)] = [:]
     var others = 0
+
+    mutating func makeRoom() {
+      let least = counts.sorted { left, right in
+        (left.value.count, left.value.lastAsked) < (right.value.count, right.value.lastAsked)
+      }.prefix(InvalidProductCounts.evicted)
+      for (key, value) in least {
+        counts[key] = nil
+        others += value.count
+      }
+    }
   }
 
   private let state = Mutex(State())
@@ -41,10 +54,9 @@ final class InvalidProductCounts: Sendable {
     state.withLock { state in
       if let known = state.counts[key] {
         state.counts[key] = (known.count + 1, now)
-      } else if state.counts.count < Self.capacity {
-        state.counts[key] = (1, now)
       } else {
-        state.others += 1
+        if state.counts.count >= Self.capacity { state.makeRoom() }
+        state.counts[key] = (1, now)
       }
     }
   }

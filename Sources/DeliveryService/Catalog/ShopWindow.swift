@@ -10,6 +10,10 @@ struct ShopWindow: Sendable {
     case invalid(InvalidProductsReport.Reason)
   }
 
+  /// Products that are looked at for one page, about: where nothing of so many is for sale, the page has fewer items than were asked
+  /// for, perhaps none, and its `next` goes on behind them.
+  static let maximumLooks = 20_000
+
   let catalog: CatalogSnapshot
   let localizer: ProductLocalizer
   /// Nil shows what is for sale to all.
@@ -17,6 +21,7 @@ struct ShopWindow: Sendable {
   /// What belongs to no application is shown to all; nil names none.
   let application: ApplicationIdentifier?
   let now: Timestamp
+  var maximumLooks = Self.maximumLooks
 
   /// What the window says of a product that was asked for by name.
   func answer(to name: String) -> Answer {
@@ -45,7 +50,14 @@ struct ShopWindow: Sendable {
     _ names: [ProductIdentifier], after: ProductIdentifier?, limit: Int
   ) throws(Problem) -> PublicationsResponse {
     var page: [PublicationListing] = []
+    var looks = 0
+    var last: ProductIdentifier?
     for name in names[try Self.start(after: after, in: names)...] {
+      if looks >= maximumLooks {
+        return PublicationsResponse(publications: page, next: last?.description)
+      }
+      looks += max(1, catalog.productCount(of: name))
+      last = name
       guard let listing = publication(name) else { continue }
       if page.count == limit {
         return PublicationsResponse(publications: page, next: page.last?.id.description)
@@ -89,7 +101,9 @@ struct ShopWindow: Sendable {
     of names: [ProductIdentifier], after: ProductIdentifier?, limit: Int
   ) throws(Problem) -> (issues: [ProductListing], next: String?) {
     var page: [ProductListing] = []
-    for name in names[try Self.start(after: after, in: names)...] {
+    let start = try Self.start(after: after, in: names)
+    for (looks, name) in names[start...].enumerated() {
+      if looks >= maximumLooks { return (page, names[start + looks - 1].description) }
       guard let entry = catalog[name], isForSale(entry) else { continue }
       if page.count == limit { return (page, page.last?.id.description) }
       page.append(listing(of: entry))

@@ -91,6 +91,22 @@ enum ProductTable {
     try connection.first("SELECT 1 FROM transactions WHERE product = ? LIMIT 1", [.identifier(id)]) != nil
   }
 
+  /// Those of these products, ``maximumTypeChanges`` at most, that the ledger has a payment for. Reads all of the ledger.
+  static func bought(
+    among products: [ProductIdentifier], in connection: borrowing Connection
+  ) throws -> Set<ProductIdentifier> {
+    guard !products.isEmpty else { return [] }
+    precondition(products.count <= maximumTypeChanges)
+    let places = Array(repeating: "?", count: products.count).joined(separator: ", ")
+    let rows = try connection.query(
+      "SELECT DISTINCT product FROM transactions WHERE product IN (\(places))",
+      products.map(SQLValue.identifier))
+    return Set(try rows.map { try $0.identifier("product") })
+  }
+
+  /// Products whose type one import may change, at most.
+  static let maximumTypeChanges = 500
+
   /// Removes it with its review; nothing may refer to it.
   static func remove(
     _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection

@@ -27,7 +27,7 @@ enum Paging {
       let items = Array(page.items.prefix(rest))
       rest -= items.count
       guard try body(items) else { return .complete }
-      after = page.items.isEmpty ? nil : page.next
+      after = page.next == after ? nil : page.next
       if items.count < page.items.count || (rest == 0 && after != nil) { return .limited }
     } while after != nil
     return .complete

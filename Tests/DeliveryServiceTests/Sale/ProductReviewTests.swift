@@ -175,6 +175,16 @@ struct ProductReviewTests {
       let listing = try #require(try await server.listing(Self.monthly))
       #expect(listing.terms == "2.99 € each month, until you end it")
       #expect(listing.privacyURL == "https://comics.example/privacy")
+
+      // What its buyers must be told is not taken away behind the review.
+      var silent = description
+      silent.privacyURL = nil
+      silent.localizations?["fr-FR"]?.terms = nil
+      let fourth = try await problem { try await put(server, Self.monthly, silent) }
+      #expect(fourth.faults?.map(\.path) == ["privacyURL", "localizations.fr-FR.terms"])
+      #expect(try #require(try await server.listing(Self.monthly)).privacyURL == listing.privacyURL)
+      description.privacyURL = "https://comics.example/data"
+      #expect(try await put(server, Self.monthly, description).sale == .cleared)
     }
   }
 
