@@ -78,6 +78,31 @@ struct StoreQuestionTests {
     }
   }
 
+  @Test("what the store said of a period is asked again when it ends earlier than that, whoever tells it")
+  func curtailed() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      let end = server.clock.now() + .seconds(86_400)
+      func plan(until end: Timestamp) -> InAppPurchase {
+        server.purchase(of: "com.example.monthly", id: "7", expires: end)
+      }
+      let receipt = try server.store.receipt(
+        of: [server.purchase(), plan(until: end)], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      _ = try await server.grant(receipt: receipt)
+      #expect(verifications(server) == 1)
+      server.clock.advance(by: .seconds(1))
+      let other = Device(id: try #require(DeviceIdentifier("another-device")))
+      for (ends, asked) in [(end + .seconds(60), 2), (end, 4)] {
+        let later = try server.store.receipt(of: [server.purchase(), plan(until: ends)], device: other.id)
+        _ = try await server.grant(receipt: later, device: other)
+        _ = try await server.grant(receipt: receipt)
+        #expect(verifications(server) == asked, "\(ends)")
+        server.clock.advance(by: .seconds(1))
+      }
+    }
+  }
+
   @Test("what is known of a receipt opens nothing for another device")
   func anotherDevice() async throws {
     try await ServerHarness.run { server in

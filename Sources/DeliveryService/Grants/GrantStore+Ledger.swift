@@ -18,6 +18,8 @@ extension GrantStore {
     var changed: [Standing] = []
     /// Whether the date of a refund changed.
     var isRevocationNews = false
+    /// Whether something ends earlier than was known.
+    var endsEarlier = false
 
     var customers: Set<CustomerIdentifier> { Set(entries.compactMap(\.customer)) }
   }
@@ -103,6 +105,7 @@ extension GrantStore {
         if known.transaction == nil {
           try EntitlementRecordTable.noteLength(of: revision.transaction, in: connection)
         }
+        if revision.endsEarlier { update.endsEarlier = true }
         guard revision.isRevocationNews else { continue }
         update.isRevocationNews = true
         let word = TransactionStanding.StoreWord(
@@ -117,7 +120,7 @@ extension GrantStore {
   /// in line with it: a cancelled transaction revokes its grants, on every device; one that holds again gives back what the
   /// store revoked, and leaves an operator's revocations alone. Answers the transactions as they stand then: a refund that
   /// is known shows also on a receipt from before it; and whether the date of a refund changed. `effect` gets the grants that
-  /// changed, where it did, in the order of the commits.
+  /// changed, where it did or where something ends earlier than was known, in the order of the commits.
   @discardableResult
   func record(
     _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier? = nil,
@@ -139,7 +142,7 @@ extension GrantStore {
         if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
         return update
       } then: { update in
-        if update.isRevocationNews { effect(update.changed) }
+        if update.isRevocationNews || update.endsEarlier { effect(update.changed) }
       }
       return (update.entries.map(\.transaction), update.isRevocationNews)
     } catch let failure as DatabaseError {

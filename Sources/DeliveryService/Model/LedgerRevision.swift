@@ -10,6 +10,8 @@ struct LedgerRevision: Sendable {
   let isNews: Bool
   /// Whether it tells another date of a refund than was known, or none any more.
   let isRevocationNews: Bool
+  /// Whether something ends earlier than was known: a period, its grace, a license.
+  let endsEarlier: Bool
 
   /// `word` is what the store last said of it, `recorded` is nil where no more is known than that. A statement that says the
   /// same is news where it is later by more than `freshness`.
@@ -25,6 +27,7 @@ struct LedgerRevision: Sendable {
     guard let recorded else {
       transaction = said.revised(revokedDate: word.revoked, asOf: word.asOf)
       isNews = true
+      endsEarlier = false
       return
     }
     let (later, earlier) = said.asOf > recorded.asOf ? (said, recorded) : (recorded, said)
@@ -33,10 +36,24 @@ struct LedgerRevision: Sendable {
       transaction.asOf - recorded.asOf > freshness
       || transaction.licenseAsOf.map { $0 - (recorded.licenseAsOf ?? recorded.asOf) > freshness } ?? false
       || !transaction.saysAll(of: recorded)
+    endsEarlier = transaction.ends(before: recorded)
   }
 }
 
 extension VerifiedTransaction {
+  fileprivate func ends(before other: VerifiedTransaction) -> Bool {
+    func isEarlier(_ end: Timestamp?, than other: Timestamp?) -> Bool {
+      end.map { end in other.map { end < $0 } ?? true } ?? false
+    }
+    return isEarlier(serviceEnd, than: other.serviceEnd)
+      || isEarlier(licenseEndDate, than: other.licenseEndDate)
+  }
+
+  /// The last moment that the store may serve the period, nil where it has no end.
+  private var serviceEnd: Timestamp? {
+    expiresDate.map { max($0, graceExpiresDate ?? $0, billingRetryEndDate ?? $0) }
+  }
+
   /// Whether both are the same but for the moments as of which they are told.
   fileprivate func saysAll(of other: VerifiedTransaction) -> Bool {
     with(license: (licenseEndDate, other.licenseAsOf), asOf: other.asOf) == other
