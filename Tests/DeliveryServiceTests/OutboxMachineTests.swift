@@ -53,6 +53,21 @@ struct OutboxMachineTests {
         == .retry(after: .seconds(45)))
   }
 
+  @Test(
+    "a call that the store fails at alone is repeated as one that is refused, from the sixth time on, and never parked"
+  )
+  func alone() {
+    func action(refusals: Int, retryAfter: Duration? = nil) -> OutboxMachine.Action {
+      machine(attempts: 99, refusals: refusals).handle(
+        .unavailable(retryAfter: retryAfter), isAlone: true, chance: 0)
+    }
+    #expect(action(refusals: 0) == .retry(after: .seconds(45)))
+    #expect(action(refusals: 4) == .retry(after: .seconds(45)))
+    #expect(action(refusals: 6) == .retry(after: .seconds(60)))
+    #expect(action(refusals: 18) == .retry(after: .seconds(900)))
+    #expect(action(refusals: 99) == .retry(after: .seconds(900)))
+  }
+
   @Test("an abandoned call is no answer: the call stays due when it was")
   func abandoned() {
     #expect(machine(attempts: 60, refusals: 60).handle(.abandoned, chance: 0.5) == .leave)

@@ -178,6 +178,55 @@ struct OutboxOutageTests {
     }
   }
 
+  @Test(
+    "a call behind twenty that the store always fails at is finished within a minute, and these wait on"
+  )
+  func poisonedBefore() async throws {
+    let store = ScriptedStore(timer: timer) { _ in .resets }
+    let poison = Set((1...20).map { OutboxHarness.transaction($0) })
+    store.behave { poison.contains($0) ? .resets : .answers(after: .zero) }
+    var options = Outbox.Options()
+    options.maximumRefusals = 3
+    let harness = OutboxHarness([store], database: database, timer: timer, options: options)
+    try await harness.run {
+      try await harness.add(20)
+      // Each was called once.
+      try await harness.advance(by: .seconds(1200))
+      for number in 100..<110 {
+        try await harness.advance(by: .seconds(7))
+        let added = harness.elapsed
+        try await harness.add(1, from: number)
+        let isDone = try await harness.advance(upTo: added + .seconds(300)) {
+          store.accepted[OutboxHarness.transaction(number)] != nil
+        }
+        #expect(isDone && harness.elapsed - added <= .seconds(60), "\(number): \(harness.elapsed - added)")
+        try await harness.advance(by: .seconds(50))
+      }
+      #expect(try await harness.calls(.parked).isEmpty)
+      #expect(try await harness.calls(.done).count == 10)
+      // The store is not taken for one that is away any more.
+      try await harness.advance(by: .seconds(60))
+      #expect(!harness.outbox.standing(of: .sandbox).isOpen)
+    }
+  }
+
+  @Test("an outage of the store alone parks nothing, whatever it answered before")
+  func nothingParked() async throws {
+    let store = ScriptedStore(timer: timer) { time in
+      (.seconds(100)..<(.seconds(1000))).contains(time) ? .resets : .answers(after: .zero)
+    }
+    var options = Outbox.Options()
+    options.maximumRefusals = 2
+    let harness = OutboxHarness([store], database: database, timer: timer, options: options)
+    try await harness.run {
+      try await harness.add(12)
+      try await harness.advance(by: .seconds(110))
+      try await harness.add(12, from: 100)
+      try await finishesAll(24, store, harness, within: .seconds(1000 + 60))
+      #expect(try await harness.calls(.parked).isEmpty)
+    }
+  }
+
   @Test("no more calls run at once than may")
   func concurrency() async throws {
     let store = ScriptedStore(timer: timer) { _ in .answers(after: .seconds(1)) }

@@ -90,6 +90,35 @@ struct StoreQueueTests {
     #expect(!queue.hasAccepted(1))
   }
 
+  @Test(
+    "a failure is the call's alone when the store has answered another since the last one, and then it counts not against the store"
+  )
+  func alone() throws {
+    var queue = StoreQueue(concurrency: 3)
+    func end(_ id: Int64, _ outcome: CircuitBreaker.Outcome) throws -> StoreQueue.End {
+      #expect(queue.add(try call(id), at: start))
+      let begun = try #require(queue.begin(at: start).begun.first)
+      defer { queue.release(id, isAccepted: false) }
+      return queue.ended(begun, outcome, at: start)
+    }
+    #expect(try !end(1, Self.failed).isAlone)
+    #expect(try !end(1, Self.failed).isAlone)
+    for _ in 0..<2 * CircuitBreaker.failureThreshold {
+      #expect(try !end(2, .answered).isAlone)
+      #expect(try end(1, Self.failed).isAlone)
+      #expect(!queue.breaker.isOpen)
+    }
+    // A store that says when to come again is busy; one whose answer is not known says nothing.
+    #expect(try !end(2, .answered).isAlone)
+    #expect(try !end(1, .abandoned).isAlone)
+    #expect(try !end(1, .failed(retryAfter: .seconds(1))).isAlone)
+    for id in 3..<3 + Int64(CircuitBreaker.failureThreshold) - 1 {
+      #expect(!queue.breaker.isOpen)
+      #expect(try !end(id, Self.failed).isAlone)
+    }
+    #expect(queue.breaker.isOpen)
+  }
+
   @Test("as many dropped calls are remembered as accepted ones, the last of them")
   func dropped() throws {
     var queue = StoreQueue(concurrency: 3)
@@ -128,10 +157,10 @@ struct StoreQueueTests {
     var givenBack: [Int64] = []
     while !queue.breaker.isOpen {
       for call in queue.begin(at: start).begun {
-        let (ids, change) = queue.ended(call, Self.failed, at: start)
+        let end = queue.ended(call, Self.failed, at: start)
         ended += 1
-        givenBack += ids
-        #expect(change == (ended == 5 ? .opened : nil))
+        givenBack += end.givenBack
+        #expect(end.change == (ended == 5 ? .opened : nil))
       }
     }
     #expect(givenBack == Array(7...20))

@@ -14,8 +14,8 @@ extension Outbox {
   func perform(_ begun: StoreQueue.Begun) async {
     let entry = begun.call.entry
     let reply = await answer(to: entry)
-    ended(begun, reply)
-    let isAccepted = await settle(begun, reply)
+    let isAlone = ended(begun, reply)
+    let isAccepted = await settle(begun, reply, isAlone: isAlone)
     release(entry, isAccepted: isAccepted)
   }
 
@@ -35,16 +35,17 @@ extension Outbox {
     }
   }
 
-  /// Makes room for the next call.
-  private func ended(_ begun: StoreQueue.Begun, _ reply: StoreAnswer) {
+  /// Makes room for the next call. Whether the store fails at this one alone.
+  private func ended(_ begun: StoreQueue.Begun, _ reply: StoreAnswer) -> Bool {
     let entry = begun.call.entry
     let now = timer.now()
     let end = change(entry.store) {
-      queue, state -> (StoreQueue.Change?, Bool, [OutboxWaiters.Continuation])? in
-      let (givenBack, change) = queue.ended(begun, reply.answer.outcome, at: now)
-      return (change, queue.isRunningLow, givenBack.flatMap { state.waiters.remove(for: $0) })
+      queue, state -> (StoreQueue.End, Bool, [OutboxWaiters.Continuation])? in
+      let end = queue.ended(begun, reply.answer.outcome, at: now)
+      return (end, queue.isRunningLow, end.givenBack.flatMap { state.waiters.remove(for: $0) })
     }
-    guard let (change, isRunningLow, givenUp) = end else { return }
+    guard let (end, isRunningLow, givenUp) = end else { return false }
+    let change = end.change
     for waiter in givenUp { waiter.resume(returning: false) }
     if change != nil || isRunningLow { wake() }
     switch change {
@@ -55,6 +56,7 @@ extension Outbox {
     case .closed: log.info("a store answers again", ["store": LogValue(entry.store)])
     case nil: break
     }
+    return end.isAlone
   }
 
   private func release(_ entry: OutboxEntry, isAccepted: Bool) {
@@ -67,16 +69,19 @@ extension Outbox {
   }
 
   /// Writes down what the store's answer means; whether it has accepted the call.
-  private func settle(_ begun: StoreQueue.Begun, _ reply: StoreAnswer) async -> Bool {
+  private func settle(
+    _ begun: StoreQueue.Begun, _ reply: StoreAnswer, isAlone: Bool
+  ) async -> Bool {
     let entry = begun.call.entry
     let detail = reply.detail ?? "no answer"
     let machine = OutboxMachine(
       attempts: entry.attempts, refusals: entry.refusals, maximumRefusals: options.maximumRefusals)
-    switch machine.handle(reply.answer, chance: Double.random(in: 0...1)) {
+    switch machine.handle(reply.answer, isAlone: isAlone, chance: Double.random(in: 0...1)) {
     case .markDone: return await accept(entry)
     case .leave: try? await timer.sleep(for: Self.pauseAfterAbandoned)
     case .park: await park(.entry(entry), isRefused: true, because: detail)
-    case .retry(let delay): await postpone(begun, by: delay, after: reply.answer, because: detail)
+    case .retry(let delay):
+      await postpone(begun, by: delay, isRefused: reply.answer == .refused, isAlone: isAlone, because: detail)
     }
     return false
   }
@@ -105,12 +110,13 @@ extension Outbox {
   }
 
   private func postpone(
-    _ begun: StoreQueue.Begun, by delay: Duration, after answer: OutboxMachine.Answer, because detail: String
+    _ begun: StoreQueue.Begun, by delay: Duration, isRefused: Bool, isAlone: Bool, because detail: String
   ) async {
-    // A call before its time, because a device reported again, puts the next one off no further, and a probe that
-    // fails says something of the store, not of its row.
-    let isRefused = answer == .refused
-    guard begun.call.wasDue, begun.permit == .call || isRefused else { return }
+    let isProbe = begun.permit == .probe
+    // A probe that fails says something of the store, not of its row.
+    if isProbe, !isRefused, !isAlone { return await putBehind(begun.call.entry) }
+    // A call before its time, because a device reported again, puts the next one off no further.
+    guard begun.call.wasDue || (isProbe && isAlone) else { return }
     let entry = begun.call.entry
     let next = schedule.now() + delay
     // Cancelled: the row stays due.
@@ -118,7 +124,8 @@ extension Outbox {
       try await grantStore.database.write(
         locking: [.transaction(entry.subject)], waiting: .unlimited
       ) { connection in
-        try OutboxTable.postpone(entry, until: next, isRefused: isRefused, because: detail, in: connection)
+        try OutboxTable.postpone(
+          entry, until: next, isRefused: isRefused || isAlone, because: detail, in: connection)
       }
     }
     guard isPostponed == true else { return }
@@ -129,6 +136,18 @@ extension Outbox {
         "transaction": LogValue(entry.subject.id), "attempts": LogValue(entry.attempts + 1),
         "next": LogValue(schedule.wallTime(at: next)), "error": LogValue(detail),
       ])
+  }
+
+  /// The next probe is another call's. Cancelled: it is this one's again.
+  private func putBehind(_ entry: OutboxEntry) async {
+    let now = schedule.now()
+    _ = try? await write("a probe that failed", entry) { [grantStore] in
+      try await grantStore.database.write(
+        locking: [.transaction(entry.subject)], waiting: .unlimited
+      ) { connection in
+        try OutboxTable.putBehind(entry.id, at: now, in: connection)
+      }
+    }
   }
 
   /// Keeps the call from being made until an operator asks for it.

@@ -22,7 +22,7 @@ extension Outbox {
   private struct View: Sendable {
     var room: StoreQueue.Room
     var inHand: Set<Int64>
-    var probed: OutboxTable.Place?
+    var wasProbedWithNew: Bool
     var nextProbe: MonotonicInstant?
   }
 
@@ -31,7 +31,8 @@ extension Outbox {
     let start = timer.now()
     let seen: View? = change(store) { queue, state in
       let view = View(
-        room: queue.room(at: start), inHand: queue.inHand, probed: state.probed[store],
+        room: queue.room(at: start), inHand: queue.inHand,
+        wasProbedWithNew: state.probedWithNew.contains(store),
         nextProbe: queue.breaker.nextProbe)
       // Where there is no room, the end of a call makes some.
       if view.room == .none { queue.mayHaveMore = true }
@@ -48,7 +49,7 @@ extension Outbox {
       }
       return isEmpty ? Self.longestPause : nextProbe - start
     case .probe:
-      return try await takeProbe(of: store, besides: inHand, after: seen.probed, lease)
+      return try await takeProbe(of: store, besides: inHand, afterNew: seen.wasProbedWithNew, lease)
     case .calls(let count):
       let limit = inHand.count + count
       let (due, next) = try await grantStore.database.read(waiting: .unlimited) { connection in
@@ -68,21 +69,27 @@ extension Outbox {
     }
   }
 
-  /// Takes one call that waits, another one each time; answers when to look again.
+  /// Takes one call that waits, one that was never made before the others, but for every second time: however many there are
+  /// that the store always fails at, a new one is reached with the second probe. Answers when to look again.
   private func takeProbe(
-    of store: StoreIdentifier, besides inHand: Set<Int64>, after place: OutboxTable.Place?,
-    _ lease: OutboxLease
+    of store: StoreIdentifier, besides inHand: Set<Int64>, afterNew: Bool, _ lease: OutboxLease
   ) async throws -> Duration? {
     let limit = inHand.count + 1
-    let found = try await grantStore.database.read(waiting: .unlimited) { connection in
-      let next = try OutboxTable.waiting(for: store, after: place, for: lease, limit: limit, in: connection)
-      guard next.allSatisfy({ inHand.contains($0.id) }) else { return next }
-      return try OutboxTable.waiting(for: store, after: nil, for: lease, limit: limit, in: connection)
+    let endOfNew = OutboxTable.Place(nextAttempt: OutboxEntry.atOnce, id: .max)
+    let places = afterNew ? [endOfNew, nil] : [nil]
+    let first = try await grantStore.database.read(waiting: .unlimited) { connection -> OutboxTable.Found? in
+      for place in places {
+        let next = try OutboxTable.waiting(for: store, after: place, for: lease, limit: limit, in: connection)
+        if let first = next.first(where: { !inHand.contains($0.id) }) { return first }
+      }
+      return nil
     }
-    guard let first = found.first(where: { !inHand.contains($0.id) }) else { return Self.longestPause }
+    guard let first else { return Self.longestPause }
     if case .entry(let entry) = first {
-      let place = OutboxTable.Place(nextAttempt: entry.nextAttempt, id: entry.id)
-      _ = change(store) { _, state in state.probed[store] = place }
+      let isNew = entry.nextAttempt == OutboxEntry.atOnce
+      _ = change(store) { _, state in
+        if isNew { state.probedWithNew.insert(store) } else { state.probedWithNew.remove(store) }
+      }
     }
     return try await take([first], of: store, lease) == 1 ? CircuitBreaker.probeInterval : .zero
   }

@@ -57,8 +57,8 @@ final class Outbox: Sendable {
   struct State {
     var queues: [StoreIdentifier: StoreQueue]
     var waiters = OutboxWaiters()
-    /// Where the row stood that a store was probed with last, so that the next probe takes another one.
-    var probed: [StoreIdentifier: OutboxTable.Place] = [:]
+    /// Stores that were probed last with a call that had never been made.
+    var probedWithNew: Set<StoreIdentifier> = []
     var sweepPosition: ObligationTable.SweepPosition?
     /// Stores of rows that the configuration does not know, once they were logged.
     var unknownStores: Set<String> = []

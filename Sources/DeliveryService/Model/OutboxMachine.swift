@@ -31,19 +31,27 @@ struct OutboxMachine: Hashable, Sendable {
   static let refusalBackoff = Backoff(
     initial: .seconds(30), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
 
-  /// Attempts and refusals before this one.
+  /// Failures of a call that the store fails at alone, and that are repeated like failures of the store.
+  static let lonelyFailures = 5
+
+  /// Attempts and refusals before this one; a failure of the call alone counts as a refusal.
   var attempts: Int
   var refusals: Int
   /// The refusal of that number parks the call.
   var maximumRefusals: Int
 
-  /// What follows from the store's answer. `chance` is a random number from 0 to 1, for the backoff's jitter.
-  func handle(_ answer: Answer, chance: Double) -> Action {
+  /// What follows from the store's answer. `isAlone` where the store has failed at the call before, has answered others
+  /// since, and does not say when to come again: then the fault is likely the call's, whose pauses grow as those of refusals do.
+  /// It is never parked for that: a store that fails often would have calls parked that it takes at last. `chance` is a random number from 0 to 1, for the backoff's jitter.
+  func handle(_ answer: Answer, isAlone: Bool = false, chance: Double) -> Action {
     switch answer {
     case .accepted:
       .markDone
     case .refused where refusals + 1 >= maximumRefusals:
       .park
+    case .unavailable where isAlone && refusals >= Self.lonelyFailures:
+      .retry(
+        after: Self.refusalBackoff.delay(afterFailures: refusals + 1 - Self.lonelyFailures, chance: chance))
     case .refused:
       .retry(after: Self.refusalBackoff.delay(afterFailures: refusals + 1, chance: chance))
     case .abandoned:

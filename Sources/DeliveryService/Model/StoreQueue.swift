@@ -41,10 +41,16 @@ struct StoreQueue: Sendable {
   /// The last calls that the store accepted, oldest first: who read such a row before that was written down comes after it.
   private var accepted: [Int64] = []
   private var running = 0
+  /// How many calls the store has answered.
+  private var answers = 0
+  /// By call: how many it had answered when it failed at that one last.
+  private var failures: [Int64: Int] = [:]
 
   /// Accepted calls that are remembered, and dropped ones. The numbers of calls are never given out again.
   static let maximumAccepted = 256
   static let maximumExcluded = 256
+  /// Calls that the store has failed at and that are remembered; beyond, all of them are forgotten.
+  static let maximumFailures = 16_384
 
   init(concurrency: Int) {
     self.concurrency = concurrency
@@ -106,19 +112,47 @@ struct StoreQueue: Sendable {
     return (begun, givenBack)
   }
 
-  /// The store has answered, or has not. While the breaker is open no call stands in line; answers those that
-  /// did.
+  /// What the end of a call changed.
+  struct End: Sendable {
+    /// The calls that stood in line: while the breaker is open none does.
+    var givenBack: [Int64] = []
+    var change: Change?
+    /// The store has failed at this call again, and has answered others since the last time.
+    var isAlone = false
+  }
+
+  /// The store has answered, or has not. A failure that is the call's alone says nothing against the store.
   mutating func ended(
     _ begun: Begun, _ outcome: CircuitBreaker.Outcome, at now: MonotonicInstant
-  ) -> (givenBack: [Int64], change: Change?) {
+  ) -> End {
     let wasOpen = breaker.isOpen
     running -= 1
-    breaker.note(outcome, of: begun.permit, at: now)
-    guard breaker.isOpen else { return ([], wasOpen ? .closed : nil) }
-    let givenBack = line.map(\.entry.id)
+    var end = End(isAlone: isAlone(begun.call.entry.id, outcome))
+    breaker.note(end.isAlone && begun.permit == .call ? .abandoned : outcome, of: begun.permit, at: now)
+    guard breaker.isOpen else {
+      end.change = wasOpen ? .closed : nil
+      return end
+    }
+    end.givenBack = line.map(\.entry.id)
     line = []
-    inHand.subtract(givenBack)
-    return (givenBack, wasOpen ? nil : .opened)
+    inHand.subtract(end.givenBack)
+    end.change = wasOpen ? nil : .opened
+    return end
+  }
+
+  private mutating func isAlone(_ id: Int64, _ outcome: CircuitBreaker.Outcome) -> Bool {
+    switch outcome {
+    case .answered:
+      answers += 1
+      failures[id] = nil
+      return false
+    case .abandoned: return false
+    case .failed(let retryAfter):
+      let before = failures[id]
+      if before == nil, failures.count >= Self.maximumFailures { failures = [:] }
+      failures[id] = answers
+      return retryAfter == nil && before.map { $0 < answers } == true
+    }
   }
 
   /// What happened to the breaker.
