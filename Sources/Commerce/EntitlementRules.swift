@@ -41,6 +41,7 @@ public struct EntitlementRules: Sendable {
       report.ends[product.id] = evidence.end
       let claims = evidence.claims
       if !claims.isEmpty { report.claims[product.id] = claims }
+      if evidence.verdict.isOwned { report.subscribedSince[product.id] = history.runStart(of: product) }
     }
     return report
   }
@@ -113,6 +114,12 @@ struct PurchaseHistory {
       subscriptions[publication]?.arrange(
         issueDates: (dates[publication] ?? []).sorted(), record: record, now: now)
     }
+  }
+
+  /// When the run began that a subscription is in now or was in last.
+  func runStart(of product: Product) -> Timestamp? {
+    guard product.type.isSubscription, let publication = product.publication else { return nil }
+    return subscriptions[publication]?.live.last { $0.start <= now }?.start
   }
 
   func evidence(about product: Product) -> EntitlementEvidence {

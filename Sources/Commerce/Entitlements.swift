@@ -42,6 +42,9 @@ public struct EntitlementReport: Hashable, Sendable {
   /// ended. Nothing for what does not end.
   public internal(set) var ends: [ProductIdentifier: Timestamp] = [:]
 
+  /// Since when those subscriptions run without a lapse that are owned, by whichever products of their publications.
+  public internal(set) var subscribedSince: [ProductIdentifier: Timestamp] = [:]
+
   /// `notOwned` for a product that is not in the catalog.
   public subscript(product: ProductIdentifier) -> Entitlement {
     verdicts[product] ?? .notOwned
@@ -57,5 +60,22 @@ public struct EntitlementReport: Hashable, Sendable {
     claims.compactMapValues { claims in
       claims.first { $0.transaction == transaction && $0.reason.isUnlocking }?.reason
     }
+  }
+
+  /// The issues that runs of subscriptions unlocked and that the record does not have yet, each with the rule, by the transaction that
+  /// its run began with.
+  public func issuesUnlocked(
+    beyond record: EntitlementRecord
+  ) -> [TransactionIdentifier: [ProductIdentifier: EntitlementRule]] {
+    var found: [TransactionIdentifier: [ProductIdentifier: EntitlementRule]] = [:]
+    for (issue, claims) in claims {
+      for claim in claims
+      where claim.reason.isUnlocking && record.unlocked[claim.transaction]?.contains(issue) != true
+        && found[claim.transaction]?[issue] == nil
+      {
+        found[claim.transaction, default: [:]][issue] = claim.reason
+      }
+    }
+    return found
   }
 }

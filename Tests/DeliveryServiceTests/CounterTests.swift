@@ -107,6 +107,40 @@ struct CounterTests {
   }
 
   @Test(
+    "what is to be confirmed is counted, its bytes too, and what was there before an update of the tables")
+  func unconfirmed() async throws {
+    let old = try file.open(Array(Migrations.all.prefix { $0.name != Migrations.unconfirmedCounts.name }))
+    func insert(_ grant: Int, proof: Int, into database: Database) throws {
+      try database.writeBlocking(locking: [.everything]) { connection in
+        try connection.execute(Self.grant, [.text("\(grant)"), .text("granted"), .text("Sandbox")])
+        try connection.execute(
+          """
+          INSERT INTO unconfirmed_proofs (id, store, digest, proof, length, since) VALUES (?, 'a', randomblob(32), x'', 7, 0)
+          ON CONFLICT (id) DO NOTHING
+          """, [.integer(proof)])
+        for _ in 0..<2 {
+          try connection.execute(
+            """
+            INSERT INTO unconfirmed_grants (grant_number, proof, since) VALUES (?, ?, 0)
+            ON CONFLICT (grant_number) DO NOTHING
+            """, [.integer(grant), .integer(proof)])
+        }
+      }
+    }
+    for grant in 1...3 { try insert(grant, proof: grant == 3 ? 2 : 1, into: old) }
+    old.close()
+    let database = try file.open()
+    func counted() throws -> CounterTable.Unconfirmed {
+      try database.readBlocking { try CounterTable.unconfirmed(in: $0) }
+    }
+    #expect(try counted() == CounterTable.Unconfirmed(proofs: 2, length: ByteCount(14), grants: 3))
+    try insert(4, proof: 3, into: database)
+    #expect(try counted() == CounterTable.Unconfirmed(proofs: 3, length: ByteCount(21), grants: 4))
+    try database.writeBlocking(locking: [.everything]) { try UnconfirmedTable.remove(1, in: $0) }
+    #expect(try counted() == CounterTable.Unconfirmed(proofs: 2, length: ByteCount(14), grants: 2))
+  }
+
+  @Test(
     "what an earlier version of the server has left is counted once, when the tables are brought up to date")
   func migration() async throws {
     let old = try file.open(Array(Migrations.all.prefix { $0.name != Migrations.numbers.name }))

@@ -194,7 +194,14 @@ struct ExplanationTests {
       }
       #expect(try await owned() == ["com.example.heroes.2 unlocked-at-start"])
       try await put(SubscriptionPolicy(latestIssueAtStart: false, backIssues: 1), on: server)
-      #expect(try await owned() == ["com.example.heroes.1 back-issue"])
+      // What was unlocked by the policy before stays, and its run is not judged again; another one is.
+      #expect(try await owned() == ["com.example.heroes.2 unlocked-at-start"])
+      let other = Device(id: try #require(DeviceIdentifier("second-reader")))
+      let later = server.purchase(
+        of: "com.example.heroes.plan", id: "2000000000000077", expires: start + Self.day * 30)
+      #expect(
+        try await show([later], of: other, to: server).map { "\($0.product) \($0.because)" }
+          == ["com.example.heroes.1 back-issue"])
       try await put(SubscriptionPolicy(keepsIssuesAfterLapse: false), on: server)
       #expect(try await show([bought], to: server).map(\.until) == [start + Self.day * 30])
       server.clock.advance(by: Self.day * 31)

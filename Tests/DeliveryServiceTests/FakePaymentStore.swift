@@ -18,6 +18,8 @@ final class FakePaymentStore: Sendable {
     var refuses = false
     /// What it answers each question with, in place of a judgment.
     var answer: VerifyReceiptResponse?
+    /// Receipts that it fails at.
+    var fails: Set<String> = []
     /// What it refuses each question with.
     var refusal: Problem?
     var verifications = 0
@@ -67,6 +69,7 @@ final class FakePaymentStore: Sendable {
       if let answer { return try .json(answer) }
       let question = try await request.decode(VerifyReceiptRequest.self, upTo: .mebibytes(4))
       state.withLock { $0.passwords.append(question.password) }
+      if state.withLock({ $0.fails.contains(question.receiptData) }) { throw Problem(.unavailable) }
       return try .json(verify(question))
     }
     routes.on(.post, "/store/v1/transactions/{id}/finish") { [unowned self] request, parameters in

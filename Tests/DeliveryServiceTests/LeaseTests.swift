@@ -77,6 +77,18 @@ struct LeaseTests {
     #expect(machine.decide(at: now) == .ask)
   }
 
+  @Test(
+    "a hold that a clock has taken which is a day ahead is over when its process is, one that is a little ahead is not"
+  )
+  func clockAhead() async throws {
+    let ahead = ManualWallClock(clock.now() + .seconds(86_400))
+    #expect(try await WorkerLease("work", holder: "a", database: database, clock: ahead).isHeld())
+    #expect(try await lease("b").isHeld())
+    let little = ManualWallClock(clock.now() + LeaseMachine.duration)
+    #expect(try await WorkerLease("other", holder: "a", database: database, clock: little).isHeld())
+    #expect(try await !lease("b", "other").isHeld())
+  }
+
   @Test("dates are released by the process that holds the lease, and by no other")
   func releases() async throws {
     let timer = ManualMonotonicClock()

@@ -135,6 +135,24 @@ struct MeterRegistryTests {
     #expect(calls.current == [500, 500, 1])
   }
 
+  @Test("thousands of refunds end their bodies by one call, which names no other grant")
+  func refunds() {
+    let revocations = RevocationList(meters: registry, generation: Generation())
+    let calls = Locked<[Set<DeliveryHandle>]>([])
+    revocations.abortBodies { meters in calls.withLock { $0.append(Set(meters.map(\.handle))) } }
+    let handles = (0..<4000).map { meter($0, content: .of([0])).handle }
+    revocations.enforce(handles.prefix(3000).map { ($0, true) })
+    #expect(calls.current == [Set(handles.prefix(3000))])
+    // Again, and of grants that nothing is sent for: no call. What is given back at once stays open.
+    revocations.enforce(handles.prefix(10).map { ($0, true) })
+    revocations.enforce([(handles[3500], true), (handles[3500], false)])
+    #expect(calls.current.count == 1)
+    #expect(revocations.reason(for: handles[3500], content: .of([0])) == nil)
+    #expect(revocations.reason(for: handles[2999], content: .of([0])) == .entitlementRevoked)
+    revocations.enforce(handles.map { ($0, false) })
+    #expect(revocations.reason(for: handles[2999], content: .of([0])) == nil)
+  }
+
   @Test("what a policy has closed is remembered as long as there may be a ticket for it")
   func closed() throws {
     let revocations = RevocationList(meters: registry, generation: Generation())

@@ -209,9 +209,32 @@ struct WrongKeyTests {
     }
     #expect(wrong.addresses == WrongKeys.maximumAddresses + 1)
     let reports = wrong.takeReports()
-    #expect(reports.count == WrongKeys.maximumAddresses + 1)
+    #expect(reports.count == Int(WrongKeys.reportBurst))
     #expect(reports.reduce(0) { $0 + $1.count } == 100_000)
-    #expect(reports.contains { $0.network == nil })
+    #expect(reports.last?.network == nil)
+  }
+
+  @Test("an attack from many addresses is a line a minute after the first ones, and no wrong key is lost")
+  func lines() {
+    let timer = ManualMonotonicClock()
+    let wrong = WrongKeys(timer: timer)
+    var (offered, reports) = (0, [WrongKeys.Report]())
+    for _ in 0..<3600 {
+      for _ in 0..<4 {
+        _ = wrong.charge(
+          PeerAddress(family: .version4, port: 1, high: 0, low: UInt64(offered % 256)))
+        offered += 1
+      }
+      let found = wrong.takeReports()
+      // Half of the time the database takes nothing.
+      if offered % 8 == 0 { wrong.restore(found) } else { reports += found }
+      timer.advance(by: .seconds(1))
+    }
+    #expect(reports.count <= Int(WrongKeys.reportBurst) + 60)
+    #expect(reports.suffix(10).allSatisfy { $0.network == nil && $0.addresses > 1 })
+    timer.advance(by: WrongKeys.reportInterval * Int(WrongKeys.reportBurst))
+    reports += wrong.takeReports()
+    #expect(reports.reduce(0) { $0 + $1.count } == offered)
   }
 
   @Test("a hundred wrong keys meet 429 and one line in the audit log; the right key is served all the while")

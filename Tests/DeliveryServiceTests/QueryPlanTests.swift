@@ -114,7 +114,7 @@ struct QueryPlanTests {
     let found = try await scans { connection in
       _ = try UploadTable.page(after: nil, limit: 2, in: connection)
       _ = try IdempotentAnswerTable.find(key, since: now, in: connection)
-      _ = try IdempotentAnswerTable.count(of: "ada", in: connection)
+      _ = try IdempotentAnswerTable.count(of: "ada", since: now, limit: 10, in: connection)
     }
     #expect(found == [])
   }

@@ -92,6 +92,64 @@ struct RetentionTests {
     #expect(try await history(young).count == 3)
   }
 
+  @Test("an event that a clock has dated which was ahead keeps no other from being forgotten")
+  func eventOfTheFuture() async throws {
+    clock.advance(by: .seconds(1_000_000))
+    let live = try await grant("live", transaction: "1")
+    clock.advance(by: .seconds(-1_000_000))
+    let finished = try await grant("finished", transaction: "2")
+    try await finish(finished)
+    clock.advance(by: .seconds(101))
+    try await retain()
+    #expect(try await history(finished).isEmpty)
+    #expect(try await history(live) == [.granted])
+  }
+
+  @Test("what is kept of old rows is looked at again once a day, and not with every look")
+  func walks() async throws {
+    let live = try await grant("live", transaction: "1")
+    let now = clock.now()
+    try await database.write(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO grant_events (grant_number, state, at) SELECT ?, 'granted', ? FROM n
+        """, [.integer(10 * RetentionTable.batch), .integer(live.number), .timestamp(now)])
+    }
+    clock.advance(by: .seconds(101))
+    let retention = Retention(database: database, clock: clock, rules: rules)
+    func steps() async throws -> Int {
+      _ = try await database.read { $0.takeSteps() }
+      try await retention.run()
+      let taken = try await database.read { $0.takeSteps() }
+      return taken.first { $0.sql.hasPrefix("SELECT id, at FROM grant_events") }?.steps ?? 0
+    }
+    let first = try await steps()
+    clock.advance(by: Retention.interval)
+    #expect(try await steps() < first / 5)
+    clock.advance(by: Retention.walkInterval)
+    #expect(try await steps() == first)
+  }
+
+  @Test("proofs that were good long ago are forgotten; which ones are too many is found out before the write")
+  func proofs() async throws {
+    let start = clock.now()
+    try await database.write(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1199)
+        INSERT INTO remembered_proofs (store, digest, device, environment, transactions, good)
+        SELECT 'sandbox', randomblob(32), 'd', 'Sandbox', '1', ? + i FROM n
+        """, [.timestamp(start)])
+    }
+    let excess = try await database.read { try RememberedProofTable.excess(beyond: 100, in: $0) }
+    #expect(excess == start + .milliseconds(1099))
+    #expect(try await database.read { try RememberedProofTable.excess(beyond: 1200, in: $0) } == nil)
+    clock.advance(by: rules.proofs + .milliseconds(1100))
+    try await retain()
+    #expect(try await count("remembered_proofs") == 100)
+  }
+
   @Test("a notification is known for 200 days after it was signed, and the newest of its store are")
   func notifications() async throws {
     func insert(_ uuid: String, of store: StoreIdentifier = .apple, age: Duration) async throws {

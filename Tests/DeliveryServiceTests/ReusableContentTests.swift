@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Database
 import HTTPClient
 import PullboxAPI
 import Testing
@@ -39,6 +40,67 @@ struct ReusableContentTests {
       #expect(problem.missingStep == "delivery")
       try await fetch(1..<2, of: new, server)
       _ = try await server.complete(new)
+    }
+  }
+
+  @Test("two manifests are compared once, outside the write, and for no report that is wrong")
+  func compared() async throws {
+    try await ServerHarness.run { server in
+      let grants = server.server.grants.grantStore
+      try await server.publish(first, version: "1.0")
+      let old = try await server.grantForPurchase()
+      try await fetch(0..<3, of: old, server)
+      _ = try await server.complete(old)
+      try await server.publish(second, version: "1.1")
+      let new = try await server.grantForPurchase()
+      func manifests(_ body: () async throws -> Void) async throws -> Int {
+        _ = try await grants.database.read { $0.takeSteps() }
+        try await body()
+        return try await grants.database.read { $0.takeSteps() }.count { $0.sql.contains("FROM manifests") }
+      }
+      var wrongReport = server.report(new)
+      wrongReport.digest = old.download.digest
+      let wrong = try await manifests {
+        let problem = try await server.problem {
+          _ = try await server.complete(new, wrongReport)
+        }
+        #expect(problem.missingStep == "digest")
+      }
+      #expect(wrong == 0)
+      #expect(grants.keptLengths.comparisonCount == 0)
+      for _ in 0..<3 {
+        let problem = try await server.problem { _ = try await server.complete(new) }
+        #expect(problem.missingStep == "delivery")
+      }
+      #expect(grants.keptLengths.comparisonCount == 1)
+      try await fetch(1..<2, of: new, server)
+      let right = try await manifests { _ = try await server.complete(new) }
+      #expect(right == 0)
+    }
+  }
+
+  @Test("within the write it is told that the manifests are to be compared, and nothing else is written down")
+  func notInTheWrite() async throws {
+    try await ServerHarness.run { server in
+      let grants = server.server.grants.grantStore
+      try await server.publish(first, version: "1.0")
+      let old = try await server.grantForPurchase()
+      try await fetch(0..<3, of: old, server)
+      _ = try await server.complete(old)
+      try await server.publish(second, version: "1.1")
+      let new = try await server.grantForPurchase()
+      try await fetch(1..<2, of: new, server)
+      try await server.server.recorder.record()
+      let report = ReceivedCompletion.plain(server.report(new))
+      let credential = GrantCredential(
+        evidence: .renewalSecret(try #require(new.renewalSecret)), method: "POST", path: "")
+      let basis = try await grants.completionBasis(of: new.grant)
+      let first = try await grants.complete(basis, with: report, for: credential)
+      #expect(first == nil)
+      #expect(try await grants.find(new.grant).machine.name == .granted)
+      let whole = try await grants.completionBasis(of: new.grant, withKeptContent: true)
+      let second = try await grants.complete(whole, with: report, for: credential)
+      #expect(second?.grant.machine.name == .finished)
     }
   }
 

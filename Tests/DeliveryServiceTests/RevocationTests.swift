@@ -166,6 +166,22 @@ struct RevocationTests {
     }
   }
 
+  @Test("an operator's word over a store's revocation is in the audit log, once")
+  func wordOverStore() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(small)
+      let grant = try await server.grantForPurchase()
+      server.clock.advance(by: .seconds(60))
+      let cancelled = try server.store.receipt(
+        of: [server.purchase(cancelled: server.clock.now())], device: server.device.id)
+      try await check(cancelled, server)
+      for _ in 0..<2 { try await transition(grant, "revoke", server) }
+      #expect(try await server.audit([("action", "grant.revoke")]).map(\.actor) == ["operator"])
+      for _ in 0..<2 { try await transition(grant, "reinstate", server) }
+      #expect(try await server.audit([("action", "grant.reinstate")]).map(\.actor) == ["operator"])
+    }
+  }
+
   @Test("what an operator gave back, the refund that was known does not take again; a later one does")
   func excused() async throws {
     try await ServerHarness.run { server in

@@ -7,6 +7,8 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import Receipts
+import Synchronization
 import Testing
 
 @testable import DeliveryService
@@ -63,6 +65,14 @@ struct StatementCostTests {
       "outside the writer, over the ledger, when a product is deleted; SaleTests run it"
     ),
     (
+      "SELECT DISTINCT product FROM transactions WHERE product IN",
+      "over the ledger, once for an import that changes types; ProductTypeTests run it"
+    ),
+    (
+      "SELECT 1 FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? AND product",
+      "over the grants of one transaction; ProductTypeTests run it"
+    ),
+    (
       "SELECT 1 FROM products JOIN grants",
       "the products of one publication, each by an index, when a subscription is deleted; SaleTests run it"
     ),
@@ -78,7 +88,6 @@ struct StatementCostTests {
     ("SELECT t. /", "over the days of a report, by index; SalesReportTests run it"),
     ("SELECT count(*) AS count FROM feeds", "once for a release; FeedTests run it"),
     ("SELECT max(previews.place)", "over the pictures of one version; PreviewTests run it"),
-    ("SELECT signed FROM notifications", "once an hour, over as many as are kept; RetentionTests run it"),
     ("DELETE FROM notifications", "a bounded batch by age; RetentionTests run it"),
     ("INSERT INTO consumption_consents", "by the grant's number; ConsumptionTests run it"),
     ("DELETE FROM consumption_consents", "by the grant's number; ConsumptionTests run it"),
@@ -118,8 +127,6 @@ struct StatementCostTests {
       "SELECT 1 FROM transactions JOIN grants",
       "one row over the transactions of one customer; ClaimTests run it"
     ),
-    ("INSERT INTO verification_failures", "by its key; ReleaseStopTests run it"),
-    ("SELECT 1 FROM verification_failures", "by its key; ReleaseStopTests run it"),
     (
       "SELECT count(*) AS count FROM ( SELECT DISTINCT grants.store",
       "outside the writer, once a second, over the reports of one release; ReleaseStopTests run it"
@@ -152,25 +159,24 @@ struct StatementCostTests {
       "SELECT digest FROM package_checks WHERE fault",
       "by index, in the scrubber's own time; PackageScrubberTests run it"
     ),
-    ("SELECT * FROM feeds WHERE number", "by the feed's number; FeedTests run it"),
-    (
-      "SELECT * FROM feed_items WHERE feed = ? AND",
-      "of one feed, by its key or its index; FeedTests run it"
-    ),
-    (
-      "SELECT * FROM feed_items WHERE feed = ? ORDER",
-      "of one feed, by its key or its index; FeedTests run it"
-    ),
     ("INSERT INTO feed_items", "by the feed and the product; FeedTests run it"),
     ("SELECT * FROM feeds WHERE device = ? ORDER", "of one device, by its key; ExplanationTests run it"),
     ("UPDATE feeds SET environment", "by the feed's number; FeedTests run it"),
-    ("UPDATE feeds SET sequence", "by the feed's number; FeedTests run it"),
+    (
+      "SELECT * FROM grants WHERE store = ? AND environment = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?",
+      "by the unique index of what was granted; GrantServiceTests run it"
+    ),
     ("UPDATE feeds SET used", "by the feed's number; FeedTests run it"),
+    ("UPDATE feeds SET sequence", "by the feed's number; FeedTests run it"),
     ("SELECT number FROM feeds WHERE customer", "a bounded batch by age, once a day; FeedTests run it"),
     ("SELECT number FROM feeds WHERE used", "a bounded batch by age, once a day; FeedTests run it"),
-    ("DELETE FROM feed_items", "by the feed's number, in that batch; FeedTests run it"),
+    ("DELETE FROM feed_items WHERE feed = ?", "by the feed's number, in that batch; FeedTests run it"),
+    ("DELETE FROM feed_items WHERE feed = ? AND", "by the feed and the product; FeedPlanTests decide it"),
     ("DELETE FROM feeds", "by the feed's number, in that batch; FeedTests run it"),
-    ("SELECT product AS value, CASE", "by a payment's name, of subscriptions alone; FeedTests run it"),
+    (
+      "SELECT transaction_id, product AS value, CASE",
+      "by a payment's name, of subscriptions alone; FeedTests run it"
+    ),
     (
       "UPDATE transactions SET length",
       "by a payment's name, of subscriptions that do not renew; ExplanationTests run it"
@@ -192,6 +198,7 @@ struct StatementCostTests {
       "SELECT product, version FROM versions WHERE manifest_digest",
       "of a check, over every version; StateCheckTests run it"
     ),
+    ("UPDATE outbox SET next_attempt = CASE", "by the row's number; OutboxOutageTests run it"),
     ("UPDATE outbox SET next_attempt = ? WHERE", "by the row's number; OutboxTests run it"),
     ("UPDATE outbox SET next_attempt = ?, attempts", "by the row's number; OutboxTests run it"),
     ("UPDATE outbox SET next_attempt = ?, refusals", "by the row's number; OutboxTests run it"),
@@ -202,7 +209,10 @@ struct StatementCostTests {
     ("UPDATE uploads SET touched", "by the upload's name; TusTests run it"),
     ("INSERT INTO idempotent_answers", "by the answer's key; IdempotencyKeyTests run it"),
     ("SELECT * FROM idempotent_answers", "by the answer's key; IdempotencyKeyTests run it"),
-    ("SELECT count(*) AS count FROM idempotent_answers", "by the answer's key; IdempotencyKeyTests run it"),
+    (
+      "SELECT count(*) AS count FROM ( SELECT created FROM idempotent_answers",
+      "by an index, over as many answers as are kept; IdempotencyKeyTests run it"
+    ),
     ("DELETE FROM idempotent_answers", "a bounded batch by age; IdempotencyKeyTests run it"),
     ("DELETE FROM leases", "by the lease's name; LeaseTests run it"),
     ("DELETE FROM leases WHERE", "by the lease's name; LeaseTests run it"),
@@ -308,25 +318,6 @@ struct StatementCostTests {
       "by the customer's index, where customers may be one; LedgerTests run it"
     ),
     ("SELECT customer FROM customer_aliases", "by the alias's key; LedgerTests run it"),
-    (
-      "SELECT environment, transactions FROM remembered_proofs",
-      "by the proof's key; StoreGraceTests run it"
-    ),
-    ("DELETE FROM remembered_proofs WHERE store", "by the proof's key; StoreGraceTests run it"),
-    (
-      "SELECT id FROM unconfirmed_proofs WHERE store",
-      "by the proof's unique digest; StoreGraceTests run it"
-    ),
-    (
-      "SELECT count(*) AS count, coalesce(sum(length), 0)",
-      "over the proofs of a store that is away, of which the number is bounded"
-    ),
-    ("INSERT INTO unconfirmed_proofs", "by the proof's unique digest; StoreGraceTests run it"),
-    ("INSERT INTO unconfirmed_grants", "by the grant's number; StoreGraceTests run it"),
-    ("SELECT grants.* FROM unconfirmed_grants", "by the proof's index; StoreGraceTests run it"),
-    ("DELETE FROM unconfirmed_grants", "by the proof's index; StoreGraceTests run it"),
-    ("DELETE FROM unconfirmed_proofs", "by the proof's number; StoreGraceTests run it"),
-    ("SELECT * FROM unconfirmed_proofs", "by the proof's number; StoreGraceTests run it"),
     ("SELECT last_seen FROM customer_devices", "by the customer's key; LedgerTests run it"),
     ("SELECT * FROM customer_devices", "by the customer's key; LedgerTests run it"),
     ("UPDATE transactions SET customer", "by the customer's index, where two are one; LedgerTests run it"),
@@ -370,6 +361,15 @@ struct StatementCostTests {
       "UPDATE outbox INDEXED BY outbox_waiting SET next_attempt",
       "once an hour, over the calls that were refused"
     ),
+    (
+      "SELECT good FROM remembered_proofs",
+      "once an hour, outside the writer, over the proofs that are remembered"
+    ),
+    (
+      "SELECT count(*) AS count FROM ( SELECT DISTINCT grants.store, grants.environment, grants.transaction_id FROM verification_failures",
+      "over the failures of one version, when a device tells of another: a release stops itself before there are many"
+    ),
+    ("SELECT signed FROM notifications", "once an hour, over as many as are kept"),
     ("BEGIN IMMEDIATE", "once for each piece"), ("COMMIT", "once for each piece"),
     ("SAVEPOINT body", "once for each piece"), ("RELEASE body", "once for each piece"),
     ("ROLLBACK TO body", "once for each piece, where bodies run twice"),
@@ -442,6 +442,44 @@ struct StatementCostTests {
           transaction_id, ?, ?, 1
         FROM grants
         """, [start, start])
+      try connection.execute(
+        """
+        INSERT INTO remembered_proofs (store, digest, device, environment, transactions, good)
+        SELECT store, randomblob(32), device, environment, transaction_id, ? FROM grants
+        """, [start])
+      // Of a store that the configuration does not know: as good as one that is away.
+      let proof = try APIJSON.encode(Proof(store: "elsewhere", receipt: String(repeating: "A", count: 5000)))
+      try connection.execute(
+        """
+        INSERT INTO unconfirmed_proofs (id, store, digest, proof, length, since)
+        SELECT number, 'elsewhere', randomblob(32), ?, ?, 0 FROM grants WHERE number % 12 = 0
+        """, [.blob(Array(proof)), .integer(proof.count)])
+      try connection.execute(
+        """
+        INSERT INTO unconfirmed_grants (grant_number, proof, since)
+        SELECT number, number, 0 FROM grants WHERE number % 12 = 0
+        """)
+      try connection.execute(
+        """
+        INSERT INTO feeds (number, device, store, environment, customer, epoch, sequence, used)
+        SELECT number, device, store, environment, CAST(printf('%032d', number) AS BLOB), 1, 1, ? FROM grants
+        """, [start])
+      try connection.execute(
+        """
+        INSERT INTO feed_items (feed, product, kind, version, length, transaction_id, sequence)
+        SELECT number, product, 'issue-available', version, length, transaction_id, 1 FROM grants
+        """)
+      try connection.execute(
+        """
+        INSERT INTO verification_failures (product, version, device, at)
+        SELECT 'com.example.other', version, device, ? FROM grants
+        """, [start])
+      try connection.execute(
+        """
+        INSERT INTO notifications (store, uuid, type, signed, environment, effect, received)
+        SELECT CASE WHEN number % 2 = 0 THEN 'apple' ELSE store END, 'n-' || number, 'TEST', ? - number, environment, 'none', ?
+        FROM grants
+        """, [start, start])
     }
   }
 
@@ -456,10 +494,13 @@ struct StatementCostTests {
 
     func forget() async throws { _ = try await database.read { $0.takeSteps() } }
 
-    func look() async throws {
+    /// But at those that have one of these words: workers may run beside.
+    func look(besides words: [String] = []) async throws {
       let taken = try await database.read { $0.takeSteps() }
       costs.withLock { costs in
-        for (sql, steps) in taken { costs[sql] = max(costs[sql] ?? 0, steps) }
+        for (sql, steps) in taken where !words.contains(where: sql.contains) {
+          costs[sql] = max(costs[sql] ?? 0, steps)
+        }
       }
     }
   }
@@ -468,7 +509,9 @@ struct StatementCostTests {
   private struct Ignored: Decodable, Sendable {}
 
   /// What operators and devices ask for and do, all of it.
-  private func exercise(_ server: ServerHarness, _ costs: Costs) async throws {
+  private func exercise(
+    _ server: ServerHarness, _ timer: ManualMonotonicClock, _ costs: Costs
+  ) async throws {
     func step(_ body: () async throws -> Void) async throws {
       try await body()
       try await costs.look()
@@ -508,8 +551,14 @@ struct StatementCostTests {
       }
     }
     try await deliver(server, step)
-    try await publish(server, step)
     try await work(server, step)
+    // With the time that passes the outbox works at all that waits.
+    func stepBesideOutbox(_ body: () async throws -> Void) async throws {
+      try await body()
+      try await costs.look(besides: ["outbox", "BEGIN"])
+    }
+    try await outage(server, timer, stepBesideOutbox)
+    try await publish(server, stepBesideOutbox)
   }
 
   /// The lists that are short by their filters, with the rows that answer far from the newest.
@@ -569,11 +618,21 @@ struct StatementCostTests {
   /// From the entitlement to the end of the transaction, revocation in between.
   private func deliver(_ server: ServerHarness, _ step: Step) async throws {
     let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+    var feed: FeedReference?
     try await step {
-      _ = try await server.api.call(
+      feed = try await server.api.call(
         "POST", "/v1/entitlements",
         body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
-        as: EntitlementsResponse.self)
+        as: EntitlementsResponse.self
+      ).value.feed
+    }
+    for _ in 0..<2 {
+      try await step {
+        guard let feed else { return }
+        _ = try await server.api.call(
+          "GET", feed.url, query: [("device", server.device.id.description), ("wait", "0")],
+          body: EmptyBody?.none, headers: [("Authorization", "Bearer \(feed.token)")], as: FeedResponse.self)
+      }
     }
     var grant: GrantResponse?
     for _ in 0..<2 { try await step { grant = try await server.grant(receipt: receipt).value } }
@@ -587,11 +646,35 @@ struct StatementCostTests {
       #expect(status == 200)
     }
     try await step { try await server.server.recorder.record() }
+    try await step {
+      _ = try await server.owner(of: grant).call(
+        "POST", "/v1/grants/\(grant.grant)/failure",
+        body: VerificationFailure(digest: grant.download.digest, version: grant.download.version),
+        as: CompletionResponse.self)
+    }
     for _ in 0..<2 { try await step { _ = try await server.complete(grant) } }
     let cancelled = try server.store.receipt(
       of: [server.purchase(cancelled: server.clock.now())], device: server.device.id)
     for proof in [cancelled, receipt] {
       try await step { _ = try? await server.grant(receipt: proof) }
+    }
+  }
+
+  /// Two proofs that are served while their store is away, of which it vouches for one when it is back.
+  private func outage(_ server: ServerHarness, _ timer: ManualMonotonicClock, _ step: Step) async throws {
+    let receipts = try ["2000000000000002", "2000000000000003"].map {
+      try server.store.receipt(of: [server.purchase(id: $0)], device: server.device.id)
+    }
+    for receipt in receipts { try await step { _ = try await server.grant(receipt: receipt) } }
+    for (receipt, answer) in zip(receipts, [nil, VerifyReceiptResponse(status: .notAuthentic)]) {
+      timer.advance(by: VerdictCache.lifetime)
+      server.store.state.withLock { $0.isDown = true }
+      for _ in 0..<2 { try await step { _ = try await server.grant(receipt: receipt) } }
+      try await step { try await server.server.confirmation.pass() }
+      server.store.state.withLock { state in (state.isDown, state.answer) = (false, answer) }
+      timer.advance(by: CircuitBreaker.longestPause)
+      try await step { try await server.server.confirmation.pass() }
+      server.store.state.withLock { $0.answer = nil }
     }
   }
 
@@ -626,10 +709,11 @@ struct StatementCostTests {
     }
     try fill(directory.path("state/server.db"), grants: count)
     let found = Locked<[String: Int]>([:])
-    try await ServerHarness.run(in: directory, timer: ManualMonotonicClock()) { server in
+    let timer = ManualMonotonicClock()
+    try await ServerHarness.run(in: directory, timer: timer) { server in
       let costs = Costs(server.server.collector.database)
       try await costs.forget()
-      try await exercise(server, costs)
+      try await exercise(server, timer, costs)
       let all = costs.all
       found.withLock { $0 = all }
     }

@@ -320,6 +320,29 @@ struct StoreAccessTests {
     await store.stop()
   }
 
+  @Test("a receipt's chain is verified once for each store's rules, one that is refused each time")
+  func verifiedOnce() async throws {
+    let store = try FakePaymentStore(clock: ManualWallClock(ServerHarness.start))
+    let device = try #require(DeviceIdentifier("device-1"))
+    let text = try store.receipt(of: [], device: device)
+    let digest = SHA256Digest.of(Array(text.utf8))
+    let reader = ReceiptReader(threads: BlockingPool(name: "test", threads: 1))
+    let receipt = try await reader.read(text, digest: digest)
+    func verify(at name: StoreIdentifier, _ roots: [Certificate]) async throws {
+      try await reader.verify(
+        receipt, as: VerdictCache.Key(store: name, digest: digest), by: ReceiptRules(roots: roots),
+        at: ServerHarness.start + .seconds(1))
+    }
+    for _ in 0..<3 { try await verify(at: .apple, [store.root]) }
+    #expect(reader.checkCount == 1)
+    let foreign = try ReceiptAuthority.generate(ReceiptAuthority.Options(now: ServerHarness.start))
+    for _ in 0..<2 {
+      await #expect(throws: ReceiptError.self) { try await verify(at: .sandbox, [foreign.root]) }
+    }
+    #expect(reader.checkCount == 3)
+    await store.stop()
+  }
+
   @Test("a store without a call for it needs none to finish a transaction")
   func finishing() async throws {
     let production = try FakePaymentStore(clock: ManualWallClock(ServerHarness.start))

@@ -41,8 +41,35 @@ struct StoreGraceTests {
 
   private func proofs(_ server: ServerHarness) async throws -> Int {
     try await server.server.grants.grantStore.database.read {
-      try UnconfirmedTable.waiting(after: 0, limit: 10, in: $0).count
+      Int(try CounterTable.unconfirmed(in: $0).proofs)
     }
+  }
+
+  /// Proofs that nothing can be done with, as many as `rows`, of that length each.
+  private func fill(
+    _ rows: Int, of store: String, length: Int, lengthNoted: Int64? = nil, _ server: ServerHarness
+  ) async throws {
+    try await server.server.grants.grantStore.database.write(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO unconfirmed_proofs (store, digest, proof, length, since)
+        SELECT ?, randomblob(32), zeroblob(?), ?, 0 FROM n
+        """,
+        [.integer(rows), .text(store), .integer(length), .integer(lengthNoted ?? Int64(length))])
+    }
+  }
+
+  /// What the statements about unconfirmed proofs cost, by their text.
+  private func steps(
+    _ server: ServerHarness, _ body: () async throws -> Void
+  ) async throws -> [String: Int] {
+    let database = server.server.grants.grantStore.database
+    _ = try await database.read { $0.takeSteps() }
+    try await body()
+    let taken = try await database.read { $0.takeSteps() }
+    return Dictionary(
+      taken.filter { $0.sql.contains("unconfirmed_") }.map { ($0.sql, $0.steps) }, uniquingKeysWith: +)
   }
 
   @Test(
@@ -124,6 +151,96 @@ struct StoreGraceTests {
       let status = try await operatorGrant(grant, server)
       #expect(status.unconfirmed == nil)
       #expect(status.state == .granted)
+    }
+  }
+
+  @Test("what a proof that is served costs does not grow with those that wait, however long they are")
+  func cost() async throws {
+    try await run { server, timer in
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      server.clock.advance(by: .seconds(5))
+      let other = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      for receipt in [receipt, other] { _ = try await server.grant(receipt: receipt) }
+      goAway(server, timer)
+      let few = try await steps(server) { _ = try await server.grant(receipt: receipt) }
+      try await fill(1000, of: "elsewhere", length: 20_000, server)
+      let many = try await steps(server) { _ = try await server.grant(receipt: other) }
+      #expect(few.contains { $0.key.hasPrefix("INSERT INTO unconfirmed_proofs") })
+      for (sql, steps) in many {
+        #expect(steps <= (few[sql] ?? 0) + 20, "\(sql)")
+      }
+    }
+  }
+
+  @Test(
+    "beyond the bound of proofs that wait, or of their bytes, a store that is away serves no further proof",
+    arguments: [true, false])
+  func bound(isOfCount: Bool) async throws {
+    try await run { server, timer in
+      let known = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      server.clock.advance(by: .seconds(5))
+      let other = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      for receipt in [known, other] { _ = try await server.grant(receipt: receipt) }
+      goAway(server, timer)
+      _ = try await server.grant(receipt: known)
+      if isOfCount {
+        try await fill(UnconfirmedTable.maximumCount - 1, of: "elsewhere", length: 1, server)
+      } else {
+        let free = UnconfirmedTable.maximumLength - ByteCount(1000)
+        try await fill(1, of: "elsewhere", length: 1, lengthNoted: free.rawValue, server)
+      }
+      let problem = try await server.problem { _ = try await server.grant(receipt: other) }
+      #expect(problem.code == .verificationUndetermined && problem.retryAfterSeconds != nil)
+      // The one that waits already goes on.
+      _ = try await server.grant(receipt: known)
+    }
+  }
+
+  @Test("while a store is away one proof of it is read in each look, and none of its others")
+  func looks() async throws {
+    try await run { server, timer in
+      try await fill(300, of: "sandbox", length: 20_000, server)
+      try await fill(300, of: "unknown", length: 20_000, server)
+      try await server.server.grants.grantStore.database.write(locking: [.everything]) { connection in
+        // Of a store that is away, as this program writes them.
+        let proof = try APIJSON.encode(Proof(store: "unknown", receipt: "a"))
+        try connection.execute(
+          "UPDATE unconfirmed_proofs SET proof = ? WHERE store = 'unknown'", [.blob(Array(proof))])
+      }
+      // What is no proof is refused at once.
+      try await server.server.confirmation.pass()
+      for _ in 0..<3 {
+        let found = try await steps(server) { try await server.server.confirmation.pass() }
+        #expect(found.contains { $0.key.hasPrefix("SELECT store, digest, proof") })
+        #expect(found.values.reduce(0, +) < 300)
+      }
+      #expect(try await proofs(server) == 300)
+    }
+  }
+
+  @Test("a proof that its store never answers keeps the others from nothing")
+  func silent() async throws {
+    try await run { server, timer in
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let bad = try (1...3).map { number in
+        try server.store.receipt(
+          of: [server.purchase(id: "300000000000000\(number)")], device: server.device.id)
+      }
+      for receipt in bad + [receipt] { _ = try await server.grant(receipt: receipt) }
+      goAway(server, timer)
+      for receipt in bad + [receipt] { _ = try await server.grant(receipt: receipt) }
+      #expect(try await proofs(server) == 4)
+      server.store.state.withLock { $0.fails = Set(bad) }
+      comeBack(server, timer)
+      for _ in 0..<4 {
+        try await server.server.confirmation.pass()
+        timer.advance(by: GrantConfirmation.interval)
+      }
+      #expect(try await proofs(server) == 3)
+      server.store.state.withLock { $0.fails = [] }
+      timer.advance(by: CircuitBreaker.longestPause)
+      try await server.server.confirmation.pass()
+      #expect(try await proofs(server) == 0)
     }
   }
 

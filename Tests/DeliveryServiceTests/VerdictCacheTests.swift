@@ -86,10 +86,10 @@ struct VerdictCacheTests {
     var cache = VerdictCache()
     cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: 0)
     cache.insert(try proof("2"), for: key("b"), askedAt: start, date: date, revision: 0)
-    cache.forget([try key("1", of: .sandbox)])
+    cache.forget([try key("1", of: .sandbox)], at: start)
     #expect(cache.verdict(for: key("a"), at: start, date: date) == nil)
     #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
-    cache.forget([try key("2", of: .apple)])
+    cache.forget([try key("2", of: .apple)], at: start)
     #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
   }
 
@@ -97,11 +97,50 @@ struct VerdictCacheTests {
   func forgottenMeanwhile() throws {
     var cache = VerdictCache()
     let before = cache.revision
-    cache.forget([try key("1", of: .sandbox)])
+    cache.forget([try key("1", of: .sandbox)], at: start)
     cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: before)
     #expect(cache.count == 0)
     cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: cache.revision)
     #expect(cache.count == 1)
+  }
+
+  @Test("news about one purchase keep no verdict in flight about another from being kept")
+  func othersMeanwhile() throws {
+    var cache = VerdictCache()
+    let before = cache.revision
+    for number in 0..<1000 { cache.forget([try key("9\(number)", of: .sandbox)], at: start) }
+    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: before)
+    #expect(cache.verdict(for: key("a"), at: start, date: date) != nil)
+    cache.insert(try proof("9500"), for: key("b"), askedAt: start, date: date, revision: before)
+    #expect(cache.verdict(for: key("b"), at: start, date: date) == nil)
+  }
+
+  @Test("what was asked before news is not believed either, once the news are old and others have come")
+  func oldNews() throws {
+    var cache = VerdictCache()
+    let before = cache.revision
+    cache.forget([try key("1", of: .sandbox)], at: start)
+    for minute in 1...20 {
+      let now = start + .seconds(60) * minute
+      cache.forget([try key("2", of: .sandbox)], at: now)
+      cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: before)
+      #expect(cache.verdict(for: key("a"), at: now, date: date) == nil)
+    }
+  }
+
+  @Test("more news than are remembered end every verdict, and later ones are kept again")
+  func manyNews() throws {
+    var cache = VerdictCache()
+    let before = cache.revision
+    cache.insert(try proof("1"), for: key("a"), askedAt: start, date: date, revision: before)
+    for number in 0...VerdictCache.maximumNews {
+      cache.forget([try key("9\(number)", of: .sandbox)], at: start)
+    }
+    #expect(cache.verdict(for: key("a"), at: start, date: date) == nil)
+    cache.insert(try proof("9"), for: key("b"), askedAt: start, date: date, revision: before)
+    #expect(cache.verdict(for: key("b"), at: start, date: date) == nil)
+    cache.insert(try proof("9"), for: key("b"), askedAt: start, date: date, revision: cache.revision)
+    #expect(cache.verdict(for: key("b"), at: start, date: date) != nil)
   }
 
   @Test("the cache holds no more entries than its bound, and what is used stays")

@@ -99,10 +99,11 @@ CREATE TABLE feeds (
   epoch INTEGER NOT NULL,
   sequence INTEGER NOT NULL,
   used INTEGER NOT NULL,
-  UNIQUE (device, store)
+  UNIQUE (device, store, customer)
 ) STRICT;
 CREATE INDEX feeds_by_customer ON feeds (customer) WHERE customer IS NOT NULL;
 CREATE INDEX feeds_by_use ON feeds (used);
+CREATE UNIQUE INDEX feeds_without_customer ON feeds (device, store) WHERE customer IS NULL;
 
 CREATE TABLE google_purchases (
   store TEXT NOT NULL,
@@ -172,6 +173,7 @@ CREATE TABLE idempotent_answers (
   created INTEGER NOT NULL,
   PRIMARY KEY (actor, key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotent_answers_by_actor ON idempotent_answers (actor, created);
 CREATE INDEX idempotent_answers_by_age ON idempotent_answers (created);
 
 CREATE TABLE irregularities (
@@ -430,6 +432,10 @@ CREATE TABLE unconfirmed_grants (
   since INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX unconfirmed_grants_by_proof ON unconfirmed_grants (proof);
+CREATE TRIGGER unconfirmed_grants_count_delete AFTER DELETE ON unconfirmed_grants
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'unconfirmed grants'; END;
+CREATE TRIGGER unconfirmed_grants_count_insert AFTER INSERT ON unconfirmed_grants
+BEGIN UPDATE counters SET value = value + 1 WHERE name = 'unconfirmed grants'; END;
 
 CREATE TABLE unconfirmed_proofs (
   id INTEGER PRIMARY KEY,
@@ -440,6 +446,11 @@ CREATE TABLE unconfirmed_proofs (
   since INTEGER NOT NULL,
   UNIQUE (store, digest)
 ) STRICT;
+CREATE INDEX unconfirmed_proofs_by_store ON unconfirmed_proofs (store, id, length);
+CREATE TRIGGER unconfirmed_proofs_count_delete AFTER DELETE ON unconfirmed_proofs
+BEGIN UPDATE counters SET value = value - 1 WHERE name = 'unconfirmed proofs'; UPDATE counters SET value = value - OLD.length WHERE name = 'unconfirmed bytes'; END;
+CREATE TRIGGER unconfirmed_proofs_count_insert AFTER INSERT ON unconfirmed_proofs
+BEGIN UPDATE counters SET value = value + 1 WHERE name = 'unconfirmed proofs'; UPDATE counters SET value = value + NEW.length WHERE name = 'unconfirmed bytes'; END;
 
 CREATE TABLE unlocked_issues (
   store TEXT NOT NULL,

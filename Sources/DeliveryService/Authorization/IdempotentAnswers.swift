@@ -20,7 +20,7 @@ import ServiceRuntime
 ///     let (response, _) = try await answers.answer(request, by: actor, fingerprint: fingerprint) { try await step() }
 final class IdempotentAnswers: Sendable {
   static let lifetime: Duration = .seconds(24 * 3600)
-  /// Answers that are kept for one operator key.
+  /// Answers of a ``lifetime`` that are kept for one operator key. Older ones count no more, and ``Retention`` removes them.
   static let maximumAnswers = 10_000
   /// Bytes of an answer that is kept; a longer one is not.
   static let maximumAnswerLength = 65_536
@@ -97,7 +97,9 @@ final class IdempotentAnswers: Sendable {
     if let kept { return kept }
     return try await database.write(locking: [.lease(claim.name)]) { connection in
       if let entry = try IdempotentAnswerTable.find(key, since: oldest, in: connection) { return entry }
-      guard try IdempotentAnswerTable.count(of: key.actor, in: connection) < Self.maximumAnswers else {
+      let count = try IdempotentAnswerTable.count(
+        of: key.actor, since: oldest, limit: Self.maximumAnswers, in: connection)
+      guard count < Self.maximumAnswers else {
         throw Problem(
           .tooManyRequests, "\(Self.maximumAnswers) idempotency keys in a day are the most",
           retryAfterSeconds: 900)

@@ -5,7 +5,8 @@ import PullboxAPI
 import ServiceRuntime
 
 /// Writes down where wrong operator keys came from: in the audit log, and in the server's log for the operator who
-/// watches. One line an address and minute, with the count.
+/// watches. One line an address and minute, with the count; under an
+/// attack from many addresses one line a minute for all of them (``WrongKeys/reportBurst``).
 struct WrongKeyReporter: Sendable {
   static let action = "key.refused"
   /// The actor of an entry: who offers a wrong key has no name.
@@ -31,7 +32,7 @@ struct WrongKeyReporter: Sendable {
     let entries = reports.map { report in
       AuditEntry(
         at: now, actor: Self.actor, action: Self.action, subject: Self.text(report),
-        detail: report.count == 1 ? "1 wrong operator key" : "\(report.count) wrong operator keys")
+        detail: Self.detail(report))
     }
     do {
       try await database.write(locking: []) { connection in
@@ -46,6 +47,11 @@ struct WrongKeyReporter: Sendable {
         "wrong operator keys were offered",
         ["address": LogValue(Self.text(report)), "count": LogValue(report.count)])
     }
+  }
+
+  private static func detail(_ report: WrongKeys.Report) -> String {
+    let keys = report.count == 1 ? "1 wrong operator key" : "\(report.count) wrong operator keys"
+    return report.addresses == 1 ? keys : "\(keys) from \(report.addresses) addresses"
   }
 
   private static func text(_ report: WrongKeys.Report) -> String {

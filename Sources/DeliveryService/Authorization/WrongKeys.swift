@@ -15,14 +15,19 @@ final class WrongKeys: Sendable {
   /// The time after which it may offer one more.
   static let interval: Duration = .seconds(1)
   static let maximumAddresses = 256
-  /// Between two reports of one address.
+  /// Between two reports of one address, and, where there are many, of all of them: each is kept for ever.
   static let reportInterval: Duration = .seconds(60)
+  /// Reports that there may be at once after a quiet hour; later one every ``reportInterval``, about several addresses.
+  static let reportBurst: UInt64 = 60
 
   /// Wrong keys since the last report of that address.
   struct Report: Hashable, Sendable {
-    /// An address of version 4 or the first 64 bits of version 6; nil for all beyond ``WrongKeys/maximumAddresses``.
+    /// An address of version 4 or the first 64 bits of version 6; nil for several, and for all beyond
+    /// ``WrongKeys/maximumAddresses``.
     var network: PeerNetwork?
     var count: Int
+    /// How many addresses are known that it is about.
+    var addresses = 1
   }
 
   private struct Entry {
@@ -39,6 +44,8 @@ final class WrongKeys: Sendable {
 
   private let timer: any MonotonicClock
   private let entries = Mutex<[PeerNetwork?: Entry]>([:])
+  /// The reports so far are paid for at that time.
+  private let reportsPaidUntil = Mutex<UInt64>(0)
 
   init(timer: any MonotonicClock) {
     self.timer = timer
@@ -67,26 +74,54 @@ final class WrongKeys: Sendable {
     }
   }
 
-  /// What is to be reported now; forgets addresses that have been quiet.
+  /// What is to be reported now, the addresses with the most wrong keys by themselves; what finds no room waits for the next
+  /// time. Forgets addresses that have been quiet.
   func takeReports() -> [Report] {
     let now = timer.now().nanoseconds
     return entries.withLock { entries in
-      var reports: [Report] = []
+      var due: [(network: PeerNetwork?, count: Int)] = []
       for (network, entry) in entries where entry.isDue(now) {
         if entry.count > 0 {
-          reports.append(Report(network: network, count: entry.count))
-          entries[network]?.count = 0
-          entries[network]?.reportedAt = now
+          due.append((network, entry.count))
         } else if entry.paidUntil <= now {
           entries[network] = nil
         }
+      }
+      let room = takeRoom(for: due.count, at: now)
+      guard room > 0 else { return [] }
+      for (network, _) in due {
+        entries[network]?.count = 0
+        entries[network]?.reportedAt = now
+      }
+      due.sort { ($0.network == nil ? 0 : $0.count) > ($1.network == nil ? 0 : $1.count) }
+      let alone = due.count <= room ? due.count : room - 1
+      let others = due.dropFirst(alone)
+      var reports = due.prefix(alone).map { Report(network: $0.network, count: $0.count) }
+      if !others.isEmpty {
+        reports.append(
+          Report(network: nil, count: others.reduce(0) { $0 + $1.count }, addresses: others.count))
       }
       return reports
     }
   }
 
+  /// How many of so many reports there may be now; these are paid for.
+  private func takeRoom(for count: Int, at now: UInt64) -> Int {
+    let interval = UInt64(Self.reportInterval.nanoseconds)
+    return reportsPaidUntil.withLock { paidUntil in
+      let debt = max(paidUntil, now) - now
+      let free = (Self.reportBurst * interval - min(debt, Self.reportBurst * interval)) / interval
+      let room = min(count, Int(clamping: free))
+      paidUntil = now + debt + UInt64(room) * interval
+      return room
+    }
+  }
+
   /// Takes back what could not be written down; the next ``takeReports()`` has it again.
   func restore(_ reports: [Report]) {
+    reportsPaidUntil.withLock { paidUntil in
+      paidUntil -= min(paidUntil, UInt64(reports.count) * UInt64(Self.reportInterval.nanoseconds))
+    }
     entries.withLock { entries in
       for report in reports {
         entries[report.network, default: Entry()].count += report.count

@@ -74,6 +74,16 @@ struct CompletionCheck {
   /// The first link of the chain that is not there; nil when the report is right. Throws
   /// `completion-malformed`.
   func missingStep(in completion: ReceivedCompletion) throws(Problem) -> CompletionStep? {
+    if let step = try wrongStep(in: completion) { return step }
+    // After a crash of the server its count has a hole of unknown size, which is no fault of the device.
+    return lacksBytes && !mayHaveLostCounts ? .delivery : nil
+  }
+
+  /// Fewer bytes were sent than the package has.
+  var lacksBytes: Bool { delivered < grant.length }
+
+  /// The first link that the report itself lacks, whatever was sent. Throws `completion-malformed`.
+  func wrongStep(in completion: ReceivedCompletion) throws(Problem) -> CompletionStep? {
     guard let report = try completion.report(for: grant.publicKey) else { return .deviceSignature }
     // A signed report that named no grant would fit every grant of its device.
     if grant.publicKey != nil, report.grant == nil { return .grant }
@@ -82,8 +92,6 @@ struct CompletionCheck {
     if report.version != grant.version { return .version }
     if report.digest != grant.digest { return .digest }
     if report.length != grant.length { return .length }
-    // After a crash of the server its count has a hole of unknown size, which is no fault of the device.
-    if delivered < grant.length && !mayHaveLostCounts { return .delivery }
     return nil
   }
 }

@@ -5,20 +5,26 @@ import Monitoring
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
+import SystemCalls
 
 /// Asks stores that were away about the proofs that were served meanwhile: one proof until the store has answered, then
 /// some at once. A store that vouches for it confirms the grants; one that refuses it takes them back.
 ///
 ///     await GrantConfirmation(grants: grants, lease: lease, log: log).run(timer: timer)
-struct GrantConfirmation: Sendable {
+final class GrantConfirmation: Sendable {
   /// How often a store that is away is tried; its breaker lets no more probes through.
   static let interval: Duration = .seconds(30)
-  private static let batch = 16
+  /// Proofs that are read and asked about at once, and what they may take together unless it is one alone.
+  static let batch = 16
+  static let batchLength = ByteCount.mebibytes(4)
 
-  let grants: GrantService
+  private let grants: GrantService
   /// Without one, no other process uses the database.
-  var lease: WorkerLease?
-  let log: Log
+  private let lease: WorkerLease?
+  private let log: Log
+  /// By store: the proof that it was silent about last. The next look begins behind it, so that one proof that it never
+  /// answers keeps the others from nothing.
+  private let silent = Mutex<[String: Int64]>([:])
   private let refusals = RefusedProofs()
 
   init(grants: GrantService, lease: WorkerLease? = nil, log: Log) {
@@ -31,54 +37,109 @@ struct GrantConfirmation: Sendable {
 
   /// Runs until the task is cancelled.
   func run(timer: any MonotonicClock) async {
-    await Worker(clock: timer).run(every: Self.interval) {
+    await Worker(clock: timer).run(every: Self.interval) { [self] in
       guard try await lease?.isHeld() ?? true else { return }
       try await pass()
-    } onFailure: { error in
+    } onFailure: { [log] error in
       log.error("grants cannot be confirmed", ["error": LogValue(error)])
     }
   }
 
-  /// One look at all that waits.
+  /// One look at what waits: all of it where its store answers, and one proof where it does not.
   func pass() async throws {
-    var (position, present, away) = (Int64(0), Set<String>(), Set<String>())
+    var name = ""
     while true {
-      let after = position
-      let page = try await database.read {
-        try UnconfirmedTable.waiting(after: after, limit: Self.batch, in: $0)
+      let last = name
+      guard let store = try await database.read({ try UnconfirmedTable.store(after: last, in: $0) }) else {
+        return
       }
-      guard let last = page.last else { return }
-      position = last.id
-      let now = grants.verifier.timer.now()
-      var rest = page.filter { refusals.isDue($0.id, at: now) }[...]
-      while let first = rest.first, !present.contains(first.store) {
-        rest.removeFirst()
-        if away.contains(first.store) { continue }
-        if try await confirm(first) { present.insert(first.store) } else { away.insert(first.store) }
-      }
-      let known = rest.filter { !away.contains($0.store) }
-      let silent = try await withThrowingTaskGroup(of: String?.self) { group in
-        for proof in known { group.addTask { try await confirm(proof) ? nil : proof.store } }
-        return try await group.reduce(into: Set<String>()) { stores, store in
-          if let store { stores.insert(store) }
-        }
-      }
-      present.subtract(silent)
-      away.formUnion(silent)
+      try await ask(store)
+      name = store
     }
   }
 
-  /// Whether the store has answered. One that the configuration does not know at the moment has not. What this server
-  /// refuses by itself stays marked, and is asked about again, ever more rarely.
-  private func confirm(_ waiting: UnconfirmedTable.Waiting) async throws -> Bool {
+  private func ask(_ store: String) async throws {
+    let start = silent.withLock { $0[store] ?? 0 }
+    var limit = 1
+    for part in start == 0 ? [0..<Int64.max] : [start..<Int64.max, 0..<start] {
+      var position = part.lowerBound
+      while true {
+        let page = try await page(of: store, from: position, to: part.upperBound, limit: limit)
+        guard let last = page.last else { break }
+        switch try await confirm(page) {
+        case .answered: break
+        case .silent:
+          silent.withLock { $0[store] = last }
+          return
+        case .notAsked: return
+        }
+        limit = Self.batch
+        position = last
+      }
+    }
+    silent.withLock { $0[store] = nil }
+  }
+
+  /// The next proofs behind `position`, up to `end`, that are to be asked about now.
+  private func page(
+    of store: String, from position: Int64, to end: Int64, limit: Int
+  ) async throws -> [Int64] {
+    let now = grants.verifier.timer.now()
+    var position = position
+    while true {
+      let after = position
+      let places = try await database.read {
+        try UnconfirmedTable.places(of: store, after: after, limit: Self.batch, in: $0)
+      }.filter { $0.id <= end }
+      guard let last = places.last else { return [] }
+      position = last.id
+      var page: [Int64] = []
+      var length = ByteCount.zero
+      for place in places where page.count < limit && refusals.isDue(place.id, at: now) {
+        length += place.length
+        guard page.isEmpty || length <= Self.batchLength else { break }
+        page.append(place.id)
+      }
+      if !page.isEmpty { return page }
+    }
+  }
+
+  /// What a store had to say about some proofs.
+  private enum Answer: Int, Comparable {
+    /// Its breaker let no question through.
+    case notAsked
+    case silent
+    case answered
+
+    static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  private func confirm(_ page: [Int64]) async throws -> Answer {
+    try await withThrowingTaskGroup(of: Answer.self) { group in
+      for id in page {
+        group.addTask { [self] in
+          guard let waiting = try await database.read({ try UnconfirmedTable.waiting(id, in: $0) }) else {
+            return .answered
+          }
+          return try await confirm(waiting)
+        }
+      }
+      return try await group.reduce(.notAsked) { max($0, $1) }
+    }
+  }
+
+  /// A store that the configuration does not know at the moment is silent. What this server refuses by itself stays marked, and is
+  /// asked about again, ever more rarely.
+  private func confirm(_ waiting: UnconfirmedTable.Waiting) async throws -> Answer {
     let answer: ProofVerifier.Confirmation
+    let proof = await BlockingPool.computing.run { waiting.decoded() }
     do {
-      guard let proof = waiting.proof else { throw Problem(.receiptMalformed) }
+      guard let proof else { throw Problem(.receiptMalformed) }
       answer = try await grants.verifier.confirm(
         proof, as: try grants.verifier.key(of: proof), for: "confirmation", apply: grants.keep(shownBy: nil))
     } catch let problem as Problem {
-      if problem.code == .storeUnknown { return false }
-      guard waiting.proof == nil else { throw problem }
+      if problem.code == .storeUnknown { return .silent }
+      guard proof == nil else { throw problem }
       answer = .refused(problem)
     }
     switch answer {
@@ -90,11 +151,13 @@ struct GrantConfirmation: Sendable {
       log.warning(
         "this server takes a proof no more that was good: its grants stay marked",
         ["store": LogValue(waiting.store), "problem": LogValue(problem.code?.text ?? "refused")])
-    case .silent: return false
+    case .silent(let wasAsked):
+      let isStopped = StoreIdentifier(waiting.store).map { grants.verifier.standing(of: $0).isOpen } ?? false
+      return wasAsked || !isStopped ? .silent : .notAsked
     }
-    if case .refusedHere = answer { return true }
+    if case .refusedHere = answer { return .answered }
     refusals.forget(waiting.id)
-    return true
+    return .answered
   }
 
   private func refuse(_ waiting: UnconfirmedTable.Waiting, because problem: Problem) async throws {

@@ -31,8 +31,9 @@ struct GrantPlanner: Sendable {
   let conditions: GrantConditions
   private let orders: [GrantOrder]
   private let catalog: CatalogSnapshot
-  private let stops: RevocationList
+  private let stopped: RevocationList.StoppedContents
   private let report: EntitlementReport
+  private let record: EntitlementRecord
   /// Asked about what is refused alone.
   private let explain: @Sendable (ProductIdentifier) -> EntitlementExplanation
   /// By their names: those of one proof are of one environment.
@@ -41,13 +42,14 @@ struct GrantPlanner: Sendable {
   init(
     rules: EntitlementRules, transactions: [VerifiedTransaction], record: EntitlementRecord,
     orders: [GrantOrder], device: Device, conditions: GrantConditions = GrantConditions(),
-    catalog: CatalogSnapshot, stops: RevocationList, now: Timestamp
+    catalog: CatalogSnapshot, stopped: RevocationList.StoppedContents, now: Timestamp
   ) {
     self.device = device
     self.conditions = conditions
     self.orders = orders
     self.catalog = catalog
-    self.stops = stops
+    self.stopped = stopped
+    self.record = record
     self.transactions = Dictionary(
       transactions.map { ($0.id, $0) }, uniquingKeysWith: { $0.asOf <= $1.asOf ? $0 : $1 })
     let related = catalog.related(
@@ -66,10 +68,22 @@ struct GrantPlanner: Sendable {
   /// What the plans rest on.
   var locks: [DatabaseLock] {
     let locks = orders.flatMap { order -> [DatabaseLock] in
-      let transaction = try? transaction(for: order)
-      return [.product(order.product)] + (transaction.map { [.transaction($0.key)] } ?? [])
+      let paying =
+        isDeliveredOnce(order)
+        ? (report.claims[order.product] ?? []).compactMap { transactions[$0.transaction] }
+        : [try? transaction(for: order)].compactMap(\.self)
+      return [.product(order.product)] + paying.map { .transaction($0.key) }
     }
-    return Array(Set(locks))
+    return Array(Set(locks + unlocked.keys.map { .transaction($0) }))
+  }
+
+  /// Which issues runs of subscriptions unlocked that was not written down yet, by the transaction that each began with.
+  var unlocked: [TransactionKey: [ProductIdentifier: EntitlementRule]] {
+    report.issuesUnlocked(beyond: record).named(by: Array(transactions.values))
+  }
+
+  private func isDeliveredOnce(_ order: GrantOrder) -> Bool {
+    catalog[order.product]?.product.type == .consumable
   }
 
   /// The transactions that the plans are made from.
@@ -95,14 +109,17 @@ struct GrantPlanner: Sendable {
 
   private func plan(_ order: GrantOrder, in connection: borrowing Connection) throws -> GrantPlan {
     let content = try catalog.content(for: order, to: device.id, in: connection)
-    if let reason = stops.reason(for: content.digest) { throw Problem.stopped(reason) }
+    if let reason = stopped.reason(for: content.digest) { throw Problem.stopped(reason) }
     let publisherKeys = catalog[order.product]?.product.publisherKeys
-    let transaction = try transaction(for: order)
+    let isDeliveredOnce = isDeliveredOnce(order)
+    let transaction =
+      try isDeliveredOnce ? undelivered(order, in: connection) : transaction(for: order)
     let owed = report.products(claimedBy: transaction.id).filter { catalog.offered($0, to: device.id) != nil }
     let grants = try GrantTable.all(of: content.product, on: device.id, in: connection)
     let basis = GrantStore.Basis(
       transaction: transaction, content: content, owed: owed,
-      unlocked: report.issues(unlockedBy: transaction.id), present: grants)
+      unlocked: report.issues(unlockedBy: transaction.id), present: grants,
+      isDeliveredOnce: isDeliveredOnce)
     return GrantPlan(
       basis: basis,
       standing: try GrantStore.standing(
@@ -120,6 +137,21 @@ struct GrantPlanner: Sendable {
       preconditionFailure("the rules name transactions of the proof")
     }
     return transaction
+  }
+
+  /// Of several purchases of a consumable one that no other device has the content of; the strongest where there is none.
+  private func undelivered(
+    _ order: GrantOrder, in connection: borrowing Connection
+  ) throws -> VerifiedTransaction {
+    let strongest = try transaction(for: order)
+    guard order.transaction == nil else { return strongest }
+    for claim in report.claims[order.product] ?? [] {
+      guard let candidate = transactions[claim.transaction] else { continue }
+      let isTaken = try GrantTable.isGranted(
+        order.product, paidBy: candidate.key, elsewhereThanOn: device.id, in: connection)
+      if !isTaken { return candidate }
+    }
+    return strongest
   }
 
   private func name(for order: GrantOrder) throws(Problem) -> TransactionIdentifier {

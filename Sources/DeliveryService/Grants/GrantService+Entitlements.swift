@@ -15,10 +15,12 @@ extension GrantService {
     let now = grantStore.clock.now()
     var products: [EntitledProduct] = []
     var subscribedUntil: [String: Timestamp] = [:]
+    var subscribedSince: [String: Timestamp] = [:]
     for transactions in shown.purchases {
       let entitled = try await entitled(by: transactions, device, now: now)
       products += entitled.products
       subscribedUntil.merge(entitled.subscribedUntil, uniquingKeysWith: max)
+      subscribedSince.merge(entitled.subscribedSince, uniquingKeysWith: min)
     }
     let feeds = await enroll(device, showing: shown, base: base)
     return EntitlementsResponse(
@@ -32,7 +34,8 @@ extension GrantService {
         : nil,
       problems: shown.problems.isEmpty ? nil : shown.problems,
       hasPlace: try await hasPlace(for: device, showing: shown, now: now),
-      subscribedUntil: subscribedUntil.isEmpty ? nil : subscribedUntil)
+      subscribedUntil: subscribedUntil.isEmpty ? nil : subscribedUntil,
+      subscribedSince: subscribedSince.isEmpty ? nil : subscribedSince)
   }
 
   /// Whether the device would be granted something new of every customer whose purchases it shows.
@@ -71,8 +74,10 @@ extension GrantService {
     return enrolled
   }
 
-  /// What is owned, and until when its subscriptions run that have an end, by product.
-  private typealias Entitled = (products: [EntitledProduct], subscribedUntil: [String: Timestamp])
+  /// What is owned, until when its subscriptions run that have an end, and since when they do, by product.
+  private typealias Entitled = (
+    products: [EntitledProduct], subscribedUntil: [String: Timestamp], subscribedSince: [String: Timestamp]
+  )
 
   /// What transactions of one store and environment lead to.
   private func entitled(
@@ -91,24 +96,38 @@ extension GrantService {
         return report.ends[product].map { (product.description, $0) }
       }
       let subscribedUntil = Dictionary(ends, uniquingKeysWith: max)
-      return try await grantStore.database.read { connection -> Entitled? in
+      let starts = report.subscribedSince.map { ($0.key.description, $0.value) }
+      let subscribedSince = Dictionary(starts, uniquingKeysWith: min)
+      let paying = Array(Set(report.claims.values.joined().compactMap { keys[$0.transaction] }))
+      let entitled = try await grantStore.database.read { connection -> Entitled? in
         guard try catalog.isCurrent(in: connection) else { return nil }
+        let states = try GrantTable.states(on: device, paidBy: paying, in: connection)
         let products = try report.claims.keys.sorted().flatMap { product -> [EntitledProduct] in
           guard let content = catalog.offered(product, to: device) else { return [] }
           return try (report.claims[product] ?? []).compactMap { claim in
             guard let key = keys[claim.transaction] else { return nil }
-            let grant = try GrantTable.find(
-              product, content.version, paidBy: key, on: device, in: connection)
+            let state = states[
+              GrantTable.Delivery(
+                transaction: claim.transaction, product: product, version: content.version)]
+            if state == nil, catalog[product]?.product.type == .consumable,
+              try GrantTable.isGranted(product, paidBy: key, elsewhereThanOn: device, in: connection)
+            {
+              return nil
+            }
             return EntitledProduct(
               product: product, version: content.version, length: content.length,
               because: claim.reason.rawValue, transaction: claim.transaction,
-              state: grant?.machine.name.rawValue ?? "not-granted",
+              state: state?.name.rawValue ?? "not-granted",
               publicationDate: catalog[product]?.product.publicationDate, until: report.ends[product],
               store: key.store.description)
           }
         }
-        return (products, subscribedUntil)
+        return (products, subscribedUntil, subscribedSince)
       }
+      if entitled != nil {
+        try await noteUnlocked(report.issuesUnlocked(beyond: record).named(by: transactions))
+      }
+      return entitled
     }
   }
 }

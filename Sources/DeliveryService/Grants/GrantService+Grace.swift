@@ -78,17 +78,18 @@ extension GrantService {
   }
 
   /// Writes down what the verdict is good for: what its store said serves while it is away, and what rests on that is to be
-  /// confirmed. Throws `verification-undetermined` where there is no room for that.
+  /// confirmed. `proof` is there where the store is away. Throws `verification-undetermined` where there is no room for that.
   static func note(
-    _ verdict: Verdict, on proof: Proof, as key: VerdictCache.Key, for device: DeviceIdentifier,
+    _ verdict: Verdict, resting proof: UnconfirmedTable.EncodedProof?, as key: VerdictCache.Key,
+    for device: DeviceIdentifier,
     grants: [GrantRecord], at now: Timestamp, in connection: borrowing Connection
   ) throws {
     guard !grants.isEmpty else { return }
-    switch verdict.source {
-    case .cache, .store:
+    switch proof {
+    case nil:
       try RememberedProofTable.note(
         key.digest, of: verdict.transactions, shownBy: device, at: now, in: connection)
-    case .memory:
+    case let proof?:
       let isMarked = try UnconfirmedTable.mark(
         grants.map(\.number), restingOn: proof, key.digest, at: key.store, now: now, in: connection)
       guard isMarked else {

@@ -113,7 +113,7 @@ extension GrantService {
         GrantPlanner(
           rules: rules, transactions: transactions,
           record: try await record(of: transactions, catalog: catalog), orders: orders, device: device,
-          conditions: granting, catalog: catalog, stops: stops, now: now)
+          conditions: granting, catalog: catalog, stopped: stops.stoppedContents, now: now)
       }
       var planner = try await makePlanner(verdict.transactions)
       if !planner.coversOrders {
@@ -162,7 +162,9 @@ extension GrantService {
     at now: Timestamp
   ) async throws -> Outcome? {
     let (device, epoch) = (planner.device.id, FeedService.epoch())
+    let unconfirmed = verdict.source == .memory ? try UnconfirmedTable.EncodedProof(proof) : nil
     let said = verdict.source == .store ? verdict.transactions : []
+    let unlocked = planner.unlocked
     let locks = Set(planner.locks + [.proof(key.digest), .feed(of: device, at: key.store)]).union(
       said.map { .transaction($0.key) })
     // A transfer ends grants of transactions that are not named here.
@@ -174,6 +176,9 @@ extension GrantService {
       let joinsAccounts = planner.conditions.rules.claims.joinsAccounts
       let ledger = try GrantStore.record(
         said, by: .answer(takesRevocations: false, joinsAccounts: joinsAccounts), at: now, in: connection)
+      for (transaction, issues) in unlocked {
+        try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+      }
       let plans = try planner.plans(in: connection)
       let bases = plans.compactMap { plan in
         (try? plan.get()).flatMap { $0.standing == nil ? $0.basis : nil }
@@ -193,11 +198,11 @@ extension GrantService {
       let latest = ledger.entries.filter { $0.customer != nil }.max {
         $0.transaction.purchaseDate < $1.transaction.purchaseDate
       }
-      let feed = try feeds.put(
+      let feed = try FeedService.put(
         device, at: key.store, of: latest?.customer, in: latest?.transaction.environment, epoch: epoch,
-        connection: connection)
+        now: now, connection: connection)
       try Self.note(
-        verdict, on: proof, as: key, for: device,
+        verdict, resting: unconfirmed, as: key, for: device,
         grants: results.compactMap { try? $0.get().issued.grant }, at: now, in: connection)
       return (results, feed)
     } then: { outcome in

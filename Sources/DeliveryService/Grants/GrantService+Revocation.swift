@@ -21,6 +21,7 @@ extension GrantService {
   /// stand by all that the store ever said of them.
   func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [VerifiedTransaction] {
     let kept = try await record(transactions, by: GrantStore.LedgerRule(), shownBy: nil)
+    try await noteUnlocked(by: kept)
     await feeds.noteNews(of: kept)
     return kept
   }
@@ -54,13 +55,7 @@ extension GrantService {
   /// cancellation comes between the two, and when a grant is taken back and given back at the same moment, the stop that
   /// stays is that of the state that stays.
   func enforce(_ grants: [GrantStore.Standing]) {
-    for grant in grants {
-      if grant.isRevoked {
-        stops.revoke(grant: grant.handle)
-      } else {
-        stops.reinstate(grant: grant.handle)
-      }
-    }
+    stops.enforce(grants.map { ($0.handle, $0.isRevoked) })
     // The change may have settled a debt.
     outbox.wake()
   }

@@ -64,6 +64,31 @@ struct GrantService: Sendable {
     return try await grantStore.database.read { try EntitlementRecordTable.record(of: payments, in: $0) }
   }
 
+  /// Writes down which issues runs of subscriptions unlocked, by the transaction that each began with: the catalog may say otherwise
+  /// later. On a disk that cannot be written it is left to the next question.
+  func noteUnlocked(_ issues: [TransactionKey: [ProductIdentifier: EntitlementRule]]) async throws {
+    guard !issues.isEmpty else { return }
+    do {
+      try await grantStore.database.write(locking: issues.keys.map { .transaction($0) }) { connection in
+        for (transaction, unlocked) in issues {
+          try EntitlementRecordTable.noteUnlocked(unlocked, by: transaction, in: connection)
+        }
+      }
+    } catch is DatabaseError {}
+  }
+
+  /// The same for what a store has just told of these.
+  func noteUnlocked(by told: [VerifiedTransaction]) async throws {
+    let catalog = try await catalog.current()
+    guard !catalog.recorded(told).isEmpty else { return }
+    let transactions = try await remembered(beside: told, catalog: catalog)
+    let record = try await record(of: transactions, catalog: catalog)
+    let report = rules.evaluate(
+      transactions, catalog: catalog.related(to: transactions.map(\.product) + record.products),
+      policies: catalog.policies, record: record, now: grantStore.clock.now())
+    try await noteUnlocked(report.issuesUnlocked(beyond: record).named(by: transactions))
+  }
+
   func ticket(
     for id: GrantIdentifier, credential: GrantCredential
   ) async throws -> TicketResponse {
@@ -99,7 +124,7 @@ struct GrantService: Sendable {
     // What was sent a moment ago counts.
     let outcome = try await recorder.recording(of: basis.grant.digest, to: basis.grant.device) { unrecorded in
       // Before what was sent is written: a failure after that would let it count twice.
-      if isOutdated { basis = try await grantStore.completionBasis(of: id) }
+      if isOutdated { basis = try await grantStore.completionBasis(of: id, withKeptContent: true) }
       let outcome = try await grantStore.complete(
         basis, with: completion, for: credential, counting: unrecorded, lease: outbox.lease())
       isOutdated = outcome == nil
@@ -158,7 +183,9 @@ extension GrantService: MetricSource {
     let unconfirmed: Metric<Int64> = .gauge(
       "pullbox_grants_unconfirmed", help: "Grants that rest on what a store said before it was away."
     ) { $0 }
-    metrics.register([unconfirmed]) { try await database.read { try UnconfirmedTable.count(in: $0) } }
+    metrics.register([unconfirmed]) {
+      try await database.read { try CounterTable.unconfirmed(in: $0).grants }
+    }
     let irregular: Metric<[(kind: Irregularity.Kind, count: Int64)]> = .gauge(
       "pullbox_irregularities", help: "Cases in which purchases seem to go from hand to hand, by kind.",
       labels: ["kind"]
@@ -168,5 +195,17 @@ extension GrantService: MetricSource {
         try Irregularity.Kind.known.map { ($0, try CounterTable.irregularities(of: $0, in: connection)) }
       }
     }
+  }
+}
+
+extension [TransactionIdentifier: [ProductIdentifier: EntitlementRule]] {
+  /// By the keys of those among these transactions, which are of one store and environment.
+  func named(
+    by transactions: [VerifiedTransaction]
+  ) -> [TransactionKey: [ProductIdentifier: EntitlementRule]] {
+    guard !isEmpty else { return [:] }
+    var named: [TransactionKey: [ProductIdentifier: EntitlementRule]] = [:]
+    for transaction in transactions { named[transaction.key] = self[transaction.id] }
+    return named
   }
 }

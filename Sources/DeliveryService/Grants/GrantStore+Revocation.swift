@@ -11,8 +11,8 @@ extension GrantStore {
   }
 
   /// Takes a grant back, or gives it back, on an operator's word; in the audit log. A device whose last grant of a customer's is
-  /// taken back leaves its place with the customer. The word is kept also where the
-  /// grant stands so already, but nothing changes then, and nothing is noted; `effect` gets how it stands all the same, in the
+  /// taken back leaves its place with the customer. A word that is another than the operators' last one is kept, and noted, also
+  /// where the grant stands so already by its store's word; `effect` gets how it stands all the same, in the
   /// order of the commits. Throws `grant-unknown` or `grant-ambiguous`.
   func setRevoked(
     _ isRevoked: Bool, of name: GrantShortName, by actor: String, reason: String?,
@@ -24,17 +24,18 @@ extension GrantStore {
       var standing = TransactionStanding(
         storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
         operatorWord: grant.operatorWord)
-      standing.decide(isRevoked, at: now)
+      let earlier = grant.operatorWord?.decision ?? .reinstate(excusing: nil)
+      let isNews = standing.decide(isRevoked, at: now).decision != earlier
       let changed = try Self.setStanding(
         standing, of: &grant, detail: reason ?? "by \(actor)", at: now, in: connection)
       // Also where the store has revoked it before, or a transfer has ended it.
       if isRevoked {
         try CustomerTable.leavePlace(grant.device, grantedFor: grant.transactionKey, in: connection)
       }
-      if changed {
-        if !isRevoked {
-          try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
-        }
+      if changed, !isRevoked {
+        try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
+      }
+      if changed || isNews {
         try AuditTable.add(
           AuditEntry(
             at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate",

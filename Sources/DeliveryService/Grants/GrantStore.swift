@@ -10,6 +10,7 @@ import PullboxAPIServer
 struct GrantStore: Sendable {
   let database: Database
   let clock: any WallClock
+  var keptLengths = KeptLengths()
 
   /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction
   /// owes.
@@ -22,6 +23,8 @@ struct GrantStore: Sendable {
     /// The device's grants of the product, where they and the content were looked at in the transaction that makes the grant:
     /// then neither is looked at again.
     var present: [GrantRecord]?
+    /// Whether one device alone gets the content for the transaction, as for a consumable.
+    var isDeliveredOnce = false
 
     /// Whether the grant, one of the product on the device, is the one that this would make.
     func isFor(_ grant: GrantRecord) -> Bool {
@@ -123,6 +126,14 @@ struct GrantStore: Sendable {
       throw Problem(.entitlementRevoked)
     }
     let key = basis.transaction.key
+    if existing == nil || isRevoked, basis.isDeliveredOnce,
+      try GrantTable.isGranted(
+        basis.content.product, paidBy: key, elsewhereThanOn: device.id, in: connection)
+    {
+      throw Problem(
+        .purchaseRequired,
+        "transaction \(key.id) has paid for \(basis.content.product) once, and another device has it")
+    }
     let decision = try claim(on: basis.transaction, under: admission.conditions, in: connection)
     if existing == nil, decision != .refused {
       if entries[key] == nil {
@@ -250,6 +261,8 @@ struct GrantStore: Sendable {
     var grant: GrantRecord
     /// Every product that the transaction was to bring to the device.
     var owed: Set<ProductIdentifier>
+    /// What the device has of the package in versions that it completed, by their manifests; nil where that was not looked at.
+    fileprivate var kept: (manifests: [SHA256Digest], length: ByteCount)?
 
     /// The grants and debts of the transaction, and what is offered of the products: whether one is still owed.
     fileprivate var locks: [DatabaseLock] {
@@ -257,13 +270,23 @@ struct GrantStore: Sendable {
     }
   }
 
-  /// Throws `grant-unknown`.
-  func completionBasis(of id: GrantIdentifier) async throws -> CompletionBasis {
-    try await database.read { connection in
+  /// Looks at what the device has of earlier versions where it is told to: most completions need no such thing. Throws
+  /// `grant-unknown`.
+  func completionBasis(
+    of id: GrantIdentifier, withKeptContent: Bool = false
+  ) async throws -> CompletionBasis {
+    var (basis, manifests) = try await database.read { connection in
       let grant = try Self.find(id, in: connection)
-      return CompletionBasis(
+      let basis = CompletionBasis(
         grant: grant, owed: try ObligationTable.products(owedBy: ObligationTable.Debt(grant), in: connection))
+      let manifests =
+        withKeptContent ? try ReusableContent.manifests(completedBeside: grant, in: connection) : []
+      return (basis, manifests)
     }
+    guard withKeptContent else { return basis }
+    let length = try await keptLengths.longest(of: basis.grant.manifestDigest, in: manifests, database)
+    basis.kept = (manifests, length)
+    return basis
   }
 
   /// What a completion led to.
@@ -282,8 +305,8 @@ struct GrantStore: Sendable {
   /// written down with it, and `lease` claims the call to the store. Nil where it depends on what others are recording:
   /// whether the table has their bytes already cannot be told from within a write, and is to be asked again after their
   /// writes, with the basis as it is then; then only `unrecorded` was written down. The same where more is owed than `basis`
-  /// knew. Throws `completion-mismatch` with the missing step, or
-  /// what ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
+  /// knew, and where the right report of a device that has other versions rests on what `basis` does not know of them.
+  /// Throws `completion-mismatch` with the missing step, or what ``GrantCredential/checkSecret(for:)`` throws; then nothing was written down.
   func complete(
     _ basis: CompletionBasis, with completion: ReceivedCompletion, for credential: GrantCredential,
     counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(),
@@ -299,10 +322,14 @@ struct GrantStore: Sendable {
       var check = CompletionCheck(
         grant: grant,
         delivered: try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection))
-      if check.delivered < grant.length {
-        check.delivered += try ReusableContent.length(of: grant, in: connection)
+      if check.lacksBytes, try check.wrongStep(in: completion) == nil {
         check.mayHaveLostCounts = try ServerRunTable.mayHaveLostCounts(
           ofGrantMade: grant.created, at: now, in: connection)
+        if !check.mayHaveLostCounts {
+          let manifests = try ReusableContent.manifests(completedBeside: grant, in: connection)
+          guard manifests == basis.kept?.manifests ?? [] else { return nil }
+          check.delivered += basis.kept?.length ?? .zero
+        }
       }
       let missing = try check.missingStep(in: completion)
       if missing == .delivery {

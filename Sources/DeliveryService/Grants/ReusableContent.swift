@@ -4,6 +4,8 @@ import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
+import Synchronization
+import SystemCalls
 
 /// What a device need not be sent again, because it has completed another version of the product.
 enum ReusableContent {
@@ -18,19 +20,12 @@ enum ReusableContent {
     }
   }
 
-  /// How much of the grant's package the device has, at most, in versions that it completed.
-  static func length(of grant: GrantRecord, in connection: borrowing Connection) throws -> ByteCount {
-    guard let newer = try manifest(of: grant, in: connection) else { return .zero }
-    return try completed(before: grant, in: connection).compactMap { other in
-      try manifest(of: other, in: connection).map { VersionDifference(from: $0, to: newer).keptLength }
-    }.max() ?? .zero
-  }
-
-  private static func completed(
-    before grant: GrantRecord, in connection: borrowing Connection
-  ) throws -> [GrantRecord] {
+  /// The manifests of the versions that the device has completed, besides the grant's own; newest first.
+  static func manifests(
+    completedBeside grant: GrantRecord, in connection: borrowing Connection
+  ) throws -> [SHA256Digest] {
     let grants = try GrantTable.all(of: grant.product, on: grant.device, in: connection)
-    return Array(completed(among: grants, otherThan: grant.digest).prefix(maximumVersions))
+    return completed(among: grants, otherThan: grant.digest).prefix(maximumVersions).map(\.manifestDigest)
   }
 
   /// The newest first.
@@ -41,14 +36,58 @@ enum ReusableContent {
       ($0.machine.name == .completed || $0.machine.name == .finished) && $0.digest != digest
     }.sorted { $0.version > $1.version }
   }
+}
 
-  private static func manifest(
-    of grant: GrantRecord, in connection: borrowing Connection
-  ) throws -> Manifest? {
-    guard let bytes = try VersionTable.manifestDocument(grant.manifestDigest, in: connection) else {
-      return nil
+/// How much of a package a device has that has another one of the same product: what their manifests say, of up to 16 MiB each.
+/// Each two are compared once, on a thread of its own, and not within a write.
+final class KeptLengths: Sendable {
+  private struct Pair: Hashable {
+    var older: SHA256Digest
+    var newer: SHA256Digest
+  }
+
+  private let thread = BlockingPool(name: "pullbox-kept", threads: 1)
+  private let known = Mutex(
+    RecentlyUsedCache<Pair, ByteCount>(maximumCount: 8192, maximumLength: .mebibytes(2)))
+  private let questions = SharedQuestions<Pair, ByteCount>()
+  private let comparisons = Atomic<Int>(0)
+
+  /// How often two manifests were compared.
+  var comparisonCount: Int { comparisons.load(ordering: .relaxed) }
+
+  /// How much there is, at most, of the package with the manifest `newer` in one with a manifest of `older`.
+  func longest(
+    of newer: SHA256Digest, in older: [SHA256Digest], _ database: Database
+  ) async throws -> ByteCount {
+    var longest = ByteCount.zero
+    for older in older {
+      longest = max(longest, try await length(Pair(older: older, newer: newer), database))
     }
-    // It was checked before it came into the table; one that was damaged since credits nothing.
-    return try? UnverifiedManifest(bytes).verified(against: grant.manifestDigest)
+    return longest
+  }
+
+  private func length(_ pair: Pair, _ database: Database) async throws -> ByteCount {
+    if let length = known.withLock({ $0.value(for: pair) }) { return length }
+    return try await questions.answer(to: pair) { [self] in
+      let length = try await thread.run { () throws -> ByteCount? in
+        guard let newer = try Self.manifest(pair.newer, in: database),
+          let older = try Self.manifest(pair.older, in: database)
+        else { return nil }
+        return VersionDifference(from: older, to: newer).keptLength
+      }
+      comparisons.add(1, ordering: .relaxed)
+      // A manifest that is not there, or damaged, may be there again.
+      guard let length else { return .zero }
+      known.withLock { $0.insert(length, for: pair, length: Self.entryLength) }
+      return length
+    }.answer
+  }
+
+  private static let entryLength = ByteCount(150)
+
+  /// It was checked before it came into the table; one that was damaged since credits nothing.
+  private static func manifest(_ digest: SHA256Digest, in database: Database) throws -> Manifest? {
+    let bytes = try database.readBlocking { try VersionTable.manifestDocument(digest, in: $0) }
+    return bytes.flatMap { try? UnverifiedManifest($0).verified(against: digest) }
   }
 }

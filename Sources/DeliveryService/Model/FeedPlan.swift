@@ -46,6 +46,58 @@ enum FeedPlan {
     }
   }
 
+  /// What is told of some changes, and forgotten for it.
+  struct Fitting: Hashable, Sendable {
+    var told: [FeedItem] = []
+    var forgotten: [ProductIdentifier] = []
+
+    var isEmpty: Bool { told.isEmpty && forgotten.isEmpty }
+  }
+
+  /// How many products a feed tells of: of more than that, those that came last. What is gone makes room before what is there.
+  struct Room: Sendable {
+    let limit: Int
+    /// When the product came; nil for what has no date, as a subscription has none, which is told before all that has one.
+    let date: @Sendable (ProductIdentifier) -> Timestamp?
+
+    /// Asked again and again with what it answers written down, it comes to have nothing to say.
+    func fit(
+      _ changes: [FeedItem], told: [ProductIdentifier: FeedItem],
+      standings: [ProductIdentifier: FeedStanding]
+    ) -> Fitting {
+      let new = changes.map(\.product).filter { told[$0] == nil }
+      guard told.count + new.count > limit else { return Fitting(told: changes) }
+      // What is gone goes once that is told.
+      let changed = Set(changes.map(\.product))
+      let candidates = (Array(told.keys) + new).map { product in
+        (
+          product: product, isGone: isGone(standings[product]) && !changed.contains(product),
+          date: date(product)
+        )
+      }
+      let ordered = candidates.sorted { left, right in
+        if left.isGone != right.isGone { return right.isGone }
+        if left.date != right.date {
+          guard let date = left.date else { return true }
+          return right.date.map { date > $0 } ?? false
+        }
+        return left.product < right.product
+      }
+      let kept = Set(ordered.prefix(limit).map(\.product))
+      return Fitting(
+        told: changes.filter { kept.contains($0.product) },
+        forgotten: told.keys.filter { !kept.contains($0) }.sorted())
+    }
+
+    /// Nothing is told of it any more where nothing was told before.
+    private func isGone(_ standing: FeedStanding?) -> Bool {
+      switch standing {
+      case nil, .missing, .revoked: true
+      case .available, .running, .ended: false
+      }
+    }
+  }
+
   private static func change(
     of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding, acknowledged: Int64
   ) -> FeedItem? {

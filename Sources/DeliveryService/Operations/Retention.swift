@@ -1,9 +1,10 @@
 import CoreTypes
 import Database
 import ServiceRuntime
+import Synchronization
 
 /// Forgets what is old and of no use any more: histories of finished grants, calls that stores have taken, runs of the
-/// server, notifications that no store tells of again. The audit log is kept for ever.
+/// server, notifications that no store tells of again, answers by idempotency keys. The audit log is kept for ever.
 struct Retention: Sendable {
   /// What the operator decided; zero keeps for ever.
   struct Rules: Sendable {
@@ -14,6 +15,9 @@ struct Retention: Sendable {
     /// How long proofs are remembered that a store has vouched for.
     var proofs: Duration
   }
+
+  /// How often all that is old is looked at again, and not only what has become old.
+  static let walkInterval: Duration = .seconds(86_400)
 
   /// How often there is a look at what has become old.
   static let interval: Duration = .seconds(3600)
@@ -26,19 +30,24 @@ struct Retention: Sendable {
   let rules: Rules
   /// Without one, no other process uses the database.
   var lease: WorkerLease?
+  private let walks = RetentionWalks()
 
   /// Forgets all that is old now, a few rows in each transaction.
   func run() async throws {
     let now = clock.now()
     if rules.history > .zero {
       let cutoff = now - rules.history
-      try await forget { try RetentionTable.forgetEvents(before: cutoff, after: $0, in: $1) }
+      try await forget(.events, at: now) {
+        try RetentionTable.forgetEvents(before: cutoff, after: $0, now: now, in: $1)
+      }
       // The exemption from counts rests on runs.
       let oldest = min(cutoff, now - ServerRunTable.grace)
-      try await forget { try RetentionTable.forgetRuns(before: oldest, after: $0, in: $1) }
+      try await forget(.runs, at: now) { try RetentionTable.forgetRuns(before: oldest, after: $0, in: $1) }
     }
+    let excess = try await database.read { try RememberedProofTable.excess(in: $0) }
+    let oldest = excess.map { max($0, now - rules.proofs) } ?? now - rules.proofs
     try await sweep {
-      try RememberedProofTable.sweep(before: now - rules.proofs, limit: RetentionTable.batch, in: $0)
+      try RememberedProofTable.sweep(before: oldest, limit: RetentionTable.batch, in: $0)
     }
     try await sweep {
       try CustomerTable.forgetDevices(
@@ -55,9 +64,15 @@ struct Retention: Sendable {
       try NotificationTable.forget(
         before: now - NotificationTable.memory, limit: RetentionTable.batch, in: $0)
     }
+    try await sweep {
+      try IdempotentAnswerTable.remove(
+        before: now - IdempotentAnswers.lifetime, limit: RetentionTable.batch, in: $0)
+    }
     if rules.calls > .zero {
       let cutoff = now - rules.calls
-      try await forget { try RetentionTable.forgetCalls(doneBefore: cutoff, after: $0, in: $1) }
+      try await forget(.calls, at: now) {
+        try RetentionTable.forgetCalls(doneBefore: cutoff, after: $0, in: $1)
+      }
     }
   }
 
@@ -67,15 +82,22 @@ struct Retention: Sendable {
     while try await database.write(locking: [.everything], batch) { try Task.checkCancellation() }
   }
 
+  /// Goes on where the last walk came to what was young; once in ``walkInterval`` from the beginning, for what was kept then
+  /// because something needed it.
   private func forget(
+    _ rows: RetentionWalks.Rows, at now: Timestamp,
     _ batch:
       @escaping @Sendable (RetentionTable.Position, borrowing Connection) throws -> RetentionTable.Position?
   ) async throws {
-    var position: RetentionTable.Position? = RetentionTable.Position()
+    let begin = walks.begin(rows, at: now)
+    var (last, position): (RetentionTable.Position, RetentionTable.Position?) = (begin, begin)
     while let place = position {
       try Task.checkCancellation()
       position = try await database.write(locking: [.everything]) { try batch(place, $0) }
+      // The last batch may have held young rows: the next walk looks at it again.
+      if position != nil { last = place }
     }
+    walks.end(rows, at: last)
   }
 
   /// Runs until the task is cancelled. What fails is logged, and tried again.
@@ -86,5 +108,36 @@ struct Retention: Sendable {
     } onFailure: { error in
       log.warning("what is old could not be forgotten", ["error": LogValue(error)])
     }
+  }
+}
+
+/// Where the last walks over rows that are kept in part came to what is young.
+private final class RetentionWalks: Sendable {
+  enum Rows: Hashable, Sendable {
+    case events
+    case runs
+    case calls
+  }
+
+  private struct Walk {
+    /// Of the last walk from the beginning.
+    var begun: Timestamp
+    var position: RetentionTable.Position
+  }
+
+  private let walks = Mutex<[Rows: Walk]>([:])
+
+  func begin(_ rows: Rows, at now: Timestamp) -> RetentionTable.Position {
+    walks.withLock { walks in
+      if let walk = walks[rows], now >= walk.begun, now - walk.begun < Retention.walkInterval {
+        return walk.position
+      }
+      walks[rows] = Walk(begun: now, position: RetentionTable.Position())
+      return RetentionTable.Position()
+    }
+  }
+
+  func end(_ rows: Rows, at position: RetentionTable.Position) {
+    walks.withLock { $0[rows]?.position = position }
   }
 }

@@ -128,6 +128,11 @@ final class MeterRegistry: Sendable {
     grants.flatMap { shelf in shelf.withLock { $0.entries.values.map(\.meter).filter(isWanted) } }
   }
 
+  /// The meters of those grants, as far as there are any: looks at no others.
+  func all(of handles: [DeliveryHandle]) -> [GrantMeter] {
+    handles.compactMap { handle in shelf(of: handle).withLock { $0.entries[handle]?.meter } }
+  }
+
   /// The bytes that were sent since the last call, by grant. Meters that only this registry has held for
   /// ``retention`` are forgotten.
   func drain() -> [(handle: DeliveryHandle, bytes: ByteCount)] {

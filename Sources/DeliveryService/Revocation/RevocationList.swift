@@ -22,12 +22,18 @@ final class RevocationList: Sendable {
     var grants: Set<DeliveryHandle> = []
     /// Those that a publication's policy has closed with the subscription.
     var closed: [DeliveryHandle: Closing] = [:]
-    var contents: Set<SHA256Digest> = []
-    var damaged: Set<SHA256Digest> = []
+    var contents = StoppedContents()
     var abort: (@Sendable ([GrantMeter]) -> Void)?
+  }
 
-    func reason(_ content: SHA256Digest) -> ProblemCode? {
-      if contents.contains(content) { return .contentWithdrawn }
+  /// The packages of which nothing is sent, as they are at one moment: what decides in a write that may run twice.
+  struct StoppedContents: Sendable {
+    fileprivate(set) var blocked: Set<SHA256Digest> = []
+    fileprivate(set) var damaged: Set<SHA256Digest> = []
+
+    /// `content-withdrawn` or `content-damaged`; nil for what is sent.
+    func reason(for content: SHA256Digest) -> ProblemCode? {
+      if blocked.contains(content) { return .contentWithdrawn }
       return damaged.contains(content) ? .contentDamaged : nil
     }
   }
@@ -61,25 +67,43 @@ final class RevocationList: Sendable {
       if state.grants.contains(grant) { return .entitlementRevoked }
       // Another ticket is made where the subscription has gone on, as its store knows first.
       if state.closed[grant] != nil { return .ticketExpired }
-      return state.reason(content)
+      return state.contents.reason(for: content)
     }
   }
 
   /// Why nothing of that content may be sent, whatever the grant: `content-withdrawn` or `content-damaged`; nil if it may.
-  func reason(for content: SHA256Digest) -> ProblemCode? { state.withLock { $0.reason(content) } }
-
-  /// Refuses the grant's tickets, and ends its running bodies. A second call changes nothing.
-  func revoke(grant: DeliveryHandle) {
-    guard state.withLock({ $0.grants.insert(grant).inserted }) else { return }
-    total.add(1, ordering: .relaxed)
-    generation.advance()
-    abort { $0.handle == grant }
+  func reason(for content: SHA256Digest) -> ProblemCode? {
+    state.withLock { $0.contents.reason(for: content) }
   }
 
+  var stoppedContents: StoppedContents { state.withLock { $0.contents } }
+
+  /// Refuses the grant's tickets, and ends its running bodies. A second call changes nothing.
+  func revoke(grant: DeliveryHandle) { enforce([(grant, isRevoked: true)]) }
+
   /// Accepts the grant's tickets again.
-  func reinstate(grant: DeliveryHandle) {
-    guard state.withLock({ $0.grants.remove(grant) }) != nil else { return }
+  func reinstate(grant: DeliveryHandle) { enforce([(grant, isRevoked: false)]) }
+
+  /// Both, for many grants at once, each as the last element about it says. It costs what the grants do that are named, however
+  /// many others are being sent: it is called on the database's writing thread.
+  func enforce(_ standings: [(grant: DeliveryHandle, isRevoked: Bool)]) {
+    let (revoked, hasChanged) = state.withLock { state in
+      var (revoked, hasChanged) = ([DeliveryHandle](), false)
+      for (grant, isRevoked) in standings {
+        if isRevoked {
+          guard state.grants.insert(grant).inserted else { continue }
+          revoked.append(grant)
+        } else {
+          guard state.grants.remove(grant) != nil else { continue }
+        }
+        hasChanged = true
+      }
+      return (revoked.filter { state.grants.contains($0) }, hasChanged)
+    }
+    guard hasChanged else { return }
+    total.add(revoked.count, ordering: .relaxed)
     generation.advance()
+    abort(revoked)
   }
 
   /// Refuses the tickets of these grants, which the publication's policy has closed, and ends their running bodies; accepts those of
@@ -98,7 +122,7 @@ final class RevocationList: Sendable {
     }
     guard isChange else { return }
     generation.advance()
-    if !new.isEmpty { abort { new.contains($0.handle) } }
+    abort(Array(new))
   }
 
   /// What becomes of a publication's closed grants that are not named.
@@ -118,7 +142,7 @@ final class RevocationList: Sendable {
 
   /// Refuses every ticket for the package, and ends its running bodies. A second call changes nothing.
   func block(content: SHA256Digest) {
-    guard state.withLock({ $0.contents.insert(content).inserted }) else { return }
+    guard state.withLock({ $0.contents.blocked.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
     abort { $0.content == content }
@@ -126,13 +150,13 @@ final class RevocationList: Sendable {
 
   /// Accepts tickets for the package again.
   func unblock(content: SHA256Digest) {
-    guard state.withLock({ $0.contents.remove(content) }) != nil else { return }
+    guard state.withLock({ $0.contents.blocked.remove(content) }) != nil else { return }
     generation.advance()
   }
 
   /// Refuses every ticket for a package whose bytes are not there or not the right ones, and ends its running bodies.
   func setAside(damaged content: SHA256Digest) {
-    guard state.withLock({ $0.damaged.insert(content).inserted }) else { return }
+    guard state.withLock({ $0.contents.damaged.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
     abort { $0.content == content }
@@ -140,7 +164,7 @@ final class RevocationList: Sendable {
 
   /// Accepts tickets for a package whose bytes are right again.
   func takeBack(repaired content: SHA256Digest) {
-    guard state.withLock({ $0.damaged.remove(content) }) != nil else { return }
+    guard state.withLock({ $0.contents.damaged.remove(content) }) != nil else { return }
     generation.advance()
   }
 
@@ -148,8 +172,8 @@ final class RevocationList: Sendable {
   func restore(grants: [DeliveryHandle], contents: [SHA256Digest], damaged: [SHA256Digest] = []) {
     state.withLock { state in
       state.grants.formUnion(grants)
-      state.contents.formUnion(contents)
-      state.damaged.formUnion(damaged)
+      state.contents.blocked.formUnion(contents)
+      state.contents.damaged.formUnion(damaged)
     }
     generation.advance()
   }
@@ -162,7 +186,7 @@ final class RevocationList: Sendable {
       if state.closed.contains(where: { $0.value.until < now }) {
         state.closed = state.closed.filter { $0.value.until >= now }
       }
-      return (state.grants, state.closed, state.contents.union(state.damaged))
+      return (state.grants, state.closed, state.contents.blocked.union(state.contents.damaged))
     }
     guard !grants.isEmpty || !closed.isEmpty || !contents.isEmpty else { return }
     abort { meter in
@@ -175,6 +199,12 @@ final class RevocationList: Sendable {
   func run(timer: any MonotonicClock, clock: any WallClock) async {
     await Worker(clock: timer).run(
       every: .milliseconds(500), { self.sweep(at: clock.now()) }, onFailure: { _ in })
+  }
+
+  private func abort(_ grants: [DeliveryHandle]) {
+    guard !grants.isEmpty, let abort = state.withLock({ $0.abort }) else { return }
+    let revoked = meters.all(of: grants)
+    if !revoked.isEmpty { abort(revoked) }
   }
 
   private func abort(_ isRevoked: (GrantMeter) -> Bool) {

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Database
 import PullboxAPI
 
@@ -31,6 +32,20 @@ enum CounterTable {
     of kind: Irregularity.Kind, in connection: borrowing Connection
   ) throws -> Int64 {
     try value("irregularities \(kind.rawValue)", in: connection)
+  }
+
+  /// What was served while its store was away and is still to be confirmed.
+  struct Unconfirmed: Hashable, Sendable {
+    var proofs: Int64
+    var length: ByteCount
+    var grants: Int64
+  }
+
+  static func unconfirmed(in connection: borrowing Connection) throws -> Unconfirmed {
+    Unconfirmed(
+      proofs: try value("unconfirmed proofs", in: connection),
+      length: ByteCount(try value("unconfirmed bytes", in: connection)),
+      grants: try value("unconfirmed grants", in: connection))
   }
 
   private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {

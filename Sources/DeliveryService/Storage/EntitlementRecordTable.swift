@@ -17,37 +17,53 @@ enum EntitlementRecordTable {
     of payments: [VerifiedTransaction], until moment: Timestamp? = nil, in connection: borrowing Connection
   ) throws -> EntitlementRecord {
     var record = EntitlementRecord.empty
-    for transaction in payments {
-      let key = transaction.key.values
-      let rows = try connection.query(
-        """
-        SELECT product AS value, CASE is_back_issue WHEN 1 THEN 'back-issue' ELSE 'unlocked' END AS kind
-        FROM unlocked_issues
-        WHERE store = ? AND environment = ? AND transaction_id = ?
-        UNION ALL
-        SELECT product, 'granted' FROM (
-          SELECT DISTINCT product FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?
-            AND coalesce(revoked_by, '') <> 'operator' AND created <= ?)
-        UNION ALL
-        SELECT length, 'length' FROM transactions
-        WHERE store = ? AND environment = ? AND transaction_id = ? AND length IS NOT NULL
-        """, key + key + [.integer(moment?.millisecondsSinceEpoch ?? .max)] + key)
-      for row in rows {
-        let kind: Kind = try row.choice("kind")
-        switch kind {
-        case .unlocked:
-          record.unlocked[transaction.id, default: []].insert(try row.identifier("value"))
-        case .backIssue:
-          let issue: ProductIdentifier = try row.identifier("value")
-          record.unlocked[transaction.id, default: []].insert(issue)
-          record.backIssues[transaction.id, default: []].insert(issue)
-        case .granted:
-          record.granted[transaction.id, default: []].insert(try row.identifier("value"))
-        case .length: record.lengths[transaction.id] = BillingPeriod(try row.text("value"))
-        }
+    for (place, payments) in Dictionary(grouping: payments, by: { Place(of: $0) }) {
+      for ids in KeyBatch.all(of: payments.map(\.id)) {
+        let key = [.identifier(place.store), .choice(place.environment)] + ids.values
+        let rows = try connection.query(
+          """
+          SELECT transaction_id, product AS value, CASE is_back_issue WHEN 1 THEN 'back-issue' ELSE 'unlocked' END AS kind
+          FROM unlocked_issues
+          WHERE store = ? AND environment = ? AND transaction_id IN (\(ids.placeholders))
+          UNION ALL
+          SELECT transaction_id, product, 'granted' FROM grants
+          WHERE store = ? AND environment = ? AND transaction_id IN (\(ids.placeholders))
+            AND coalesce(revoked_by, '') <> 'operator' AND created <= ?
+          UNION ALL
+          SELECT transaction_id, length, 'length' FROM transactions
+          WHERE store = ? AND environment = ? AND transaction_id IN (\(ids.placeholders)) AND length IS NOT NULL
+          """, key + key + [.integer(moment?.millisecondsSinceEpoch ?? .max)] + key)
+        for row in rows { try Self.take(row, into: &record) }
       }
     }
     return record
+  }
+
+  /// Transactions of different stores may have the same number.
+  private struct Place: Hashable {
+    var store: StoreIdentifier
+    var environment: StoreEnvironment
+
+    init(of transaction: VerifiedTransaction) {
+      store = transaction.store
+      environment = transaction.environment
+    }
+  }
+
+  private static func take(_ row: Row, into record: inout EntitlementRecord) throws {
+    let transaction: TransactionIdentifier = try row.identifier("transaction_id")
+    let kind: Kind = try row.choice("kind")
+    switch kind {
+    case .unlocked:
+      record.unlocked[transaction, default: []].insert(try row.identifier("value"))
+    case .backIssue:
+      let issue: ProductIdentifier = try row.identifier("value")
+      record.unlocked[transaction, default: []].insert(issue)
+      record.backIssues[transaction, default: []].insert(issue)
+    case .granted:
+      record.granted[transaction, default: []].insert(try row.identifier("value"))
+    case .length: record.lengths[transaction] = BillingPeriod(try row.text("value"))
+    }
   }
 
   /// Writes down which issues a run unlocked, and by which rule each, with the transaction that it began with, unless that was done

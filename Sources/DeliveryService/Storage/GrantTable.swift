@@ -52,6 +52,50 @@ enum GrantTable {
     ).map(record)
   }
 
+  /// Whether another device has the product by the transaction, in any version.
+  static func isGranted(
+    _ product: ProductIdentifier, paidBy transaction: TransactionKey,
+    elsewhereThanOn device: DeviceIdentifier,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      """
+      SELECT 1 FROM grants \(SQLDialect.index("grants_by_transaction"))
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND product = ? AND device <> ? AND revoked_by IS NULL
+      LIMIT 1
+      """, transaction.values + [.identifier(product), .identifier(device)]) != nil
+  }
+
+  /// What a transaction paid for on one device.
+  struct Delivery: Hashable, Sendable {
+    var transaction: TransactionIdentifier
+    var product: ProductIdentifier
+    var version: ContentVersion
+  }
+
+  /// The states of the device's grants that were paid for with some of these, which are of one store and environment.
+  static func states(
+    on device: DeviceIdentifier, paidBy transactions: [TransactionKey], in connection: borrowing Connection
+  ) throws -> [Delivery: GrantMachine] {
+    guard let first = transactions.first else { return [:] }
+    var states: [Delivery: GrantMachine] = [:]
+    for ids in KeyBatch.all(of: transactions.map(\.id)) {
+      try connection.forEach(
+        """
+        SELECT transaction_id, product, version, state FROM grants
+        WHERE store = ? AND environment = ? AND transaction_id IN (\(ids.placeholders)) AND device = ?
+        """,
+        [.identifier(first.store), .choice(first.environment)] + ids.values + [.identifier(device)]
+      ) { row in
+        let delivery = Delivery(
+          transaction: try row.identifier("transaction_id"), product: try row.identifier("product"),
+          version: try row.identifier("version"))
+        states[delivery] = GrantMachine(state: try row.grantState("state"))
+      }
+    }
+    return states
+  }
+
   static func all(
     paidBy transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> [GrantRecord] {

@@ -29,10 +29,15 @@ enum IdempotentAnswerTable {
     }
   }
 
-  /// How many answers the operator's keys have.
-  static func count(of actor: String, in connection: borrowing Connection) throws -> Int {
+  /// How many answers the operator's keys have had since `oldest`; `limit` for more than that.
+  static func count(
+    of actor: String, since oldest: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> Int {
     let row = try connection.first(
-      "SELECT count(*) AS count FROM idempotent_answers WHERE actor = ?", [.text(actor)])
+      """
+      SELECT count(*) AS count FROM (
+        SELECT created FROM idempotent_answers WHERE actor = ? AND created >= ? LIMIT ?) AS newest
+      """, [.text(actor), .timestamp(oldest), .integer(limit)])
     return Int(try row?.integer("count") ?? 0)
   }
 
@@ -54,14 +59,15 @@ enum IdempotentAnswerTable {
       ])
   }
 
-  /// Removes the oldest of those older than `oldest`, at most `limit`.
+  /// Removes the oldest of those older than `oldest`, at most `limit`; whether there may be more.
+  @discardableResult
   static func remove(
     before oldest: Timestamp, limit: Int, in connection: borrowing Connection
-  ) throws {
+  ) throws -> Bool {
     try connection.execute(
       """
       DELETE FROM idempotent_answers WHERE (actor, key) IN (
         SELECT actor, key FROM idempotent_answers WHERE created < ? ORDER BY created LIMIT ?)
-      """, [.timestamp(oldest), .integer(limit)])
+      """, [.timestamp(oldest), .integer(limit)]) == limit
   }
 }

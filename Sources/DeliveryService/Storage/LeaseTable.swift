@@ -4,7 +4,8 @@ import Synchronization
 
 /// Who does work that one process alone may do at a time, and until when.
 enum LeaseTable {
-  /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now.
+  /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now. A hold of another one
+  /// that would last longer than twice as long as this one was taken by a clock that is wrong, and does not count.
   static func take(
     _ name: String, for holder: String, until: Timestamp, at now: Timestamp,
     in connection: borrowing Connection
@@ -13,9 +14,12 @@ enum LeaseTable {
       """
       INSERT INTO leases (name, holder, until) VALUES (?, ?, ?)
       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-        WHERE leases.holder = excluded.holder OR leases.until <= ?
+        WHERE leases.holder = excluded.holder OR leases.until <= ? OR leases.until > ?
       RETURNING holder
-      """, [.text(name), .text(holder), .timestamp(until), .timestamp(now)]) != nil
+      """,
+      [
+        .text(name), .text(holder), .timestamp(until), .timestamp(now), .timestamp(until + (until - now)),
+      ]) != nil
   }
 
   /// Lets go of a lease, unless another process has taken it by now.

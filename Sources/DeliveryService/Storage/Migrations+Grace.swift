@@ -47,4 +47,29 @@ extension Migrations {
       ALTER TABLE transactions ADD COLUMN license_as_of INTEGER;
       UPDATE transactions SET license_as_of = as_of WHERE license_ends IS NOT NULL;
       """)
+
+  static let unconfirmedCounts = Migration(
+    "counters of what rests on an earlier word of a store, and an index of the proofs of each",
+    script: """
+      -- With the length, which lies behind the proof in the row.
+      CREATE INDEX unconfirmed_proofs_by_store ON unconfirmed_proofs (store, id, length);
+      INSERT INTO counters (name, value)
+      SELECT 'unconfirmed proofs', count(*) FROM unconfirmed_proofs
+      UNION ALL SELECT 'unconfirmed bytes', coalesce(sum(length), 0) FROM unconfirmed_proofs
+      UNION ALL SELECT 'unconfirmed grants', count(*) FROM unconfirmed_grants;
+      CREATE TRIGGER unconfirmed_proofs_count_insert AFTER INSERT ON unconfirmed_proofs
+      BEGIN
+        UPDATE counters SET value = value + 1 WHERE name = 'unconfirmed proofs';
+        UPDATE counters SET value = value + NEW.length WHERE name = 'unconfirmed bytes';
+      END;
+      CREATE TRIGGER unconfirmed_proofs_count_delete AFTER DELETE ON unconfirmed_proofs
+      BEGIN
+        UPDATE counters SET value = value - 1 WHERE name = 'unconfirmed proofs';
+        UPDATE counters SET value = value - OLD.length WHERE name = 'unconfirmed bytes';
+      END;
+      CREATE TRIGGER unconfirmed_grants_count_insert AFTER INSERT ON unconfirmed_grants
+      BEGIN UPDATE counters SET value = value + 1 WHERE name = 'unconfirmed grants'; END;
+      CREATE TRIGGER unconfirmed_grants_count_delete AFTER DELETE ON unconfirmed_grants
+      BEGIN UPDATE counters SET value = value - 1 WHERE name = 'unconfirmed grants'; END;
+      """)
 }

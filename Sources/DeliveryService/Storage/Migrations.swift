@@ -12,7 +12,7 @@ enum Migrations {
     standings, previousSecrets, ledger, grace, publications, notifications, feeds,
     sale, salesReports, acknowledgements, claims, googlePurchases, entitlements,
     transfers, verificationFailures, applicationPurchases, backIssues, removedProducts,
-    transferExcuses, lists, licenseDates,
+    transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime,
   ]
 
   private static let firstTables = Migration(
@@ -386,6 +386,13 @@ extension Migrations {
 
       CREATE INDEX audit_by_time ON audit (at);
       CREATE INDEX uploads_by_age ON uploads (created, id);
+      """)
+
+  private static let answersByTime = Migration(
+    "how many answers an operator's keys had in a day",
+    script: """
+      -- In the rows the time stands behind the answer, of up to 64 KiB.
+      CREATE INDEX idempotent_answers_by_actor ON idempotent_answers (actor, created);
       """)
 }
 

@@ -45,7 +45,8 @@ enum ObligationTable {
       WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?
         AND coalesce((
           -- 2: completed; 1: live; 0: revoked. The best of all versions counts.
-          SELECT max(CASE WHEN state IN ('completed', 'finished') THEN 2 ELSE revoked_by IS NULL END)
+          SELECT max(CASE WHEN state IN ('completed', 'finished') THEN 2
+            WHEN revoked_by IS NULL THEN 1 ELSE 0 END)
           FROM grants
           WHERE grants.store = owed.store AND grants.environment = owed.environment
             AND grants.transaction_id = owed.transaction_id AND grants.device = owed.device AND grants.product = owed.product), 1) = 1

@@ -18,14 +18,16 @@ enum RetentionTable {
 
   /// Removes the history, older than `cutoff`, of grants that are finished.
   static func forgetEvents(
-    before cutoff: Timestamp, after position: Position, in connection: borrowing Connection
+    before cutoff: Timestamp, after position: Position, now: Timestamp, in connection: borrowing Connection
   ) throws -> Position? {
     let rows = try connection.query(
       "SELECT id, at FROM grant_events WHERE id > ? ORDER BY id LIMIT ?",
       [.integer(position.row), .integer(batch)])
-    // Rows are in the order in which they were written, so those behind the first that is young are young as well, but
-    // for what a clock that was set back has dated.
-    guard let last = rows.last, let first = rows.first, try first.timestamp("at") < cutoff else { return nil }
+    // Rows are in the order in which they were written, so those behind a batch that is young are young as well. A date that is
+    // still to come was written by a clock that was ahead, and tells nothing of the rows behind it.
+    let dates = try rows.map { try $0.timestamp("at") }
+    let isYoung = dates.contains { $0 >= cutoff && $0 <= now } && !dates.contains { $0 < cutoff }
+    guard let last = rows.last, !isYoung else { return nil }
     let row = try last.integer("id")
     try connection.execute(
       """

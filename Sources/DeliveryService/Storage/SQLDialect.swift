@@ -1,3 +1,4 @@
+import Commerce
 import Database
 
 /// What SQLite and PostgreSQL do not share in the statements of the tables: it stands here and in the migrations, and
@@ -21,4 +22,23 @@ enum SQLDialect {
   /// Behind a table's name: the index that the statement is to use. SQLite chooses by statistics of a sample, which say
   /// nothing of the one product that most of the grants are of. PostgreSQL would have nothing here.
   static func index(_ name: String) -> String { "INDEXED BY \(name)" }
+}
+
+/// Some of many transactions that one statement asks about: in few sizes, so that few statements are prepared.
+struct KeyBatch {
+  private static let sizes = [1, 8, 64]
+
+  let values: [SQLValue]
+
+  var placeholders: String { Array(repeating: "?", count: values.count).joined(separator: ", ") }
+
+  /// All of `transactions`, the last one repeated where a batch has room.
+  static func all(of transactions: [TransactionIdentifier]) -> [KeyBatch] {
+    let largest = sizes[sizes.count - 1]
+    return stride(from: 0, to: transactions.count, by: largest).map { start in
+      let part = transactions[start..<min(start + largest, transactions.count)].map(SQLValue.identifier)
+      let size = sizes.first { $0 >= part.count } ?? largest
+      return KeyBatch(values: part + Array(repeating: part[part.count - 1], count: size - part.count))
+    }
+  }
 }

@@ -97,8 +97,8 @@ final class ProofVerifier: Sendable {
     /// This server takes no such proof at the moment: its configuration has changed, or a certificate has ended since. That
     /// says nothing of the purchase.
     case refusedHere(Problem)
-    /// The store has not answered.
-    case silent
+    /// The store has not answered, or could not be asked.
+    case silent(wasAsked: Bool)
   }
 
   /// Asks the store about a proof that was good before. `apply` is that of ``ask(about:as:for:apply:)``. Throws what `apply`
@@ -115,7 +115,8 @@ final class ProofVerifier: Sendable {
       return .vouched
     } catch let refusal as StoreRefusal {
       switch refusal.kind {
-      case .undetermined, .abandoned: return .silent
+      case .undetermined(let outcome): return .silent(wasAsked: outcome != .abandoned)
+      case .abandoned: return .silent(wasAsked: false)
       case .final(let isStoresWord):
         // The proof named the same application and environment when it was good.
         let isAboutProof =
@@ -184,7 +185,8 @@ final class ProofVerifier: Sendable {
 
   /// Something later is known of these transactions than what was said before.
   func forget(_ transactions: [VerifiedTransaction]) {
-    cache.withLock { $0.forget(Set(transactions.map(\.key))) }
+    let (keys, instant) = (Set(transactions.map(\.key)), timer.now())
+    cache.withLock { $0.forget(keys, at: instant) }
   }
 
   private func verify(

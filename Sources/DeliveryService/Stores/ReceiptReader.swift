@@ -14,7 +14,7 @@ struct ReceiptRules: Sendable {
   var minimumVersion: ApplicationVersion?
 }
 
-/// Reads receipts, long ones on threads of its own, each receipt once: a client that is told to come again brings the same
+/// Reads receipts, long ones on threads of its own, and checks their chains, each receipt once: a client that is told to come again brings the same
 /// one.
 final class ReceiptReader: Sendable {
   /// A text of so many bytes is read where it is asked for: in some 20 µs, about what waking a thread and being woken takes.
@@ -24,6 +24,14 @@ final class ReceiptReader: Sendable {
   private let threads: BlockingPool
   private let receipts = Mutex(
     RecentlyUsedCache<SHA256Digest, UnverifiedAppReceipt>(maximumCount: 4096, maximumLength: .mebibytes(4)))
+
+  /// Receipts whose signature and chain a store's rules have found good.
+  private let verified = Mutex(
+    RecentlyUsedCache<VerdictCache.Key, Bool>(maximumCount: 16_384, maximumLength: .mebibytes(4)))
+  private let checks = Atomic<Int>(0)
+
+  /// How often a signature and its chain were computed.
+  var checkCount: Int { checks.load(ordering: .relaxed) }
 
   init(threads: BlockingPool) {
     self.threads = threads
@@ -42,9 +50,18 @@ final class ReceiptReader: Sendable {
     return receipt
   }
 
-  /// Checks signature, chain and dates. Throws `ReceiptError`.
-  func verify(_ receipt: UnverifiedAppReceipt, by rules: ReceiptRules, at now: Timestamp) async throws {
+  /// Checks signature, chain and dates, by the rules of the store in `key`, which stay the same. What was good once is: the chain
+  /// is held against the receipt's own date. Throws `ReceiptError`.
+  func verify(
+    _ receipt: UnverifiedAppReceipt, as key: VerdictCache.Key, by rules: ReceiptRules, at now: Timestamp
+  ) async throws {
+    if verified.withLock({ $0.value(for: key) }) == true { return }
+    checks.add(1, ordering: .relaxed)
     // Three signatures of RSA and as many certificates take a millisecond.
     _ = try await threads.run { try receipt.verified(trusting: rules.roots, now: now, policy: rules.policy) }
+    verified.withLock { $0.insert(true, for: key, length: Self.verifiedLength) }
   }
+
+  /// What an entry takes, about.
+  private static let verifiedLength = ByteCount(150)
 }

@@ -60,6 +60,13 @@ struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     if newer.remove(key) == nil { _ = older.remove(key) }
   }
 
+  /// Changes the value that was inserted or found last for the key, in its place.
+  mutating func update(_ key: Key, _ change: (inout Value) -> Void) {
+    guard var entry = newer.entries.removeValue(forKey: key) else { return }
+    change(&entry.value)
+    newer.entries[key] = entry
+  }
+
   /// Removes every value of which `condition` is true. Looks at all of them.
   mutating func removeAll(where condition: (Value) -> Bool) {
     for (key, entry) in newer.entries where condition(entry.value) { _ = newer.remove(key) }

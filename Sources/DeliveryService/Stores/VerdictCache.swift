@@ -27,6 +27,28 @@ struct VerdictCache: Sendable {
     var verdict: Verdict
     var end: MonotonicInstant
     var expires: Timestamp?
+    /// The news up to that one are in it, or are about other transactions.
+    var revision: Int
+  }
+
+  /// Transactions of which something later is known, each with the revision that told of it. They are kept in two generations,
+  /// for at least ``VerdictCache/lifetime``: a verdict that is older has ended by itself.
+  private struct News: Sendable {
+    private var newer: [TransactionKey: Int] = [:]
+    private var older: [TransactionKey: Int] = [:]
+    private var begun = MonotonicInstant(nanoseconds: 0)
+    var count: Int { newer.count + older.count }
+
+    mutating func note(_ transactions: Set<TransactionKey>, _ revision: Int, at instant: MonotonicInstant) {
+      if instant - begun > VerdictCache.lifetime { (older, newer, begun) = (newer, [:], instant) }
+      for transaction in transactions { newer[transaction] = revision }
+    }
+
+    mutating func removeAll() { (older, newer) = ([:], [:]) }
+
+    func isOld(_ proof: VerifiedProof, of revision: Int) -> Bool {
+      count > 0 && proof.transactions.contains { (newer[$0.key] ?? older[$0.key] ?? 0) > revision }
+    }
   }
 
   /// How long a store's word is believed, at most: a refund that nothing else tells of is noticed by then.
@@ -34,7 +56,13 @@ struct VerdictCache: Sendable {
   /// How long a refusal is repeated without asking.
   static let refusalLifetime: Duration = .seconds(30)
 
+  /// Transactions of which it is remembered that something later is known; beyond, every verdict is forgotten.
+  static let maximumNews = 16_384
+
   private var entries: RecentlyUsedCache<Key, Entry>
+  private var news = News()
+  /// What was asked before that revision counts no more, whatever it is about.
+  private var oldest = 0
   /// How often something was forgotten: what was asked before that may be what was to be forgotten.
   private(set) var revision = 0
 
@@ -49,37 +77,51 @@ struct VerdictCache: Sendable {
   /// Nil when the store must be asked.
   mutating func verdict(for key: Key, at instant: MonotonicInstant, date: Timestamp) -> Verdict? {
     guard let entry = entries.value(for: key) else { return nil }
-    if instant < entry.end, entry.expires.map({ date < $0 }) ?? true { return entry.verdict }
-    entries.remove(key)
-    return nil
+    guard instant < entry.end, entry.expires.map({ date < $0 }) ?? true,
+      isCurrent(entry.verdict, askedAt: entry.revision)
+    else {
+      entries.remove(key)
+      return nil
+    }
+    if entry.revision < revision { entries.update(key) { [revision] in $0.revision = revision } }
+    return entry.verdict
   }
 
-  /// Keeps what was said in answer to a question that was asked at `instant`, unless ``revision`` is another by now
-  /// than it was then.
+  /// Keeps what was said in answer to a question that was asked at `instant`, when ``revision`` was that; not where something
+  /// later is known by now of what it vouches for.
   mutating func insert(
     _ verdict: Verdict, for key: Key, askedAt instant: MonotonicInstant, date: Timestamp, revision: Int
   ) {
-    guard revision == self.revision else { return }
+    guard isCurrent(verdict, askedAt: revision) else { return }
     let entry: Entry
     var length = Self.entryLength
     switch verdict {
     case .verified(let proof):
       entry = Entry(
-        verdict: verdict, end: instant + Self.lifetime, expires: proof.nextExpiry(after: date))
+        verdict: verdict, end: instant + Self.lifetime, expires: proof.nextExpiry(after: date),
+        revision: revision)
       length += proof.transactions.count * Self.transactionLength
     case .refused:
-      entry = Entry(verdict: verdict, end: instant + Self.refusalLifetime)
+      entry = Entry(verdict: verdict, end: instant + Self.refusalLifetime, revision: revision)
     }
     entries.insert(entry, for: key, length: ByteCount(length))
   }
 
-  /// Forgets every verdict that vouches for one of these transactions: something later is known of them.
-  mutating func forget(_ transactions: Set<TransactionKey>) {
+  /// Forgets every verdict that vouches for one of these transactions: something later is known of them. It costs what they are,
+  /// however many verdicts there are.
+  mutating func forget(_ transactions: Set<TransactionKey>, at instant: MonotonicInstant) {
     revision += 1
-    entries.removeAll { entry in
-      guard case .verified(let proof) = entry.verdict else { return false }
-      return proof.transactions.contains { transactions.contains($0.key) }
+    guard news.count + transactions.count <= Self.maximumNews else {
+      news.removeAll()
+      oldest = revision
+      return
     }
+    news.note(transactions, revision, at: instant)
+  }
+
+  private func isCurrent(_ verdict: Verdict, askedAt revision: Int) -> Bool {
+    guard case .verified(let proof) = verdict, revision < self.revision else { return true }
+    return revision >= oldest && !news.isOld(proof, of: revision)
   }
 
   // Measured roughly; texts of up to 15 bytes are held in place.

@@ -72,13 +72,13 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     } catch {
       throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
     }
-    try await check(receipt)
+    try await check(receipt, digest: digest)
     let (verdict, outcome) = try await ask(about: receipt, text)
     return try verified(verdict, after: outcome)
   }
 
   /// Refuses what this server can tell from the receipt itself, so that no store is asked about it.
-  private func check(_ receipt: UnverifiedAppReceipt) async throws(StoreRefusal) {
+  private func check(_ receipt: UnverifiedAppReceipt, digest: SHA256Digest) async throws(StoreRefusal) {
     // The cheaper question first.
     guard policy.bundleIdentifiers.contains(receipt.claims.bundleIdentifier) else {
       throw .final(.receiptWrongApplication, onStoresWord: false)
@@ -94,7 +94,8 @@ struct VerifyReceiptStoreClient: PaymentStoreClient {
     }
     guard !rules.roots.isEmpty else { return }
     do {
-      try await reader.verify(receipt, by: rules, at: clock.now())
+      let key = VerdictCache.Key(store: name, digest: digest)
+      try await reader.verify(receipt, as: key, by: rules, at: clock.now())
     } catch let error as ReceiptError {
       throw .final(
         error.code == .malformed ? .receiptMalformed : .receiptNotAuthentic, "\(error)", onStoresWord: false)

@@ -60,13 +60,17 @@ public struct EntitlementsResponse: Codable, Sendable {
   /// Until when each subscription is paid for that the proofs own now, by its product; one without an end is left out. Absent where
   /// there is none. Stores do not tell it of subscriptions that do not renew.
   public var subscribedUntil: [String: Timestamp]?
+  /// Since when each subscription runs without a lapse that the proofs own now, by its product: `GET /v1/products` takes it, for the
+  /// prices that are preserved for those who subscribed before they changed. Absent where there is none.
+  public var subscribedSince: [String: Timestamp]?
 
   /// Creates the document from its members.
   public init(
     products: [EntitledProduct], settled: [TransactionIdentifier]? = nil, feed: FeedReference? = nil,
     feeds: [String: FeedReference]? = nil, problems: [ProofRefusal]? = nil, hasPlace: Bool? = nil,
-    subscribedUntil: [String: Timestamp]? = nil
+    subscribedUntil: [String: Timestamp]? = nil, subscribedSince: [String: Timestamp]? = nil
   ) {
+    self.subscribedSince = subscribedSince
     self.subscribedUntil = subscribedUntil
     self.products = products
     self.settled = settled

@@ -150,6 +150,8 @@ extension SignedDataAuthority {
     public var leafValidity: ClosedRange<Timestamp>
     /// The validity of the two others.
     public var issuerValidity: ClosedRange<Timestamp>
+    /// Off, for tests: a root that stands for a real one.
+    var marksRoot = true
     /// Off, for tests: a leaf that was issued for something else.
     public var marksLeaf = true
     /// Off, for tests: an intermediate certificate that was issued for something else.
@@ -176,7 +178,7 @@ extension CertificateTemplate {
       extensions: [
         ("basicConstraints", "critical,CA:TRUE"), ("keyUsage", "critical,keyCertSign,cRLSign"),
         ("subjectKeyIdentifier", "hash"),
-      ], unit: SignedDataAuthority.sandboxUnit)
+      ], unit: options.marksRoot ? SignedDataAuthority.sandboxUnit : nil)
   }
 
   fileprivate static func signedDataIntermediate(

@@ -47,7 +47,7 @@ final class FakeAppleStore: Sendable {
   let authority: SignedDataAuthority
   private let server: HTTPServer
 
-  init(now: Timestamp = ServerHarness.start) throws {
+  init(now: Timestamp = ServerHarness.start, marksRoot: Bool = true) throws {
     clock = ManualWallClock(now)
     directory = try TemporaryDirectory()
     let handler = Handler()
@@ -56,7 +56,9 @@ final class FakeAppleStore: Sendable {
     server = HTTPServer(configuration: configuration, handler: handler.routes.router { _, _ in })
     try server.start()
     let url = "http://" + (server.boundAddresses.first?.description ?? "")
-    let made = try SignedDataAuthority.generate(.init(responder: url + "/ocsp", now: now))
+    var options = SignedDataAuthority.Options(responder: url + "/ocsp", now: now)
+    options.marksRoot = marksRoot
+    let made = try SignedDataAuthority.generate(options)
     self.authority = made
     handler.store.withLock { $0 = WeakStore(store: self) }
     try DurableFile.write(Array(made.root.pem.utf8).span, to: directory.path("root.pem"))

@@ -132,6 +132,7 @@ struct NotificationTests {
     "what comes from production names the application's number, where that is known: notifications and downloads alike"
   )
   func number() async throws {
+    let apple = try FakeAppleStore(marksRoot: false)
     let entry = """
       {name: 'apple', kind: 'apple', bundles: ['\(FakeAppleStore.bundle)'], addresses: {production: '\(apple.url)'},
        roots: ['\(apple.directory.path("root.pem"))'], appAppleId: 42}
@@ -164,6 +165,7 @@ struct NotificationTests {
         }
       }
     }
+    await apple.stop()
   }
 
   @Test("yesterday's notification after today's changes nothing, whatever it says")

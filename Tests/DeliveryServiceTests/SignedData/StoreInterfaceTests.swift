@@ -288,6 +288,9 @@ struct StoreInterfaceTests {
   @Test("a long history is read day by day: what was read stays read when the rest cannot be")
   func windows() async throws {
     let days = (1...3).map { ServerHarness.start - .seconds(86_400 * $0) }
+    // Its certificates are older than what it signed.
+    let apple = try FakeAppleStore(now: ServerHarness.start - .seconds(86_400 * 10))
+    apple.clock.advance(by: .seconds(86_400 * 10))
     let payloads = try days.enumerated().map { index, date in
       (
         at: date,

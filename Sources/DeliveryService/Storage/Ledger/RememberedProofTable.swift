@@ -67,19 +67,25 @@ enum RememberedProofTable {
       "DELETE FROM remembered_proofs WHERE store = ? AND digest = ?", [.identifier(store), .digest(digest)])
   }
 
-  /// Removes some of those that were last good before `cutoff`, and of those beyond ``maximumCount``; whether there may be
-  /// more.
+  /// When the first of those beyond `limit` was last good, the newest before; nil where there are not so many. It goes over all
+  /// that are kept: not within a write.
+  static func excess(beyond limit: Int = maximumCount, in connection: borrowing Connection) throws
+    -> Timestamp?
+  {
+    try connection.first(
+      "SELECT good FROM remembered_proofs ORDER BY good DESC LIMIT 1 OFFSET ?", [.integer(limit)]
+    )?.timestamp("good")
+  }
+
+  /// Removes some of those that were last good before `cutoff`; whether there may be more.
   static func sweep(
     before cutoff: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> Bool {
-    let oldest = try connection.first(
-      "SELECT good FROM remembered_proofs ORDER BY good DESC LIMIT 1 OFFSET ?", [.integer(maximumCount)]
-    )?.timestamp("good")
     let removed = try connection.execute(
       """
       DELETE FROM remembered_proofs WHERE (store, digest, device) IN (
         SELECT store, digest, device FROM remembered_proofs WHERE good < ? ORDER BY good LIMIT ?)
-      """, [.timestamp(oldest.map { max($0, cutoff) } ?? cutoff), .integer(limit)])
+      """, [.timestamp(cutoff), .integer(limit)])
     return removed == limit
   }
 }

@@ -11,34 +11,50 @@ enum UnconfirmedTable {
   static let maximumCount = 10_000
   static let maximumLength = ByteCount.mebibytes(256)
 
+  /// A proof as it is kept, made outside the write that keeps it.
+  struct EncodedProof: Sendable, CustomStringConvertible {
+    fileprivate var bytes: [UInt8]
+
+    init(_ proof: Proof) throws {
+      bytes = Array(try APIJSON.encode(proof))
+    }
+
+    var description: String { "proof of \(bytes.count) bytes" }
+  }
+
+  /// Where a proof stands in the order in which its store is asked.
+  struct Place: Hashable, Sendable {
+    var id: Int64
+    var length: ByteCount
+  }
+
   /// A proof that is to be asked about. Its description tells nothing of the proof.
   struct Waiting: Sendable, CustomStringConvertible {
     var id: Int64
     var store: String
     var digest: SHA256Digest
-    /// Nil where the row does not hold one.
-    var proof: Proof?
+    fileprivate var encoded: [UInt8]
+
+    /// Nil where the row does not hold one. It is read anew each time: not on a thread of the database.
+    func decoded() -> Proof? { try? APIJSON.decode(Proof.self, from: encoded) }
 
     var description: String { "unconfirmed proof \(id) of \(store)" }
   }
 
   /// Marks the grants; false where there is no room for the proof.
   static func mark(
-    _ grants: [Int64], restingOn proof: Proof, _ digest: SHA256Digest, at store: StoreIdentifier,
+    _ grants: [Int64], restingOn proof: EncodedProof, _ digest: SHA256Digest, at store: StoreIdentifier,
     now: Timestamp,
     in connection: borrowing Connection
   ) throws -> Bool {
     let key: [SQLValue] = [.identifier(store), .digest(digest)]
     let find = "SELECT id FROM unconfirmed_proofs WHERE store = ? AND digest = ?"
     if try connection.first(find, key) == nil {
-      let bytes = Array(try APIJSON.encode(proof))
-      let row = try connection.first(
-        "SELECT count(*) AS count, coalesce(sum(length), 0) AS length FROM unconfirmed_proofs")
-      let (count, length) = (try row?.integer("count") ?? 0, try row?.integer("length") ?? 0)
-      guard count < maximumCount, length + Int64(bytes.count) <= maximumLength.rawValue else { return false }
+      let (count, kept) = (proof.bytes.count, try CounterTable.unconfirmed(in: connection))
+      guard kept.proofs < maximumCount, kept.length + ByteCount(count) <= maximumLength else { return false }
       try connection.execute(
         "INSERT INTO unconfirmed_proofs (store, digest, proof, length, since) VALUES (?, ?, ?, ?, ?)",
-        key + [.blob(bytes), .integer(bytes.count), .timestamp(now)])
+        key + [.blob(proof.bytes), .integer(count), .timestamp(now)])
     }
     guard let id = try connection.first(find, key)?.integer("id") else {
       preconditionFailure("the row is there, in this transaction")
@@ -53,17 +69,31 @@ enum UnconfirmedTable {
     return true
   }
 
-  /// At most `limit` proofs behind the row `id`, the oldest first.
-  static func waiting(
-    after id: Int64, limit: Int, in connection: borrowing Connection
-  ) throws -> [Waiting] {
+  /// The next store, by its name, that is to be asked about something.
+  static func store(after name: String, in connection: borrowing Connection) throws -> String? {
+    try connection.first(
+      "SELECT store FROM unconfirmed_proofs WHERE store > ? ORDER BY store LIMIT 1", [.text(name)])?
+      .text("store")
+  }
+
+  /// At most `limit` places of proofs of the store behind the row `id`, the oldest first. Reads no proof.
+  static func places(
+    of store: String, after id: Int64, limit: Int, in connection: borrowing Connection
+  ) throws -> [Place] {
     try connection.query(
-      "SELECT * FROM unconfirmed_proofs WHERE id > ? ORDER BY id LIMIT ?", [.integer(id), .integer(limit)]
-    ).map { row in
-      Waiting(
-        id: try row.integer("id"), store: try row.text("store"), digest: try row.digest("digest"),
-        proof: try? APIJSON.decode(Proof.self, from: try row.blob("proof")))
-    }
+      "SELECT id, length FROM unconfirmed_proofs WHERE store = ? AND id > ? ORDER BY id LIMIT ?",
+      [.text(store), .integer(id), .integer(limit)]
+    ).map { Place(id: try $0.integer("id"), length: try $0.byteCount("length")) }
+  }
+
+  /// Nil where it waits no more.
+  static func waiting(_ id: Int64, in connection: borrowing Connection) throws -> Waiting? {
+    try connection.first("SELECT store, digest, proof FROM unconfirmed_proofs WHERE id = ?", [.integer(id)])
+      .map { row in
+        Waiting(
+          id: id, store: try row.text("store"), digest: try row.digest("digest"),
+          encoded: try row.blob("proof"))
+      }
   }
 
   /// The grants that rest on the proof.
@@ -87,9 +117,5 @@ enum UnconfirmedTable {
   static func since(_ grant: Int64, in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT since FROM unconfirmed_grants WHERE grant_number = ?", [.integer(grant)])?
       .timestamp("since")
-  }
-
-  static func count(in connection: borrowing Connection) throws -> Int64 {
-    try connection.first("SELECT count(*) AS count FROM unconfirmed_grants")?.integer("count") ?? 0
   }
 }
