@@ -34,11 +34,23 @@ struct ArrivalTests {
   }
 
   private func arrives(
-    _ product: String, version: String = "1.0", on agents: [AgentClient]
+    _ product: String, version: String = "1.0", on agents: [AgentClient], within bound: Duration? = nil
   ) async throws {
+    let begin = SystemMonotonicClock().now()
     for agent in agents {
       try await eventually { try await library(of: agent)[product] == version }
     }
+    guard let bound else { return }
+    let taken = SystemMonotonicClock().now() - begin
+    #expect(taken <= bound, "\(product) \(version) took \(taken)")
+  }
+
+  private func explain(
+    _ product: String, by transaction: TransactionIdentifier, at stack: Stack
+  ) async throws -> ExplanationResponse {
+    try await stack.operatorWeb.get(
+      "/v1/operator/explain?product=\(product)&transaction=\(transaction)"
+    ).decoded()
   }
 
   @Test(
@@ -70,7 +82,7 @@ struct ArrivalTests {
 
       for number in 1...2 {
         try await release(issue(number), seed: 10 + number, at: stack)
-        try await arrives(issue(number), on: agents)
+        try await arrives(issue(number), on: agents, within: .seconds(5))
       }
       func subscriptions() async throws -> [StoreSubscription] {
         try await stack.store().get("/store/v1/subscriptions").decoded(SubscriptionsResponse.self)
@@ -83,10 +95,31 @@ struct ArrivalTests {
       try await eventually { try await payments() == 2 }
       // In the second period: both devices hear of the renewal by themselves as well.
       try await release(issue(3), seed: 13, at: stack)
-      try await arrives(issue(3), on: agents)
+      try await arrives(issue(3), on: agents, within: .seconds(5))
 
       try await eventually { try await subscriptions().allSatisfy { $0.state == .expired } }
       try await release(issue(4), seed: 14, at: stack)
+      let last = try #require(
+        try await stack.store().get("/store/v1/transactions").decoded(TransactionsResponse.self)
+          .transactions.max { $0.purchaseDate < $1.purchaseDate })
+      let refused = try await explain(issue(4), by: last.id, at: stack)
+      #expect(!refused.allowed && refused.because.isEmpty)
+      let objection = try #require(refused.against.first)
+      #expect(objection.rule.rawValue == "published-outside-periods" && objection.transaction == last.id)
+      #expect(objection.period?.end == last.expiresDate)
+      let told = try await stack.pullbox("explain", issue(4), "--transaction", "\(last.id)")
+      let end = try #require(last.expiresDate)
+      #expect(told.succeeded && told.output.contains("not allowed") && told.output.contains("\(end)"))
+      // What was owned is read and restored as before.
+      #expect(try await explain(issue(3), by: last.id, at: stack).allowed)
+      for name in [issue(0), issue(3)] {
+        let path = try await stack.pullbox("path", name)
+        #expect(path.succeeded && !path.output.isEmpty, "\(path.errors)")
+        #expect(try await stack.pullbox("remove", name).succeeded)
+        let restored = try await stack.pullbox("restore", name, "--wait")
+        #expect(restored.succeeded, "\(restored.errors)")
+        #expect(try await library(of: agents[0])[name] == "1.0")
+      }
       // Told behind it: what is here then shows that the fourth was not told.
       await stack.killAgent(named: "tablet")
       try await release(issue(2), version: "1.1", seed: 22, at: stack)
@@ -103,12 +136,48 @@ struct ArrivalTests {
       #expect(try await library(of: agents[1])[issue(1)] == "1.0")
       try await eventually { try await stack.unfinishedTransactions().isEmpty }
       // Each issue was granted once to each device, and for the payment of its time.
-      for number in 0...3 {
+      for number in 1...2 {
         let grants = try await stack.deliveries(of: issue(number)).filter { $0.version.description == "1.0" }
         #expect(Set(grants.map(\.device)).count == 2 && grants.count == 2)
         #expect(Set(grants.map(\.transaction)).count == 1)
       }
       #expect(try await stack.deliveries(of: issue(4)).isEmpty)
+    }
+  }
+
+  @Test("of a correction that comes by itself only the changed pieces are fetched")
+  func changedPieces() async throws {
+    try await Stack.with { stack in
+      let file = try await Material.file("first.cbz", length: 5_000_000, seed: 31, in: stack.directory)
+      let corrected = stack.directory.path("corrected.cbz")
+      let added = try await Executables.run(
+        "/usr/bin/python3",
+        [
+          "-c",
+          "import shutil, sys, zipfile; shutil.copy(sys.argv[1], sys.argv[2]); zipfile.ZipFile(sys.argv[2], 'a').writestr('note.txt', 'corrected')",
+          file, corrected,
+        ], in: stack.directory)
+      #expect(added.succeeded, "\(added.errors)")
+      try await stack.publish(file, as: issue(1))
+      #expect(try await stack.agent.buy(issue(1)).status == 201)
+      try await arrives(issue(1), on: [stack.agent])
+      try await stack.release(corrected, as: issue(1), version: "1.1")
+      try await arrives(issue(1), version: "1.1", on: [stack.agent])
+      let grants = try await stack.deliveries(of: issue(1))
+      let whole = try #require(grants.first { $0.version.description == "1.0" })
+      let second = try #require(grants.first { $0.version.description == "1.1" })
+      #expect(second.length > whole.length)
+      try await eventually {
+        try await stack.deliveries(of: issue(1)).first { $0.version.description == "1.0" }?.bytesDelivered
+          == whole.length
+      }
+      // The pieces are of 1 MiB, and what was added lies in the last one.
+      let fetched = try await stack.agent.downloads().first { $0.version?.description == "1.1" }
+      let reused = try #require(fetched?.bytesReused)
+      #expect(reused == .mebibytes(4))
+      let delivered = try await stack.deliveries(of: issue(1))
+        .first { $0.version.description == "1.1" }?.bytesDelivered
+      #expect(try #require(delivered) <= second.length - reused)
     }
   }
 }

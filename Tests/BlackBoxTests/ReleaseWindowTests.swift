@@ -8,8 +8,8 @@ import Testing
 /// No herd: a release hands each device a slot of its own.
 @Suite("A release with a window, and ten devices", .serialized, .timeLimit(.minutes(5)))
 struct ReleaseWindowTests {
-  private static let window: Duration = .seconds(24)
-  private static let serverOptions = ["--release-window", "24s"]
+  private static let window: Duration = .seconds(30)
+  private static let serverOptions = ["--release-window", "30s"]
   private static let magazine = ProductIdentifier("com.example.heroes")
   private static let subscription = "com.example.heroes.monthly"
   private static let names = (1..<10).map { "device\($0)" }
@@ -102,7 +102,7 @@ struct ReleaseWindowTests {
       let back = SystemWallClock().now()
 
       for agent in agents { try await eventually { try await holds(issue(1), agent) } }
-      #expect(SystemWallClock().now() < released + Self.window + .seconds(12))
+      #expect(SystemWallClock().now() < released + .seconds(45))
       let asked = try await granted(issue(1), by: stack)
       #expect(asked.count == 10)
       for slot in slots {

@@ -107,7 +107,7 @@ struct DocumentedMembersTests {
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "resumeDate", "revocationDate", "serverTime", "since",
       "started",
-      "subscribedUntil",
+      "subscribedSince", "subscribedUntil",
       "ticketExpires",
       "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",
       "availableUntil", "before", "nextAcknowledgement", "lastAnswer", "lastFailure",

@@ -6,7 +6,7 @@ import Testing
 @Suite("Wire types")
 struct WireSampleTests {
   /// Members whose values are tables: the names in them are data.
-  static let tables: Set<String> = ["feeds", "localizations", "prices", "subscribedUntil"]
+  static let tables: Set<String> = ["feeds", "localizations", "prices", "subscribedSince", "subscribedUntil"]
 
   private func tables(of sample: WireSample) -> Set<String> {
     sample.name == "AgentStatus" ? Self.tables.union(["downloads"]) : Self.tables

@@ -91,6 +91,22 @@ struct PaymentQueueTests {
     #expect(double.queries == ["com.example.a com.example.none", "", ""])
   }
 
+  @Test("the name that the app gives its user goes with the purchase, and none where it gives none")
+  func applicationUsername() async throws {
+    let double = AgentDouble()
+    double.list(transactions: [try Sample.transaction(step: "planning", downloads: [])])
+    let directory = try TemporaryDirectory()
+    let path = directory.path("agent.sock")
+    let product = try #require(ProductIdentifier("com.example.a"))
+    try await withServer(double, at: .unix(path: path)) { _ in
+      let queue = PaymentQueue(try AgentClient(socketPath: path))
+      _ = try await queue.add(Payment(product: product, quantity: 2, applicationUsername: "reader-7"))
+      _ = try await queue.add(Payment(product: product))
+    }
+    #expect(double.purchases.map(\.applicationUsername) == ["reader-7", nil])
+    #expect(double.purchases.map(\.product) == [product, product])
+  }
+
   /// Brings the agent back once it was missed so often.
   private final class Patience: PaymentQueueObserver {
     let double: AgentDouble

@@ -176,6 +176,7 @@ extension WireSample {
       EntitlementsResponse.self,
       #"{"feed": \#(feed), "feeds": {"sandbox": \#(feed)}, "hasPlace": false, "problems": [\#(proofRefusal)], "#
         + #""products": [\#(entitled)], "settled": ["2000000000000002"], "#
+        + #""subscribedSince": {"com.example.season": "2026-11-21T08:30:00.000Z"}, "#
         + #""subscribedUntil": {"com.example.season": "2026-12-21T08:30:00.000Z"}}"#,
       minimal: #"{"products": []}"#),
     WireSample(Consent.self, #"{"consumption": true}"#),

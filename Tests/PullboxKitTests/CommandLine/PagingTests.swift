@@ -45,6 +45,23 @@ struct PagingTests {
     #expect(result.ending == ending)
   }
 
+  @Test("a page without items is passed over, and one that leads to itself ends the list")
+  func emptyPages() async throws {
+    var items: [Int] = []
+    _ = try await Paging.forEachPage { after in
+      switch after {
+      case nil: Page(items: [1], next: "a")
+      case "a": Page(items: [], next: "b")
+      case "b": Page(items: [2], next: "c")
+      default: Page(items: [], next: "c")
+      }
+    } body: { page in
+      items += page
+      return true
+    }
+    #expect(items == [1, 2])
+  }
+
   @Test("no page is fetched that is not needed")
   func fetches() async throws {
     #expect(try await pages(1000, limit: 200).fetched == 1)

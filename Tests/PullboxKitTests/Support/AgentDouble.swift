@@ -1,3 +1,4 @@
+import CoreTypes
 import HTTPServer
 import PullboxAPI
 import Synchronization
@@ -12,6 +13,7 @@ final class AgentDouble: AsyncHandler {
     var requests: [String] = []
     var eventsRefusal = Problem(.forbidden)
     var purchaseKeys: [String] = []
+    var purchases: [PurchaseRequest] = []
     var products: AgentProductsResponse?
     var queries: [String] = []
     var lostAnswers = 0
@@ -41,6 +43,9 @@ final class AgentDouble: AsyncHandler {
   /// What each request for a purchase bore as its key.
   var purchaseKeys: [String] { state.withLock { $0.purchaseKeys } }
 
+  /// What each request for a purchase asked for.
+  var purchases: [PurchaseRequest] { state.withLock { $0.purchases } }
+
   var requests: [String] { state.withLock { $0.requests } }
 
   func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -52,6 +57,10 @@ final class AgentDouble: AsyncHandler {
     }
     switch request.path {
     case "/v1/purchases":
+      let body = (try? await request.body.collect(upTo: .mebibytes(1))) ?? []
+      if let purchase = try? APIJSON.decode(PurchaseRequest.self, from: body) {
+        self.state.withLock { $0.purchases.append(purchase) }
+      }
       let isLost = self.state.withLock { state in
         state.purchaseKeys.append(request.headers["Idempotency-Key"] ?? "")
         state.lostAnswers -= 1
