@@ -182,10 +182,11 @@ class Catalog:
 
     def feed(self, number, device):
         """The token of the feed, as the server seals them (Sources/DeliveryService/Tickets/FeedToken.swift)."""
-        tag = hashlib.sha256(device.encode()).digest()[:8]
-        head = bytes([129]) + self.key.to_bytes(4) + (int(time.time()) + 864_000).to_bytes(8) + number.to_bytes(8) + tag
+        customer = f"{int(device.split('-')[1]):016d}"
+        tags = b"".join(hashlib.sha256(name.encode()).digest()[:8] for name in (device, customer))
+        head = bytes([130]) + self.key.to_bytes(4) + (int(time.time()) + 864_000).to_bytes(8) + number.to_bytes(8) + tags
         code = hmac.new(self.secret, head, hashlib.sha256).digest()[:16]
-        return base64.urlsafe_b64encode(head + code).decode()
+        return base64.urlsafe_b64encode(head + code).decode().rstrip("=")
 
     def read_only(self):
         return sqlite3.connect(f"file:{self.services.state / 'server.db'}?mode=ro", uri=True)
