@@ -93,7 +93,8 @@ struct Catalog: Sendable {
       let before = try ProductTable.find(id, in: connection)
       try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
       _ = try put(described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection) {
-        try isBought ?? ProductTable.isBought(id, in: $0)
+        // It may have been bought since.
+        try isBought == true || ProductTable.isBought(id, in: $0)
       }
       return try Self.operatorProduct(id, at: now, in: connection)
     }

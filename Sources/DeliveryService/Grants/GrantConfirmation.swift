@@ -119,6 +119,7 @@ final class GrantConfirmation: Sendable {
       for id in page {
         group.addTask { [self] in
           guard let waiting = try await database.read({ try UnconfirmedTable.waiting(id, in: $0) }) else {
+            refusals.forget(id)
             return .answered
           }
           return try await confirm(waiting)

@@ -35,6 +35,7 @@ struct LedgerRevision: Sendable {
     isNews =
       transaction.asOf - recorded.asOf > freshness
       || transaction.licenseAsOf.map { $0 - (recorded.licenseAsOf ?? recorded.asOf) > freshness } ?? false
+      || (recorded.licenseAsOf == nil) != (transaction.licenseAsOf == nil)
       || !transaction.saysAll(of: recorded)
     endsEarlier = transaction.ends(before: recorded)
   }

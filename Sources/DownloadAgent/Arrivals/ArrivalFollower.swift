@@ -183,7 +183,7 @@ actor ArrivalFollower {
 
   private func take(_ answer: FeedResponse) async throws {
     try await noteOffered(answer.entries)
-    guard cursor != nil, !answer.entries.isEmpty else {
+    guard cursor != nil, !answer.entries.isEmpty || answer.isWhole else {
       if cursor != answer.cursor { try database.setFeedCursor(answer.cursor) }
       cursor = answer.cursor
       return

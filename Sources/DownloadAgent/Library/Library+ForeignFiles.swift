@@ -40,8 +40,13 @@ extension Library {
     of product: ProductIdentifier, _ version: ContentVersion, beside own: OwnFiles?
   ) throws(SystemError) {
     let root = directory(of: product, version: version)
-    guard try operations.status(of: root)?.kind == .directory else { return }
     let others = "\(root).others"
+    do throws(SystemError) {
+      guard try operations.status(of: root)?.kind == .directory else { return }
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return try keepWhole(root, as: others, "\(error)")
+    }
     guard let own else { return try keepWhole(root, as: others, "its manifest cannot be read") }
     do throws(SystemError) {
       try moveForeignFiles(from: root, to: others, beside: own)

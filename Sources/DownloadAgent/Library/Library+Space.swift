@@ -57,9 +57,22 @@ extension Library {
     while true {
       let selected = Eviction.selection(from: candidates, toFree: missing)
       var kept: [LibraryRecord] = []
-      for record in selected where try ownFiles(of: record) == nil { kept.append(record) }
+      for record in selected {
+        let isKnown = try ownFiles(of: record) != nil
+        if !isKnown { kept.append(record) } else if try !canBeLookedAt(record) { kept.append(record) }
+      }
       if kept.isEmpty { return selected }
       candidates.removeAll { kept.contains($0.record) }
+    }
+  }
+
+  private func canBeLookedAt(_ record: LibraryRecord) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      _ = try operations.status(of: directory(of: record.product, version: record.version))
+      return true
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return false
     }
   }
 

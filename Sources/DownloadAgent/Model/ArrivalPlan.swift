@@ -67,7 +67,10 @@ struct ArrivalPlan: Equatable, Sendable {
       case .ask: listed.append(entry)
       case .all: fetched.append(entry)
       case .latest:
-        if held[entry.product] != nil || newest.contains(entry.product) { fetched.append(entry) }
+        // What was to come does, whatever is told beside it.
+        if held[entry.product] != nil || newest.contains(entry.product) || expected.contains(entry.product) {
+          fetched.append(entry)
+        }
       }
     }
   }
