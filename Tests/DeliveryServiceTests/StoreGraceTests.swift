@@ -311,10 +311,11 @@ struct StoreGraceTests {
         if asked() > last, second > (questions.last ?? 0) + 30 { questions.append(second) }
         last = asked()
       }
-      // The server's own look may run beside, and its question be counted one look later.
+      // The server's own look may run beside, and what it asks be counted later.
       let expected = [60, 180, 420, 900, 1860, 3780, 7380]
-      #expect(questions.count >= expected.count)
-      #expect(zip(questions, expected).allSatisfy { ($1...$1 + 60).contains($0) }, "\(questions)")
+      #expect(
+        expected.allSatisfy { at in questions.contains { (at...at + 60).contains($0) } }, "\(questions)")
+      #expect(questions.count <= expected.count + 5, "\(questions)")
       #expect(try await proofs(server) == 1)
     }
   }
