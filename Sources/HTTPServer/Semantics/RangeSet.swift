@@ -121,10 +121,13 @@ struct RangeReader {
   /// The next spec; nil at the end. After `.invalid` nothing sensible follows.
   mutating func next(_ field: Span<UInt8>) -> Element? {
     guard position < field.count else { return nil }
+    let beginning = position
     let first = number(field)
     guard position < field.count, field[position] == ASCII.hyphen else { return end(.invalid, of: field) }
+    let hyphen = position
     position += 1
     let last = number(field)
+    let lastEnd = position
     skipWhiteSpace(field)
     guard position == field.count || field[position] == ASCII.comma else { return end(.invalid, of: field) }
     skipEmpty(field)
@@ -133,9 +136,26 @@ struct RangeReader {
     case (nil, let suffix?): return suffix == 0 ? .unsatisfiable : .range(max(0, length - suffix)..<length)
     case (let first?, nil): return first < length ? .range(first..<length) : .unsatisfiable
     case (let first?, let last?):
-      guard last >= first else { return .invalid }
+      guard
+        last > first || last == first && last < .max
+          || !Self.isSmaller(hyphen + 1..<lastEnd, than: beginning..<hyphen, in: field)
+      else { return .invalid }
       return first < length ? .range(first..<min(last, length - 1) + 1) : .unsatisfiable
     }
+  }
+
+  /// Compares numbers that are beyond every length by their digits: also of these the second is not below the first.
+  private static func isSmaller(
+    _ left: Range<Int>, than right: Range<Int>, in field: Span<UInt8>
+  ) -> Bool {
+    var (left, right) = (left, right)
+    while let digit = left.first, field[digit] == ASCII.zero { left.removeFirst() }
+    while let digit = right.first, field[digit] == ASCII.zero { right.removeFirst() }
+    if left.count != right.count { return left.count < right.count }
+    for (digit, other) in zip(left, right) where field[digit] != field[other] {
+      return field[digit] < field[other]
+    }
+    return false
   }
 
   /// 1*DIGIT, saturating; nil without a digit.

@@ -13,10 +13,7 @@ enum RangeProperties {
     let expected = reference(field, length)
     switch (expected, parsed) {
     case (nil, .ignore): return nil
-    case (nil, .unsatisfiable):
-      // A pair of numbers beyond every length that stand in the wrong order may be refused as well as
-      // ignored.
-      return nil
+    case (nil, .unsatisfiable): return isTooMany(field) ? nil : "what is no range is refused"
     case (nil, _): return "\(parsed) of what is no range"
     case (let ranges?, .unsatisfiable):
       return ranges.isEmpty || isTooMany(field) ? nil : "\(ranges) are refused"
