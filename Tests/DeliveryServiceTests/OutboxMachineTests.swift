@@ -57,15 +57,15 @@ struct OutboxMachineTests {
     "a call that the store fails at alone is repeated as one that is refused, from the sixth time on, and never parked"
   )
   func alone() {
-    func action(refusals: Int, retryAfter: Duration? = nil) -> OutboxMachine.Action {
-      machine(attempts: 99, refusals: refusals).handle(
-        .unavailable(retryAfter: retryAfter), isAlone: true, chance: 0)
+    func action(attempts: Int, refusals: Int = 0) -> OutboxMachine.Action {
+      machine(attempts: attempts, refusals: refusals).handle(
+        .unavailable(retryAfter: nil), isAlone: true, chance: 0)
     }
-    #expect(action(refusals: 0) == .retry(after: .seconds(45)))
-    #expect(action(refusals: 4) == .retry(after: .seconds(45)))
-    #expect(action(refusals: 6) == .retry(after: .seconds(60)))
-    #expect(action(refusals: 18) == .retry(after: .seconds(900)))
-    #expect(action(refusals: 99) == .retry(after: .seconds(900)))
+    #expect(action(attempts: 0) == .retry(after: .seconds(1)))
+    #expect(action(attempts: 4) == .retry(after: .seconds(16)))
+    #expect(action(attempts: 5) == .retry(after: .seconds(30)))
+    #expect(action(attempts: 6) == .retry(after: .seconds(60)))
+    #expect(action(attempts: 99, refusals: 19) == .retry(after: .seconds(900)))
   }
 
   @Test("an abandoned call is no answer: the call stays due when it was")

@@ -203,6 +203,7 @@ struct OutboxOutageTests {
         try await harness.advance(by: .seconds(50))
       }
       #expect(try await harness.calls(.parked).isEmpty)
+      #expect(try await harness.calls(.waiting).allSatisfy { $0.refusals == 0 })
       #expect(try await harness.calls(.done).count == 10)
       // The store is not taken for one that is away any more.
       try await harness.advance(by: .seconds(60))

@@ -125,7 +125,7 @@ extension Outbox {
         locking: [.transaction(entry.subject)], waiting: .unlimited
       ) { connection in
         try OutboxTable.postpone(
-          entry, until: next, isRefused: isRefused || isAlone, because: detail, in: connection)
+          entry, until: next, isRefused: isRefused, because: detail, in: connection)
       }
     }
     guard isPostponed == true else { return }
@@ -140,12 +140,12 @@ extension Outbox {
 
   /// The next probe is another call's. Cancelled: it is this one's again.
   private func putBehind(_ entry: OutboxEntry) async {
-    let now = schedule.now()
+    let lease = lease()
     _ = try? await write("a probe that failed", entry) { [grantStore] in
       try await grantStore.database.write(
         locking: [.transaction(entry.subject)], waiting: .unlimited
       ) { connection in
-        try OutboxTable.putBehind(entry.id, at: now, in: connection)
+        try OutboxTable.putBehind(entry.id, lease, in: connection)
       }
     }
   }

@@ -31,10 +31,10 @@ struct OutboxMachine: Hashable, Sendable {
   static let refusalBackoff = Backoff(
     initial: .seconds(30), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
 
-  /// Failures of a call that the store fails at alone, and that are repeated like failures of the store.
+  /// Attempts at a call after which a failure that is its alone is repeated like a refusal, and no more like one of the store.
   static let lonelyFailures = 5
 
-  /// Attempts and refusals before this one; a failure of the call alone counts as a refusal.
+  /// Attempts and refusals before this one.
   var attempts: Int
   var refusals: Int
   /// The refusal of that number parks the call.
@@ -49,9 +49,9 @@ struct OutboxMachine: Hashable, Sendable {
       .markDone
     case .refused where refusals + 1 >= maximumRefusals:
       .park
-    case .unavailable where isAlone && refusals >= Self.lonelyFailures:
+    case .unavailable where isAlone && attempts >= Self.lonelyFailures:
       .retry(
-        after: Self.refusalBackoff.delay(afterFailures: refusals + 1 - Self.lonelyFailures, chance: chance))
+        after: Self.refusalBackoff.delay(afterFailures: attempts + 1 - Self.lonelyFailures, chance: chance))
     case .refused:
       .retry(after: Self.refusalBackoff.delay(afterFailures: refusals + 1, chance: chance))
     case .abandoned:

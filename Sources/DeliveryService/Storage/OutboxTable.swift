@@ -226,14 +226,15 @@ enum OutboxTable {
       > 0
   }
 
-  /// After an attempt that says nothing of the call: it stays due, behind those that wait since before.
-  static func putBehind(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
+  /// After an attempt that says nothing of the call: it stays due, behind those that wait since before. Nothing changes where
+  /// another node has claimed it since.
+  static func putBehind(_ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection) throws {
     try connection.execute(
       """
       UPDATE outbox SET next_attempt = CASE WHEN next_attempt < ? THEN ? ELSE next_attempt END,
         leased_by = NULL, leased_until = NULL
-      WHERE id = ? AND done IS NULL AND parked IS NULL
-      """, [.timestamp(now), .timestamp(now), .integer(id)])
+      WHERE id = ? AND done IS NULL AND parked IS NULL AND (leased_by IS NULL OR leased_by = ?)
+      """, [.timestamp(lease.now), .timestamp(lease.now), .integer(id), .text(lease.holder)])
   }
 
   /// After a refusal that was the last one, or because no store can be told of it. False where it does not wait, or has another
