@@ -59,7 +59,8 @@ struct NotificationHistory: Sendable {
     var beginning = start
     var isWhole = true
     while beginning < end {
-      let stop = min(end, beginning + Self.window)
+      // Behind what was refused nothing is written down until all of it is taken: the rest is one question.
+      let stop = isWhole ? min(end, beginning + Self.window) : end
       let found = try await readWindow(beginning...stop, of: store, environment, at: interface)
       isWhole = isWhole && found.isComplete
       if isWhole { try await write(stop, recovered: found.recovered, of: store, environment) }
