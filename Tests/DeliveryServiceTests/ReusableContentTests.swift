@@ -43,23 +43,28 @@ struct ReusableContentTests {
     }
   }
 
+  /// The grant of the second version to a device that has completed the first.
+  private func update(_ server: ServerHarness) async throws -> GrantResponse {
+    try await server.publish(first, version: "1.0")
+    let old = try await server.grantForPurchase()
+    try await fetch(0..<3, of: old, server)
+    _ = try await server.complete(old)
+    try await server.publish(second, version: "1.1")
+    return try await server.grantForPurchase()
+  }
+
   @Test("two manifests are compared once, outside the write, and for no report that is wrong")
   func compared() async throws {
     try await ServerHarness.run { server in
       let grants = server.server.grants.grantStore
-      try await server.publish(first, version: "1.0")
-      let old = try await server.grantForPurchase()
-      try await fetch(0..<3, of: old, server)
-      _ = try await server.complete(old)
-      try await server.publish(second, version: "1.1")
-      let new = try await server.grantForPurchase()
+      let new = try await update(server)
       func manifests(_ body: () async throws -> Void) async throws -> Int {
         _ = try await grants.database.read { $0.takeSteps() }
         try await body()
         return try await grants.database.read { $0.takeSteps() }.count { $0.sql.contains("FROM manifests") }
       }
       var wrongReport = server.report(new)
-      wrongReport.digest = old.download.digest
+      wrongReport.digest = try #require(new.download.previous?.digest)
       let wrong = try await manifests {
         let problem = try await server.problem {
           _ = try await server.complete(new, wrongReport)
@@ -83,12 +88,7 @@ struct ReusableContentTests {
   func notInTheWrite() async throws {
     try await ServerHarness.run { server in
       let grants = server.server.grants.grantStore
-      try await server.publish(first, version: "1.0")
-      let old = try await server.grantForPurchase()
-      try await fetch(0..<3, of: old, server)
-      _ = try await server.complete(old)
-      try await server.publish(second, version: "1.1")
-      let new = try await server.grantForPurchase()
+      let new = try await update(server)
       try await fetch(1..<2, of: new, server)
       try await server.server.recorder.record()
       let report = ReceivedCompletion.plain(server.report(new))

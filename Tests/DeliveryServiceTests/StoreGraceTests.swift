@@ -34,6 +34,16 @@ struct StoreGraceTests {
     timer.advance(by: CircuitBreaker.longestPause)
   }
 
+  /// The looks are the test's alone: another process holds the lease, before the server asks for it. The wall clock stands still.
+  private func holdLease(_ server: ServerHarness) async throws {
+    let now = server.clock.now()
+    let isHeld = try await server.server.grants.grantStore.database.write(locking: [.lease("confirmation")]) {
+      try LeaseTable.take(
+        "confirmation", for: "another", until: now + LeaseMachine.duration, at: now, in: $0)
+    }
+    #expect(isHeld)
+  }
+
   private func operatorGrant(_ grant: GrantResponse, _ server: ServerHarness) async throws -> OperatorGrant {
     try await server.operatorAPI.get(
       "/v1/operator/grants/\(try server.shortName(of: grant))", as: OperatorGrant.self)
@@ -221,6 +231,7 @@ struct StoreGraceTests {
   @Test("a proof that its store never answers keeps the others from nothing")
   func silent() async throws {
     try await run { server, timer in
+      try await holdLease(server)
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       let bad = try (1...3).map { number in
         try server.store.receipt(
@@ -232,8 +243,7 @@ struct StoreGraceTests {
       #expect(try await proofs(server) == 4)
       server.store.state.withLock { $0.fails = Set(bad) }
       comeBack(server, timer)
-      // The server's own look may run beside.
-      for _ in 0..<20 where try await proofs(server) > 3 {
+      for _ in 0..<4 {
         try await server.server.confirmation.pass()
         timer.advance(by: GrantConfirmation.interval)
       }
@@ -294,6 +304,7 @@ struct StoreGraceTests {
   )
   func refusedHereAgain() async throws {
     try await run { server, timer in
+      try await holdLease(server)
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       _ = try await server.grant(receipt: receipt)
       goAway(server, timer)
@@ -308,14 +319,10 @@ struct StoreGraceTests {
       for second in stride(from: 30, through: 4 * 3600, by: 30) {
         timer.advance(by: .seconds(30))
         try await server.server.confirmation.pass()
-        if asked() > last, second > (questions.last ?? 0) + 30 { questions.append(second) }
+        if asked() > last { questions.append(second) }
         last = asked()
       }
-      // The server's own look may run beside, and what it asks be counted later.
-      let expected = [60, 180, 420, 900, 1860, 3780, 7380]
-      #expect(
-        expected.allSatisfy { at in questions.contains { (at...at + 60).contains($0) } }, "\(questions)")
-      #expect(questions.count <= expected.count + 5, "\(questions)")
+      #expect(Array(questions.prefix(7)) == [60, 180, 420, 900, 1860, 3780, 7380])
       #expect(try await proofs(server) == 1)
     }
   }
