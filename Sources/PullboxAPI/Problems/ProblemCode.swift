@@ -144,7 +144,7 @@ public struct ProblemCode: Hashable, Sendable {
     "forbidden", status: 403, title: "The key or token does not allow this")
   /// Something failed that should not; `instance` finds it in the log.
   public static let internalError = ProblemCode(
-    "internal-error", status: 500, title: "The service failed; the operator's log says why")
+    "internal-error", status: 500, title: "The service failed; its log says why")
   /// The service is starting, stopping or overloaded; a later request can succeed.
   public static let unavailable = ProblemCode(
     "unavailable", status: 503, title: "The service cannot do this now; try again")
