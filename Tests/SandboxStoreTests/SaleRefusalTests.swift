@@ -93,6 +93,24 @@ struct SaleRefusalTests {
       try await store.refusal(.get, "/store/v1/transactions?device=a%20b", token: token) == .requestMalformed)
   }
 
+  @Test("every device sees in the revision that something was sold to its account, or taken back")
+  func revision() async throws {
+    let token = try await store.openAccount()
+    func revision() async throws -> Int64? {
+      try await store.get(
+        "/store/v1/transactions?unfinished=true&device=reader-2", token: token, as: TransactionsResponse.self
+      ).revision
+    }
+    #expect(try await revision() == nil)
+    let bought = try await store.buy(StoreHarness.coins, token: token)
+    let sold = try await revision()
+    #expect(sold != nil)
+    _ = try await store.finish(bought)
+    #expect(try await revision() == sold)
+    #expect(try await store.send(.post, "/sandbox/v1/transactions/\(bought.id)/refund").status == 200)
+    #expect(try await revision() != sold)
+  }
+
   private func buy(
     _ product: ProductIdentifier, shown: String, key: String? = nil, asksToBuy: Bool? = nil, token: String
   ) async throws -> (problem: ProblemCode?, transaction: StoreTransaction?) {

@@ -88,6 +88,7 @@ actor ArrivalFollower {
       group.addTask { await self.follow() }
       group.addTask { await self.watchSlots() }
       group.addTask { await self.watchReceipt() }
+      group.addTask { await self.watchPurchases() }
       group.addTask { await self.watchLibrary() }
     }
   }
@@ -288,12 +289,33 @@ actor ArrivalFollower {
       receiptChecksLeft -= 1
       if delay > .zero { await pause(delay) }
       await store.noteNewPurchase()
-      do {
-        let owned = try await transactions.entitlements().products
-        log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
-      } catch {
-        log.info("the receipt cannot be shown", ["error": LogValue(error)])
+      _ = await showReceipt()
+    }
+  }
+
+  /// What another device of the account bought is no news to the server before this device shows it: it has no feed of that
+  /// customer until then.
+  private func watchPurchases() async {
+    var failures = 0
+    while !Task.isCancelled {
+      if failures == 0 {
+        await transactions.receiptChanged.wait(atMost: nil, clock: clock)
+      } else {
+        await pause(backoff.delay(afterFailures: failures))
       }
+      failures = await showReceipt() ? 0 : failures + 1
+    }
+  }
+
+  /// False where it could not be shown.
+  private func showReceipt() async -> Bool {
+    do {
+      let owned = try await transactions.entitlements().products
+      log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
+      return true
+    } catch {
+      log.info("the receipt cannot be shown", ["error": LogValue(error)])
+      return false
     }
   }
 

@@ -12,6 +12,8 @@ struct StoreQueueClient: Sendable {
     var transactions: [StoreTransaction] = []
     /// Whether that is all of it: what is missing here has left the queue.
     var isComplete = false
+    /// ``TransactionsResponse/revision``
+    var revision: Int64?
   }
 
   /// Transactions of one page, which a store gives where it has so many; a shorter page is the last one.
@@ -60,7 +62,9 @@ struct StoreQueueClient: Sendable {
     var known: Set<TransactionIdentifier> = []
     for _ in 0..<Self.maximumPages {
       noteQuestion()
-      let page = try await page(after: queue.transactions.last?.id)
+      let answer = try await page(after: queue.transactions.last?.id)
+      let page = answer.transactions
+      queue.revision = answer.revision
       let new = page.filter { known.insert($0.id).inserted }
       queue.transactions += new
       if page.count < Self.pageLength {
@@ -76,12 +80,12 @@ struct StoreQueueClient: Sendable {
   /// What this device bought, and what belongs to none: what another device bought is that one's to deliver.
   private var queue: [(String, String)] { [("unfinished", "true"), ("device", device.description)] }
 
-  private func page(after: TransactionIdentifier?) async throws(APICallError) -> [StoreTransaction] {
+  private func page(after: TransactionIdentifier?) async throws(APICallError) -> TransactionsResponse {
     var query = queue + [("limit", "\(Self.pageLength)")]
     if let after { query.append(("after", after.description)) }
     return try await monitor.observe("GET /store/v1/transactions") { () async throws(APICallError) in
       try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)
-    }.transactions
+    }
   }
 
   /// The account's receipt, bound to this device; one that was fetched for another question a moment ago, since a

@@ -71,6 +71,9 @@ actor TransactionManager {
   private var openings = 0
   /// The feed that the server named for the receipt that was shown last.
   var latestFeed: FeedReference?
+  /// What was sold to the account is more or less than at the last look, also by another device: its receipt is another one.
+  nonisolated let receiptChanged = AsyncSignal()
+  private var receiptRevision: Int64?
 
   init(
     database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadManager,
@@ -241,6 +244,11 @@ actor TransactionManager {
       // What is new here was bought before the answer, so that one receipt from now on holds all of it.
       if queue.transactions.contains(where: { runner[$0.id]?.record.storeState != $0.state }) {
         await store.noteNewPurchase()
+      }
+      if queue.revision != receiptRevision {
+        receiptRevision = queue.revision
+        await store.noteNewPurchase()
+        receiptChanged.signal()
       }
       for transaction in queue.transactions {
         if let over = recentEnds[transaction.id], over >= asked { continue }

@@ -122,10 +122,14 @@ public struct TransactionResponse: Codable, Sendable {
 public struct TransactionsResponse: Codable, Sendable {
   /// The transactions that were asked for, the earliest first.
   public var transactions: [StoreTransaction]
+  /// Another number whenever something was sold to the account, renewed or taken back, on whatever device: then its receipt is
+  /// another one. Nil while nothing was sold to it.
+  public var revision: Int64?
 
   /// Creates the document from its members.
-  public init(transactions: [StoreTransaction]) {
+  public init(transactions: [StoreTransaction], revision: Int64? = nil) {
     self.transactions = transactions
+    self.revision = revision
   }
 }
 

@@ -97,7 +97,8 @@ struct StoreRoutes: Sendable {
         of: account, device: try request.device("device"), inQueue: try request.flag("unfinished"),
         after: try request.transaction("after"),
         limit: try request.number("limit", in: 1...most, default: most))
-      return try .json(TransactionsResponse(transactions: transactions))
+      return try await .json(
+        TransactionsResponse(transactions: transactions, revision: store.revision(of: account)))
     }
     routes.on(.get, "/store/v1/receipt") { [store] request, _ in
       let account = try await store.customer(of: request)

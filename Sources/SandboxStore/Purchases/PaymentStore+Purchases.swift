@@ -202,6 +202,15 @@ extension PaymentStore {
     }.map { try $0.published }
   }
 
+  /// The number of the latest change of what was sold to the account; nil while nothing was.
+  func revision(of account: Account) async throws -> Int64? {
+    try await database.read { connection in
+      try TransactionTable.revised(
+        in: connection, account: account.id, beyond: .max, isAscending: false, limit: 1
+      ).first?.revision
+    }
+  }
+
   /// Removes a purchased transaction from the queue and returns it; finishing it again changes nothing.
   /// Throws `transaction-unknown` or `transaction-unpaid`.
   func finish(_ id: String) async throws -> StoreTransaction {

@@ -224,10 +224,10 @@ struct ArrivalTests {
         #expect(try await harness.ask("DELETE", "/v1/library/\(packages[0].manifest.product)").status == 204)
       }
       let grants = server.state.current.grants.count
-      // So that there is something to read.
-      server.tell(try entry(packages[1], month: 2))
-      try await run { _ in
-        while try !harness.placed(packages[1]) { try await Task.sleep(for: .milliseconds(10)) }
+      try await run { agent in
+        async let ready: Void = self.ready(agent, packages[1])
+        server.tell(try self.entry(packages[1], month: 2))
+        try await ready
         let news = try await harness.get("/v1/news", as: NewsResponse.self).entries
         #expect(news.map(\.product) == [packages[2].manifest.product])
         #expect(try !harness.placed(packages[0]))
@@ -240,13 +240,34 @@ struct ArrivalTests {
   func anotherFeed() async throws {
     try await server.open { [server, packages] url in
       try await run(at: url) { agent in
+        try await server.asked("GET /v1/feed", times: 2)
         server.change { $0.feedToken = "another" }
         _ = try await agent.transactions.entitlements()
         // The question that is open is answered.
         server.tell(try entry(packages[0], .withdrawn))
-        while server.state.current.feedTokens.last != "another" {
-          try await Task.sleep(for: .milliseconds(10))
+        try await server.asked("GET /v1/feed", times: 3)
+        #expect(server.state.current.feedTokens.last == "another")
+      }
+    }
+  }
+
+  @Test(
+    "what another device of the account buys is shown to the server, also while that does not answer at once")
+  func boughtElsewhere() async throws {
+    try await server.open { [server] url in
+      try await run(at: url) { agent in
+        func shown() -> Int { server.state.current.asked.count { $0 == "POST /v1/entitlements" } }
+        let (before, receipts) = (shown(), server.state.current.receiptsGiven)
+        server.change { $0.accountRevision = 7 }
+        try await server.asked("POST /v1/entitlements", times: before + 1)
+        #expect(server.state.current.receiptsGiven == receipts + 1)
+        server.change {
+          $0.refusals["POST /v1/entitlements"] = [Problem(.unavailable)]
+          $0.accountRevision = 8
         }
+        try await server.asked("POST /v1/entitlements", times: before + 2)
+        server.change { $0.refusals["POST /v1/entitlements"] = nil }
+        try await server.asked("POST /v1/entitlements", times: before + 3)
       }
     }
   }

@@ -21,7 +21,9 @@ extension FakeServer {
       // Until the peer gives up, which cancels this.
       if self.state.current.isStoreDeaf { try await Task.sleep(for: .seconds(600)) }
       self.change { $0.queueDevice = request.queryValue("device") }
-      return try .json(TransactionsResponse(transactions: self.page(of: request)))
+      return try .json(
+        TransactionsResponse(
+          transactions: self.page(of: request), revision: self.state.current.accountRevision))
     }
     routes.on(.get, "/store/v1/receipt") { _, _ in
       try self.check("GET /store/v1/receipt")

@@ -108,6 +108,8 @@ final class FakeServer: Sendable {
     var receiptsGiven = 0
     /// The device that the queue was last asked for.
     var queueDevice: String?
+    /// Of the account's purchases, on whatever device.
+    var accountRevision: Int64?
     /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
     var previous: PreviousContent?
     var publisherKeys: [PublisherKeyIdentifier]?

@@ -135,7 +135,9 @@ extension WireSample {
     WireSample(SubscriptionsResponse.self, #"{"subscriptions": [\#(running), \#(subscription)]}"#),
     WireSample(StoreTransaction.self, storeTransaction, minimal: queued),
     WireSample(TransactionResponse.self, #"{"transaction": \#(storeTransaction)}"#),
-    WireSample(TransactionsResponse.self, #"{"transactions": [\#(queued), \#(storeTransaction)]}"#),
+    WireSample(
+      TransactionsResponse.self, #"{"revision": 7, "transactions": [\#(queued), \#(storeTransaction)]}"#,
+      minimal: #"{"transactions": []}"#),
   ]
 
   static let problems = [
