@@ -193,7 +193,14 @@ struct StatementCostTests {
     ),
     ("SELECT digest, document FROM manifests", "of a check, over every manifest; StateCheckTests run it"),
     ("SELECT digest, max(length) AS length", "of a backup, over every version; BackupTests run it"),
-    ("SELECT product, version FROM versions WHERE digest", "of a check, by index; StateCheckTests run it"),
+    (
+      "SELECT product, version FROM versions WHERE digest = ? ORDER",
+      "of a check, by index; StateCheckTests run it"
+    ),
+    (
+      "SELECT product, version FROM versions WHERE digest = ? AND",
+      "one row by its index; ReleaseTests run it"
+    ),
     (
       "SELECT product, version FROM versions WHERE manifest_digest",
       "of a check, over every version; StateCheckTests run it"

@@ -528,5 +528,6 @@ CREATE UNIQUE INDEX versions_for_all ON versions (product) WHERE state = 'releas
 CREATE UNIQUE INDEX versions_for_part ON versions (product) WHERE state = 'released' AND percentage < 100;
 CREATE UNIQUE INDEX versions_in_order ON versions (product, ordering);
 CREATE INDEX versions_scheduled ON versions (scheduled_at) WHERE scheduled_at IS NOT NULL;
+CREATE INDEX versions_stopped ON versions (digest) WHERE downloads_stopped = 1;
 CREATE TRIGGER versions_never_change BEFORE UPDATE OF product, version, ordering, digest, length, manifest_digest ON versions
 BEGIN SELECT RAISE(ABORT, 'the content of a version never changes'); END;

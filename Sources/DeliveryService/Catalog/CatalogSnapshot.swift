@@ -2,8 +2,6 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
-import Synchronization
-import SystemCalls
 
 /// Every product, decoded, with what is released of it, as the catalog was at one revision. A value: who has one may
 /// ask it on any thread, and its answers fit each other.
@@ -12,13 +10,23 @@ import SystemCalls
 ///     let content = catalog.offered(product, to: device)
 ///     let report = rules.evaluate(transactions, catalog: catalog.related(to: ids), now: now)
 struct CatalogSnapshot: Sendable {
-  struct Entry: Sendable {
-    var row: ProductTable.Entry
-    var product: Product { row.product }
+  /// An object, which all catalogs share that have it.
+  final class Entry: Sendable {
+    let row: ProductTable.Entry
     /// What every device gets that is in no partial release.
-    var releasedToAll: ReleasedContent?
+    let releasedToAll: ReleasedContent?
     /// What a part of the devices gets in its place.
-    var releasedToPart: PartialRelease?
+    let releasedToPart: PartialRelease?
+
+    var product: Product { row.product }
+
+    fileprivate init(
+      row: ProductTable.Entry, releasedToAll: ReleasedContent? = nil, releasedToPart: PartialRelease? = nil
+    ) {
+      self.row = row
+      self.releasedToAll = releasedToAll
+      self.releasedToPart = releasedToPart
+    }
   }
 
   struct PartialRelease: Sendable {
@@ -58,8 +66,8 @@ struct CatalogSnapshot: Sendable {
   static let empty = CatalogSnapshot()
 
   private(set) var revision = CatalogRevision(number: -1, changed: Timestamp(millisecondsSinceEpoch: 0))
-  private var entries: [ProductIdentifier: Entry] = [:]
-  private var publications: [ProductIdentifier: Set<ProductIdentifier>] = [:]
+  private var entries = PersistentDictionary<ProductIdentifier, Entry>()
+  private var publications = PersistentDictionary<ProductIdentifier, Set<ProductIdentifier>>()
   /// The publications that operators have described.
   private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
   private var tiers: [PriceTierName: [String: Price]] = [:]
@@ -80,7 +88,7 @@ struct CatalogSnapshot: Sendable {
   var count: Int { entries.count }
 
   /// Every product, by identifier. Sorts them.
-  var entriesInOrder: [Entry] { entries.values.sorted { $0.product.id < $1.product.id } }
+  var entriesInOrder: [Entry] { entries.map(\.value).sorted { $0.product.id < $1.product.id } }
 
   /// The publications that products name, in no order.
   var publicationNames: [ProductIdentifier] { publications.filter { !$0.value.isEmpty }.map(\.key) }
@@ -170,9 +178,11 @@ struct CatalogSnapshot: Sendable {
       let entry = try stored.entry()
       let id = entry.product.id
       next.availability.replace(next.entries[id]?.product, by: entry.product)
-      if let old = next.entries[id]?.product.publication { next.publications[old]?.remove(id) }
+      if let old = next.entries[id]?.product.publication {
+        next.publications.change(old, or: []) { $0.remove(id) }
+      }
       if let publication = entry.product.publication {
-        next.publications[publication, default: []].insert(id)
+        next.publications.change(publication, or: []) { $0.insert(id) }
       }
       if entry.product.ownedIf == nil {
         next.ownedWithApplications.remove(id)
@@ -182,11 +192,10 @@ struct CatalogSnapshot: Sendable {
       next.entries[id] = Entry(row: entry)
     }
     for (content, share) in changes.releases {
-      if share.isAll {
-        next.entries[content.product]?.releasedToAll = content
-      } else {
-        next.entries[content.product]?.releasedToPart = PartialRelease(content: content, share: share)
-      }
+      guard let old = next.entries[content.product] else { continue }
+      next.entries[content.product] = Entry(
+        row: old.row, releasedToAll: share.isAll ? content : old.releasedToAll,
+        releasedToPart: share.isAll ? old.releasedToPart : PartialRelease(content: content, share: share))
     }
     next.described = Dictionary(
       changes.publications.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })
@@ -202,8 +211,27 @@ struct CatalogSnapshot: Sendable {
   private mutating func remove(_ id: ProductIdentifier) {
     guard let old = entries.removeValue(forKey: id)?.product else { return }
     availability.replace(old, by: nil)
-    if let publication = old.publication { publications[publication]?.remove(id) }
+    if let publication = old.publication { publications.change(publication, or: []) { $0.remove(id) } }
     ownedWithApplications.remove(id)
+  }
+}
+
+/// ``CatalogSnapshot/related(to:)``, asked once for all customers who have bought the same.
+struct RelatedProducts {
+  let catalog: CatalogSnapshot
+  private var found: [Set<ProductIdentifier>: [Product]] = [:]
+
+  init(_ catalog: CatalogSnapshot) {
+    self.catalog = catalog
+  }
+
+  subscript(_ products: Set<ProductIdentifier>) -> [Product] {
+    mutating get {
+      if let known = found[products] { return known }
+      let related = catalog.related(to: products)
+      found[products] = related
+      return related
+    }
   }
 }
 
@@ -218,120 +246,5 @@ extension CatalogSnapshot {
   /// When what is for sale at `now` last became so: by a change of the catalog, or by a product's dates.
   func lastChange(before now: Timestamp) -> Timestamp {
     steadySale(around: now).since.map { max($0, revision.changed) } ?? revision.changed
-  }
-}
-
-/// A time in which products neither come on sale nor go off it by their dates.
-struct SteadySale: Hashable, Sendable {
-  /// When one last did; nil where none has yet.
-  var since: Timestamp?
-  /// When the next will; nil where none is to come.
-  var until: Timestamp?
-
-  func contains(_ moment: Timestamp) -> Bool {
-    (since.map { $0 <= moment } ?? true) && (until.map { moment < $0 } ?? true)
-  }
-}
-
-/// The moments at which products come on sale or go off it, each as often as there are products that do.
-private struct AvailabilityDates: Sendable {
-  private var counts: [Timestamp: Int] = [:]
-  private var sorted: [Timestamp] = []
-  private var isSorted = true
-
-  mutating func replace(_ old: Product?, by new: Product?) {
-    let (removed, added) = (
-      [old?.availableFrom, old?.availableUntil].compactMap { $0 },
-      [new?.availableFrom, new?.availableUntil].compactMap { $0 }
-    )
-    guard removed != added else { return }
-    for date in removed { counts[date] = counts[date].flatMap { $0 > 1 ? $0 - 1 : nil } }
-    for date in added { counts[date, default: 0] += 1 }
-    isSorted = false
-  }
-
-  /// To be called after the last change.
-  mutating func sort() {
-    guard !isSorted else { return }
-    sorted = counts.keys.sorted()
-    isSorted = true
-  }
-
-  func steady(around now: Timestamp) -> SteadySale {
-    // The first that is later.
-    var (low, high) = (0, sorted.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if sorted[middle] <= now { low = middle + 1 } else { high = middle }
-    }
-    return SteadySale(
-      since: low > 0 ? sorted[low - 1] : nil, until: low < sorted.count ? sorted[low] : nil)
-  }
-}
-
-/// Keeps the newest ``CatalogSnapshot``. What has changed is read and decoded once, however many ask for it, and
-/// decoded on threads that are not the database's.
-final class CatalogCache: Sendable {
-  private struct State {
-    var snapshot = CatalogSnapshot.empty
-    var load: Task<Void, any Error>?
-  }
-
-  private let database: Database
-  private let state = Mutex(State())
-
-  init(database: Database) {
-    self.database = database
-  }
-
-  /// The catalog as it is: with every change that was committed before the call. Throws what the database
-  /// throws.
-  func current() async throws -> CatalogSnapshot {
-    try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
-  }
-
-  /// What `body` makes of the catalog, the newest that is known. Where the database has a newer one
-  /// (``CatalogSnapshot/isCurrent(in:)``, asked in the same read or write as everything else), it answers nil, and is
-  /// called again with that. Throws what `body` and the database throw.
-  func current<Value>(_ body: (CatalogSnapshot) async throws -> Value?) async throws -> Value {
-    var catalog = latest
-    while true {
-      if let value = try await body(catalog) { return value }
-      catalog = try await current()
-    }
-  }
-
-  /// The newest catalog that is known; the database may have a newer one.
-  var latest: CatalogSnapshot { state.withLock { $0.snapshot } }
-
-  /// The catalog at that revision, which was read from the database, or at a later one.
-  func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
-    while true {
-      let load: Task<Void, any Error>? = state.withLock { state in
-        if state.snapshot.revision.number >= revision.number { return nil }
-        if let load = state.load { return load }
-        // A task of its own: it is done for all who wait, whichever of them goes away.
-        let load = Task { try await self.update() }
-        state.load = load
-        return load
-      }
-      guard let load else { return latest }
-      try await load.value
-    }
-  }
-
-  private func update() async throws {
-    let result: Result<CatalogSnapshot?, any Error>
-    do {
-      let before = latest
-      let changes = try await database.read { try CatalogSnapshot.Changes.since(before.revision, in: $0) }
-      result = .success(try await BlockingPool.computing.run { try changes.map { try before.applying($0) } })
-    } catch {
-      result = .failure(error)
-    }
-    try state.withLock { state in
-      state.load = nil
-      if let snapshot = try result.get() { state.snapshot = snapshot }
-    }
   }
 }

@@ -12,7 +12,7 @@ enum Migrations {
     standings, previousSecrets, ledger, grace, publications, notifications, feeds,
     sale, salesReports, acknowledgements, claims, googlePurchases, entitlements,
     transfers, verificationFailures, applicationPurchases, backIssues, removedProducts,
-    transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime,
+    transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime, stoppedVersions,
   ]
 
   private static let firstTables = Migration(

@@ -161,7 +161,9 @@ enum ProductTable {
     since revision: Int64, in connection: borrowing Connection
   ) throws -> [StoredDocument] {
     try connection.query(
-      "SELECT document, sale, created, changed FROM products WHERE revision > ?", [.integer(revision)]
+      """
+      SELECT document, sale, created, changed FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
+      """, [.integer(revision)]
     ).map { try StoredDocument($0) }
   }
 }

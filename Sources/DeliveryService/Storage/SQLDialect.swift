@@ -20,7 +20,7 @@ enum SQLDialect {
   static let failing = "OR FAIL"
 
   /// Behind a table's name: the index that the statement is to use. SQLite chooses by statistics of a sample, which say
-  /// nothing of the one product that most of the grants are of. PostgreSQL would have nothing here.
+  /// nothing of the one product that most of the grants are of, or of the few that have changed since an import of all. PostgreSQL would have nothing here.
   static func index(_ name: String) -> String { "INDEXED BY \(name)" }
 }
 

@@ -66,8 +66,8 @@ extension VersionTable {
         SELECT 1 FROM previews
         WHERE previews.product = versions.product AND previews.ordering = versions.ordering AND previews.place = 0
       ) AS has_cover
-      FROM products JOIN versions ON versions.product = products.id
-      WHERE products.revision > ? AND versions.state = 'released'
+      FROM products \(SQLDialect.index("products_by_revision")) CROSS JOIN versions
+      WHERE products.revision > ? AND versions.product = products.id AND versions.state = 'released'
       """, [.integer(revision)]
     ).map { row in
       var content = try content(row)
@@ -126,37 +126,21 @@ extension VersionTable {
   /// Whether grants made before open that package no more: a version with it was withdrawn with its downloads
   /// stopped, and it is not that of another version that readers may have.
   static func isStopped(_ digest: SHA256Digest, in connection: borrowing Connection) throws -> Bool {
-    let versions = try versions(with: digest, in: connection)
-    return versions.contains { $0.isStopped } && !versions.contains { $0.isAvailable }
+    let stopped = try connection.first(
+      "SELECT 1 FROM versions WHERE digest = ? AND downloads_stopped = 1 LIMIT 1", [.digest(digest)])
+    return try stopped != nil && available(with: digest, in: connection) == nil
   }
 
   /// A version of any product that readers may have and whose package is that one.
   static func available(
     with digest: SHA256Digest, in connection: borrowing Connection
   ) throws -> (product: ProductIdentifier, version: ContentVersion)? {
-    try versions(with: digest, in: connection).first { $0.isAvailable }.map { ($0.product, $0.version) }
-  }
-
-  private struct Holder {
-    var product: ProductIdentifier
-    var version: ContentVersion
-    var isStopped: Bool
-    var isAvailable: Bool
-  }
-
-  private static func versions(
-    with digest: SHA256Digest, in connection: borrowing Connection
-  ) throws -> [Holder] {
-    try connection.query(
-      "SELECT product, version, state, downloads_stopped FROM versions WHERE digest = ?",
-      [.digest(digest)]
-    ).map { row in
-      let state: VersionState = try row.choice("state")
-      return Holder(
-        product: try row.identifier("product"), version: try row.identifier("version"),
-        isStopped: try row.boolean("downloads_stopped"),
-        isAvailable: state == .released || state == .superseded)
-    }
+    try connection.first(
+      """
+      SELECT product, version FROM versions
+      WHERE digest = ? AND state IN ('released', 'superseded') LIMIT 1
+      """, [.digest(digest)]
+    ).map { (try $0.identifier("product"), try $0.identifier("version")) }
   }
 
   private static func share(_ row: Row) throws -> RolloutPercentage? {

@@ -1,0 +1,50 @@
+import Commerce
+import CoreTypes
+
+/// A time in which products neither come on sale nor go off it by their dates.
+struct SteadySale: Hashable, Sendable {
+  /// When one last did; nil where none has yet.
+  var since: Timestamp?
+  /// When the next will; nil where none is to come.
+  var until: Timestamp?
+
+  func contains(_ moment: Timestamp) -> Bool {
+    (since.map { $0 <= moment } ?? true) && (until.map { moment < $0 } ?? true)
+  }
+}
+
+/// The moments at which products come on sale or go off it, each as often as there are products that do.
+struct AvailabilityDates: Sendable {
+  private var counts: [Timestamp: Int] = [:]
+  private var sorted: [Timestamp] = []
+  private var isSorted = true
+
+  mutating func replace(_ old: Product?, by new: Product?) {
+    let (removed, added) = (
+      [old?.availableFrom, old?.availableUntil].compactMap { $0 },
+      [new?.availableFrom, new?.availableUntil].compactMap { $0 }
+    )
+    guard removed != added else { return }
+    for date in removed { counts[date] = counts[date].flatMap { $0 > 1 ? $0 - 1 : nil } }
+    for date in added { counts[date, default: 0] += 1 }
+    isSorted = false
+  }
+
+  /// To be called after the last change.
+  mutating func sort() {
+    guard !isSorted else { return }
+    sorted = counts.keys.sorted()
+    isSorted = true
+  }
+
+  func steady(around now: Timestamp) -> SteadySale {
+    // The first that is later.
+    var (low, high) = (0, sorted.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if sorted[middle] <= now { low = middle + 1 } else { high = middle }
+    }
+    return SteadySale(
+      since: low > 0 ? sorted[low - 1] : nil, until: low < sorted.count ? sorted[low] : nil)
+  }
+}

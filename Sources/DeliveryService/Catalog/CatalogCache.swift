@@ -1,0 +1,70 @@
+import Database
+import Synchronization
+import SystemCalls
+
+/// Keeps the newest ``CatalogSnapshot``. What has changed is read and decoded once, however many ask for it, and
+/// decoded on threads that are not the database's.
+final class CatalogCache: Sendable {
+  private struct State {
+    var snapshot = CatalogSnapshot.empty
+    var load: Task<Void, any Error>?
+  }
+
+  private let database: Database
+  private let state = Mutex(State())
+
+  init(database: Database) {
+    self.database = database
+  }
+
+  /// The catalog as it is: with every change that was committed before the call. Throws what the database
+  /// throws.
+  func current() async throws -> CatalogSnapshot {
+    try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
+  }
+
+  /// What `body` makes of the catalog, the newest that is known. Where the database has a newer one
+  /// (``CatalogSnapshot/isCurrent(in:)``, asked in the same read or write as everything else), it answers nil, and is
+  /// called again with that. Throws what `body` and the database throw.
+  func current<Value>(_ body: (CatalogSnapshot) async throws -> Value?) async throws -> Value {
+    var catalog = latest
+    while true {
+      if let value = try await body(catalog) { return value }
+      catalog = try await current()
+    }
+  }
+
+  /// The newest catalog that is known; the database may have a newer one.
+  var latest: CatalogSnapshot { state.withLock { $0.snapshot } }
+
+  /// The catalog at that revision, which was read from the database, or at a later one.
+  func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
+    while true {
+      let load: Task<Void, any Error>? = state.withLock { state in
+        if state.snapshot.revision.number >= revision.number { return nil }
+        if let load = state.load { return load }
+        // A task of its own: it is done for all who wait, whichever of them goes away.
+        let load = Task { try await self.update() }
+        state.load = load
+        return load
+      }
+      guard let load else { return latest }
+      try await load.value
+    }
+  }
+
+  private func update() async throws {
+    let result: Result<CatalogSnapshot?, any Error>
+    do {
+      let before = latest
+      let changes = try await database.read { try CatalogSnapshot.Changes.since(before.revision, in: $0) }
+      result = .success(try await BlockingPool.computing.run { try changes.map { try before.applying($0) } })
+    } catch {
+      result = .failure(error)
+    }
+    try state.withLock { state in
+      state.load = nil
+      if let snapshot = try result.get() { state.snapshot = snapshot }
+    }
+  }
+}
