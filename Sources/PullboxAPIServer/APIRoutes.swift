@@ -80,7 +80,7 @@ public struct APIRoutes {
   }
 
   /// What became of a request: the pattern of its route (nil where there is none), the refusal, if it was one, and how long it
-  /// took from the route to the response, of which a stream goes on.
+  /// took from the route to the response, of which a stream goes on. One that was postponed is told of when it is answered.
   public typealias Observer =
     @Sendable (
       _ route: String?, _ request: HTTPRequest, _ response: HTTPResponse, _ problem: Problem?,
@@ -109,6 +109,7 @@ public struct APIRoutes {
       _ response: HTTPResponse, to request: HTTPRequest, at route: String?, _ problem: Problem?,
       since begin: MonotonicInstant?
     ) -> HTTPResponse {
+      if response.postponement != nil { return response }
       var response = response
       response.headers["X-Request-Id"] = request.id
       observe(route, request, response, problem, begin.map { clock.now() - $0 } ?? .zero)

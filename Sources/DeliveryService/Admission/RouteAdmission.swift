@@ -6,7 +6,7 @@ import Synchronization
 
 /// Puts ``AdmissionControl`` before the responders of all routes that have a class: finds out the address and the
 /// client, and gives the body its part of the budget. A request whose body is arriving is not in progress; one whose answer is a
-/// stream is, until the stream ends.
+/// stream is, until the stream ends, and so is one whose answer is postponed.
 struct RouteAdmission: Sendable {
   let control: AdmissionControl
   let settings: LiveSettings
@@ -16,14 +16,20 @@ struct RouteAdmission: Sendable {
     guard let kind = AdmissionClass(of: declaration) else { return nil }
     let namesGrant = declaration.pattern.contains("{grant}") && declaration.access == .open
     return { request, parameters, respond in
+      // Uploads are written to the disk as they arrive.
+      let holdsBody = request.body.expectedLength != .zero && kind != .upload
+      // It was admitted before it waited, and has kept its place where it had one.
+      if request.postponement != nil {
+        guard !holdsBody else { return try await respond(request) }
+        return try await answer(request, in: AdmittedPlace(kind, control), by: respond)
+      }
       let address = settings.client(of: request)
       let grant = namesGrant ? parameters["grant"] : nil
       let turn = try control.admit(
         kind, from: address, client: client(of: request, kind, grant: grant, at: address))
       try await control.wait(for: turn)
       try control.requireClient(of: kind)
-      // Uploads are written to the disk as they arrive.
-      guard request.body.expectedLength != .zero, kind != .upload else {
+      guard holdsBody else {
         return try await answer(request, in: AdmittedPlace(kind, control), by: respond)
       }
       let body = AdmittedBody(of: request, kind, by: control)
@@ -48,6 +54,8 @@ struct RouteAdmission: Sendable {
           defer { place.leave() }
           try await body(writer)
         }
+      } else if response.postponement != nil {
+        place.keep()
       } else {
         place.leave()
       }
@@ -90,6 +98,9 @@ private final class AdmittedPlace: Sendable {
   }
 
   deinit { leave() }
+
+  /// The request has it until it is asked again, and answered.
+  func keep() { isLeft.withLock { $0 = true } }
 
   func leave() {
     let wasLeft = isLeft.withLock { isLeft in

@@ -21,9 +21,19 @@ struct FeedRoutes: Sendable {
       let cursor =
         (isStream ? request.headers["Last-Event-ID"] : nil).map { FeedService.Cursor($0) }
         ?? request.queryValue("after").flatMap { FeedService.Cursor($0) }
-      let reading = try await feeds.page(
-        token: request.bearerToken, device: device, after: cursor,
-        waiting: isStream ? .zero : .seconds(seconds))
+      let found: FeedService.Answer
+      if let poll = request.postponement as? FeedPoll {
+        found = try await feeds.answer(to: poll)
+      } else {
+        found = try await feeds.answer(
+          token: request.bearerToken, device: device, after: cursor,
+          waiting: isStream ? .zero : .seconds(seconds))
+      }
+      guard case .reading(let reading) = found else {
+        var response = HTTPResponse(status: .noContent)
+        if case .later(let poll) = found { response.postponement = poll }
+        return response
+      }
       if isStream {
         return HTTPResponse(
           status: .ok,

@@ -5,52 +5,63 @@ import Synchronization
 
 /// What a feed has to tell, by comparison, and where it is written down.
 extension FeedService {
-  /// One look at a feed: what there is to tell is written down, and what stands behind the cursor is answered, with the time
-  /// when there may be more though nothing happens. Nil where there is no such feed any more.
-  func look(_ name: Name, after cursor: Cursor?) async throws -> (page: Page, next: Timestamp?)? {
-    let number = name.number
+  /// What is asked of a feed.
+  struct Question: Sendable {
+    var feed: Name
+    var cursor: Cursor?
+  }
+
+  /// What stands behind a cursor, and when there may be more though nothing happens.
+  struct Look: Sendable {
+    var page: Page
+    var next: Timestamp?
+  }
+
+  /// One look at a feed: what there is to tell is written down, and what stands behind the cursor is answered. Nil where there is no
+  /// such feed any more.
+  func look(_ feed: Name, after cursor: Cursor?) async throws -> Look? {
+    try await look([Question(feed: feed, cursor: cursor)])[0]
+  }
+
+  /// The same of several feeds, by one read, and one write where any has something to tell.
+  func look(_ questions: [Question]) async throws -> [Look?] {
     let now = clock.now()
     let devices = try await countDevices()
-    return try await catalog.current { catalog -> (page: Page, next: Timestamp?)?? in
-      let read = try await database.read { connection -> Facts?? in
-        guard try catalog.isCurrent(in: connection) else { return .none }
-        return .some(try Facts(of: name, after: cursor, catalog: catalog, in: connection))
+    return try await catalog.current { catalog -> [Look?]? in
+      let read = try await database.read { connection -> [Facts?]? in
+        guard try catalog.isCurrent(in: connection) else { return nil }
+        return try questions.map { try Facts(of: $0, catalog: catalog, in: connection) }
       }
-      guard let read else { return .none }
-      guard let facts = read else { return .some(nil) }
-      let standings = FeedStandings(
-        of: facts.transactions, record: facts.record, device: facts.feed.device, catalog: catalog,
-        rules: rules, pace: pace, devices: devices, now: now)
-      let told = Dictionary(facts.told.map { ($0.product, $0) }, uniquingKeysWith: { $1 })
-      let isUsed = now - facts.feed.used >= Self.day
-      let isOfFeed = cursor?.epoch == facts.feed.epoch
-      let acknowledged = isOfFeed ? cursor?.sequence ?? .max : .max
-      let room = FeedPlan.Room(limit: maximumItems) { catalog.date(of: $0, on: facts.feed.device) }
-      if room.fit(
-        FeedPlan.changes(told: told, standings: standings.products), told: told,
-        standings: standings.products
-      ).isEmpty, standings.unlocked.isEmpty, !isUsed {
-        return .some((page: facts.page, next: standings.next))
-      }
-      let locks: [DatabaseLock] =
-        [.feed(of: facts.feed.device, at: facts.feed.store)]
-        + standings.unlocked.keys.map { .transaction($0) }
-      let page = try await database.write(locking: locks) { connection -> Page? in
-        guard var feed = try FeedTable.find(number, in: connection) else { return nil }
-        for (transaction, issues) in standings.unlocked {
-          try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+      guard let read else { return nil }
+      var products = RelatedProducts(catalog)
+      var looks: [Look?] = []
+      var news: [(place: Int, finding: Finding)] = []
+      for (place, facts) in read.enumerated() {
+        // Whatever else is asked has its turn between two.
+        if place > 0 { await Task.yield() }
+        guard let facts else {
+          looks.append(nil)
+          continue
         }
-        let told = Dictionary(
-          try FeedTable.items(of: number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
-        let fitting = room.fit(
-          FeedPlan.changes(told: told, standings: standings.products, acknowledged: acknowledged),
-          told: told, standings: standings.products)
-        feed.sequence = try FeedTable.tell(
-          fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
-        if isUsed { try FeedTable.noteUse(of: number, at: now, in: connection) }
-        return try Page(of: feed, after: cursor, in: connection)
+        let standings = FeedStandings(
+          of: facts.transactions, record: facts.record, device: facts.feed.device, among: &products,
+          rules: rules, pace: pace, devices: devices, now: now)
+        let finding = Finding(
+          of: facts, standings: standings, isUsed: now - facts.feed.used >= Self.day,
+          room: FeedPlan.Room(limit: maximumItems) { catalog.date(of: $0, on: facts.feed.device) })
+        if finding.isNews(beside: facts.told) { news.append((looks.count, finding)) }
+        looks.append(Look(page: facts.page, next: standings.next))
       }
-      return .some(page.map { (page: $0, next: standings.next) })
+      guard !news.isEmpty else { return looks }
+      let findings = news.map(\.finding)
+      let pages = try await database.write(locking: Array(Set(findings.flatMap(\.locks)))) { connection in
+        try findings.map { try $0.tell(at: now, in: connection) }
+      }
+      for (page, place) in zip(pages, news.map(\.place)) {
+        let next = looks[place]?.next
+        looks[place] = page.map { Look(page: $0, next: next) }
+      }
+      return looks
     }
   }
 
@@ -67,8 +78,9 @@ extension FeedService {
   }
 
   /// What is read of a feed in one go.
-  private struct Facts: Sendable {
+  fileprivate struct Facts: Sendable {
     var feed: FeedTable.Feed
+    var cursor: Cursor?
     var transactions: [VerifiedTransaction] = []
     var record = EntitlementRecord.empty
     var told: [FeedItem]
@@ -76,9 +88,11 @@ extension FeedService {
 
     /// Nil where there is no such feed.
     init?(
-      of name: Name, after cursor: Cursor?, catalog: CatalogSnapshot, in connection: borrowing Connection
+      of question: Question, catalog: CatalogSnapshot, in connection: borrowing Connection
     ) throws {
-      guard let feed = try FeedTable.find(name.number, in: connection), Name(feed) == name else { return nil }
+      guard let feed = try FeedTable.find(question.feed.number, in: connection), Name(feed) == question.feed
+      else { return nil }
+      cursor = question.cursor
       self.feed = feed
       told = try FeedTable.items(of: feed.number, in: connection)
       page = try Page(of: feed, after: cursor, in: connection)
@@ -88,6 +102,49 @@ extension FeedService {
       }
       record = try EntitlementRecordTable.record(of: catalog.recorded(transactions), in: connection)
     }
+  }
+}
+
+/// What is to be written down of a feed as it was read.
+private struct Finding: Sendable {
+  private let feed: FeedTable.Feed
+  private let cursor: FeedService.Cursor?
+  private let standings: FeedStandings
+  private let isUsed: Bool
+  private let room: FeedPlan.Room
+
+  init(of facts: FeedService.Facts, standings: FeedStandings, isUsed: Bool, room: FeedPlan.Room) {
+    (feed, cursor) = (facts.feed, facts.cursor)
+    (self.standings, self.isUsed, self.room) = (standings, isUsed, room)
+  }
+
+  var locks: [DatabaseLock] {
+    [.feed(of: feed.device, at: feed.store)] + standings.unlocked.keys.map { .transaction($0) }
+  }
+
+  func isNews(beside told: [FeedItem]) -> Bool {
+    let told = Dictionary(told.map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+    let changes = FeedPlan.changes(told: told, standings: standings.products)
+    return isUsed || !standings.unlocked.isEmpty
+      || !room.fit(changes, told: told, standings: standings.products).isEmpty
+  }
+
+  /// Writes down what the feed tells by now, whatever another look has told meanwhile. Nil where there is no such feed any more.
+  func tell(at now: Timestamp, in connection: borrowing Connection) throws -> FeedService.Page? {
+    guard var feed = try FeedTable.find(feed.number, in: connection) else { return nil }
+    for (transaction, issues) in standings.unlocked {
+      try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+    }
+    let told = Dictionary(
+      try FeedTable.items(of: feed.number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+    let acknowledged = cursor?.epoch == feed.epoch ? cursor?.sequence ?? .max : .max
+    let fitting = room.fit(
+      FeedPlan.changes(told: told, standings: standings.products, acknowledged: acknowledged),
+      told: told, standings: standings.products)
+    feed.sequence = try FeedTable.tell(
+      fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
+    if isUsed { try FeedTable.noteUse(of: feed.number, at: now, in: connection) }
+    return try FeedService.Page(of: feed, after: cursor, in: connection)
   }
 }
 

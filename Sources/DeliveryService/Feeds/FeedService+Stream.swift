@@ -59,14 +59,14 @@ extension FeedService {
     defer { waiters.remove(waiter) }
     var cursor = cursor
     while !waiter.isOver, !Task.isCancelled, timer.now() < deadline {
-      guard let (page, next) = try await look(feed, after: cursor), !page.isWhole else { return }
-      if !page.items.isEmpty {
-        told.add(page.items.count, ordering: .relaxed)
-        try await tell(.items(page.items))
-        cursor = page.cursor
+      guard let look = try await look(feed, after: cursor), !look.page.isWhole else { return }
+      if !look.page.items.isEmpty {
+        told.add(look.page.items.count, ordering: .relaxed)
+        try await tell(.items(look.page.items))
+        cursor = look.page.cursor
       }
       // Nothing is looked at again before there may be something.
-      let due = next.map { timer.now() + max($0 - clock.now(), .milliseconds(1)) } ?? deadline
+      let due = look.next.map { timer.now() + max($0 - clock.now(), .milliseconds(1)) } ?? deadline
       let end = min(due, deadline)
       var isNews = false
       while !isNews, !Task.isCancelled, timer.now() < end {

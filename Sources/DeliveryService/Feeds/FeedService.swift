@@ -15,7 +15,7 @@ import Synchronization
 /// catalog, a proof of the same customer, a refund), and when a period or a date comes of itself.
 ///
 ///     let reference = try await feeds.enroll(device, at: store, showing: transactions, base: base)
-///     let read = try await feeds.page(token: token, device: device, after: cursor, waiting: .seconds(60))
+///     let answer = try await feeds.answer(token: token, device: device, after: cursor, waiting: .seconds(60))
 final class FeedService: Sendable {
   /// How long a token is good: as long as a ticket may be, so that the file of keys still has its key.
   static let lifetime: Duration = .seconds(30 * 86_400)
@@ -91,7 +91,7 @@ final class FeedService: Sendable {
     }
   }
 
-  /// What a request has read.
+  /// What a request is answered.
   struct Reading: Sendable {
     var page: Page
     var feed: Name
@@ -244,32 +244,6 @@ final class FeedService: Sendable {
     }
   }
 
-  /// What the token's feed has to tell behind `cursor`, once there is something, or `duration` is over. Throws `unauthorized`
-  /// for a token that is not there, has expired or whose feed was forgotten, `forbidden` for one that is not this server's or
-  /// another device's.
-  func page(
-    token: String?, device: DeviceIdentifier, after cursor: Cursor?, waiting duration: Duration
-  ) async throws -> Reading {
-    let (feed, expiry) = try open(token, of: device)
-    let renewsToken = expiry < clock.now() + Self.lifetime / 2
-    let deadline = timer.now() + duration
-    let waiter = waiters.add(feed.number)
-    defer { waiters.remove(waiter) }
-    while true {
-      guard let (page, next) = try await look(feed, after: cursor) else {
-        enrolled.withLock { $0.removeAll { $0.feed == feed } }
-        throw Problem(.unauthorized, "the feed was forgotten; show the proof again")
-      }
-      let rest = deadline - timer.now()
-      guard page.items.isEmpty, !page.isWhole, rest > .zero, !waiter.isOver, !Task.isCancelled else {
-        told.add(page.items.count, ordering: .relaxed)
-        return Reading(page: page, feed: feed, renewsToken: renewsToken)
-      }
-      let due = next.map { max($0 - clock.now(), .milliseconds(1)) }
-      await waiter.signal.wait(atMost: min(rest, due ?? rest), clock: timer)
-    }
-  }
-
   /// The reference that replaces the one by which the feed was read.
   func reference(to feed: Name, of device: DeviceIdentifier, base: String) -> FeedReference {
     let now = clock.now()
@@ -293,15 +267,27 @@ final class FeedService: Sendable {
       length: item.length, transaction: item.transaction, notBefore: item.notBefore, until: item.until)
   }
 
+  /// The feed is not there any more: a proof that its device shows makes another.
+  func forgetEnrollment(in feed: Name) {
+    enrolled.withLock { $0.removeAll { $0.feed == feed } }
+  }
+
   /// The catalog has changed, or what stores say of transactions.
   func wake() { waiters.wake() }
 
   /// Ends every wait: the server stops.
   func close() { waiters.close() }
 
-  /// Wakes those who wait where another process has changed the catalog, and forgets feeds that are not asked any more; until
-  /// the task is cancelled. While no request waits, it asks the database nothing but the latter, by the day.
+  /// Tells the polls that wait, wakes those who wait where another process has changed the catalog, and forgets feeds that are not
+  /// asked any more; until the task is cancelled. While no request waits, it asks the database nothing but the latter, by the day.
   func run() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.watch() }
+      group.addTask { await self.tellPolls() }
+    }
+  }
+
+  private func watch() async {
     await watcher.run(every: Self.watchInterval) { [self] in
       let now = timer.now()
       if watched.withLock({ $0.swept.map { now - $0 >= Self.day } ?? true }) {
@@ -311,11 +297,11 @@ final class FeedService: Sendable {
         }
         if forgotten < 500 { watched.withLock { $0.swept = now } }
       }
-      guard waiters.count > 0 else { return }
+      guard waiters.count > 0 || watched.withLock({ $0.revision == nil }) else { return }
       let revision = try await database.read { try CatalogRevision.current(in: $0) }
       let isNew = watched.withLock { watched in
         defer { watched.revision = revision }
-        return watched.revision != revision
+        return watched.revision.map { $0 != revision } ?? false
       }
       if isNew { waiters.wake() }
     } onFailure: { [log] error in
@@ -323,7 +309,7 @@ final class FeedService: Sendable {
     }
   }
 
-  private func open(
+  func open(
     _ token: String?, of device: DeviceIdentifier
   ) throws(Problem) -> (feed: Name, expiry: Timestamp) {
     guard let token else { throw Problem(.unauthorized, "a feed's token is needed in Authorization: Bearer") }

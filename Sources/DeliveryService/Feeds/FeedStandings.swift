@@ -16,7 +16,20 @@ struct FeedStandings: Sendable {
     catalog: CatalogSnapshot, rules: EntitlementRules, pace: ReleasePace = ReleasePace(),
     devices: Int = 0, now: Timestamp
   ) {
-    let related = catalog.related(to: transactions.map(\.product) + record.products)
+    var products = RelatedProducts(catalog)
+    self.init(
+      of: transactions, record: record, device: device, among: &products, rules: rules, pace: pace,
+      devices: devices, now: now)
+  }
+
+  /// The same, by products that were looked up for others as well.
+  init(
+    of transactions: [VerifiedTransaction], record: EntitlementRecord, device: DeviceIdentifier,
+    among products: inout RelatedProducts, rules: EntitlementRules, pace: ReleasePace, devices: Int,
+    now: Timestamp
+  ) {
+    let catalog = products.catalog
+    let related = products[Set(transactions.map(\.product)).union(record.products)]
     let report = rules.evaluate(
       transactions, catalog: related, policies: catalog.policies, record: record, now: now)
     unlocked = report.issuesUnlocked(beyond: record).named(by: transactions)
@@ -24,7 +37,7 @@ struct FeedStandings: Sendable {
       if let date = product.publicationDate { consider(date, now: now) }
       // A license ends, or a subscription that takes its issues with it.
       if report[product.id].isOwned, let end = report.ends[product.id] { consider(end, now: now) }
-      products[product.id] =
+      self.products[product.id] =
         product.type.isSubscription
         ? standing(ofSubscription: product, in: report, now: now)
         : Self.standing(of: product, in: report, device: device, catalog: catalog, now: now) {

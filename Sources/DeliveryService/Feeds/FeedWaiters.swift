@@ -2,14 +2,15 @@ import CoreTypes
 import ServiceRuntime
 import Synchronization
 
-/// The requests that wait for something to tell: one of each feed, whose later request takes the place of an earlier one. A
-/// wake costs each of them a look at the database; while nothing wakes them, they cost none.
+/// The requests that wait for something to tell: one of each feed, whose later request takes the place of an earlier one. While
+/// nothing wakes them, they cost no question to the database. A stream is a task that looks for itself; polls are looked at by one task for all,
+/// some at a time, so that those who wait for nothing are answered meanwhile.
 final class FeedWaiters: Sendable {
-  /// A request that waits. It is in the list until ``FeedWaiters/remove(_:)``.
+  /// A stream that waits. It is in the list until ``FeedWaiters/remove(_:)``.
   final class Waiter: Sendable {
     let feed: Int64
     let signal = AsyncSignal()
-    /// Whether it is to answer at once with what it has: a later request has come, or the server stops.
+    /// Whether it is to end: a later request has come, or the server stops.
     private let over = Atomic(false)
 
     fileprivate init(feed: Int64) {
@@ -26,22 +27,41 @@ final class FeedWaiters: Sendable {
 
   private struct State {
     var waiters: [Int64: Waiter] = [:]
+    var polls = FeedPolls()
     var isClosed = false
   }
 
-  private let state = Mutex(State())
+  /// Polls that are over and not answered yet, at most: more would be in the way of other requests.
+  static let answersAtOnce = 12
 
-  var count: Int { state.withLock { $0.waiters.count } }
+  private let state = Mutex(State())
+  private let answering = Atomic<Int>(0)
+  private let answered = AsyncSignal()
+  /// There is a poll to look at, or an earlier time to do so.
+  private let signal = AsyncSignal()
+
+  var count: Int { state.withLock { $0.waiters.count + $0.polls.count } }
 
   /// To be called before the first look, so that nothing that happens after that is missed.
   func add(_ feed: Int64) -> Waiter {
     let waiter = Waiter(feed: feed)
-    let (earlier, isClosed) = state.withLock { state in
-      (state.waiters.updateValue(waiter, forKey: feed), state.isClosed)
+    let (earlier, poll, isClosed) = state.withLock { state in
+      (state.waiters.updateValue(waiter, forKey: feed), state.polls.remove(feed), state.isClosed)
     }
     earlier?.end()
+    poll?.end()
     if isClosed { waiter.end() }
     return waiter
+  }
+
+  /// As ``add(_:)-(Int64)`` says, for a request that needs no task.
+  func add(_ poll: FeedPoll) {
+    let (stream, earlier, isClosed) = state.withLock { state in
+      (state.waiters.removeValue(forKey: poll.feed.number), state.polls.add(poll), state.isClosed)
+    }
+    stream?.end()
+    earlier?.end()
+    if isClosed { poll.end() }
   }
 
   func remove(_ waiter: Waiter) {
@@ -50,22 +70,78 @@ final class FeedWaiters: Sendable {
     }
   }
 
+  /// The poll is looked at then, unless something wakes it before.
+  func schedule(_ poll: FeedPoll, at moment: MonotonicInstant) {
+    let isEarlier = state.withLock { state in
+      let next = state.polls.next
+      state.polls.schedule(poll, at: moment)
+      return next.map { moment < $0 } ?? true
+    }
+    if isEarlier { signal.signal() }
+  }
+
+  /// Polls to look at, `limit` at most, as soon as there are any; none when the task is cancelled.
+  func nextPolls(limit: Int, clock: any MonotonicClock) async -> [FeedPoll] {
+    while !Task.isCancelled {
+      let now = clock.now()
+      let (polls, next) = state.withLock { state in
+        (state.polls.take(at: now, limit: limit), state.polls.next)
+      }
+      if !polls.isEmpty { return polls }
+      await signal.wait(atMost: next.map { $0 - now }, clock: clock)
+    }
+    return []
+  }
+
+  /// Ends a poll with what was found, and counts it until it is answered.
+  func end(_ poll: FeedPoll, with finding: FeedPoll.Finding? = nil) {
+    answering.add(1, ordering: .relaxed)
+    if !poll.end(with: finding, awaited: true) { noteAnswer() }
+  }
+
+  /// Its request is being answered, and whatever is found for it from now on comes too late.
+  func didAnswer(_ poll: FeedPoll) {
+    state.withLock { $0.polls.remove(poll) }
+    if !poll.end(), poll.isAwaited { noteAnswer() }
+  }
+
+  private func noteAnswer() {
+    let left = answering.subtract(1, ordering: .relaxed).newValue
+    if left == Self.answersAtOnce / 2 { answered.signal() }
+  }
+
+  /// Returns when so many of those that ended are answered that others may.
+  func waitForAnswers(clock: any MonotonicClock) async {
+    while answering.load(ordering: .relaxed) > Self.answersAtOnce, !Task.isCancelled {
+      await answered.wait(atMost: .milliseconds(100), clock: clock)
+    }
+  }
+
   func wake() {
-    for waiter in state.withLock({ Array($0.waiters.values) }) { waiter.signal.signal() }
+    let waiters = state.withLock { state in
+      state.polls.wake()
+      return Array(state.waiters.values)
+    }
+    for waiter in waiters { waiter.signal.signal() }
+    signal.signal()
   }
 
   func wake(_ feeds: [Int64]) {
-    for waiter in state.withLock({ state in feeds.compactMap { state.waiters[$0] } }) {
-      waiter.signal.signal()
+    let waiters = state.withLock { state in
+      state.polls.wake(feeds)
+      return feeds.compactMap { state.waiters[$0] }
     }
+    for waiter in waiters { waiter.signal.signal() }
+    signal.signal()
   }
 
   /// Ends every wait, and those that come from now on.
   func close() {
-    let waiters = state.withLock { state in
+    let (waiters, polls) = state.withLock { state in
       state.isClosed = true
-      return Array(state.waiters.values)
+      return (Array(state.waiters.values), state.polls.removeAll())
     }
     for waiter in waiters { waiter.end() }
+    for poll in polls { poll.end() }
   }
 }

@@ -41,7 +41,13 @@ final class RequestTasks: RequestRunner {
     // At the priority of a program's first task: others would run on threads of their own.
     let task = Task(priority: .userInitiated) { [self] in
       waiting.subtract(1, ordering: .relaxed)
-      await pending.exchange.run(pending.request) { await handler.respond(to: $0) }
+      let postponement = await pending.exchange.run(pending.request) { await handler.respond(to: $0) }
+      if let postponement {
+        var pending = pending
+        pending.request.postponement = postponement
+        let next = pending
+        postponement.begin { [self] in begin(next) }
+      }
       didEnd()
     }
     pending.exchange.belongs(to: task)

@@ -57,7 +57,7 @@ final class ServerContext: Sendable {
 /// A request on its way to the async handler.
 struct PendingRequest: Sendable {
   let exchange: Exchange
-  let request: HTTPRequest
+  var request: HTTPRequest
 }
 
 extension ServerContext {

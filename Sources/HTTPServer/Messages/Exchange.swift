@@ -46,31 +46,34 @@ final class Exchange: Sendable {
 
   /// The peer may not want the answer any more: cancels the handler's task. An answer it still gives is sent.
   func cancel() {
-    let task = state.withLock { state in
+    let (task, postponement) = state.withLock { state in
       state.isCancelled = true
-      return state.task
+      return (state.task, state.postponement)
     }
     task?.cancel()
+    postponement?.cancel()
   }
 
   /// The connection is gone, or done with this request: whatever waits is woken, the handler's task is
   /// cancelled.
   func abandon() {
-    let (reader, writer, task) = state.withLock { state in
+    let (reader, writer, task, postponement) = state.withLock { state in
       state.isAbandoned = true
       state.isCancelled = true
       if state.bodyEnd == nil { state.bodyEnd = .failed(RequestBodyError(.connectionClosed)) }
-      return (state[.body].take(), state[.write].take(), state.task)
+      return (state[.body].take(), state[.write].take(), state.task, state.postponement)
     }
     reader?.resume()
     writer?.resume()
     task?.cancel()
+    postponement?.cancel()
   }
 
   /// The task that runs the handler: cancelled with the exchange, even where that came first.
   func belongs(to task: Task<Void, Never>) {
     let isCancelled = state.withLock { state in
-      state.task = task
+      // One that has ended already is not kept.
+      if state.postponement == nil { state.task = task }
       return state.isCancelled
     }
     if isCancelled { task.cancel() }
@@ -177,19 +180,32 @@ final class Exchange: Sendable {
     if posts { observer.exchangeDidChange(self) }
   }
 
-  /// Runs `respond`, the handler, to the end of its response.
-  func run(_ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse) async {
+  /// Runs `respond`, the handler, to the end of its response. Answers what is to be waited for before it is asked again, where it
+  /// has postponed that.
+  func run(
+    _ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse
+  ) async -> (any ResponsePostponement)? {
+    state.withLock { $0.postponement = nil }
     let response = await respond(request)
+    if let postponement = response.postponement {
+      let isCancelled = state.withLock { state in
+        (state.task, state.postponement) = (nil, postponement)
+        return state.isCancelled
+      }
+      if isCancelled { postponement.cancel() }
+      return postponement
+    }
     answer(response)
     guard case .stream(_, let produce) = response.body, request.method != .head,
       !response.status.forbidsContent
-    else { return }
+    else { return nil }
     do {
       try await produce(ResponseWriter(self))
       endStream(.complete)
     } catch {
       endStream(.failed)
     }
+    return nil
   }
 
   private func waitForBody() async {

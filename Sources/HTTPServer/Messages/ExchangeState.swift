@@ -45,6 +45,8 @@ struct ExchangeState {
   var isAbandoned = false
   /// Runs the handler.
   var task: Task<Void, Never>?
+  /// In place of the task, while the handler waits to be asked again.
+  var postponement: (any ResponsePostponement)?
   /// A note about this exchange lies in the loop's mailbox.
   var isPosted = false
   private var reader: CheckedContinuation<Void, Never>?

@@ -38,6 +38,8 @@ public struct HTTPRequest: Sendable {
   public var isSecure = false
   /// Unique within the life of the process; put it into logs.
   public var id: String
+  /// What the handler answered before, when it is asked again.
+  public var postponement: (any ResponsePostponement)?
   /// Its way back to the connection; nil for a request that no connection brought.
   var exchange: Exchange?
 

@@ -24,6 +24,8 @@ public struct HTTPResponse: Sendable {
   public var pacing: UInt64?
   /// The client behind a proxy, when the peer is the proxy: goes into the access record in place of the peer.
   public var client: PeerAddress?
+  /// Where it is there, this is no answer yet, and nothing of it is sent: the handler is asked again.
+  public var postponement: (any ResponsePostponement)?
 
   /// A response as fast as its client takes it, for the peer itself.
   public init(status: HTTPStatus, headers: HTTPFields = [:], body: ResponseBody = .none) {
@@ -31,6 +33,27 @@ public struct HTTPResponse: Sendable {
     self.headers = headers
     self.body = body
   }
+}
+
+/// What a request waits for that is answered later, perhaps minutes later, without a task: a task keeps all the memory that it
+/// ever needed. A handler answers a response that carries one, and its task ends; once the postponement is over, the handler is
+/// asked the same request again, in a task of its own, with ``HTTPRequest/postponement``.
+///
+/// ```swift
+/// if let wait = request.postponement as? NewsWait { return .json(wait.news) }
+/// guard let news = try await look() else {
+///   var response = HTTPResponse(status: .noContent)
+///   response.postponement = waits.add()
+///   return response
+/// }
+/// ```
+public protocol ResponsePostponement: AnyObject, Sendable {
+  /// The handler's task has ended. `resume` has the handler asked again; it is to be called once, as soon as there is reason to, which
+  /// may be at once.
+  func begin(_ resume: @escaping @Sendable () -> Void)
+  /// The peer may not want the answer any more, or the server ends: it is over. Comes on a loop's thread, any number of times, also
+  /// before ``begin(_:)``.
+  func cancel()
 }
 
 /// The content of a response as a value; the server moves the bytes.

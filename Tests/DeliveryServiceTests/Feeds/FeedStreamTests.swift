@@ -120,9 +120,7 @@ extension FeedTests {
       let feed = try await show([try await subscribe(on: server)], to: server)
       let cursor = try #require(FeedService.Cursor(try await read(feed, of: server).cursor))
       let feeds = server.server.components.feeds
-      let name = try await feeds.page(
-        token: feed.token, device: server.device.id, after: cursor, waiting: .zero
-      ).feed
+      let name = try feeds.open(feed.token, of: server.device.id).feed
       var signs = 0
       do {
         try await feeds.follow(

@@ -118,6 +118,109 @@ struct FeedTests {
     }
   }
 
+  @Test("many devices that wait for one release are all told of it, each once, and those of others wait on")
+  func together() async throws {
+    try await ServerHarness.run { server in
+      let bought = try await subscribe(on: server)
+      try await server.publish(package, as: "com.example.issue1")
+      let single = server.purchase(id: "2000000000000077")
+      let devices = try (0..<40).map { Device(id: try #require(DeviceIdentifier("waiting-\($0)"))) }
+      var feeds: [(device: Device, feed: FeedReference, cursor: String)] = []
+      for (place, device) in devices.enumerated() {
+        let feed = try await show([place < 36 ? bought : single], of: device, to: server)
+        feeds.append((device, feed, try await read(feed, as: device, of: server).cursor))
+      }
+      let answers = try await withThrowingTaskGroup(of: (Int, FeedResponse).self) { group in
+        for (place, waiting) in feeds.enumerated() {
+          group.addTask {
+            (
+              place,
+              try await read(
+                waiting.feed, after: waiting.cursor, wait: place < 36 ? 300 : 3, as: waiting.device,
+                of: server
+              )
+            )
+          }
+        }
+        while server.server.components.feeds.waiters.count < 40 { await Task.yield() }
+        try await publish(1, dated: server.clock.now(), on: server)
+        var answers: [Int: FeedResponse] = [:]
+        for try await (place, answer) in group { answers[place] = answer }
+        return answers
+      }
+      for (place, answer) in answers {
+        #expect(kinds(answer) == (place < 36 ? ["issue-available 1"] : []))
+        let waiting = feeds[place]
+        let again = try await read(answer.feed, after: answer.cursor, as: waiting.device, of: server)
+        #expect(again.entries.isEmpty && !again.isWhole)
+      }
+      #expect(server.server.components.feeds.waiters.count == 0)
+    }
+  }
+
+  @Test("a wait that hears of nothing is answered when its time is over, and leaves its place")
+  func timeOver() async throws {
+    try await ServerHarness.run(options: ["--admission-class", "{class: 'feed', inProgress: 1}"]) { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      let cursor = try await read(feed, of: server).cursor
+      for _ in 0..<2 {
+        async let waiting = read(feed, after: cursor, wait: 1, of: server)
+        while server.server.components.feeds.waiters.count == 0 { await Task.yield() }
+        // It has the only place while it waits.
+        let refused = try await server.problem { _ = try await read(feed, after: cursor, of: server) }
+        #expect(refused.code == .unavailable)
+        let answer = try await waiting
+        #expect(answer.entries.isEmpty && !answer.isWhole && answer.cursor == cursor)
+        #expect(server.server.components.feeds.waiters.count == 0)
+        while server.server.components.admission.counts[.feed]?.inProgress != 0 { await Task.yield() }
+      }
+    }
+  }
+
+  @Test(
+    "a clock that steps back takes nothing back, and tells nothing twice; one that steps ahead tells what has come"
+  )
+  func clockSteps() async throws {
+    try await ServerHarness.run(options: ["--release-window", "1h"]) { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      var answer = try await read(feed, of: server)
+      let now = server.clock.now()
+      try await publish(1, dated: now, on: server)
+      try await publish(2, dated: now + .seconds(7200), on: server)
+      answer = try await read(feed, after: answer.cursor, of: server)
+      #expect(kinds(answer) == ["issue-available 1"])
+      let slot = answer.entries.first?.notBefore
+      let told = answer.cursor
+      for step: Duration in [.seconds(-3600), .seconds(-86_400), .seconds(90_000)] {
+        server.clock.advance(by: step)
+        let again = try await read(feed, after: told, of: server)
+        #expect(again.entries.isEmpty && again.cursor == told)
+      }
+      // The device keeps the slot that it was told, whatever the clock did meanwhile.
+      #expect(try await read(feed, after: "0-0", of: server).entries.last?.notBefore == slot)
+      server.clock.advance(by: .seconds(7200))
+      answer = try await read(feed, after: told, of: server)
+      #expect(kinds(answer) == ["issue-available 2"])
+    }
+  }
+
+  @Test(
+    "a token holds by the server's clock: past its end it is refused, and where that steps back it holds again"
+  )
+  func tokenClock() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await show([try await subscribe(on: server)], to: server)
+      server.clock.advance(by: FeedService.lifetime + .seconds(1))
+      let refused = try await server.problem { _ = try await read(feed, of: server) }
+      #expect(refused.status == 401)
+      server.clock.advance(by: .seconds(-10))
+      let told = try await read(feed, of: server)
+      // It was made by a clock that was ahead: it ends when it says, not earlier.
+      server.clock.advance(by: .zero - FeedService.lifetime)
+      #expect(try await read(told.feed, of: server).cursor == told.cursor)
+    }
+  }
+
   @Test("a later request of the same feed ends one that waits, and so does the server's end")
   func ends() async throws {
     try await ServerHarness.run { server in
