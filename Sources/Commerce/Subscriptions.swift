@@ -185,10 +185,11 @@ struct ContinuousSubscription {
   ) -> [ContinuousSubscription] {
     var runs: [ContinuousSubscription] = []
     for period in periods {
-      if let last = runs.last, period.start <= last.bridge {
-        runs[runs.count - 1].periods.append(period)
-        runs[runs.count - 1].end = max(last.end, period.end)
-        runs[runs.count - 1].bridge = max(last.bridge, bridge(of: period, policy))
+      // In its place: a copy would copy all periods with each that is added.
+      if let last = runs.indices.last, period.start <= runs[last].bridge {
+        runs[last].periods.append(period)
+        runs[last].end = max(runs[last].end, period.end)
+        runs[last].bridge = max(runs[last].bridge, bridge(of: period, policy))
       } else {
         runs.append(ContinuousSubscription(period, policy: policy))
       }
