@@ -21,7 +21,7 @@ extension Catalog {
     let whole: CheckedImport? =
       items.members != nil
       ? nil
-      : try await BlockingPool.computing.run { () throws(Problem) in
+      : try await BlockingPool.computing.run {
         try CheckedImport(items)
       }
     let now = clock.now()
@@ -67,7 +67,7 @@ extension Catalog {
             at: now, in: connection)
         }
       }
-      let changing = described.products.map(\.product).filter { product in
+      let changing = described.products.map(\.described.product).filter { product in
         types[product.id].map { $0.product.type != product.type } ?? false
       }.map(\.id)
       guard changing.count <= ProductTable.maximumTypeChanges else {
@@ -79,9 +79,9 @@ extension Catalog {
       let asked = Set(changing)
       for (index, item) in described.products.enumerated() {
         try write("products", index) {
-          let id = item.product.id
+          let id = item.described.product.id
           return try put(
-            item.product, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection
+            item.described, item.description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection
           ) { connection in
             asked.contains(id) ? bought.contains(id) : try ProductTable.isBought(id, in: connection)
           }
@@ -101,12 +101,12 @@ extension Catalog {
 
 /// An import whose items are good each by itself. Pure.
 private struct CheckedImport: Sendable {
-  var products: [(product: Product, description: ProductDescription)] = []
+  var products: [(described: ProductTable.Described, description: ProductDescription)] = []
   var publications: [(id: ProductIdentifier, description: PublicationDescription)] = []
   var tiers: [PriceTier] = []
 
   /// Throws `catalog-invalid` with every fault.
-  init(_ items: CatalogImport) throws(Problem) {
+  init(_ items: CatalogImport) throws {
     let others = (items.publications?.count ?? 0) + (items.priceTiers?.count ?? 0)
     guard items.products.count <= CatalogImport.maximumItems, others <= CatalogImport.maximumItems else {
       throw Problem(.catalogInvalid, "at most \(CatalogImport.maximumItems) products at once")
@@ -120,12 +120,14 @@ private struct CheckedImport: Sendable {
       id, item throws(Problem) in
       publications.append((id, try PublicationValidator.checked(item, for: id)))
     }
+    var checked: [(product: Product, description: ProductDescription)] = []
     Self.check(items.products, "products", "id", \.id, &faults) { id, item throws(Problem) in
-      products.append((try ProductValidator.product(id, described: item), item))
+      checked.append((try ProductValidator.product(id, described: item), item))
     }
     guard faults.isEmpty else {
       throw Problem(.catalogInvalid, faults: Array(faults.prefix(Catalog.maximumImportFaults)))
     }
+    products = try checked.map { (try ProductTable.Described($0.product), $0.description) }
   }
 
   /// Calls `body` with each item that has a name of its own.

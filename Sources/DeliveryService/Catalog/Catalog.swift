@@ -79,13 +79,12 @@ struct Catalog: Sendable {
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
     under conditions: WriteConditions = .none
   ) async throws -> OperatorProduct {
-    let described = try ProductValidator.product(id, described: description)
+    let described = try ProductTable.Described(ProductValidator.product(id, described: description))
     let now = clock.now()
     // All of the ledger is read outside of the writer.
     let isBought = try await database.read { connection -> Bool? in
-      guard let type = try ProductTable.find(id, in: connection)?.product.type, type != described.type else {
-        return nil
-      }
+      let type = try ProductTable.find(id, in: connection)?.product.type
+      guard let type, type != described.product.type else { return nil }
       return try ProductTable.isBought(id, in: connection)
     }
     defer { didChange() }
@@ -111,20 +110,25 @@ struct Catalog: Sendable {
   /// `state-conflict`, and `product-invalid` for a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does.
   /// `isBought` is asked where the type changes.
   func put(
-    _ described: Product, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
-    at now: Timestamp, in connection: borrowing Connection,
+    _ described: ProductTable.Described, _ description: ProductDescription, by actor: String,
+    mayChangeKeys: Bool, at now: Timestamp, in connection: borrowing Connection,
     isBought: (borrowing Connection) throws -> Bool
   ) throws -> Change {
-    let before = try ProductTable.find(described.id, in: connection)
+    let before = try ProductTable.find(beside: described, in: connection)
     // What was bought of it opens what its type says.
-    if let type = before?.product.type, type != described.type, try isBought(connection) {
+    if let type = before?.product.type, type != described.product.type, try isBought(connection) {
       throw Problem(
         .stateConflict,
-        "\(described.id) was bought as \(type.rawValue), and its owners keep what that opens: another type needs another identifier"
+        "\(described.product.id) was bought as \(type.rawValue), and its owners keep what that opens: another type needs another identifier"
       )
     }
-    var product = described
-    if description.publisherKeys == nil { product.publisherKeys = before?.product.publisherKeys }
+    var described = described
+    if description.publisherKeys == nil, let keys = before?.product.publisherKeys {
+      var product = described.product
+      product.publisherKeys = keys
+      described = try ProductTable.Described(product)
+    }
+    let product = described.product
     if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {
       throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
     }
@@ -140,7 +144,7 @@ struct Catalog: Sendable {
     let sale = try sale(of: product, before: before, wanted: description.onSale, by: actor, in: connection)
     guard before?.product != product || before?.sale != sale else { return .unchanged }
     try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
-    try ProductTable.put(product, sale: sale, at: now, in: connection)
+    try ProductTable.put(described, sale: sale, at: now, in: connection)
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "product.create" : "product.change",

@@ -25,8 +25,30 @@ enum ProductTable {
     func isOnSale(at now: Timestamp) -> Bool { isOnSale && product.isAvailable(at: now) }
   }
 
+  /// A product with its document, which is made before a write that may have a hundred thousand of them.
+  struct Described: Sendable {
+    let product: Product
+    fileprivate let document: String
+
+    init(_ product: Product) throws {
+      self.product = product
+      document = String(decoding: try APIJSON.encode(product), as: UTF8.self)
+    }
+  }
+
   static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
     try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(id)]).map(entry)
+  }
+
+  /// The product where it is the same as `described`, with nothing decoded, or as it is.
+  static func find(beside described: Described, in connection: borrowing Connection) throws -> Entry? {
+    try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(described.product.id)]).map {
+      row in
+      let stored = try StoredDocument(row)
+      guard stored.document == described.document else { return try stored.entry() }
+      return Entry(
+        product: described.product, sale: stored.sale, created: stored.created, changed: stored.changed)
+    }
   }
 
   static func exists(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
@@ -50,7 +72,13 @@ enum ProductTable {
   static func put(
     _ product: Product, sale: SaleState = .cleared, at now: Timestamp, in connection: borrowing Connection
   ) throws {
-    let document = String(decoding: try APIJSON.encode(product), as: UTF8.self)
+    try put(Described(product), sale: sale, at: now, in: connection)
+  }
+
+  static func put(
+    _ described: Described, sale: SaleState, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    let product = described.product
     try connection.execute(
       """
       INSERT INTO products (id, document, type, publication, sale, on_sale, available_from, available_until,
@@ -62,7 +90,7 @@ enum ProductTable {
         available_until = excluded.available_until, price_tier = excluded.price_tier, changed = excluded.changed
       """,
       [
-        .identifier(product.id), .text(document), .choice(product.type),
+        .identifier(product.id), .text(described.document), .choice(product.type),
         .optional(product.publication, SQLValue.identifier), .choice(sale), .boolean(sale == .cleared),
         .optional(product.availableFrom), .optional(product.availableUntil),
         .optional(product.priceTier, SQLValue.identifier), .timestamp(now), .timestamp(now),
