@@ -89,6 +89,31 @@ struct FaultTests {
     }
   }
 
+  @Test("signed data has dates that are ahead by the skew, and signatures that fit unless that is set")
+  func signedData() async throws {
+    let authority = try SignedDataAuthority.generate(
+      .init(responder: "http://127.0.0.1/ocsp", now: store.clock.now().wholeSeconds))
+    struct Signer: PayloadSigner {
+      let authority: SignedDataAuthority
+      func sign(_ payload: [UInt8]) throws -> String { try authority.sign(payload) }
+    }
+    let issuer = PayloadIssuer(
+      signer: Signer(authority: authority), bundleIdentifier: "com.example.pullbox", environment: .sandbox,
+      clock: store.clock, faults: store.store.faults)
+    let verifier = SignedDataVerifier(roots: [authority.root], timer: SystemMonotonicClock())
+    func verify() throws {
+      _ = try verifier.verify(SignedData(text: issuer.appTransaction(account: 1)), at: store.clock.now())
+    }
+    try verify()
+    try await set(StoreFaults(wrongSignature: true))
+    #expect(throws: ReceiptError.self) { try verify() }
+    try await set(StoreFaults(skew: -3600))
+    try verify()
+    let payload: AppTransactionPayload = try PlainSigner.payload(of: issuer.appTransaction(account: 1))
+    let stated = store.clock.now() + .seconds(-3600)
+    #expect(payload.receiptCreationDate == stated.millisecondsSinceEpoch)
+  }
+
   @Test(
     "what has no meaning is refused",
     arguments: [

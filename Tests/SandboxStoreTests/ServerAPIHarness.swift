@@ -39,7 +39,7 @@ final class ServerAPIHarness: Sendable {
     store = try StoreHarness(environment: environment)
     payloads = PayloadIssuer(
       signer: PlainSigner(), bundleIdentifier: "com.example.pullbox", environment: environment,
-      clock: store.clock)
+      clock: store.clock, faults: store.store.faults)
     let api = ServerAPIRoutes(
       store: store.store, issuer: payloads,
       authority: ServerAPIAuthority(

@@ -112,7 +112,7 @@ final class RunningStore: Sendable {
       in: directory, responder: configuration.responder(at: addresses), clock: clock)
     let payloads = PayloadIssuer(
       signer: chain, bundleIdentifier: configuration.bundle, appIdentifier: configuration.appAppleID,
-      environment: try configuration.storeEnvironment(), clock: clock)
+      environment: try configuration.storeEnvironment(), clock: clock, faults: store.faults)
     let sender = NotificationSender(
       store: store, issuer: payloads, address: configuration.notificationURL, client: client, log: log)
     let extender = RenewalExtender(store: store, log: log) { sender.wake() }

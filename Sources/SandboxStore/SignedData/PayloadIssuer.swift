@@ -17,29 +17,30 @@ struct PayloadIssuer: Sendable {
   var appIdentifier: Int64?
   let environment: StoreEnvironment
   let clock: any WallClock
+  /// The store's: signatures that do not fit, and dates that are ahead.
+  let faults: FaultSwitch
 
   /// As the transaction stands now; or, with a date, as it stood then.
   func sign(_ transaction: TransactionPayload, at date: Timestamp? = nil) throws -> String {
     var payload = transaction
     payload.bundleId = bundleIdentifier
-    payload.signedDate = (date ?? clock.now()).millisecondsSinceEpoch
-    return try signer.sign(APIJSON.encode(payload))
+    payload.signedDate = stated(date ?? clock.now())
+    return try signature(over: payload)
   }
 
   /// As the subscription stands now; or, with a date, as it stood then.
   func sign(_ renewal: RenewalPayload, at date: Timestamp? = nil) throws -> String {
     var payload = renewal
-    payload.signedDate = (date ?? clock.now()).millisecondsSinceEpoch
-    return try signer.sign(APIJSON.encode(payload))
+    payload.signedDate = stated(date ?? clock.now())
+    return try signature(over: payload)
   }
 
   func appTransaction(account: Int64) throws -> String {
-    try signer.sign(
-      APIJSON.encode(
-        AppTransactionPayload(
-          receiptType: environment.rawValue, appAppleId: appIdentifier, bundleId: bundleIdentifier,
-          receiptCreationDate: clock.now().millisecondsSinceEpoch,
-          appTransactionId: AppTransactionIdentifier(account: account).text)))
+    try signature(
+      over: AppTransactionPayload(
+        receiptType: environment.rawValue, appAppleId: appIdentifier, bundleId: bundleIdentifier,
+        receiptCreationDate: stated(clock.now()),
+        appTransactionId: AppTransactionIdentifier(account: account).text))
   }
 
   /// The notification as it is posted: its parts signed, and the whole, all with its own date, however late it is sent: what the
@@ -49,7 +50,7 @@ struct PayloadIssuer: Sendable {
     var payload = NotificationPayload(
       notificationType: notification.type.rawValue, subtype: notification.subtype?.rawValue,
       notificationUUID: notification.uuid,
-      signedDate: date.millisecondsSinceEpoch)
+      signedDate: stated(date))
     let content = notification.content
     if var summary = content.summary {
       summary.bundleId = bundleIdentifier
@@ -63,7 +64,22 @@ struct PayloadIssuer: Sendable {
         signedRenewalInfo: try content.renewal.map { try sign($0, at: date) },
         status: content.status?.rawValue, consumptionRequestReason: content.consumptionReason)
     }
-    return try signer.sign(APIJSON.encode(payload))
+    return try signature(over: payload)
+  }
+
+  private func stated(_ date: Timestamp) -> Int64 { faults.statedTime(date).millisecondsSinceEpoch }
+
+  private func signature(over payload: some Encodable) throws -> String {
+    let signed = try signer.sign(APIJSON.encode(payload))
+    return faults.current.wrongSignature == true ? Self.damaged(signed) : signed
+  }
+
+  /// The same with another signature, of the same length.
+  private static func damaged(_ signed: String) -> String {
+    guard let dot = signed.lastIndex(of: "."), case let start = signed.index(after: dot),
+      start < signed.endIndex
+    else { return signed }
+    return signed[..<start] + (signed[start] == "A" ? "B" : "A") + signed[signed.index(after: start)...]
   }
 }
 
