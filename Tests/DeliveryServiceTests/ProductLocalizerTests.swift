@@ -1,6 +1,7 @@
 import Commerce
 import Foundation
 import PullboxAPI
+import ServiceRuntime
 import Testing
 
 @testable import DeliveryService
@@ -72,6 +73,31 @@ struct ProductLocalizerTests {
     #expect(try listing(locale: "en-US", territory: nil, prices: prices).price?.formatted == "3,49\u{A0}€")
     #expect(try listing(locale: "en-US", territory: nil, prices: [:]).price == nil)
     #expect(try listing(locale: "en-US", territory: "DEU", prices: prices).price == nil)
+  }
+
+  @Test("a price is written by the rules that the operator sets for its territory, and others by their own")
+  func priceLocales() throws {
+    let prices = try ["CHE": #require(Price(amount: "1234.50", currency: "CHF"))]
+    let product = Product(
+      id: try #require(ProductIdentifier("com.example.a")), type: .nonConsumable, prices: prices)
+    func price(_ entries: [String]) throws -> ProductListing.ListedPrice? {
+      let localizer = ProductLocalizer(
+        locale: "en-US", territory: Territory("CHE"), priceLocales: try PriceLocales(entries))
+      return localizer.listing(of: product, released: nil).price
+    }
+    #expect(try price([])?.locale == "de-CH" && price(["USA=es-US"])?.locale == "de-CH")
+    #expect(try price([])?.formatted == "CHF\u{A0}1’234.50")
+    let french = try #require(try price(["CHE=fr-CH"]))
+    #expect(french.locale == "fr-CH" && french.formatted == "CHF\u{A0}1\u{202F}234,50")
+  }
+
+  @Test(
+    "what is no territory with a language of its region is refused, and one that is named twice",
+    arguments: [
+      ["CHE"], ["CHE="], ["CH=fr-CH"], ["CHE=fr"], ["CHE=fr-FR"], ["CHE=qqq-CH"], ["CHE=fr-CH", "CHE=it-CH"],
+    ])
+  func noPriceLocales(entries: [String]) {
+    #expect(throws: ConfigurationError.self) { try PriceLocales(entries) }
   }
 
   @Test("every territory has a locale with its own region")

@@ -15,15 +15,17 @@ struct CatalogRoutes: Sendable {
   static let maximumAge = 60
 
   let catalog: Catalog
+  let settings: LiveSettings
   private let identifiers: ProductListDocuments
 
-  init(catalog: Catalog) {
+  init(catalog: Catalog, settings: LiveSettings) {
     self.catalog = catalog
+    self.settings = settings
     identifiers = ProductListDocuments(of: catalog) { $0.products.map(\.id) }
   }
 
   func add(to routes: inout ScopedRoutes) {
-    PublicationRoutes(catalog: catalog).add(to: &routes)
+    PublicationRoutes(catalog: catalog, settings: settings).add(to: &routes)
     ProductSaleRoutes(catalog: catalog).add(to: &routes)
     PriceTierRoutes(catalog: catalog).add(to: &routes)
     routes.public(.get, "/products_v1.json", query: ProductListDocuments.query) { request, _ in
@@ -35,7 +37,7 @@ struct CatalogRoutes: Sendable {
       guard names.count <= Self.maximumIdentifiers else {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
       }
-      let localizer = try ProductLocalizer(of: request)
+      let localizer = try ProductLocalizer(of: request, priceLocales: settings.value.priceLocales)
       let device = try request.filter("device") { DeviceIdentifier($0) }
       let application = try request.filter("application") { ApplicationIdentifier($0) }
       let products = try await catalog.products(

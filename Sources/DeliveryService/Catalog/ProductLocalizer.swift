@@ -12,6 +12,7 @@ struct ProductLocalizer: Sendable {
   /// Since when its reader has subscribed without a gap: then the prices of that time hold where they were preserved. Nil for a
   /// new customer.
   var subscribedSince: Timestamp?
+  var priceLocales = PriceLocales.likely
 
   /// `prices` are the product's own where they are nil.
   func listing(
@@ -48,7 +49,7 @@ struct ProductLocalizer: Sendable {
       let amount = Decimal(string: price.amount)
     else { return nil }
     // One that an earlier version of this server took may be of no territory.
-    let locale = Territory(code).map { PriceText.locale(of: $0) }
+    let locale = Territory(code).map { priceLocales.locale(of: $0) }
     return ProductListing.ListedPrice(
       amount: price.amount, currency: price.currency,
       formatted: PriceText.formatted(amount, currency: price.currency, locale: locale ?? "en-US"),

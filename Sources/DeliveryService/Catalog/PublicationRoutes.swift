@@ -8,11 +8,13 @@ import SystemCalls
 /// The public lists of publications, of their issues, and of what belongs to none.
 struct PublicationRoutes: Sendable {
   let catalog: Catalog
+  let settings: LiveSettings
   private let index = CatalogDerived { catalog, _ in PublicationIndex(catalog) }
   private let forSale: ProductListDocuments
 
-  init(catalog: Catalog) {
+  init(catalog: Catalog, settings: LiveSettings) {
     self.catalog = catalog
+    self.settings = settings
     forSale = ProductListDocuments(of: catalog) { $0 }
   }
 
@@ -90,7 +92,7 @@ struct PublicationRoutes: Sendable {
     let limit = try request.pageLimit()
     let after = try request.cursor("after") { ProductIdentifier($0) }
     let device = try request.filter("device") { DeviceIdentifier($0) }
-    let localizer = try ProductLocalizer(of: request)
+    let localizer = try ProductLocalizer(of: request, priceLocales: settings.value.priceLocales)
     let application = try request.filter("application") { ApplicationIdentifier($0) }
     let (snapshot, now) = (try await catalog.cache.current(), catalog.clock.now())
     let index = try await index.value(of: snapshot, at: now)
@@ -110,11 +112,12 @@ struct PublicationRoutes: Sendable {
 extension ProductLocalizer {
   /// What the query of `request` asks for: `locale`, in which clients write `fr_FR` as well, and `territory`. Throws
   /// `request-malformed`.
-  init(of request: HTTPRequest) throws(Problem) {
+  init(of request: HTTPRequest, priceLocales: PriceLocales) throws(Problem) {
     self.init(
       locale: try request.filter("locale") { tag in
         LanguageTag.isAssigned(tag.replacing("_", with: "-")) ? tag : nil
       }, territory: try request.filter("territory") { Territory($0) },
-      subscribedSince: try request.filter("subscribedSince") { Timestamp(rfc3339: $0) })
+      subscribedSince: try request.filter("subscribedSince") { Timestamp(rfc3339: $0) },
+      priceLocales: priceLocales)
   }
 }

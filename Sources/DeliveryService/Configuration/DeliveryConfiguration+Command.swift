@@ -72,6 +72,11 @@ extension DeliveryConfiguration {
       help:
         "Site whose pages may call the public interface, such as https://shop.example, or *; may be repeated"
     ).appliedAtReload().example("https://shop.example"),
+    CommandOption.list(
+      "price-locale", "TERRITORY=LOCALE", environment: "PULLBOX_PRICE_LOCALES", key: "priceLocales",
+      help:
+        "Write prices of a territory by other rules than its likely language's, such as CHE=fr-CH; may be repeated"
+    ).appliedAtReload().example("CHE=fr-CH"),
   ]
 
   private static let operatorOptions: [CommandOption] = [

@@ -58,7 +58,8 @@ extension DeliveryConfiguration {
     try checkTicketLifetime()
     return DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
-      accelRedirect: try accelRedirect(), origins: try crossOriginPolicy())
+      accelRedirect: try accelRedirect(), origins: try crossOriginPolicy(),
+      priceLocales: try PriceLocales(priceLocales ?? []))
   }
 }
 

@@ -54,6 +54,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var management: Management?
   /// Without it no page of another site may call this server.
   public var cors: CORS?
+  /// How prices are written where that is not by the likely language of their territory: `CHE=fr-CH`.
+  public var priceLocales: [String]?
   /// Requests in progress at once, operators' and uploads aside; those beyond are answered 503.
   public var requestsInProgress: Int
   /// What request bodies may take in memory together.

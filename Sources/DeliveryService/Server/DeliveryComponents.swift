@@ -305,7 +305,7 @@ extension DeliveryComponents {
     let answers = IdempotentAnswers(
       database: database, clock: infrastructure.clock, process: process, log: infrastructure.log)
     var routes = ScopedRoutes(keys: operators, answers: answers)
-    CatalogRoutes(catalog: catalog).add(to: &routes)
+    CatalogRoutes(catalog: catalog, settings: settings).add(to: &routes)
     PreviewRoutes(database: database, clock: infrastructure.clock).add(to: &routes)
     GrantRoutes(grants: grants, settings: settings, admission: admission).add(to: &routes)
     NotificationRoutes(notifications: notifications, googleNotifications: googleNotifications).add(

@@ -10,6 +10,7 @@ struct DeliverySettings: Sendable {
   var accelRedirect: AccelRedirect?
   /// The sites whose pages may call the public interface.
   var origins = CrossOriginPolicy.none
+  var priceLocales = PriceLocales.likely
 }
 
 /// The settings that count now. What asks for every request keeps a copy and reads again when the generation
