@@ -75,6 +75,15 @@ struct ProductLocalizerTests {
     #expect(try listing(locale: "en-US", territory: "DEU", prices: prices).price == nil)
   }
 
+  private func localesOfPrices(_ entries: [String]) throws -> [Territory: String] {
+    let arguments =
+      ["--store-credential", "the-credential-of-a-store-0123456789"]
+      + entries.flatMap { ["--price-locale", $0] }
+    let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
+    guard case .run(let parsed) = try parser.parse(arguments) else { throw UsageError("help") }
+    return try ConfigurationReport<DeliveryConfiguration>(parsed).usable().localesOfPrices()
+  }
+
   @Test("a price is written by the rules that the operator sets for its territory, and others by their own")
   func priceLocales() throws {
     let prices = try ["CHE": #require(Price(amount: "1234.50", currency: "CHF"))]
@@ -82,7 +91,7 @@ struct ProductLocalizerTests {
       id: try #require(ProductIdentifier("com.example.a")), type: .nonConsumable, prices: prices)
     func price(_ entries: [String]) throws -> ProductListing.ListedPrice? {
       let localizer = ProductLocalizer(
-        locale: "en-US", territory: Territory("CHE"), priceLocales: try PriceLocales(entries))
+        locale: "en-US", territory: Territory("CHE"), priceLocales: try localesOfPrices(entries))
       return localizer.listing(of: product, released: nil).price
     }
     #expect(try price([])?.locale == "de-CH" && price(["USA=es-US"])?.locale == "de-CH")
@@ -97,7 +106,7 @@ struct ProductLocalizerTests {
       ["CHE"], ["CHE="], ["CH=fr-CH"], ["CHE=fr"], ["CHE=fr-FR"], ["CHE=qqq-CH"], ["CHE=fr-CH", "CHE=it-CH"],
     ])
   func noPriceLocales(entries: [String]) {
-    #expect(throws: ConfigurationError.self) { try PriceLocales(entries) }
+    #expect(throws: ConfigurationError.self) { try localesOfPrices(entries) }
   }
 
   @Test("every territory has a locale with its own region")

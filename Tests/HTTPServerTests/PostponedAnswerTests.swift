@@ -78,6 +78,27 @@ struct PostponedAnswerTests {
     }
   }
 
+  @Test("the task of a handler that is asked again is cancelled when its peer goes")
+  func goneAtTheSecond() async throws {
+    let wait = Wait()
+    let (isAsked, wasCancelled) = (Locked(false), Locked(false))
+    try await withServer(respond: { request in
+      guard request.postponement != nil else { return Self.postpone(request, by: wait) }
+      isAsked.withLock { $0 = true }
+      while !Task.isCancelled { await Task.yield() }
+      wasCancelled.withLock { $0 = true }
+      return HTTPResponse(status: .noContent)
+    }) { server in
+      let connection = try server.connect()
+      try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      while !wait.isWaiting { await Task.yield() }
+      wait.end()
+      while !isAsked.current { await Task.yield() }
+      connection.reset()
+      while !wasCancelled.current { await Task.yield() }
+    }
+  }
+
   @Test("the wait of a peer that has gone is cancelled, and another's goes on")
   func gone() async throws {
     let (first, second) = (Wait(), Wait())

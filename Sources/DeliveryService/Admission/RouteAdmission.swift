@@ -16,8 +16,8 @@ struct RouteAdmission: Sendable {
     guard let kind = AdmissionClass(of: declaration) else { return nil }
     let namesGrant = declaration.pattern.contains("{grant}") && declaration.access == .open
     return { request, parameters, respond in
-      // Uploads are written to the disk as they arrive.
-      let holdsBody = request.body.expectedLength != .zero && kind != .upload
+      // Uploads are written to the disk as they arrive, and no feed reads a body.
+      let holdsBody = request.body.expectedLength != .zero && kind != .upload && kind != .feed
       // It was admitted before it waited, and has kept its place where it had one.
       if request.postponement != nil {
         guard !holdsBody else { return try await respond(request) }

@@ -12,7 +12,8 @@ struct ProductLocalizer: Sendable {
   /// Since when its reader has subscribed without a gap: then the prices of that time hold where they were preserved. Nil for a
   /// new customer.
   var subscribedSince: Timestamp?
-  var priceLocales = PriceLocales.likely
+  /// By whose rules prices are written where that is not by the likely language of their territory.
+  var priceLocales: [Territory: String] = [:]
 
   /// `prices` are the product's own where they are nil.
   func listing(
@@ -49,7 +50,7 @@ struct ProductLocalizer: Sendable {
       let amount = Decimal(string: price.amount)
     else { return nil }
     // One that an earlier version of this server took may be of no territory.
-    let locale = Territory(code).map { priceLocales.locale(of: $0) }
+    let locale = Territory(code).map { priceLocales[$0] ?? PriceText.locale(of: $0) }
     return ProductListing.ListedPrice(
       amount: price.amount, currency: price.currency,
       formatted: PriceText.formatted(amount, currency: price.currency, locale: locale ?? "en-US"),

@@ -112,7 +112,7 @@ struct PublicationRoutes: Sendable {
 extension ProductLocalizer {
   /// What the query of `request` asks for: `locale`, in which clients write `fr_FR` as well, and `territory`. Throws
   /// `request-malformed`.
-  init(of request: HTTPRequest, priceLocales: PriceLocales) throws(Problem) {
+  init(of request: HTTPRequest, priceLocales: [Territory: String]) throws(Problem) {
     self.init(
       locale: try request.filter("locale") { tag in
         LanguageTag.isAssigned(tag.replacing("_", with: "-")) ? tag : nil

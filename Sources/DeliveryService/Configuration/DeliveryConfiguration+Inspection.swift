@@ -20,7 +20,7 @@ extension DeliveryConfiguration {
     findings.check("ticketLifetime") { try checkTicketLifetime() }
     findings.check("stopShare") { _ = try releaseStopRule() }
     findings.check("cors.origins") { _ = try crossOriginPolicy() }
-    findings.check("priceLocales") { _ = try PriceLocales(priceLocales ?? []) }
+    findings.check("priceLocales") { _ = try localesOfPrices() }
     findings.check("node") { _ = try nodeName() }
     findings.check("storeCalls") { _ = try outboxOptions() }
     findings.check("headDeadline") { try checkDeadlines() }

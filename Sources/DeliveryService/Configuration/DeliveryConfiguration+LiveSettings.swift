@@ -59,7 +59,7 @@ extension DeliveryConfiguration {
     return DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
       accelRedirect: try accelRedirect(), origins: try crossOriginPolicy(),
-      priceLocales: try PriceLocales(priceLocales ?? []))
+      priceLocales: try localesOfPrices())
   }
 }
 

@@ -66,7 +66,10 @@ final class FeedPoll: ResponsePostponement {
     if isOver { resume() }
   }
 
-  func cancel() { end() }
+  /// The answer is empty, without a look.
+  func cancel() {
+    end(with: cursor.map { .page(FeedService.Page(items: [], cursor: $0, isWhole: false)) })
+  }
 }
 
 /// The polls that wait, in the order in which they are to be looked at.
@@ -78,8 +81,8 @@ struct FeedPolls {
 
   /// By feed.
   private var polls: [Int64: FeedPoll] = [:]
-  /// Feeds whose polls something has woken, each once.
-  private var woken: [Int64] = []
+  /// Feeds whose polls something has woken, each once: from `next` on in the order in which they were.
+  private var woken: (feeds: [Int64], next: Int) = ([], 0)
   private var isWoken: Set<Int64> = []
   /// A heap by time: a date comes, or the poll's time is over. It may have more of a poll than one, and some that have ended.
   private var dues: [Due] = []
@@ -104,13 +107,10 @@ struct FeedPolls {
     return Array(polls.values)
   }
 
-  mutating func wake() {
-    woken = Array(polls.keys)
-    isWoken = Set(woken)
-  }
+  mutating func wake() { wake(Array(polls.keys)) }
 
   mutating func wake(_ feeds: [Int64]) {
-    for feed in feeds where polls[feed] != nil && isWoken.insert(feed).inserted { woken.append(feed) }
+    for feed in feeds where polls[feed] != nil && isWoken.insert(feed).inserted { woken.feeds.append(feed) }
   }
 
   mutating func schedule(_ poll: FeedPoll, at moment: MonotonicInstant) {
@@ -124,16 +124,24 @@ struct FeedPolls {
     }
   }
 
-  /// The next ones to look at, `limit` at most: those that were woken, then those that are due.
+  /// The next ones to look at, `limit` at most: those that are due, then those that were woken, the first of them first, so that none
+  /// waits for ever however often all are woken.
   mutating func take(at now: MonotonicInstant, limit: Int) -> [FeedPoll] {
     var taken: [FeedPoll] = []
-    while taken.count < limit, let feed = woken.popLast() {
-      isWoken.remove(feed)
-      if let poll = polls[feed] { taken.append(poll) }
-    }
     while taken.count < limit, let due = dues.first, due.at <= now {
       removeFirstDue()
       if polls[due.poll.feed.number] === due.poll { taken.append(due.poll) }
+    }
+    while taken.count < limit, woken.next < woken.feeds.count {
+      let feed = woken.feeds[woken.next]
+      woken.next += 1
+      isWoken.remove(feed)
+      if let poll = polls[feed], !taken.contains(where: { $0 === poll }) { taken.append(poll) }
+    }
+    if woken.next == woken.feeds.count {
+      woken = ([], 0)
+    } else if woken.next > 1024, 2 * woken.next > woken.feeds.count {
+      woken = (Array(woken.feeds[woken.next...]), 0)
     }
     return taken
   }

@@ -79,9 +79,17 @@ extension FeedService {
     let (waiting, over) = (polls.filter { now < $0.deadline }, polls.filter { $0.deadline <= now })
     for poll in over { waiters.end(poll) }
     guard !waiting.isEmpty else { return }
-    guard let looks = try? await look(waiting.map { Question(feed: $0.feed, cursor: $0.cursor) }) else {
-      // Each finds out for itself what is wrong, and says so to its device.
-      for poll in waiting { waiters.end(poll) }
+    let looks: [Look?]
+    do {
+      looks = try await look(waiting.map { Question(feed: $0.feed, cursor: $0.cursor) })
+    } catch {
+      if waiting.count > 1 {
+        // One that cannot be read is not in the others' way.
+        for poll in waiting { await tell([poll]) }
+      } else {
+        // It finds out for itself what is wrong, and says so to its device.
+        for poll in waiting { waiters.end(poll) }
+      }
       return
     }
     for (poll, look) in zip(waiting, looks) {

@@ -142,6 +142,6 @@ final class FeedWaiters: Sendable {
       return (Array(state.waiters.values), state.polls.removeAll())
     }
     for waiter in waiters { waiter.end() }
-    for poll in polls { poll.end() }
+    for poll in polls { poll.cancel() }
   }
 }

@@ -1,3 +1,4 @@
+import Commerce
 import Synchronization
 
 /// What tickets, limits and proxies are decided by, and an operator may change while the server runs.
@@ -10,7 +11,8 @@ struct DeliverySettings: Sendable {
   var accelRedirect: AccelRedirect?
   /// The sites whose pages may call the public interface.
   var origins = CrossOriginPolicy.none
-  var priceLocales = PriceLocales.likely
+  /// By whose rules prices are written where that is not by the likely language of their territory.
+  var priceLocales: [Territory: String] = [:]
 }
 
 /// The settings that count now. What asks for every request keeps a copy and reads again when the generation

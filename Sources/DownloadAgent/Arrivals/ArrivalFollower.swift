@@ -297,25 +297,33 @@ actor ArrivalFollower {
   /// customer until then.
   private func watchPurchases() async {
     var failures = 0
+    var delay: Duration?
     while !Task.isCancelled {
-      if failures == 0 {
-        await transactions.receiptChanged.wait(atMost: nil, clock: clock)
+      if let delay {
+        await pause(delay)
       } else {
-        await pause(backoff.delay(afterFailures: failures))
+        await transactions.receiptChanged.wait(atMost: nil, clock: clock)
       }
-      failures = await showReceipt() ? 0 : failures + 1
+      // What is refused for good is refused until something else is bought.
+      if case .retry(let told) = await showReceipt()?.recovery {
+        failures += 1
+        delay = max(backoff.delay(afterFailures: failures), told ?? .zero)
+      } else {
+        (failures, delay) = (0, nil)
+      }
     }
   }
 
-  /// False where it could not be shown.
-  private func showReceipt() async -> Bool {
+  /// Why it could not be shown; nil where it was.
+  @discardableResult
+  private func showReceipt() async -> StepFailure? {
     do {
       let owned = try await transactions.entitlements().products
       log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
-      return true
+      return nil
     } catch {
       log.info("the receipt cannot be shown", ["error": LogValue(error)])
-      return false
+      return StepFailure(error)
     }
   }
 

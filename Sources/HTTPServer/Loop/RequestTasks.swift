@@ -38,6 +38,7 @@ final class RequestTasks: RequestRunner {
   func begin(_ pending: PendingRequest) {
     running.add(1, ordering: .relaxed)
     waiting.add(1, ordering: .relaxed)
+    let run = pending.exchange.beginRun()
     // At the priority of a program's first task: others would run on threads of their own.
     let task = Task(priority: .userInitiated) { [self] in
       waiting.subtract(1, ordering: .relaxed)
@@ -50,7 +51,7 @@ final class RequestTasks: RequestRunner {
       }
       didEnd()
     }
-    pending.exchange.belongs(to: task)
+    pending.exchange.belongs(to: task, inRun: run)
   }
 
   /// Returns when no task runs any more; none may begin meanwhile.

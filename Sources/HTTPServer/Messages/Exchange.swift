@@ -69,12 +69,23 @@ final class Exchange: Sendable {
     postponement?.cancel()
   }
 
-  /// The task that runs the handler: cancelled with the exchange, even where that came first.
-  func belongs(to task: Task<Void, Never>) {
+  /// The handler is about to be asked, for the first time or again; answers the number of that run.
+  func beginRun() -> Int {
+    state.withLock { state in
+      state.postponement = nil
+      state.runs += 1
+      return state.runs
+    }
+  }
+
+  /// The task of that run: cancelled with the exchange, even where that came first. A client that did not want to wait any longer may
+  /// still want the answer, which is given then: a run that follows is cancelled only where the client has gone.
+  func belongs(to task: Task<Void, Never>, inRun run: Int) {
     let isCancelled = state.withLock { state in
+      guard state.runs == run else { return false }
       // One that has ended already is not kept.
       if state.postponement == nil { state.task = task }
-      return state.isCancelled
+      return run == 1 ? state.isCancelled : state.isAbandoned
     }
     if isCancelled { task.cancel() }
   }
@@ -185,7 +196,6 @@ final class Exchange: Sendable {
   func run(
     _ request: HTTPRequest, respond: @Sendable (HTTPRequest) async -> HTTPResponse
   ) async -> (any ResponsePostponement)? {
-    state.withLock { $0.postponement = nil }
     let response = await respond(request)
     if let postponement = response.postponement {
       let isCancelled = state.withLock { state in

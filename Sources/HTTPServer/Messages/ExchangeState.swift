@@ -45,6 +45,8 @@ struct ExchangeState {
   var isAbandoned = false
   /// Runs the handler.
   var task: Task<Void, Never>?
+  /// How often the handler was asked.
+  var runs = 0
   /// In place of the task, while the handler waits to be asked again.
   var postponement: (any ResponsePostponement)?
   /// A note about this exchange lies in the loop's mailbox.

@@ -65,6 +65,23 @@ struct FeedPollTests {
     #expect(polls.take(at: start, limit: 16).isEmpty)
   }
 
+  @Test("however often all are woken, each is looked at in its turn, and what is due first")
+  func fairness() {
+    var polls = FeedPolls()
+    for feed in 1...50 {
+      let poll = poll(Int64(feed))
+      _ = polls.add(poll)
+      polls.schedule(poll, at: start + .seconds(feed == 50 ? 0 : 300))
+    }
+    var taken: [Int64] = []
+    for _ in 1...51 {
+      polls.wake()
+      taken += polls.take(at: start, limit: 1).map(\.feed.number)
+    }
+    #expect(taken.first == 50)
+    #expect(Set(taken).count == 50)
+  }
+
   @Test("however often polls come and go, no more times are kept than about twice as many as wait")
   func bound() {
     var polls = FeedPolls()
