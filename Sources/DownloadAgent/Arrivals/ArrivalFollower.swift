@@ -322,8 +322,15 @@ actor ArrivalFollower {
       log.debug("the receipt was shown again", ["owned": "\(owned.count)"])
       return nil
     } catch {
-      log.info("the receipt cannot be shown", ["error": LogValue(error)])
-      return StepFailure(error)
+      let failure = StepFailure(error)
+      guard !Task.isCancelled else { return failure }
+      log.info(
+        "the receipt cannot be shown",
+        [
+          "reason": "\(failure.reason)",
+          "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
+        ])
+      return failure
     }
   }
 

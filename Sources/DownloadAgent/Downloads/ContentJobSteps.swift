@@ -47,7 +47,13 @@ struct ContentJobSteps: Sendable {
       let effort = StepEffort(
         verified: max(.zero, progress.bytesVerified - verified), received: progress.bytesReceived - received,
         end: clock.now())
-      return Outcome(event: .stepFailed(StepFailure(error), effort, length: record.terms.length))
+      let failure = StepFailure(error)
+      if failure.reason == .insufficientSpace, case .retry = failure.recovery {
+        let job = record.identifier
+        // Where that cannot be looked at, the job's pause is what there is.
+        try? await BlockingPool.shared.run { [library] in try library.space.noteFull(job) }
+      }
+      return Outcome(event: .stepFailed(failure, effort, length: record.terms.length))
     }
   }
 

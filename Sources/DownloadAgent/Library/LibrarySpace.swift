@@ -54,6 +54,17 @@ final class LibrarySpace: Sendable {
     return reservation
   }
 
+  /// The least room that a job goes on with whose needs are not known yet.
+  private static let least = ByteCount.mebibytes(1)
+
+  /// The file system had no room for what the job wrote. It goes on as soon as there is some, as one does that was refused; where there
+  /// is by now, or something else was meant, it is tried again in its time.
+  func noteFull(_ job: ContentJobIdentifier) throws {
+    let need = SpaceNeed(unpacked: Self.least)
+    guard let shortage = try shortage(of: need, for: job)?.shortage else { return }
+    refused.withLock { $0[job] = $0[job] ?? (need: need, shortage: shortage) }
+  }
+
   /// What the job lacks now; nil when ``admit(_:needing:allocating:)`` would admit it.
   func shortage(
     of need: SpaceNeed, for job: ContentJobIdentifier

@@ -235,6 +235,26 @@ import Testing
     #expect(try space.shortage(of: need, for: try job("b")) == nil)
   }
 
+  @Test(
+    "a job that found no room goes on once there is some, and is not called while there is none, or was some")
+  func full() throws {
+    let fixture = try LibraryFixture(reserve: .zero, quota: .mebibytes(4))
+    let space = fixture.library.space
+    let full = try job("a")
+    try space.noteFull(full)
+    #expect(space.shortage(of: full) == nil)
+    #expect(try space.jobsWithRoom() == [])
+    let reservation = try space.admit(
+      try job("b"), needing: .init(unpacked: .mebibytes(4)), allocating: false)
+    try space.noteFull(full)
+    #expect(space.shortage(of: full)?.needed == .mebibytes(1))
+    #expect(try space.jobsWithRoom() == [])
+    reservation.release()
+    #expect(try space.jobsWithRoom() == [full])
+    space.forget(full)
+    #expect(try space.jobsWithRoom() == [])
+  }
+
   @Test("a reservation gives back its own promise, once, and not a later one of the same job")
   func released() throws {
     let fixture = try LibraryFixture(reserve: .zero)
