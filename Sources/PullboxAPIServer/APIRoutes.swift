@@ -119,7 +119,7 @@ public struct APIRoutes {
       to error: any Error, of request: HTTPRequest, at route: String, since begin: MonotonicInstant
     ) -> HTTPResponse {
       if let problem = error as? Problem { return refuse(problem, to: request, at: route, since: begin) }
-      // Its client has gone, or the server stops: nobody was refused anything.
+      // Its client has gone, or the server stops: no client was refused anything.
       if error is CancellationError {
         var problem = revise(.cancelled)
         problem.instance = Problem.instance(ofRequest: request.id)
