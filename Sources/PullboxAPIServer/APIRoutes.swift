@@ -123,7 +123,9 @@ public struct APIRoutes {
       if error is CancellationError {
         var problem = revise(.cancelled)
         problem.instance = Problem.instance(ofRequest: request.id)
-        return .problem(problem)
+        var response = HTTPResponse.problem(problem)
+        response.headers["X-Request-Id"] = request.id
+        return response
       }
       let failure = (error as? any TemporarilyFailing)?.temporaryFailure
       // Overload is counted, and no line each: it would add to the load.

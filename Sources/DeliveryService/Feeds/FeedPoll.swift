@@ -39,7 +39,7 @@ final class FeedPoll: ResponsePostponement {
 
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// What it ended with; nil where its time has passed, or it was cancelled.
+  /// What it ended with; nil where its time has passed or a later request has come: a last look shows what there is.
   var finding: Finding? { state.withLock { $0.finding } }
 
   /// Whether the one who ended it waits for its answer.

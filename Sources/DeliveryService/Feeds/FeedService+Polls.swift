@@ -34,7 +34,7 @@ extension FeedService {
       let now = timer.now()
       // Where another look has found something meanwhile, the answer to the poll is that.
       if look.page.items.isEmpty, !look.page.isWhole, now < poll.deadline, !Task.isCancelled {
-        waiters.schedule(poll, at: due(poll, look.next, now))
+        waiters.schedule(poll, at: due(poll, unlessBefore: look.next, now: now))
         return .later(poll)
       }
       waiters.didAnswer(poll)
@@ -98,7 +98,7 @@ extension FeedService {
         continue
       }
       if look.page.items.isEmpty, !look.page.isWhole {
-        waiters.schedule(poll, at: due(poll, look.next, timer.now()))
+        waiters.schedule(poll, at: due(poll, unlessBefore: look.next, now: timer.now()))
       } else {
         waiters.end(poll, with: .page(look.page))
       }
@@ -121,7 +121,9 @@ extension FeedService {
   }
 
   /// When to look at it again: at a date that changes something, or when its time is over.
-  private func due(_ poll: FeedPoll, _ next: Timestamp?, _ now: MonotonicInstant) -> MonotonicInstant {
+  private func due(
+    _ poll: FeedPoll, unlessBefore next: Timestamp?, now: MonotonicInstant
+  ) -> MonotonicInstant {
     guard let next else { return poll.deadline }
     return min(poll.deadline, now + max(next - clock.now(), .milliseconds(1)))
   }

@@ -11,18 +11,7 @@ struct FeedStandings: Sendable {
   /// Which issues runs of subscriptions unlocked that was not written down yet.
   let unlocked: [TransactionKey: [ProductIdentifier: EntitlementRule]]
 
-  init(
-    of transactions: [VerifiedTransaction], record: EntitlementRecord, device: DeviceIdentifier,
-    catalog: CatalogSnapshot, rules: EntitlementRules, pace: ReleasePace = ReleasePace(),
-    devices: Int = 0, now: Timestamp
-  ) {
-    var products = RelatedProducts(catalog)
-    self.init(
-      of: transactions, record: record, device: device, among: &products, rules: rules, pace: pace,
-      devices: devices, now: now)
-  }
-
-  /// The same, by products that were looked up for others as well.
+  /// `products` are looked up for others as well.
   init(
     of transactions: [VerifiedTransaction], record: EntitlementRecord, device: DeviceIdentifier,
     among products: inout RelatedProducts, rules: EntitlementRules, pace: ReleasePace, devices: Int,
