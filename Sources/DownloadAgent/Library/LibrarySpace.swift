@@ -61,8 +61,15 @@ final class LibrarySpace: Sendable {
   /// is by now, or something else was meant, it is tried again in its time.
   func noteFull(_ job: ContentJobIdentifier) throws {
     let need = SpaceNeed(unpacked: Self.least)
-    guard let shortage = try shortage(of: need, for: job)?.shortage else { return }
-    refused.withLock { $0[job] = $0[job] ?? (need: need, shortage: shortage) }
+    let shortage = try shortage(of: need, for: job)?.shortage
+    refused.withLock { refused in
+      if let shortage {
+        refused[job] = refused[job] ?? (need: need, shortage: shortage)
+      } else if refused[job]?.need == need {
+        // There is room, and it failed all the same: what it lacks is not seen here.
+        refused[job] = nil
+      }
+    }
   }
 
   /// What the job lacks now; nil when ``admit(_:needing:allocating:)`` would admit it.

@@ -251,7 +251,8 @@ import Testing
     #expect(try space.jobsWithRoom() == [])
     reservation.release()
     #expect(try space.jobsWithRoom() == [full])
-    space.forget(full)
+    // It fails again though there is room.
+    try space.noteFull(full)
     #expect(try space.jobsWithRoom() == [])
   }
 
