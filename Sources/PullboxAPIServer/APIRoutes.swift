@@ -5,7 +5,7 @@ public import PullboxAPI
 /// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, a
 /// `TemporaryFailure` is answered 503 or 507 with the time to try again, anything else `internal-error`, without a
 /// word about its cause. What is no ``Problem`` is reported with its request, overload and a cancelled task apart, which
-/// are answered 503; of the latter, whose client has gone, nothing is observed.
+/// are answered 503.
 ///
 /// Routes are added first, then ``router(reporting:observing:)`` makes the handler of an `HTTPServer` of
 /// them:
@@ -119,14 +119,7 @@ public struct APIRoutes {
       to error: any Error, of request: HTTPRequest, at route: String, since begin: MonotonicInstant
     ) -> HTTPResponse {
       if let problem = error as? Problem { return refuse(problem, to: request, at: route, since: begin) }
-      // Its client has gone, or the server stops: no client was refused anything.
-      if error is CancellationError {
-        var problem = revise(.cancelled)
-        problem.instance = Problem.instance(ofRequest: request.id)
-        var response = HTTPResponse.problem(problem)
-        response.headers["X-Request-Id"] = request.id
-        return response
-      }
+      if error is CancellationError { return refuse(.cancelled, to: request, at: route, since: begin) }
       let failure = (error as? any TemporarilyFailing)?.temporaryFailure
       // Overload is counted, and no line each: it would add to the load.
       if failure != .overloaded { report(request, error) }
