@@ -122,9 +122,11 @@ struct OperatorKeyTests {
     let key = TicketKeys.Key(identifier: 1, secret: MessageAuthenticationKey(secret: [1]))
     let keys = try #require(TicketKeys([key]))
     if isTaken {
-      _ = try configuration.deliverySettings(keys: keys)
+      _ = try configuration.deliverySettings(keys: keys, at: Timestamp(millisecondsSinceEpoch: 0))
     } else {
-      #expect(throws: ConfigurationError.self) { try configuration.deliverySettings(keys: keys) }
+      #expect(throws: ConfigurationError.self) {
+        try configuration.deliverySettings(keys: keys, at: Timestamp(millisecondsSinceEpoch: 0))
+      }
     }
   }
 

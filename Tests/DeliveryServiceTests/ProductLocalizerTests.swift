@@ -1,4 +1,6 @@
 import Commerce
+import CoreTypes
+import Crypto
 import Foundation
 import PullboxAPI
 import ServiceRuntime
@@ -75,13 +77,30 @@ struct ProductLocalizerTests {
     #expect(try listing(locale: "en-US", territory: "DEU", prices: prices).price == nil)
   }
 
-  private func localesOfPrices(_ entries: [String]) throws -> [Territory: String] {
+  private func configuration(_ entries: [String]) throws -> DeliveryConfiguration {
     let arguments =
       ["--store-credential", "the-credential-of-a-store-0123456789"]
       + entries.flatMap { ["--price-locale", $0] }
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw UsageError("help") }
-    return try ConfigurationReport<DeliveryConfiguration>(parsed).usable().localesOfPrices()
+    return try ConfigurationReport<DeliveryConfiguration>(parsed).usable()
+  }
+
+  private func localesOfPrices(_ entries: [String]) throws -> [Territory: String] {
+    try configuration(entries).localesOfPrices()
+  }
+
+  @Test("priced documents are new since the start, and since a reload that has prices written by other rules")
+  func pricesSince() throws {
+    let keys = try #require(
+      TicketKeys([TicketKeys.Key(identifier: 1, secret: MessageAuthenticationKey(secret: [1]))]))
+    let moments = (1...3).map { Timestamp(millisecondsSinceEpoch: $0 * 1000) }
+    let started = try configuration(["CHE=fr-CH"]).deliverySettings(keys: keys, at: moments[0])
+    #expect(started.pricesSince == moments[0])
+    let same = try configuration(["CHE=fr-CH"]).deliverySettings(keys: keys, at: moments[1], before: started)
+    #expect(same.pricesSince == moments[0])
+    let other = try configuration([]).deliverySettings(keys: keys, at: moments[2], before: same)
+    #expect(other.pricesSince == moments[2])
   }
 
   @Test("a price is written by the rules that the operator sets for its territory, and others by their own")
@@ -103,7 +122,8 @@ struct ProductLocalizerTests {
   @Test(
     "what is no territory with a language of its region is refused, and one that is named twice",
     arguments: [
-      ["CHE"], ["CHE="], ["CH=fr-CH"], ["CHE=fr"], ["CHE=fr-FR"], ["CHE=qqq-CH"], ["CHE=fr-CH", "CHE=it-CH"],
+      ["CHE"], ["CHE="], ["CH=fr-CH"], ["CHE=fr"], ["CHE=fr-FR"], ["CHE=qqq-CH"], ["CHE=fr-x-CH"],
+      ["CHE=fr-u-nu-CH"], ["CHE=fr-CH", "CHE=it-CH"],
     ])
   func noPriceLocales(entries: [String]) {
     #expect(throws: ConfigurationError.self) { try localesOfPrices(entries) }

@@ -40,15 +40,21 @@ struct CatalogRoutes: Sendable {
       let localizer = try ProductLocalizer(of: request, priceLocales: settings.value.priceLocales)
       let device = try request.filter("device") { DeviceIdentifier($0) }
       let application = try request.filter("application") { ApplicationIdentifier($0) }
+      // Asked before: what is told may be newer than its date, and never older.
+      let changed =
+        ConditionalJSON.acceptsGzip(request)
+        ? max(
+          try await catalog.cache.current().lastChange(before: catalog.clock.now()),
+          settings.value.pricesSince)
+        : nil
       let products = try await catalog.products(
         names, for: device, localizer: localizer, application: application)
       let cacheControl = "\(device == nil ? "public" : "private"), max-age=\(Self.maximumAge)"
-      guard ConditionalJSON.acceptsGzip(request) else {
+      guard let changed else {
         var response = try HTTPResponse.json(products, to: request, cacheControl: cacheControl)
         response.headers["Vary"] = "Accept-Encoding"
         return response
       }
-      let changed = catalog.cache.latest.lastChange(before: catalog.clock.now())
       let document = try await BlockingPool.computing.run {
         try ConditionalJSON.Document(products, lastModified: changed)
       }

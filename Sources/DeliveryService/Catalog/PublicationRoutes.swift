@@ -95,13 +95,14 @@ struct PublicationRoutes: Sendable {
     let localizer = try ProductLocalizer(of: request, priceLocales: settings.value.priceLocales)
     let application = try request.filter("application") { ApplicationIdentifier($0) }
     let (snapshot, now) = (try await catalog.cache.current(), catalog.clock.now())
+    let since = settings.value.pricesSince
     let index = try await index.value(of: snapshot, at: now)
     let document = try await BlockingPool.computing.run {
       let window = ShopWindow(
         catalog: snapshot, localizer: localizer, device: device,
         application: application ?? catalog.onlyApplication, now: now)
       return try ConditionalJSON.Document(
-        try make(window, index, after, limit), lastModified: snapshot.lastChange(before: now))
+        try make(window, index, after, limit), lastModified: max(snapshot.lastChange(before: now), since))
     }
     return try ConditionalJSON.response(
       to: request, document: document,

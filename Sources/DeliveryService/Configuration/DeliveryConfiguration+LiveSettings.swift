@@ -1,3 +1,4 @@
+import CoreTypes
 import HTTPServer
 import ServiceRuntime
 import SystemCalls
@@ -54,12 +55,16 @@ extension DeliveryConfiguration {
   }
 
   /// Everything that may change while the server runs. Throws ``ConfigurationError``.
-  func deliverySettings(keys: TicketKeys) throws(ConfigurationError) -> DeliverySettings {
+  func deliverySettings(
+    keys: TicketKeys, at now: Timestamp, before: DeliverySettings? = nil
+  ) throws(ConfigurationError) -> DeliverySettings {
     try checkTicketLifetime()
+    let locales = try localesOfPrices()
+    let isSame = before?.priceLocales == locales
     return DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
       accelRedirect: try accelRedirect(), origins: try crossOriginPolicy(),
-      priceLocales: try localesOfPrices())
+      priceLocales: locales, pricesSince: isSame ? before?.pricesSince ?? now : now)
   }
 }
 

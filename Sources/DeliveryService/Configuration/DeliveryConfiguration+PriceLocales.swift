@@ -10,7 +10,8 @@ extension DeliveryConfiguration {
     for entry in priceLocales ?? [] {
       let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
       guard parts.count == 2, let territory = Territory(parts[0]), LanguageTag.isAssigned(parts[1]),
-        parts[1].hasSuffix("-\(territory.region)")
+        parts[1].hasSuffix("-\(territory.region)"),
+        !parts[1].split(separator: "-").contains(where: { $0.count == 1 })
       else {
         throw ConfigurationError(
           subject: "priceLocales",

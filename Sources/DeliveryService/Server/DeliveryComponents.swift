@@ -74,7 +74,7 @@ struct DeliveryComponents: Sendable {
     let generation = Generation()
     settings = LiveSettings(
       try configuration.deliverySettings(
-        keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state))),
+        keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state)), at: clock.now()),
       generation: generation)
     admission = AdmissionControl(try configuration.admissionLimits(), timer: timer)
     let settings = settings

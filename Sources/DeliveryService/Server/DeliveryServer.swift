@@ -227,7 +227,7 @@ extension DeliveryServer {
         let new = try load()
         return (new, try TicketKeyFile.load(TicketKeyFile.path(in: state)), try new.keyring())
       }
-      let grants = try new.deliverySettings(keys: keys)
+      let grants = try new.deliverySettings(keys: keys, at: clock.now(), before: settings.value)
       var limits = try new.admissionLimits()
       // These are the connections' as well, which need a restart.
       limits.unlimited = components.admission.limits.unlimited

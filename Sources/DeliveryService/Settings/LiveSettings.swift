@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import Synchronization
 
 /// What tickets, limits and proxies are decided by, and an operator may change while the server runs.
@@ -13,6 +14,8 @@ struct DeliverySettings: Sendable {
   var origins = CrossOriginPolicy.none
   /// By whose rules prices are written where that is not by the likely language of their territory.
   var priceLocales: [Territory: String] = [:]
+  /// Since when: what is priced was another document before. A restart counts, which may have brought others.
+  var pricesSince = Timestamp(millisecondsSinceEpoch: 0)
 }
 
 /// The settings that count now. What asks for every request keeps a copy and reads again when the generation
