@@ -37,7 +37,7 @@ public final class ES256Key: Sendable {
     var encoded = [UInt8](repeating: 0, count: ES256.longestEncoding)
     var length = encoded.count
     Libcrypto.require(
-      unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+      unsafe EVP_DigestSignInit(context, nil, Libcrypto.sha256, nil, key.pointer) == 1
         && EVP_DigestSign(context, &encoded, &length, message, message.count) == 1, "sign with ECDSA")
     let parsed = unsafe encoded.withUnsafeBufferPointer { bytes in
       var cursor = bytes.baseAddress

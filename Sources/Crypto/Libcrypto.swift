@@ -3,6 +3,15 @@ internal import COpenSSL
 /// Judges what libcrypto's functions answer: this module asks nowhere else. A refusal leaves an entry in the error queue
 /// of the thread, which a later call would mistake for its own; here the queue is emptied.
 enum Libcrypto {
+  /// SHA-256, for signatures. What `EVP_sha256()` gives is looked up by its name in each operation, under locks; this is found once, and
+  /// kept until the process ends.
+  nonisolated(unsafe) static let sha256: OpaquePointer = {
+    guard let found = unsafe EVP_MD_fetch(nil, "SHA256", nil) else {
+      preconditionFailure("libcrypto has no SHA-256")
+    }
+    return unsafe found
+  }()
+
   /// Traps unless the call succeeded: for calls that can only fail when memory or the library itself is broken, where
   /// continuing would be unsafe.
   ///

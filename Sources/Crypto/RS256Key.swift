@@ -41,7 +41,7 @@ public final class RS256Key: Sendable {
     var signature = [UInt8](repeating: 0, count: Int(unsafe EVP_PKEY_get_size(key.pointer)))
     var length = signature.count
     Libcrypto.require(
-      unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+      unsafe EVP_DigestSignInit(context, nil, Libcrypto.sha256, nil, key.pointer) == 1
         && EVP_DigestSign(context, &signature, &length, message, message.count) == 1, "sign with RSA")
     signature.removeLast(signature.count - length)
     return signature
@@ -75,7 +75,7 @@ public final class RS256PublicKey: Sendable {
     let context = unsafe EVP_MD_CTX_new()
     defer { unsafe EVP_MD_CTX_free(context) }
     let valid =
-      unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+      unsafe EVP_DigestVerifyInit(context, nil, Libcrypto.sha256, nil, key.pointer) == 1
       && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     return Libcrypto.accepts(valid)
   }

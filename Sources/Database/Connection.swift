@@ -18,15 +18,15 @@ public struct Connection: ~Copyable {
     self.mayWrite = mayWrite
   }
 
-  /// Runs one statement, with `values` for its `?` in order; answers how many rows changed, those of triggers
-  /// and cascades included. Throws ``DatabaseError``: `misuse` for wrong SQL or a wrong number of values,
+  /// Runs one statement, with `values` for its `?` in order; answers how many rows it changed, without those that triggers
+  /// and cascades changed with them. Throws ``DatabaseError``: `misuse` for wrong SQL or a wrong number of values,
   /// `readOnly` for a statement that writes in a read, `constraint`, `outOfSpace`, ``DatabaseError/Code`` has
   /// them all.
   @discardableResult
   public func execute(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int {
     let before = handle.totalChanges
     try run(sql, values) { _ throws(DatabaseError) in .row }
-    return handle.totalChanges - before
+    return handle.totalChanges == before ? 0 : handle.directChanges
   }
 
   /// Every row at once: for answers that are known to be short, or say LIMIT.

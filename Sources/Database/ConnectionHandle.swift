@@ -76,7 +76,10 @@ final class ConnectionHandle {
   func noteWrite() { writes += 1 }
 
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
+  /// Rows that changed since the connection was opened, those of triggers and cascades included.
   var totalChanges: Int { Int(unsafe sqlite3_total_changes64(database)) }
+  /// Rows that the last INSERT, UPDATE or DELETE changed itself, without those of triggers and cascades. Another statement leaves it as it was.
+  var directChanges: Int { Int(unsafe sqlite3_changes64(database)) }
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
 
   private func check(_ result: Int32) throws(DatabaseError) {

@@ -87,7 +87,8 @@ public struct APIRoutes {
       _ duration: Duration
     ) -> Void
 
-  /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer. Each
+  /// `report` gets what a responder threw that is no ``Problem``, for the log; `observe` every answer, and of a request that was cancelled
+  /// before its answer, because its client went away or the server ends, one of status 499. Each
   /// answer carries the request's id as `X-Request-Id`, each problem document as `instance`. `revise`
   /// has the last word on every problem.
   public func router(
@@ -115,11 +116,24 @@ public struct APIRoutes {
       observe(route, request, response, problem, begin.map { clock.now() - $0 } ?? .zero)
       return response
     }
+    @inline(never) @Sendable func abandon(
+      _ request: HTTPRequest, at route: String, since begin: MonotonicInstant
+    ) -> HTTPResponse {
+      var problem = revise(.cancelled)
+      problem.instance = Problem.instance(ofRequest: request.id)
+      var response = HTTPResponse.problem(problem)
+      response.headers["X-Request-Id"] = request.id
+      response.isAbandonment = true
+      var unanswered = response
+      unanswered.status = .clientClosedRequest
+      observe(route, request, unanswered, nil, clock.now() - begin)
+      return response
+    }
     @inline(never) @Sendable func answer(
       to error: any Error, of request: HTTPRequest, at route: String, since begin: MonotonicInstant
     ) -> HTTPResponse {
       if let problem = error as? Problem { return refuse(problem, to: request, at: route, since: begin) }
-      if error is CancellationError { return refuse(.cancelled, to: request, at: route, since: begin) }
+      if error is CancellationError { return abandon(request, at: route, since: begin) }
       let failure = (error as? any TemporarilyFailing)?.temporaryFailure
       // Overload is counted, and no line each: it would add to the load.
       if failure != .overloaded { report(request, error) }

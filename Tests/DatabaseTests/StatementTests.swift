@@ -117,4 +117,22 @@ import Testing
       #expect(try connection.execute("UPDATE t SET x = 9 WHERE id = ?", [99]) == 0)
     }
   }
+
+  @Test("a statement answers the rows that it changed itself, without those of triggers and cascades")
+  func countedRows() async throws {
+    try await database.write(locking: [.everything]) { connection in
+      try connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+      try connection.execute("CREATE TABLE child (t INTEGER REFERENCES t (id) ON DELETE CASCADE)")
+      try connection.execute("CREATE TABLE counts (n INTEGER)")
+      try connection.execute(
+        "CREATE TRIGGER counting AFTER INSERT ON t BEGIN UPDATE counts SET n = n + 1; END")
+      #expect(try connection.execute("INSERT INTO counts (n) VALUES (0)") == 1)
+      #expect(try connection.execute("INSERT INTO t (id) VALUES (1), (2), (3)") == 3)
+      #expect(try connection.execute("INSERT INTO child (t) SELECT id FROM t") == 3)
+      #expect(try connection.execute("DELETE FROM t WHERE id < 3") == 2)
+      #expect(try connection.execute("DELETE FROM t WHERE id < 3") == 0)
+      #expect(try connection.first("SELECT n FROM counts")?.integer("n") == 3)
+      #expect(try connection.query("SELECT t FROM child").count == 1)
+    }
+  }
 }

@@ -45,6 +45,62 @@ struct CatalogImportTests {
     }
   }
 
+  @Test("products that are written at once are all written, whether or not the catalog in memory is current")
+  func atOnce() async throws {
+    try await ServerHarness.run { server in
+      let names = (0..<12).map { "com.example.p\($0)" }
+      for price in ["1.49", "2.49", "3.49"] {
+        try await withThrowingTaskGroup { group in
+          for name in names {
+            group.addTask {
+              _ = try await server.operatorAPI.call(
+                "PUT", "/v1/operator/products/\(name)", body: try Self.product(name, price: price),
+                as: OperatorProduct.self)
+            }
+          }
+          try await group.waitForAll()
+        }
+        // Reading makes the catalog in memory current.
+        _ = try await server.api.exchange("GET", "/products_v2.json")
+      }
+      for name in names {
+        let product = try await server.operatorAPI.get(
+          "/v1/operator/products/\(name)", as: OperatorProduct.self)
+        #expect(product.product.prices["FRA"]?.amount == "3.49")
+      }
+      #expect(try await server.audit([("action", "product.create")]).count == names.count)
+      #expect(try await server.audit([("action", "product.change")]).count == names.count * 2)
+    }
+  }
+
+  @Test("an import of titles never undoes a price that is written while it is prepared")
+  func beside() async throws {
+    try await ServerHarness.run { server in
+      let names = (0..<200).map { "com.example.p\($0)" }
+      _ = try await Self.send(names.map { try Self.product($0) }, to: server)
+      for round in 1...10 {
+        let titles = CatalogImport(
+          products: try names.map { try Self.product($0, title: "T\(round)") },
+          members: [.title(locale: "en-US")])
+        async let imported = server.operatorAPI.call(
+          "POST", "/v1/operator/catalog", body: titles, as: CatalogImportReport.self)
+        for name in names.suffix(5) {
+          _ = try await server.operatorAPI.call(
+            "PUT", "/v1/operator/products/\(name)",
+            body: try Self.product(name, title: "T\(round)", price: "\(round).49"), as: OperatorProduct.self)
+        }
+        _ = try await imported
+        for name in names.suffix(5) {
+          let product = try await server.operatorAPI.get(
+            "/v1/operator/products/\(name)", as: OperatorProduct.self
+          ).product
+          #expect(product.prices["FRA"]?.amount == "\(round).49")
+          #expect(product.localizations["en-US"]?.title == "T\(round)")
+        }
+      }
+    }
+  }
+
   @Test("one faulty product keeps all from being taken, and every fault has its place")
   func allOrNothing() async throws {
     try await ServerHarness.run { server in

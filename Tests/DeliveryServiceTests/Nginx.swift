@@ -54,14 +54,17 @@ struct Nginx {
     process = try ChildProcess(
       "/usr/sbin/nginx", ["-p", directory, "-c", directory + "/nginx.conf", "-e", directory + "/nginx.log"],
       environment: [:], output: directory + "/nginx.out")
-    // However long it takes to start: it listens, or it ends. Each attempt takes a request's time.
+    // However long it takes to start: it listens, and has written its number, which it does once it has heard of signals; or it ends. Each
+    // attempt takes a request's time.
     let hasEnded = Locked(false)
     let watching = Task { [process] in
       _ = await process.ending()
       hasEnded.withLock { $0 = true }
     }
     defer { watching.cancel() }
-    while (try? RawConnection.unix(path: path)) == nil {
+    while (try? FileSystem.read(directory + "/nginx.pid", upTo: .kibibytes(1))) == nil
+      || (try? RawConnection.unix(path: path)) == nil
+    {
       if hasEnded.current {
         let said = try? FileSystem.read(directory + "/nginx.out", upTo: .kibibytes(64))
         throw Ended(description: String(decoding: said ?? [], as: UTF8.self))

@@ -151,7 +151,8 @@ struct ContractObservation {
     let common = Set(
       document.commonProblemCodes.compactMap { ProblemCode(type: ProblemCode.typePrefix + $0)?.status })
     let statuses = metrics.requests.keys.filter { key in
-      key.route != "none" && !common.contains(key.status)
+      // A client that went away first is answered nothing.
+      key.route != "none" && key.status != 499 && !common.contains(key.status)
         && !operations(key.route).contains { $0.statuses.contains(key.status) }
     }
     return refusals.map { "\($0.route) refuses \($0.code), which docs/openapi.yaml does not say" }

@@ -7,6 +7,7 @@ import PullboxAPIClient
 import PullboxAPIServer
 import PullboxTesting
 import ServiceRuntime
+import Synchronization
 import SystemCalls
 import Testing
 
@@ -200,13 +201,21 @@ struct RouteAdmissionTests {
   }
 
   @Test(
-    "a request that is cancelled is answered 503 with a time to come back, and is no fault to report"
+    "a request that is cancelled is no fault to report and counts as 499; a client that is there gets 503 with a time to come back"
   )
   func cancelled() async throws {
     var routes = APIRoutes()
     routes.on(.get, "/abandoned") { _, _ in throw CancellationError() }
-    let router = routes.router(reporting: { _, error in Issue.record(error) })
+    let observed = Locked<[Int]>([])
+    let router = routes.router(
+      reporting: { _, error in Issue.record(error) },
+      observing: { _, _, response, problem, _ in
+        #expect(problem == nil)
+        observed.withLock { $0.append(response.status.rawValue) }
+      })
     let response = await router.respond(to: try HTTPRequest(method: .get, rawTarget: "/abandoned"))
+    #expect(observed.current == [499])
+    #expect(response.isAbandonment)
     #expect(response.status.rawValue == 503)
     #expect(response.headers["X-Request-Id"] != nil)
     #expect(response.headers["Retry-After"] == "1")
@@ -215,6 +224,45 @@ struct RouteAdmissionTests {
       return
     }
     #expect(try APIJSON.decode(Problem.self, from: body).code == .unavailable)
+  }
+
+  @Test("a client that ends its side while its store is asked gets no answer, and is no server's failure")
+  func hungUp() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish([1, 2, 3])
+      let (asked, asking) = AsyncStream.makeStream(of: Void.self)
+      let (answered, answering) = AsyncStream.makeStream(of: Void.self)
+      server.store.state.withLock { state in
+        state.duringVerification = {
+          asking.finish()
+          for await _ in answered {}
+        }
+      }
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let body = try APIJSON.encode(
+        GrantRequest(
+          proof: Proof(store: "sandbox", receipt: receipt),
+          product: try #require(.init("com.example.issue1")), device: server.device))
+      let port = try #require(
+        server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      let connection = try RawConnection.tcp(port: port)
+      try await connection.send(
+        "POST /v1/grants HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+          + "Content-Length: \(body.count)\r\n\r\n" + String(decoding: body, as: UTF8.self))
+      for await _ in asked {}
+      connection.endSending()
+      #expect(try await connection.receiveToEnd() == [])
+      answering.finish()
+      let page = String(
+        decoding: try await server.client.send(
+          ClientRequest(method: "GET", url: server.api.url("/metrics"))
+        ).body, as: UTF8.self)
+      #expect(page.contains("pullbox_http_requests_total{route=\"/v1/grants\",code=\"499\"} 1"))
+      #expect(!page.contains("pullbox_http_responses_total{code=\"503\"}"))
+      #expect(page.contains("pullbox_admission_in_progress{class=\"store\"} 0"))
+      // Whoever asks next is served.
+      #expect(try await server.grant(receipt: receipt).status == 201)
+    }
   }
 
   @Test("content and health are asked without end")

@@ -116,6 +116,29 @@ struct SchemaTests {
     #expect(try await database.read { try $0.query("PRAGMA foreign_key_check").isEmpty })
   }
 
+  @Test("what the ledger of an earlier schema has a payment for was bought")
+  func boughtProducts() async throws {
+    let step = try #require(Migrations.all.firstIndex { $0.name == Migrations.boughtProducts.name })
+    let old = try file.open(Array(Migrations.all.prefix(step)))
+    try old.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        INSERT INTO transactions (store, environment, transaction_id, as_of, product)
+        VALUES ('sandbox', 'Sandbox', '1', 0, 'com.example.a'), ('sandbox', 'Sandbox', '2', 0, 'com.example.a'),
+          ('sandbox', 'Sandbox', '3', 0, NULL)
+        """)
+    }
+    old.close()
+    let database = try file.open()
+    let names = try ["com.example.a", "com.example.b"].map { try #require(ProductIdentifier($0)) }
+    let bought = try await database.read { connection in
+      var bought: [Bool] = []
+      for name in names { bought.append(try ProductTable.isBought(name, in: connection)) }
+      return bought
+    }
+    #expect(bought == [true, false])
+  }
+
   @Test("a grant of an earlier schema gets its name's bytes as its handle, of however many there are")
   func handles() async throws {
     let old = try file.open(Array(Migrations.all.prefix(1)))

@@ -137,8 +137,8 @@ struct WaitingRoomTests {
     }
     if !isEarly { for _ in 0..<100 { await Task.yield() } }
     task.cancel()
-    let refusal = await #expect(throws: Problem.self) { try await task.value }
-    #expect(refusal?.code == .unavailable)
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(control.counts[.store]?.refused == [.inProgress: 1])
     #expect(control.counts[.store]?.waiting == 1)
     let next = try admit(control)
     for turn in [turns[1], next] {

@@ -174,6 +174,37 @@ struct LifeTests {
     }
   }
 
+  @Test(
+    "a request that its handler gives up is answered; once the client has ended its side it is not, and counts as no response",
+    arguments: [false, true])
+  func givenUp(isEnded: Bool) async throws {
+    let begun = Gate()
+    let gate = Gate()
+    try await withServer(respond: { _ in
+      await begun.open()
+      if isEnded {
+        while !Task.isCancelled { await Task.yield() }
+      } else {
+        await gate.wait()
+      }
+      var response = HTTPResponse(status: .serviceUnavailable)
+      response.isAbandonment = true
+      return response
+    }) { server in
+      let connection = try server.connect()
+      try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+      await begun.wait()
+      if isEnded {
+        connection.endSending()
+        #expect(try await connection.receiveToEnd() == [])
+      } else {
+        await gate.open()
+        #expect(try await connection.receiveResponse().status == 503)
+      }
+      #expect(server.server.statistics().responses == (isEnded ? [:] : [503: 1]))
+    }
+  }
+
   @Test("HTTP/1.0 closes by default and keeps when asked")
   func oldClient() async throws {
     try await withServer(respond: echo) { server in

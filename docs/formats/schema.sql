@@ -32,6 +32,10 @@ BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 CREATE TRIGGER audit_never_shrinks BEFORE DELETE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 
+CREATE TABLE bought_products (
+  product TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE catalogue_state (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   revision INTEGER NOT NULL,

@@ -69,8 +69,8 @@ final class AdmissionControl: Sendable {
   }
 
   /// Returns when it is the request's turn. Throws `unavailable`, with the time to come back, when it has waited for too long; a
-  /// task that is cancelled leaves the line.
-  func wait(for turn: Turn) async throws(Problem) {
+  /// task that is cancelled leaves the line, with `CancellationError`.
+  func wait(for turn: Turn) async throws {
     guard case .later(let number) = turn else { return }
     let ending = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -87,7 +87,7 @@ final class AdmissionControl: Sendable {
     switch ending {
     case .turn: return
     case .refused(let refusal): throw refusal.problem
-    case .abandoned: throw Problem(.unavailable, "the request was abandoned", retryAfterSeconds: 1)
+    case .abandoned: throw CancellationError()
     }
   }
 

@@ -120,7 +120,7 @@ private final class AdmittedBody: BodyReservation {
     case given
     /// The body is here.
     case regained
-    case refused(Problem)
+    case refused(any Error)
   }
 
   private let kind: AdmissionClass
@@ -134,10 +134,10 @@ private final class AdmittedBody: BodyReservation {
     room = control.bodies.makeReservation(for: request.body)
   }
 
-  /// Why the request was refused when its body had arrived.
-  var refusal: Problem? {
+  /// Why the request has no place though its body has arrived: a problem, or `CancellationError`.
+  var refusal: (any Error)? {
     place.withLock { place in
-      if case .refused(let problem) = place { problem } else { nil }
+      if case .refused(let error) = place { error } else { nil }
     }
   }
 
@@ -156,7 +156,7 @@ private final class AdmittedBody: BodyReservation {
     // While it waits for its place it is not among those that could be ended for another.
     room.didEnd()
     guard place.withLock({ if case .given = $0 { true } else { false } }) else { return }
-    do throws(Problem) {
+    do {
       try await control.wait(for: control.resume(kind))
       place.withLock { $0 = .regained }
     } catch {

@@ -15,24 +15,43 @@ extension Catalog {
     let now = clock.now()
     // What its subscriptions open may be other than before.
     defer { didChange() }
+    let catalog = cache.latest
+    let prepared = try WantedPublication(id, description, before: catalog.described[id], at: now)
     let (publication, mayClose) = try await database.write(locking: [.publications]) { connection in
-      let before = try PublicationTable.find(id, in: connection)
-      try conditions.check(before)
-      let publication = OperatorPublication(of: id, description, before: before, at: now)
+      let wanted =
+        try catalog.isCurrent(in: connection)
+        ? prepared
+        : WantedPublication(id, description, before: PublicationTable.find(id, in: connection), at: now)
+      try conditions.check(wanted.before)
+      let publication = wanted.document.value
       // Also where nothing is written: what was to follow a write before this one may have failed.
-      if let before, before.hasSameDescription(as: publication) { return (before, true) }
-      _ = try Self.put(publication, before: before, by: actor, at: now, in: connection)
-      return (publication, before?.policy != publication.policy)
+      if let before = wanted.before, before.hasSameDescription(as: publication) { return (before, true) }
+      _ = try Self.put(wanted, by: actor, at: now, in: connection)
+      return (publication, wanted.before?.policy != publication.policy)
     }
     if mayClose { try await didChangePolicy(id) }
     return publication
   }
 
-  /// Throws `publication-invalid` where there is no room for another.
+  /// A publication as it is to be, with its document and what it was.
+  struct WantedPublication: Sendable {
+    let document: EncodedDocument<OperatorPublication>
+    let before: OperatorPublication?
+
+    init(
+      _ id: ProductIdentifier, _ description: PublicationDescription, before: OperatorPublication?,
+      at now: Timestamp
+    ) throws {
+      self.before = before
+      document = try EncodedDocument(OperatorPublication(of: id, description, before: before, at: now))
+    }
+  }
+
+  /// Throws `publication-invalid` where there is no room for another. What `wanted` has from before is what the connection sees.
   static func put(
-    _ publication: OperatorPublication, before: OperatorPublication?, by actor: String, at now: Timestamp,
-    in connection: borrowing Connection
+    _ wanted: WantedPublication, by actor: String, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Change {
+    let (before, publication) = (wanted.before, wanted.document.value)
     if let before, before.hasSameDescription(as: publication) { return .unchanged }
     if before == nil, try PublicationTable.count(in: connection) >= PublicationTable.capacity {
       throw Problem(
@@ -42,7 +61,7 @@ extension Catalog {
             code: "too-many", path: "id", detail: "at most \(PublicationTable.capacity) publications")
         ])
     }
-    try PublicationTable.put(publication, in: connection)
+    try PublicationTable.put(wanted.document, in: connection)
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "publication.create" : "publication.change",

@@ -79,23 +79,18 @@ struct Catalog: Sendable {
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
     under conditions: WriteConditions = .none
   ) async throws -> OperatorProduct {
-    let described = try ProductTable.Described(ProductValidator.product(id, described: description))
+    let product = try ProductValidator.product(id, described: description)
     let now = clock.now()
-    // All of the ledger is read outside of the writer.
-    let isBought = try await database.read { connection -> Bool? in
-      let type = try ProductTable.find(id, in: connection)?.product.type
-      guard let type, type != described.product.type else { return nil }
-      return try ProductTable.isBought(id, in: connection)
-    }
     defer { didChange() }
+    let catalog = cache.latest
+    let prepared = try WantedProduct(product, description, before: catalog[id]?.row)
     return try await database.write(locking: [.product(id)]) { connection in
-      let before = try ProductTable.find(id, in: connection)
-      try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
-      _ = try put(described, description, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection) {
-        // It may have been bought since.
-        try isBought == true || ProductTable.isBought(id, in: $0)
-      }
-      return try Self.operatorProduct(id, at: now, in: connection)
+      let wanted =
+        try catalog.isCurrent(in: connection)
+        ? prepared : WantedProduct(product, description, before: ProductTable.find(id, in: connection))
+      try conditions.check(try wanted.before.map { try Self.operatorProduct($0, at: now, in: connection) })
+      let (_, entry) = try put(wanted, by: actor, mayChangeKeys: mayChangeKeys, at: now, in: connection)
+      return try Self.operatorProduct(entry, at: now, in: connection)
     }
   }
 
@@ -106,29 +101,41 @@ struct Catalog: Sendable {
     case unchanged
   }
 
-  /// Writes the product unless it is so already. `described` is what the validator made of `description`. Throws `forbidden`,
-  /// `state-conflict`, and `product-invalid` for a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does.
-  /// `isBought` is asked where the type changes.
+  /// A product as it is to be, with its document and what it was.
+  struct WantedProduct: Sendable {
+    let document: EncodedDocument<Product>
+    let before: ProductTable.Entry?
+    /// Nil where its description does not say.
+    let isOnSale: Bool?
+
+    /// `product` is what the validator made of `description`. A description that says nothing of publishers' keys leaves them as they are.
+    init(_ product: Product, _ description: ProductDescription, before: ProductTable.Entry?) throws {
+      self.before = before
+      var product = product
+      if description.publisherKeys == nil, let keys = before?.product.publisherKeys {
+        product.publisherKeys = keys
+      }
+      document = try EncodedDocument(product)
+      isOnSale = description.onSale
+    }
+  }
+
+  /// Writes the product unless it is so already, and answers it as it is then. Throws `forbidden`, `state-conflict`, and `product-invalid` for
+  /// a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does. What `wanted` has from before is what the connection sees.
   func put(
-    _ described: ProductTable.Described, _ description: ProductDescription, by actor: String,
-    mayChangeKeys: Bool, at now: Timestamp, in connection: borrowing Connection,
-    isBought: (borrowing Connection) throws -> Bool
-  ) throws -> Change {
-    let before = try ProductTable.find(beside: described, in: connection)
+    _ wanted: WantedProduct, by actor: String, mayChangeKeys: Bool, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> (Change, ProductTable.Entry) {
+    let (before, product) = (wanted.before, wanted.document.value)
     // What was bought of it opens what its type says.
-    if let type = before?.product.type, type != described.product.type, try isBought(connection) {
+    if let type = before?.product.type, type != product.type,
+      try ProductTable.isBought(product.id, in: connection)
+    {
       throw Problem(
         .stateConflict,
-        "\(described.product.id) was bought as \(type.rawValue), and its owners keep what that opens: another type needs another identifier"
+        "\(product.id) was bought as \(type.rawValue), and its owners keep what that opens: another type needs another identifier"
       )
     }
-    var described = described
-    if description.publisherKeys == nil, let keys = before?.product.publisherKeys {
-      var product = described.product
-      product.publisherKeys = keys
-      described = try ProductTable.Described(product)
-    }
-    let product = described.product
     if let before, before.product.publisherKeys != product.publisherKeys, !mayChangeKeys {
       throw Problem(.forbidden, "changing a product's publisher keys takes the scope admin")
     }
@@ -141,17 +148,20 @@ struct Catalog: Sendable {
           Problem.Fault(code: "price-tier", path: "priceTier", detail: "there is no price tier \(tier)")
         ])
     }
-    let sale = try sale(of: product, before: before, wanted: description.onSale, by: actor, in: connection)
-    guard before?.product != product || before?.sale != sale else { return .unchanged }
+    let sale = try sale(of: product, before: before, wanted: wanted.isOnSale, by: actor, in: connection)
+    if let before, before.product == product, before.sale == sale { return (.unchanged, before) }
     try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
-    try ProductTable.put(described, sale: sale, at: now, in: connection)
+    try ProductTable.put(wanted.document, sale: sale, at: now, in: connection)
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "product.create" : "product.change",
         subject: product.id.description,
         detail: Self.detail(of: product, isOnSale: sale == .cleared, before: before)),
       in: connection)
-    return before == nil ? .created : .changed
+    return (
+      before == nil ? .created : .changed,
+      ProductTable.Entry(product: product, sale: sale, created: before?.created ?? now, changed: now)
+    )
   }
 
   /// What the write changed; of a new product only whether it is on sale.
@@ -185,14 +195,12 @@ struct Catalog: Sendable {
     _ id: ProductIdentifier, by actor: String, under conditions: WriteConditions
   ) async throws {
     let now = clock.now()
-    // All of the ledger is read outside of the writer. What is bought meanwhile can only be a subscription, which is off sale then.
-    let isBought = try await database.read { try ProductTable.isBought(id, in: $0) }
     defer { didChange() }
     try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
       try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
       guard let before else { throw Problem(.productUnknown, "no product is named \(id)") }
-      guard !isBought else {
+      guard try !ProductTable.isBought(id, in: connection) else {
         throw Problem(.stateConflict, "\(id) was bought, and its owners keep it; it can be taken off sale")
       }
       guard try !ProductTable.isReferred(id, in: connection) else {

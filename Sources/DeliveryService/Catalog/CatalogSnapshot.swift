@@ -84,6 +84,11 @@ struct CatalogSnapshot: Sendable {
     try CatalogRevision.current(in: connection).number <= revision.number
   }
 
+  /// This catalog with every change that the connection sees. Decodes what has changed.
+  func updated(in connection: borrowing Connection) throws -> CatalogSnapshot {
+    try Changes.since(revision, in: connection).map { try applying($0) } ?? self
+  }
+
   /// The number of products.
   var count: Int { entries.count }
 
@@ -104,6 +109,11 @@ struct CatalogSnapshot: Sendable {
   /// What the product costs now, and what it cost.
   func prices(of product: Product) -> ProductPrices {
     ProductPrices(of: product, tier: product.priceTier.flatMap { tiers[$0] } ?? [:])
+  }
+
+  /// Nil when there is no such tier.
+  func tier(_ name: PriceTierName) -> PriceTier? {
+    tiers[name].map { PriceTier(name: name, prices: $0) }
   }
 
   /// For how long, around that moment, no product comes on sale or goes off it by its dates.

@@ -1,5 +1,4 @@
 import Commerce
-import Database
 import PullboxAPI
 
 /// What the items of an import tell of themselves: everything else stays as it is. Pure.
@@ -91,21 +90,21 @@ extension Product.Localization {
 
 extension CatalogImport {
   /// The same with the rest of everything as it stands, where the import tells a part of it alone.
-  func completed(in connection: borrowing Connection) throws -> CatalogImport {
+  func completed(by catalog: CatalogSnapshot) -> CatalogImport {
     guard let members else { return self }
     let imported = ImportedMembers(members: Set(members))
     var whole = self
     whole.members = nil
     for (index, item) in products.enumerated() {
-      guard let id = item.id, let before = try ProductTable.find(id, in: connection) else { continue }
+      guard let id = item.id, let before = catalog[id] else { continue }
       whole.products[index] = imported.completing(item, of: before.product)
     }
     for (index, item) in (publications ?? []).enumerated() {
-      guard let id = item.id, let before = try PublicationTable.find(id, in: connection) else { continue }
+      guard let id = item.id, let before = catalog.described[id] else { continue }
       whole.publications?[index] = imported.completing(item, of: before)
     }
     for (index, item) in (priceTiers ?? []).enumerated() {
-      guard let name = item.name, let before = try PriceTierTable.find(name, in: connection) else { continue }
+      guard let name = item.name, let before = catalog.tier(name) else { continue }
       whole.priceTiers?[index].prices = imported.prices(item.prices, before: before.prices)
     }
     return whole

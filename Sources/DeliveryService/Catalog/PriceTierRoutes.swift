@@ -59,19 +59,24 @@ extension Catalog {
     let tier = try Self.checked(name, description)
     let now = clock.now()
     defer { didChange() }
+    let document = try EncodedDocument(tier)
+    let catalog = cache.latest
     return try await database.write(locking: [.priceTiers]) { connection in
-      let before = try PriceTierTable.find(name, in: connection)
+      let before =
+        try catalog.isCurrent(in: connection)
+        ? catalog.tier(name) : PriceTierTable.find(name, in: connection)
       try conditions.check(before)
-      _ = try Self.put(tier, before: before, by: actor, at: now, in: connection)
+      _ = try Self.put(document, before: before, by: actor, at: now, in: connection)
       return tier
     }
   }
 
   /// Throws `price-tier-invalid` where there is no room for another.
   static func put(
-    _ tier: PriceTier, before: PriceTier?, by actor: String, at now: Timestamp,
+    _ document: EncodedDocument<PriceTier>, before: PriceTier?, by actor: String, at now: Timestamp,
     in connection: borrowing Connection
   ) throws -> Change {
+    let tier = document.value
     guard before != tier else { return .unchanged }
     if before == nil, try PriceTierTable.count(in: connection) >= PriceTierTable.capacity {
       throw Problem(
@@ -80,7 +85,7 @@ extension Catalog {
           Problem.Fault(code: "too-many", path: "name", detail: "at most \(PriceTierTable.capacity) tiers")
         ])
     }
-    try PriceTierTable.put(tier, at: now, in: connection)
+    try PriceTierTable.put(document, at: now, in: connection)
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "price-tier.create" : "price-tier.change",

@@ -69,9 +69,12 @@ extension GrantStore {
       try unrecorded.write(in: connection)
       let owed = try ObligationTable.products(owedBy: ObligationTable.Debt(grant), in: connection)
       guard owed.isSubset(of: basis.owed) else { return nil }
+      // The sum over the device's grants has at least as many, and is spread over the whole table.
       var check = CompletionCheck(
-        grant: grant,
-        delivered: try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection))
+        grant: grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection))
+      if check.lacksBytes {
+        check.delivered = try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: connection)
+      }
       if check.lacksBytes, try check.wrongStep(in: completion) == nil {
         check.mayHaveLostCounts = try ServerRunTable.mayHaveLostCounts(
           ofGrantMade: grant.created, at: now, in: connection)
@@ -96,7 +99,7 @@ extension GrantStore {
       guard actions.contains(.finishTransactionIfDelivered) else {
         return CompletionOutcome(grant: grant, remaining: [])
       }
-      return try Self.finishTransactionIfDelivered(grant, lease, at: now, in: connection)
+      return try Self.finishTransactionIfDelivered(grant, owing: owed, lease, at: now, in: connection)
     }
   }
 
@@ -139,10 +142,11 @@ extension GrantStore {
   }
 
   private static func finishTransactionIfDelivered(
-    _ grant: GrantRecord, _ lease: OutboxLease?, at now: Timestamp, in connection: borrowing Connection
+    _ grant: GrantRecord, owing products: Set<ProductIdentifier>, _ lease: OutboxLease?, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> CompletionOutcome {
     let settlement = try ObligationTable.settle(
-      ObligationTable.Debt(grant), lease: lease, at: now, in: connection)
+      ObligationTable.Debt(grant), owing: products, lease: lease, at: now, in: connection)
     return switch settlement {
     case .open(let remaining): CompletionOutcome(grant: grant, remaining: remaining)
     case .waiting(let taken): CompletionOutcome(grant: grant, remaining: [], isWaiting: true, outbox: taken)

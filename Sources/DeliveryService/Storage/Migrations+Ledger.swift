@@ -162,3 +162,15 @@ extension Migrations {
       ALTER TABLE audit ADD COLUMN environment TEXT;
       """)
 }
+
+extension Migrations {
+  static let boughtProducts = Migration(
+    "the products that the ledger has a payment for",
+    script: """
+      -- The ledger itself has no index by product: every purchase would write one.
+      CREATE TABLE bought_products (
+        product TEXT NOT NULL PRIMARY KEY
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO bought_products (product) SELECT DISTINCT product FROM transactions WHERE product IS NOT NULL;
+      """)
+}

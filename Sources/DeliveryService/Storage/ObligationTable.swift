@@ -35,25 +35,64 @@ enum ObligationTable {
     return Set(try rows.map { try $0.identifier("product") })
   }
 
+  /// How far the grants of a debt's transaction have come.
+  private struct Progress {
+    /// The best of a product's grants to the device, of all versions.
+    enum Best: Int, Comparable {
+      case revoked
+      case live
+      case completed
+
+      static func < (first: Best, second: Best) -> Bool { first.rawValue < second.rawValue }
+    }
+
+    var products: [ProductIdentifier: Best] = [:]
+    /// The device has completed something of the transaction.
+    var hasCompleted = false
+    /// The store has finished the transaction: a finished grant of any device says so, also when the call is forgotten.
+    var hasFinished = false
+  }
+
+  /// Reads the transaction's grants, and no other's.
+  private static func progress(of debt: Debt, in connection: borrowing Connection) throws -> Progress {
+    let rows = try connection.query(
+      """
+      SELECT product,
+        CASE WHEN device <> ? THEN NULL WHEN state IN ('completed', 'finished') THEN 2
+          WHEN revoked_by IS NULL THEN 1 ELSE 0 END AS best,
+        CASE WHEN state IN ('finished', 'revoked/finished') THEN 1 ELSE 0 END AS finished
+      FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?
+        AND (device = ? OR state IN ('finished', 'revoked/finished'))
+      """, [.identifier(debt.device)] + debt.transaction.values + [.identifier(debt.device)])
+    var progress = Progress()
+    for row in rows {
+      if try row.boolean("finished") { progress.hasFinished = true }
+      guard let best = try row.optionalInteger("best").flatMap({ Progress.Best(rawValue: Int($0)) }) else {
+        continue
+      }
+      if best == .completed { progress.hasCompleted = true }
+      let product: ProductIdentifier = try row.identifier("product")
+      progress.products[product] = max(best, progress.products[product] ?? best)
+    }
+    return progress
+  }
+
   /// The products that the device has still to complete, by name. Owed no longer is a product that the device
   /// is offered no version of (all were withdrawn, or a rollout shrank past the device), and one of which its
   /// grants are all revoked.
   static func remaining(of debt: Debt, in connection: borrowing Connection) throws -> [ProductIdentifier] {
-    let products: [ProductIdentifier] = try connection.query(
-      """
-      SELECT product FROM obligations AS owed
-      WHERE store = ? AND environment = ? AND transaction_id = ? AND device = ?
-        AND coalesce((
-          -- 2: completed; 1: live; 0: revoked. The best of all versions counts.
-          SELECT max(CASE WHEN state IN ('completed', 'finished') THEN 2
-            WHEN revoked_by IS NULL THEN 1 ELSE 0 END)
-          FROM grants
-          WHERE grants.store = owed.store AND grants.environment = owed.environment
-            AND grants.transaction_id = owed.transaction_id AND grants.device = owed.device AND grants.product = owed.product), 1) = 1
-      ORDER BY product
-      """, debt.values
-    ).map { try $0.identifier("product") }
-    return try products.filter { try VersionTable.offered($0, to: debt.device, in: connection) != nil }
+    let owed = try products(owedBy: debt, in: connection)
+    return try remaining(of: debt, owing: owed, progress: progress(of: debt, in: connection), in: connection)
+  }
+
+  private static func remaining(
+    of debt: Debt, owing products: Set<ProductIdentifier>, progress: Progress,
+    in connection: borrowing Connection
+  ) throws -> [ProductIdentifier] {
+    try products.sorted().filter { product in
+      try progress.products[product] ?? .live == .live
+        && VersionTable.offered(product, to: debt.device, in: connection) != nil
+    }
   }
 
   /// Completed grants that a step with a product looks at, the newest: there are many only while a store does not answer,
@@ -115,15 +154,16 @@ extension ObligationTable {
   static let maximumSettledAtOnce = 200
 
   /// Puts the transaction's end in the outbox if the device completed something of it and nothing else is
-  /// owed. With a lease the call is claimed for the caller, who then has it made.
+  /// owed. With a lease the call is claimed for the caller, who then has it made. `products` is what ``products(owedBy:in:)`` has said.
   static func settle(
-    _ debt: Debt, lease: OutboxLease? = nil, at now: Timestamp, in connection: borrowing Connection
+    _ debt: Debt, owing products: Set<ProductIdentifier>? = nil, lease: OutboxLease? = nil,
+    at now: Timestamp, in connection: borrowing Connection
   ) throws -> Settlement {
-    let remaining = try remaining(of: debt, in: connection)
-    guard remaining.isEmpty else { return .open(remaining) }
-    let (hasCompleted, hasFinished) = try progress(of: debt, in: connection)
-    guard hasCompleted else { return .open(remaining) }
-    if hasFinished {
+    let progress = try progress(of: debt, in: connection)
+    let owed = try products ?? self.products(owedBy: debt, in: connection)
+    let remaining = try remaining(of: debt, owing: owed, progress: progress, in: connection)
+    guard remaining.isEmpty, progress.hasCompleted else { return .open(remaining) }
+    if progress.hasFinished {
       try finishGrants(of: debt.transaction, at: now, in: connection)
       return .finished
     }
@@ -162,22 +202,6 @@ extension ObligationTable {
       _ = grant.machine.handle(.transactionFinished)
       try GrantTable.update(grant, from: before, at: now, detail: "the store finished it", in: connection)
     }
-  }
-
-  /// Whether the device has completed something of the debt, and whether the store has finished its transaction: a finished grant
-  /// says so, also when the call is forgotten.
-  private static func progress(
-    of debt: Debt, in connection: borrowing Connection
-  ) throws -> (hasCompleted: Bool, hasFinished: Bool) {
-    let row = try connection.first(
-      """
-      SELECT
-        coalesce(max(CASE WHEN device = ? AND state IN ('completed', 'finished') THEN 1 ELSE 0 END), 0) AS completed,
-        coalesce(max(CASE WHEN state IN ('finished', 'revoked/finished') THEN 1 ELSE 0 END), 0) AS finished
-      FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?
-      """, [.identifier(debt.device)] + debt.transaction.values)
-    guard let row else { return (false, false) }
-    return (try row.boolean("completed"), try row.boolean("finished"))
   }
 }
 

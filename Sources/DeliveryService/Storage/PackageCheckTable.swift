@@ -29,14 +29,17 @@ enum PackageCheckTable {
   }
 
   static func faulty(in connection: borrowing Connection) throws -> [SHA256Digest] {
-    try connection.query("SELECT digest FROM package_checks WHERE fault IS NOT NULL").map {
-      try $0.digest("digest")
-    }
+    try connection.query(
+      "SELECT digest FROM package_checks \(SQLDialect.index("package_checks_faults")) WHERE fault IS NOT NULL"
+    ).map { try $0.digest("digest") }
   }
 
   static func countFaults(in connection: borrowing Connection) throws -> Int64 {
-    try connection.first("SELECT count(*) AS faults FROM package_checks WHERE fault IS NOT NULL")?
-      .integer("faults") ?? 0
+    try connection.first(
+      """
+      SELECT count(*) AS faults FROM package_checks \(SQLDialect.index("package_checks_faults"))
+      WHERE fault IS NOT NULL
+      """)?.integer("faults") ?? 0
   }
 
   static func record(

@@ -33,13 +33,14 @@ enum PriceTierTable {
     try connection.first("SELECT 1 FROM products WHERE price_tier = ? LIMIT 1", [.identifier(name)]) != nil
   }
 
-  static func put(_ tier: PriceTier, at now: Timestamp, in connection: borrowing Connection) throws {
-    let document = String(decoding: try APIJSON.encode(tier), as: UTF8.self)
+  static func put(
+    _ document: EncodedDocument<PriceTier>, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
     try connection.execute(
       """
       INSERT INTO price_tiers (name, document) VALUES (?, ?)
       ON CONFLICT (name) DO UPDATE SET document = excluded.document
-      """, [.identifier(tier.name), .text(document)])
+      """, [.identifier(document.value.name), .text(document.text)])
     try noteChange(at: now, in: connection)
   }
 

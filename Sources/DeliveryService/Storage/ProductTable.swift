@@ -25,30 +25,8 @@ enum ProductTable {
     func isOnSale(at now: Timestamp) -> Bool { isOnSale && product.isAvailable(at: now) }
   }
 
-  /// A product with its document, which is made before a write that may have a hundred thousand of them.
-  struct Described: Sendable {
-    let product: Product
-    fileprivate let document: String
-
-    init(_ product: Product) throws {
-      self.product = product
-      document = String(decoding: try APIJSON.encode(product), as: UTF8.self)
-    }
-  }
-
   static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
     try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(id)]).map(entry)
-  }
-
-  /// The product where it is the same as `described`, with nothing decoded, or as it is.
-  static func find(beside described: Described, in connection: borrowing Connection) throws -> Entry? {
-    try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(described.product.id)]).map {
-      row in
-      let stored = try StoredDocument(row)
-      guard stored.document == described.document else { return try stored.entry() }
-      return Entry(
-        product: described.product, sale: stored.sale, created: stored.created, changed: stored.changed)
-    }
   }
 
   static func exists(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
@@ -72,13 +50,14 @@ enum ProductTable {
   static func put(
     _ product: Product, sale: SaleState = .cleared, at now: Timestamp, in connection: borrowing Connection
   ) throws {
-    try put(Described(product), sale: sale, at: now, in: connection)
+    try put(EncodedDocument(product), sale: sale, at: now, in: connection)
   }
 
   static func put(
-    _ described: Described, sale: SaleState, at now: Timestamp, in connection: borrowing Connection
+    _ document: EncodedDocument<Product>, sale: SaleState, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws {
-    let product = described.product
+    let product = document.value
     try connection.execute(
       """
       INSERT INTO products (id, document, type, publication, sale, on_sale, available_from, available_until,
@@ -90,7 +69,7 @@ enum ProductTable {
         available_until = excluded.available_until, price_tier = excluded.price_tier, changed = excluded.changed
       """,
       [
-        .identifier(product.id), .text(described.document), .choice(product.type),
+        .identifier(product.id), .text(document.text), .choice(product.type),
         .optional(product.publication, SQLValue.identifier), .choice(sale), .boolean(sale == .cleared),
         .optional(product.availableFrom), .optional(product.availableUntil),
         .optional(product.priceTier, SQLValue.identifier), .timestamp(now), .timestamp(now),
@@ -114,26 +93,15 @@ enum ProductTable {
       [.identifier(publication)]) != nil
   }
 
-  /// Whether the ledger has a payment for the product. Reads all of the ledger where it has none.
+  /// Whether there was ever a payment for the product.
   static func isBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
-    try connection.first("SELECT 1 FROM transactions WHERE product = ? LIMIT 1", [.identifier(id)]) != nil
+    try connection.first("SELECT 1 FROM bought_products WHERE product = ?", [.identifier(id)]) != nil
   }
 
-  /// Those of these products, ``maximumTypeChanges`` at most, that the ledger has a payment for. Reads all of the ledger.
-  static func bought(
-    among products: [ProductIdentifier], in connection: borrowing Connection
-  ) throws -> Set<ProductIdentifier> {
-    guard !products.isEmpty else { return [] }
-    precondition(products.count <= maximumTypeChanges)
-    let places = Array(repeating: "?", count: products.count).joined(separator: ", ")
-    let rows = try connection.query(
-      "SELECT DISTINCT product FROM transactions WHERE product IN (\(places))",
-      products.map(SQLValue.identifier))
-    return Set(try rows.map { try $0.identifier("product") })
+  static func noteBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING", [.identifier(id)])
   }
-
-  /// Products whose type one import may change, at most.
-  static let maximumTypeChanges = 500
 
   /// Removes it with its review; nothing may refer to it.
   static func remove(

@@ -31,13 +31,15 @@ enum PublicationTable {
     Int(try connection.first("SELECT count(*) AS count FROM publications")?.integer("count") ?? 0)
   }
 
-  static func put(_ publication: OperatorPublication, in connection: borrowing Connection) throws {
-    let document = String(decoding: try APIJSON.encode(publication), as: UTF8.self)
+  static func put(
+    _ document: EncodedDocument<OperatorPublication>, in connection: borrowing Connection
+  ) throws {
+    let publication = document.value
     try connection.execute(
       """
       INSERT INTO publications (id, document) VALUES (?, ?)
       ON CONFLICT (id) DO UPDATE SET document = excluded.document
-      """, [.identifier(publication.id), .text(document)])
+      """, [.identifier(publication.id), .text(document.text)])
     try CatalogRevision.increment(at: publication.changed, in: connection)
   }
 

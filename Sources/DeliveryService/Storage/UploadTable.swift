@@ -41,7 +41,10 @@ enum UploadTable {
   ) throws -> [Upload] {
     let after = after ?? UploadCursor(created: Timestamp(millisecondsSinceEpoch: .min), id: "")
     return try connection.query(
-      "SELECT * FROM uploads WHERE (created, id) > (?, ?) ORDER BY created, id LIMIT ?",
+      """
+      SELECT * FROM uploads \(SQLDialect.index("uploads_by_age")) WHERE (created, id) > (?, ?)
+      ORDER BY created, id LIMIT ?
+      """,
       [.timestamp(after.created), .text(after.id), .integer(limit)]
     ).map(upload)
   }

@@ -90,6 +90,7 @@ extension ClientConnection {
     with response: HTTPResponse, isHead: Bool, minorVersion: UInt8, through line: some ConnectionLine,
     with services: inout LoopServices
   ) {
+    if response.isAbandonment, machine.peerHasEnded { return abandon(through: line, with: &services) }
     var streams = false
     var endsByClosing = false
     if case .stream(let length, _) = response.body, !isHead, !response.status.forbidsContent {

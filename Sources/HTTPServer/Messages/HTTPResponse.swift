@@ -26,6 +26,9 @@ public struct HTTPResponse: Sendable {
   public var client: PeerAddress?
   /// Where it is there, this is no answer yet, and nothing of it is sent: the handler is asked again.
   public var postponement: (any ResponsePostponement)?
+  /// The handler has given the request up because its task was cancelled. Where the client has ended its side, the connection
+  /// ends without a response, and none is counted; otherwise this one is sent.
+  public var isAbandonment = false
 
   /// A response as fast as its client takes it, for the peer itself.
   public init(status: HTTPStatus, headers: HTTPFields = [:], body: ResponseBody = .none) {

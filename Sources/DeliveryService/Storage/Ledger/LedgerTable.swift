@@ -92,6 +92,7 @@ enum LedgerTable {
         .optional(transaction.acknowledgement?.reference), .optional(transaction.acknowledgement?.deadline),
         .optional(transaction.origin.map { $0.version?.description ?? "" }),
       ])
+    try ProductTable.noteBought(transaction.product, in: connection)
   }
 
   /// What is known of a transaction, and whose it is; nil where no more is known than its store's word.

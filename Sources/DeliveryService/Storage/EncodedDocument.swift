@@ -1,0 +1,13 @@
+import PullboxAPI
+
+/// A value with its JSON, as tables keep it. It is made before the write that keeps it, which may have a hundred thousand of them: other writes
+/// wait meanwhile.
+struct EncodedDocument<Value: Encodable & Sendable>: Sendable {
+  let value: Value
+  let text: String
+
+  init(_ value: Value) throws {
+    self.value = value
+    text = String(decoding: try APIJSON.encode(value), as: UTF8.self)
+  }
+}
