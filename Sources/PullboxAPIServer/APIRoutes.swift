@@ -4,8 +4,8 @@ public import PullboxAPI
 
 /// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, a
 /// `TemporaryFailure` is answered 503 or 507 with the time to try again, anything else `internal-error`, without a
-/// word about its cause. What is no ``Problem`` is reported with its request, overload and a cancelled task apart, which
-/// are answered 503.
+/// word about its cause. What is no ``Problem`` is reported with its request, overload and a cancelled task apart: the first
+/// is answered 503, the second only where its client is still there.
 ///
 /// Routes are added first, then ``router(reporting:observing:)`` makes the handler of an `HTTPServer` of
 /// them:
@@ -133,7 +133,11 @@ public struct APIRoutes {
       to error: any Error, of request: HTTPRequest, at route: String, since begin: MonotonicInstant
     ) -> HTTPResponse {
       if let problem = error as? Problem { return refuse(problem, to: request, at: route, since: begin) }
-      if error is CancellationError { return abandon(request, at: route, since: begin) }
+      if error is CancellationError {
+        return Task.isCancelled
+          ? abandon(request, at: route, since: begin)
+          : refuse(.cancelled, to: request, at: route, since: begin)
+      }
       let failure = (error as? any TemporarilyFailing)?.temporaryFailure
       // Overload is counted, and no line each: it would add to the load.
       if failure != .overloaded { report(request, error) }

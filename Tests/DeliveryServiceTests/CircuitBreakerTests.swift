@@ -14,8 +14,8 @@ struct CircuitBreakerTests {
   private func opened(retryAfter: Duration? = nil) -> CircuitBreaker {
     var breaker = CircuitBreaker()
     for _ in 1...5 {
-      #expect(breaker.permit(at: start) == .call)
-      breaker.note(.failed(retryAfter: retryAfter), of: .call, at: start)
+      #expect(breaker.permit(at: start) == .call(at: start))
+      breaker.note(.failed(retryAfter: retryAfter), of: .call(at: start), at: start)
     }
     return breaker
   }
@@ -24,12 +24,12 @@ struct CircuitBreakerTests {
   func opening() {
     var breaker = CircuitBreaker()
     for _ in 1...4 {
-      #expect(breaker.permit(at: start) == .call)
-      breaker.note(Self.failed, of: .call, at: start)
+      #expect(breaker.permit(at: start) == .call(at: start))
+      breaker.note(Self.failed, of: .call(at: start), at: start)
     }
-    #expect(breaker.permit(at: start) == .call)
+    #expect(breaker.permit(at: start) == .call(at: start))
     #expect(!breaker.isOpen)
-    breaker.note(Self.failed, of: .call, at: start)
+    breaker.note(Self.failed, of: .call(at: start), at: start)
     #expect(breaker.isOpen)
     #expect(breaker.permit(at: start) == .wait(.seconds(30)))
     #expect(breaker.nextProbe == at(30))
@@ -41,9 +41,9 @@ struct CircuitBreakerTests {
   func standing() {
     var breaker = CircuitBreaker()
     #expect(breaker.standing(at: start) == CircuitBreaker.Standing())
-    breaker.note(.answered, of: .call, at: at(1))
-    breaker.note(Self.failed, of: .call, at: at(5))
-    breaker.note(.abandoned, of: .call, at: at(7))
+    breaker.note(.answered, of: .call(at: at(1)), at: at(1))
+    breaker.note(Self.failed, of: .call(at: at(5)), at: at(5))
+    breaker.note(.abandoned, of: .call(at: at(7)), at: at(7))
     #expect(
       breaker.standing(at: at(10))
         == CircuitBreaker.Standing(sinceAnswer: .seconds(9), sinceFailure: .seconds(5)))
@@ -66,7 +66,7 @@ struct CircuitBreakerTests {
   func inARow() {
     var breaker = CircuitBreaker()
     for number in 1...40 {
-      breaker.note(number.isMultiple(of: 5) ? .answered : Self.failed, of: .call, at: start)
+      breaker.note(number.isMultiple(of: 5) ? .answered : Self.failed, of: .call(at: start), at: start)
     }
     #expect(!breaker.isOpen)
   }
@@ -87,43 +87,55 @@ struct CircuitBreakerTests {
     var breaker = opened()
     let permit = breaker.permit(at: at(30))
     breaker.note(.answered, of: permit, at: at(31))
-    #expect(breaker.permit(at: at(31)) == .call)
+    #expect(breaker.permit(at: at(31)) == .call(at: at(31)))
     #expect(breaker.nextProbe == nil)
-    for _ in 1...4 { breaker.note(Self.failed, of: .call, at: at(32)) }
+    for _ in 1...4 { breaker.note(Self.failed, of: .call(at: at(31)), at: at(32)) }
     #expect(!breaker.isOpen)
-    breaker.note(Self.failed, of: .call, at: at(33))
+    breaker.note(Self.failed, of: .call(at: at(31)), at: at(33))
     #expect(breaker.permit(at: at(33)) == .wait(.seconds(28)))
   }
 
   @Test("calls that hung for longer than the interval are followed by a probe at once")
   func hanging() {
     var breaker = CircuitBreaker()
-    for _ in 1...5 { #expect(breaker.permit(at: start) == .call) }
-    for _ in 1...5 { breaker.note(Self.failed, of: .call, at: at(45)) }
+    for _ in 1...5 { #expect(breaker.permit(at: start) == .call(at: start)) }
+    for _ in 1...5 { breaker.note(Self.failed, of: .call(at: start), at: at(45)) }
     #expect(breaker.isOpen)
     #expect(breaker.permit(at: at(45)) == .probe)
     #expect(breaker.permit(at: at(45)) == .wait(.seconds(30)))
   }
 
+  @Test("calls that hung put no probe off that another was answered among, and that others began after")
+  func hangingBesideAnswers() {
+    var breaker = CircuitBreaker()
+    for _ in 1...9 { #expect(breaker.permit(at: start) == .call(at: start)) }
+    for _ in 1...3 { breaker.note(Self.failed, of: .call(at: start), at: at(45)) }
+    breaker.note(.answered, of: .call(at: start), at: at(45))
+    #expect(breaker.permit(at: at(45)) == .call(at: at(45)))
+    for _ in 1...5 { breaker.note(Self.failed, of: .call(at: start), at: at(46)) }
+    #expect(breaker.isOpen)
+    #expect(breaker.permit(at: at(46)) == .probe)
+  }
+
   @Test("calls from before it opened put no probe off when they fail, and close it when they are answered")
   func stragglers() {
     var breaker = opened()
-    breaker.note(.failed(retryAfter: .seconds(44)), of: .call, at: at(20))
+    breaker.note(.failed(retryAfter: .seconds(44)), of: .call(at: start), at: at(20))
     #expect(breaker.nextProbe == at(30))
-    breaker.note(.answered, of: .call, at: at(21))
-    #expect(breaker.permit(at: at(21)) == .call)
+    breaker.note(.answered, of: .call(at: start), at: at(21))
+    #expect(breaker.permit(at: at(21)) == .call(at: at(21)))
   }
 
   @Test("an abandoned probe may be made again at once; an abandoned call is none")
   func abandoned() {
     var breaker = opened()
     #expect(breaker.permit(at: at(30)) == .probe)
-    breaker.note(.abandoned, of: .call, at: at(31))
+    breaker.note(.abandoned, of: .call(at: at(31)), at: at(31))
     #expect(breaker.permit(at: at(31)) == .wait(.seconds(29)))
     breaker.note(.abandoned, of: .probe, at: at(31))
     #expect(breaker.permit(at: at(31)) == .probe)
     var closed = CircuitBreaker()
-    for _ in 1...100 { closed.note(.abandoned, of: .call, at: start) }
+    for _ in 1...100 { closed.note(.abandoned, of: .call(at: start), at: start) }
     #expect(!closed.isOpen)
   }
 

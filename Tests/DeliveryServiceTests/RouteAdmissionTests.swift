@@ -201,21 +201,25 @@ struct RouteAdmissionTests {
   }
 
   @Test(
-    "a request that is cancelled is no fault to report and counts as 499; a client that is there gets 503 with a time to come back"
-  )
-  func cancelled() async throws {
+    "a request that is cancelled is no fault to report and counts as 499; where only its work was, it counts as 503",
+    arguments: [false, true])
+  func cancelled(isRequest: Bool) async throws {
     var routes = APIRoutes()
     routes.on(.get, "/abandoned") { _, _ in throw CancellationError() }
     let observed = Locked<[Int]>([])
     let router = routes.router(
       reporting: { _, error in Issue.record(error) },
       observing: { _, _, response, problem, _ in
-        #expect(problem == nil)
+        #expect((problem == nil) == isRequest)
         observed.withLock { $0.append(response.status.rawValue) }
       })
-    let response = await router.respond(to: try HTTPRequest(method: .get, rawTarget: "/abandoned"))
-    #expect(observed.current == [499])
-    #expect(response.isAbandonment)
+    let request = try HTTPRequest(method: .get, rawTarget: "/abandoned")
+    let response = await Task {
+      if isRequest { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+      return await router.respond(to: request)
+    }.value
+    #expect(observed.current == [isRequest ? 499 : 503])
+    #expect(response.isAbandonment == isRequest)
     #expect(response.status.rawValue == 503)
     #expect(response.headers["X-Request-Id"] != nil)
     #expect(response.headers["Retry-After"] == "1")
@@ -226,7 +230,31 @@ struct RouteAdmissionTests {
     #expect(try APIJSON.decode(Problem.self, from: body).code == .unavailable)
   }
 
-  @Test("a client that ends its side while its store is asked gets no answer, and is no server's failure")
+  @Test("a client that ends its side with its request gets the answer of a server that has room")
+  func halfClosed() async throws {
+    try await ServerHarness.run { server in
+      let port = try #require(
+        server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      let body = #"{"type":"consumable"}"#
+      let key = "Authorization: Bearer \(ServerHarness.operatorKey)\r\n"
+      for number in 0..<50 {
+        for request in [
+          "GET /v1/operator/products HTTP/1.1\r\nHost: h\r\n\(key)\r\n",
+          "GET /v1/publications HTTP/1.1\r\nHost: h\r\n\r\n",
+          "PUT /v1/operator/products/com.example.p\(number) HTTP/1.1\r\nHost: h\r\n\(key)"
+            + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)",
+        ] {
+          let connection = try RawConnection.tcp(port: port)
+          try await connection.send(request)
+          connection.endSending()
+          let text = String(decoding: try await connection.receiveToEnd(), as: UTF8.self)
+          #expect(text.hasPrefix("HTTP/1.1 20"), "\(request.prefix(30)): \(text)")
+        }
+      }
+    }
+  }
+
+  @Test("a client that hangs up while its store is asked is no server's failure")
   func hungUp() async throws {
     try await ServerHarness.run { server in
       try await server.publish([1, 2, 3])
@@ -250,14 +278,15 @@ struct RouteAdmissionTests {
         "POST /v1/grants HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
           + "Content-Length: \(body.count)\r\n\r\n" + String(decoding: body, as: UTF8.self))
       for await _ in asked {}
-      connection.endSending()
-      #expect(try await connection.receiveToEnd() == [])
+      connection.reset()
+      var page = ""
+      while !page.contains("pullbox_http_requests_total{route=\"/v1/grants\",code=\"499\"} 1") {
+        page = String(
+          decoding: try await server.client.send(
+            ClientRequest(method: "GET", url: server.api.url("/metrics"))
+          ).body, as: UTF8.self)
+      }
       answering.finish()
-      let page = String(
-        decoding: try await server.client.send(
-          ClientRequest(method: "GET", url: server.api.url("/metrics"))
-        ).body, as: UTF8.self)
-      #expect(page.contains("pullbox_http_requests_total{route=\"/v1/grants\",code=\"499\"} 1"))
       #expect(!page.contains("pullbox_http_responses_total{code=\"503\"}"))
       #expect(page.contains("pullbox_admission_in_progress{class=\"store\"} 0"))
       // Whoever asks next is served.

@@ -52,7 +52,7 @@ struct StoreQueueTests {
     }
     for id in 1...5 as ClosedRange<Int64> {
       #expect(queue.add(try call(id), at: start))
-      #expect(try fail(id, at: start) == .call)
+      #expect(try fail(id, at: start) == .call(at: start))
     }
     let soon = start + .seconds(1)
     #expect(!queue.add(try call(6), at: soon))

@@ -86,6 +86,21 @@ struct ConnectionMachineTests {
       }, "cancel")
   }
 
+  @Test("a peer that ends its side after its request leaves the handler a while, and then cancels it once")
+  func departure() {
+    forEveryStep(
+      { before, event, after, actions in
+        let hasHandler = before.output == .handling || before.output == .streaming
+        if event == .peerEnded, before.input != .body, actions.contains(.cancelHandler) { return false }
+        if event == .deadlinePassed, before.deadline == .departure {
+          return actions == .cancelHandler && after.isHandlerCancelled && hasHandler
+        }
+        if actions.contains(.cancelHandler), event != .abandoned { return !before.isHandlerCancelled }
+        return true
+      }, "departure")
+    #expect(Self.reachable.contains { $0.deadline == .departure })
+  }
+
   @Test("a handler that waits for content always learns how it ends")
   func body() {
     forEveryStep(

@@ -175,22 +175,67 @@ struct LifeTests {
   }
 
   @Test(
+    "the handler of a client that has closed its sending half is cancelled only when it gives nothing for two seconds"
+  )
+  func grace() async throws {
+    let clock = ManualMonotonicClock()
+    let begun = Gate()
+    let wasCancelled = Locked(false)
+    try await withServer(
+      clock: clock,
+      respond: { request in
+        if request.path == "/quick" { return HTTPResponse(status: Task.isCancelled ? .conflict : .ok) }
+        await begun.open()
+        while !Task.isCancelled { await Task.yield() }
+        wasCancelled.withLock { $0 = true }
+        return HTTPResponse(status: .accepted)
+      }
+    ) { server in
+      for _ in 0..<100 {
+        let connection = try server.connect()
+        try await connection.send("GET /quick HTTP/1.1\r\nHost: h\r\n\r\n")
+        connection.endSending()
+        #expect(try await connection.receiveResponse().status == 200)
+      }
+      let connection = try server.connect()
+      try await connection.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
+      await begun.wait()
+      connection.endSending()
+      await server.server.ping()
+      clock.advance(by: .milliseconds(1999))
+      server.server.clockDidMove()
+      await server.server.ping()
+      #expect(!wasCancelled.current)
+      while !wasCancelled.current {
+        clock.advance(by: .milliseconds(100))
+        server.server.clockDidMove()
+        await server.server.ping()
+      }
+      // What it answers then is sent.
+      #expect(try await connection.receiveResponse().status == 202)
+    }
+  }
+
+  @Test(
     "a request that its handler gives up is answered; once the client has ended its side it is not, and counts as no response",
     arguments: [false, true])
   func givenUp(isEnded: Bool) async throws {
     let begun = Gate()
     let gate = Gate()
-    try await withServer(respond: { _ in
-      await begun.open()
-      if isEnded {
-        while !Task.isCancelled { await Task.yield() }
-      } else {
-        await gate.wait()
+    try await withServer(
+      configure: { $0.lingerDeadline = .milliseconds(1) },
+      respond: { _ in
+        await begun.open()
+        if isEnded {
+          while !Task.isCancelled { await Task.yield() }
+        } else {
+          await gate.wait()
+        }
+        var response = HTTPResponse(status: .serviceUnavailable)
+        response.isAbandonment = true
+        return response
       }
-      var response = HTTPResponse(status: .serviceUnavailable)
-      response.isAbandonment = true
-      return response
-    }) { server in
+    ) { server in
       let connection = try server.connect()
       try await connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
       await begun.wait()

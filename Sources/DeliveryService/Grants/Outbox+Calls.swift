@@ -183,6 +183,8 @@ extension Outbox {
         return try await body()
       } catch let error as ColumnTypeMismatch {
         throw error
+      } catch let error as CancellationError {
+        throw error
       } catch {
         failures += 1
         if failures == 1 {

@@ -10,11 +10,12 @@ import CoreTypes
 ///     case .wait(let duration): …               // nothing is called for that long
 ///     }
 ///
-/// An interval runs from the start of the last call, so a call that hangs for longer does not put the next probe
-/// off, and a probe whose end is never noted harms nothing.
+/// An interval runs from the start of the last call that failed, so calls that hang for longer do not put the next probe
+/// off, whatever was called meanwhile, and a probe whose end is never noted harms nothing.
 struct CircuitBreaker: Hashable, Sendable {
   enum Permit: Hashable, Sendable {
-    case call
+    /// One of any number, begun then.
+    case call(at: MonotonicInstant)
     /// The one call of this interval.
     case probe
     /// Nothing is called now, nor before that time has passed.
@@ -40,7 +41,8 @@ struct CircuitBreaker: Hashable, Sendable {
   }
 
   private enum State: Hashable {
-    case closed(failures: Int)
+    /// After so many failures in a row, of calls of which the last began at `lastBegun`.
+    case closed(failures: Int, lastBegun: MonotonicInstant)
     case open(nextProbe: MonotonicInstant)
   }
 
@@ -50,8 +52,9 @@ struct CircuitBreaker: Hashable, Sendable {
   /// A store that asks to be left alone for longer is not believed: it may be back before.
   static let longestPause: Duration = .seconds(45)
 
-  private var state = State.closed(failures: 0)
-  private var lastBegun = MonotonicInstant(nanoseconds: 0)
+  private static let unfailed = State.closed(failures: 0, lastBegun: MonotonicInstant(nanoseconds: 0))
+
+  private var state = CircuitBreaker.unfailed
   private var lastAnswer: MonotonicInstant?
   private var lastFailure: MonotonicInstant?
 
@@ -72,10 +75,7 @@ struct CircuitBreaker: Hashable, Sendable {
 
   /// What may be done now. A probe that is permitted here is to be made.
   mutating func permit(at now: MonotonicInstant) -> Permit {
-    guard case .open(let nextProbe) = state else {
-      lastBegun = now
-      return .call
-    }
+    guard case .open(let nextProbe) = state else { return .call(at: now) }
     guard nextProbe <= now else { return .wait(nextProbe - now) }
     state = .open(nextProbe: now + Self.probeInterval)
     return .probe
@@ -96,10 +96,14 @@ struct CircuitBreaker: Hashable, Sendable {
     }
     switch (outcome, state) {
     case (.answered, _):
-      state = .closed(failures: 0)
-    case (.failed(let retryAfter), .closed(let failures)):
+      state = Self.unfailed
+    case (.failed(let retryAfter), .closed(let failures, var lastBegun)):
+      if case .call(let begun) = permit { lastBegun = max(lastBegun, begun) }
       let isLast = failures + 1 >= Self.failureThreshold
-      state = isLast ? .open(nextProbe: firstProbe(retryAfter, at: now)) : .closed(failures: failures + 1)
+      state =
+        isLast
+        ? .open(nextProbe: Self.firstProbe(retryAfter, since: lastBegun, at: now))
+        : .closed(failures: failures + 1, lastBegun: lastBegun)
     case (.failed(.some(let retryAfter)), .open(let nextProbe)) where permit == .probe:
       state = .open(nextProbe: max(nextProbe, now + min(retryAfter, Self.longestPause)))
     case (.abandoned, .open) where permit == .probe:
@@ -109,7 +113,9 @@ struct CircuitBreaker: Hashable, Sendable {
     }
   }
 
-  private func firstProbe(_ retryAfter: Duration?, at now: MonotonicInstant) -> MonotonicInstant {
-    max(lastBegun + Self.probeInterval, now + min(max(retryAfter ?? .zero, .zero), Self.longestPause))
+  private static func firstProbe(
+    _ retryAfter: Duration?, since lastBegun: MonotonicInstant, at now: MonotonicInstant
+  ) -> MonotonicInstant {
+    max(lastBegun + probeInterval, now + min(max(retryAfter ?? .zero, .zero), longestPause))
   }
 }

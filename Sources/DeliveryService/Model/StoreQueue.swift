@@ -128,7 +128,7 @@ struct StoreQueue: Sendable {
     let wasOpen = breaker.isOpen
     running -= 1
     var end = End(isAlone: isAlone(begun.call.entry.id, outcome))
-    breaker.note(end.isAlone && begun.permit == .call ? .abandoned : outcome, of: begun.permit, at: now)
+    breaker.note(end.isAlone && begun.permit != .probe ? .abandoned : outcome, of: begun.permit, at: now)
     guard breaker.isOpen else {
       end.change = wasOpen ? .closed : nil
       return end

@@ -165,7 +165,7 @@ extension Migrations {
 
 extension Migrations {
   static let boughtProducts = Migration(
-    "the products that the ledger has a payment for",
+    "the products that were ever bought",
     script: """
       -- The ledger itself has no index by product: every purchase would write one.
       CREATE TABLE bought_products (

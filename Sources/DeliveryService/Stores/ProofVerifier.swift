@@ -166,7 +166,7 @@ final class ProofVerifier: Sendable {
   /// Counts the question. Throws ``StoreRefusal`` while the store is asked nothing.
   private func permit(toAsk store: StoreIdentifier) throws(StoreRefusal) -> CircuitBreaker.Permit {
     let instant = timer.now()
-    let permit = breakers.withLock { $0[store]?.permit(at: instant) ?? .call }
+    let permit = breakers.withLock { $0[store]?.permit(at: instant) ?? .call(at: instant) }
     if case .wait(let duration) = permit {
       spared.add(1, ordering: .relaxed)
       throw .undetermined(retryAfter: duration, cause: "the breaker is open", outcome: .abandoned)

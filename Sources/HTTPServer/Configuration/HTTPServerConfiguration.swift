@@ -80,7 +80,8 @@ public struct HTTPServerConfiguration: Sendable {
   public var storageDeadline = Duration.seconds(60)
   /// After a response that ends the connection: how long the peer may take to close its side. In a drain: how
   /// long a connection that has asked for nothing yet may take to ask, and how long a client may send nothing of a body that has
-  /// begun, if that is shorter than ``bodyDeadline``.
+  /// begun, if that is shorter than ``bodyDeadline``. From a client's end of its sending half: how long a handler may give nothing
+  /// until it is cancelled.
   public var lingerDeadline = Duration.seconds(2)
   /// From ``HTTPServer/drain()`` until what is still in progress is closed.
   public var drainDeadline = Duration.seconds(10)

@@ -53,6 +53,8 @@ struct ConnectionMachine: Hashable, Sendable {
     case send
     case storage
     case linger
+    /// The peer has ended its side: how long a handler goes on that gives nothing.
+    case departure
 
     /// A rate is measured, over a window that activity does not begin anew.
     var isRate: Bool { self == .body || self == .send }
@@ -70,6 +72,8 @@ struct ConnectionMachine: Hashable, Sendable {
   private(set) var isPaused = false
   /// The peer has closed its sending half.
   private(set) var peerHasEnded = false
+  /// Its handler was told that no client may want the answer any more.
+  private(set) var isHandlerCancelled = false
   /// Only while there is an output.
   private(set) var wait = Wait.nothing
   private(set) var isLingering = false
@@ -121,6 +125,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case .pages: return .storage
     case .nothing, .turn, .handler: break
     }
+    if peerHasEnded, !isHandlerCancelled, output == .handling || output == .streaming { return .departure }
     switch input {
     case .handshake: return .handshake
     case .idle: return output == .nothing ? (closes ? .linger : .idle) : .none
@@ -283,11 +288,16 @@ struct ConnectionMachine: Hashable, Sendable {
     peerHasEnded = true
     if output == .nothing { return close() }
     closes = true
-    var actions: ConnectionActions = []
-    if input == .body { actions.insert(.failBody) }
+    let isRequestComplete = input != .body
     input = .ended
-    if output == .handling || output == .streaming { actions.insert(.cancelHandler) }
-    return actions
+    // It may have said all that it had to say, and want the answer.
+    return isRequestComplete ? [] : cancelHandler().union(.failBody)
+  }
+
+  private mutating func cancelHandler() -> ConnectionActions {
+    guard output == .handling || output == .streaming, !isHandlerCancelled else { return [] }
+    isHandlerCancelled = true
+    return [.cancelHandler]
   }
 
   private mutating func abandon() -> ConnectionActions {
@@ -303,6 +313,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case .handshake, .idle, .linger: return close()
     case .head: return refuse()
     case .send, .storage: return abandon()
+    case .departure: return cancelHandler()
     case .body:
       if input == .discarding { return close() }
       input = .ended

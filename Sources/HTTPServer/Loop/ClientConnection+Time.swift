@@ -102,7 +102,8 @@ extension LoopServices {
   fileprivate func count(_ deadline: ConnectionMachine.Deadline) {
     let kind: HTTPServerStatistics.Deadline? =
       switch deadline {
-      case .none: nil
+      // It ends a handler, and no connection.
+      case .none, .departure: nil
       case .idle: .idle
       case .head: .head
       case .body: .body

@@ -69,7 +69,7 @@ extension ServerContext {
     case .handshake, .head: durations.head
     case .body: durations.body
     case .send: durations.send
-    case .linger: durations.linger
+    case .linger, .departure: durations.linger
     case .storage: durations.storage
     }
   }
