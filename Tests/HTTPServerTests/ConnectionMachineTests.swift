@@ -95,7 +95,7 @@ struct ConnectionMachineTests {
         if event == .deadlinePassed, before.deadline == .departure {
           return actions == .cancelHandler && after.isHandlerCancelled && hasHandler
         }
-        if actions.contains(.cancelHandler), event != .abandoned { return !before.isHandlerCancelled }
+        if actions.contains(.cancelHandler), !actions.contains(.close) { return !before.isHandlerCancelled }
         return true
       }, "departure")
     #expect(Self.reachable.contains { $0.deadline == .departure })
