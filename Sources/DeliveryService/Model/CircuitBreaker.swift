@@ -14,7 +14,7 @@ import CoreTypes
 /// off, whatever was called meanwhile, and a probe whose end is never noted harms nothing.
 struct CircuitBreaker: Hashable, Sendable {
   enum Permit: Hashable, Sendable {
-    /// One of any number, begun then.
+    /// One of any number, which begins then.
     case call(at: MonotonicInstant)
     /// The one call of this interval.
     case probe
@@ -52,9 +52,9 @@ struct CircuitBreaker: Hashable, Sendable {
   /// A store that asks to be left alone for longer is not believed: it may be back before.
   static let longestPause: Duration = .seconds(45)
 
-  private static let unfailed = State.closed(failures: 0, lastBegun: MonotonicInstant(nanoseconds: 0))
+  private static let withoutFailures = State.closed(failures: 0, lastBegun: MonotonicInstant(nanoseconds: 0))
 
-  private var state = CircuitBreaker.unfailed
+  private var state = CircuitBreaker.withoutFailures
   private var lastAnswer: MonotonicInstant?
   private var lastFailure: MonotonicInstant?
 
@@ -96,7 +96,7 @@ struct CircuitBreaker: Hashable, Sendable {
     }
     switch (outcome, state) {
     case (.answered, _):
-      state = Self.unfailed
+      state = Self.withoutFailures
     case (.failed(let retryAfter), .closed(let failures, var lastBegun)):
       if case .call(let begun) = permit { lastBegun = max(lastBegun, begun) }
       let isLast = failures + 1 >= Self.failureThreshold

@@ -125,7 +125,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case .pages: return .storage
     case .nothing, .turn, .handler: break
     }
-    if peerHasEnded, !isHandlerCancelled, output == .handling || output == .streaming { return .departure }
+    if peerHasEnded, hasHandler, !isHandlerCancelled { return .departure }
     switch input {
     case .handshake: return .handshake
     case .idle: return output == .nothing ? (closes ? .linger : .idle) : .none
@@ -156,6 +156,8 @@ struct ConnectionMachine: Hashable, Sendable {
 
   /// Whether the end of the peer, if it came now, would matter to a handler.
   var watchesPeer: Bool { input == .complete && output != .nothing && !peerHasEnded }
+
+  private var hasHandler: Bool { output == .handling || output == .streaming }
 
   private mutating func endHandshake() -> ConnectionActions {
     if input == .handshake { input = .idle }
@@ -295,7 +297,7 @@ struct ConnectionMachine: Hashable, Sendable {
   }
 
   private mutating func cancelHandler() -> ConnectionActions {
-    guard output == .handling || output == .streaming, !isHandlerCancelled else { return [] }
+    guard hasHandler, !isHandlerCancelled else { return [] }
     isHandlerCancelled = true
     return [.cancelHandler]
   }
@@ -303,7 +305,7 @@ struct ConnectionMachine: Hashable, Sendable {
   private mutating func abandon() -> ConnectionActions {
     var actions: ConnectionActions = []
     if input == .body { actions.insert(.failBody) }
-    if output == .handling || output == .streaming { actions.insert(.cancelHandler) }
+    if hasHandler { actions.insert(.cancelHandler) }
     return actions.union(close())
   }
 
