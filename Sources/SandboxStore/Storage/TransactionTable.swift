@@ -32,9 +32,9 @@ enum TransactionTable {
   }
 
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
-  @discardableResult
   ///
   /// - Parameter account: whose it is, where that is another account, which shares it.
+  @discardableResult
   static func insert(
     in connection: borrowing Connection, continuing original: StoredTransaction,
     account: (id: Int64, territory: String)? = nil, product: ProductIdentifier,
@@ -173,18 +173,6 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// What was restored of the sale: transactions of their own that nothing was paid for.
-  static func restored(
-    in connection: borrowing Connection, account: Int64, originalID: Int64, expires: Timestamp?
-  ) throws -> [StoredTransaction] {
-    try connection.query(
-      """
-      SELECT * FROM transactions
-      WHERE account = ? AND original_id = ? AND state = 'purchased' AND reason = 'restore' AND expires IS ?
-      """, [.integer(account), .integer(originalID), .optional(expires)]
-    ).map(transaction)
-  }
-
   /// The last transaction that was paid for under an original one.
   static func last(
     in connection: borrowing Connection, account: Int64, originalID: Int64
@@ -221,69 +209,6 @@ enum TransactionTable {
         .timestamp(subscription.life.expires), .integer(subscription.account),
         .integer(subscription.originalID), .timestamp(subscription.life.start),
       ])
-  }
-
-  /// What other accounts share of a transaction.
-  static func shares(
-    of transaction: Int64, in connection: borrowing Connection
-  ) throws -> [StoredTransaction] {
-    try connection.query(
-      "SELECT * FROM transactions WHERE shared_from = ? ORDER BY id", [.integer(transaction)]
-    ).map(Self.transaction)
-  }
-
-  /// The first that an account shared of an original transaction of another, whether or not it still counts.
-  static func firstShare(
-    of originalID: Int64, with account: Int64, in connection: borrowing Connection
-  ) throws -> StoredTransaction? {
-    try connection.first(
-      """
-      SELECT shared.* FROM transactions AS shared
-      WHERE shared.account = ? AND shared.shared_from IN (
-        SELECT id FROM transactions AS owned
-        WHERE owned.account = (SELECT account FROM transactions WHERE id = ?) AND owned.original_id = ?)
-      ORDER BY shared.id LIMIT 1
-      """, [.integer(account), .integer(originalID), .integer(originalID)]
-    ).map(transaction)
-  }
-
-  /// What an account shares of others and still counts.
-  static func shared(
-    with account: Int64, in connection: borrowing Connection
-  ) throws -> [StoredTransaction] {
-    try connection.query(
-      """
-      SELECT * FROM transactions
-      WHERE account = ? AND state = 'purchased' AND shared_from IS NOT NULL AND revoked IS NULL ORDER BY id
-      """, [.integer(account)]
-    ).map(transaction)
-  }
-
-  /// What an account can restore: its non-consumables and free subscriptions, by the first sale of each that counts, and the last period of each
-  /// subscription.
-  static func restorable(in connection: borrowing Connection, account: Int64) throws -> [StoredTransaction] {
-    try connection.query(
-      """
-      SELECT * FROM transactions WHERE id IN (
-        SELECT CASE type WHEN 'auto-renewable-subscription' THEN max(id) ELSE min(id) END FROM transactions
-        WHERE account = ? AND state = 'purchased' AND reason <> 'restore' AND revoked IS NULL
-          AND type IN ('non-consumable', 'auto-renewable-subscription', 'free-subscription')
-        GROUP BY original_id)
-      ORDER BY id
-      """, [.integer(account)]
-    ).map(transaction)
-  }
-
-  /// What was restored of an original transaction to a device and is not finished.
-  static func unfinishedRestore(
-    in connection: borrowing Connection, account: Int64, originalID: Int64, device: DeviceIdentifier
-  ) throws -> StoredTransaction? {
-    try connection.first(
-      """
-      SELECT * FROM transactions
-      WHERE account = ? AND original_id = ? AND device = ? AND reason = 'restore' AND finished IS NULL LIMIT 1
-      """, [.integer(account), .integer(originalID), .text(device.description)]
-    ).map(transaction)
   }
 
   /// Those that a purchase is about to decide, and not those that wait for a decision.
