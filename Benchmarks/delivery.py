@@ -16,7 +16,7 @@ from pathlib import Path
 
 import peers
 import publish
-from measuring import GIGABYTE, busy_processors, memory, place, processor_time, read_ahead, run, say
+from measuring import GIGABYTE, busy_processors, memory, place, processor_time, read_ahead, run, say, settle
 from reporting import Extra, Median, Results, Target, row, show
 from services import Services
 
@@ -110,6 +110,12 @@ class Bench:
         fields.write_text("".join(f"Authorization: Bearer {one['ticket']}{more}\n" for one in terms))
         return Contender(name, self.arguments.port_base, terms[0]["contentURL"], [self.services.server.pid], fields)
 
+    def restart(self, contender, **settings):
+        """Our server with these settings, once it has done what it does when it starts."""
+        self.services.restart(**SETTINGS | settings)
+        contender.pids = [self.services.server.pid]
+        settle(contender.pids)
+
     def limit(self, ours):
         """Gets the same requests and answers with a head of the same length."""
         fields = self.work / "limit.fields"
@@ -177,6 +183,8 @@ class Bench:
         try:
             if client.stdout.readline() != "ready\n":
                 raise RuntimeError(f"the {kind} connections ended")
+            # At first the kernel takes as much for each of them as its buffers hold.
+            settle(contender.pids)
             yield
             if client.poll() is not None:
                 raise RuntimeError(f"the {kind} connections ended")
@@ -235,8 +243,7 @@ class Bench:
         for name, work, settings, most in [("log", "an access log", log, 1.5), ("proxy", "a trusted proxy", proxy, 1.5),
                                            ("log-and-proxy", "both", log | proxy, 3)]:
             def measure(contender, settings=settings):
-                self.services.restart(**SETTINGS | (settings if contender.name == "pullbox" else {}))
-                contender.pids = [self.services.server.pid]
+                self.restart(contender, **settings if contender.name == "pullbox" else {})
                 told = self.load(contender, "--length", min(self.length(), SPAN), "--range", 4 * KIBIBYTE,
                                  "--connections", 64, "--requests", count)
                 return told["processor"] / told["requests"] * 1e6
@@ -441,8 +448,7 @@ class Bench:
     def row_two_loops(self):
         def measure(contender):
             if contender.name.startswith("pullbox"):
-                self.services.restart(**SETTINGS | {"loops": 2 if contender.name == "pullbox" else 1})
-                contender.pids = [self.services.server.pid]
+                self.restart(contender, loops=2 if contender.name == "pullbox" else 1)
             told = self.load(contender, "--length", min(self.length(), SPAN), "--range", 64 * KIBIBYTE,
                              "--connections", 64, "--rate", 8000, "--seconds", max(1, 2.5 * self.arguments.scale),
                              apart=False)
@@ -462,8 +468,7 @@ class Bench:
         def measure(contender):
             if contender.name == "pullbox":
                 self.services.server.stop()
-                self.services.restart(**SETTINGS)
-                contender.pids = [self.services.server.pid]
+                self.restart(contender)
             # What the first requests allocate is no connection's.
             self.load(contender, "--length", self.length(), "--range", 65_536, "--connections", 4, "--requests", 400)
             before = sum(memory(pid, "RssAnon") for pid in contender.pids)

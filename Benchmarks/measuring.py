@@ -56,6 +56,20 @@ def processor_time(pids):
     return nanoseconds / 1e9
 
 
+def settle(pids, window=0.5, seconds=10):
+    """Waits until these processes need as much of a processor as before: what a server does when it starts, or when many
+    connections come at once, is over. Half a second must take at most a tenth more or less than the one before, or next to
+    nothing; after ten seconds what they take is what they take."""
+    last = float("inf")
+    for _ in range(round(seconds / window)):
+        before = processor_time(pids)
+        time.sleep(window)
+        taken = processor_time(pids) - before
+        if taken < 0.01 * window or abs(taken - last) <= 0.1 * last:
+            return
+        last = taken
+
+
 def place(pids, processors):
     """Lets the threads of these processes, and those they make, run on these processors only."""
     for pid in pids:
