@@ -45,7 +45,7 @@ extension ClientConnection {
       }
     case .parts(let parts):
       beginMetering()
-      output.parts = parts
+      output.parts = parts.reversed()
     }
     recordResponse(response.status, headLength: response.headLength, with: services)
     recordClient(response.client, with: services)

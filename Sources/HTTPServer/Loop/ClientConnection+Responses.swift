@@ -139,7 +139,7 @@ extension ClientConnection {
         next.beginFile(range)
       case .parts(let parts, let meter):
         self.meter = meter
-        next.parts = parts
+        next.parts = parts.reversed()
       case .stream(let length, _):
         next.isStream = true
         next.isChunked = length == nil && minorVersion > 0

@@ -36,8 +36,8 @@ extension ClientConnection {
           ? sendFileSecure(through: line, with: &services) : sendFile(through: line, with: &services)
         guard result == .sent else { return result }
       }
-      if output.nextPart < output.parts.count {
-        startPart()
+      if let part = output.parts.popLast() {
+        begin(part)
       } else if output.isStream {
         guard let result = loadStreamedBytes() else { continue }
         return result
@@ -135,8 +135,8 @@ extension ClientConnection {
     line.setCorked(false)
   }
 
-  private mutating func startPart() {
-    switch output.parts[output.nextPart] {
+  private mutating func begin(_ part: BodyPart) {
+    switch part {
     case .bytes(let bytes):
       // The head of a part belongs to no package.
       output.bytes = bytes
@@ -145,11 +145,6 @@ extension ClientConnection {
     case .file(let file, let range):
       self.file = file
       output.beginFile(range)
-    }
-    output.nextPart += 1
-    if output.nextPart == output.parts.count {
-      output.parts = []
-      output.nextPart = 0
     }
   }
 

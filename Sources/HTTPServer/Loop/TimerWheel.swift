@@ -91,10 +91,10 @@ struct TimerWheel {
 struct TimerEntry {
   /// When its deadline passes, in nanoseconds of the loop's clock; zero for none.
   var due: UInt64 = 0
-  /// The slot of the wheel it is in; -1 for none. It may be an earlier one than ``due`` asks for, never a
-  /// later one.
-  var slot: Int8 = -1
   var scheduledTick: UInt64 = 0
   var next: Int32 = -1
   var previous: Int32 = -1
+  /// The slot of the wheel it is in; -1 for none. It may be an earlier one than ``due`` asks for, never a
+  /// later one.
+  var slot: Int8 = -1
 }

@@ -38,13 +38,13 @@ struct ChunkedBodyParser: Hashable, Sendable {
     case done
   }
 
-  private var phase = Phase.sizeStart
   private var remaining: Int64 = 0
   /// Bytes of the current size line, or of the trailer section.
   private var lineLength = 0
-  private var isNameEmpty = true
   /// A size line with its extensions, and the whole trailer section, may have this many bytes.
   private let lineLimit: Int
+  private var phase = Phase.sizeStart
+  private var isNameEmpty = true
 
   init(lineLimit: Int) {
     self.lineLimit = lineLimit
