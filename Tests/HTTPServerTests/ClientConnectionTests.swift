@@ -215,7 +215,7 @@ struct ClientConnectionTests {
 
   @Test("a turn ends with its time, however little of its bytes was sent")
   func time() throws {
-    var services = try makeServices(step: Turn.length / 3)
+    var services = try makeServices(step: Turn.time / 3)
     var connection = makeSender(0..<8 << 20)
     let line = Line()
     line.state.withLock { $0.atOnce = 1000 }
@@ -223,6 +223,35 @@ struct ClientConnectionTests {
     let sent1 = connection.send(through: line, with: &services)
     #expect(sent1 == .yielded)
     #expect((1...3).contains(line.state.current.slices.count))
+  }
+
+  @Test("after a short response long ones leave in parts of 256 KiB and turns of 50 µs, for 10 ms")
+  func shortResponses() throws {
+    // Each look at the clock is 20 µs after the one before.
+    var services = try makeServices(step: 20_000)
+    let line = Line()
+    func slices(after response: UInt64?, _ services: inout LoopServices) -> [Int] {
+      line.state.withLock { $0.slices = [] }
+      services.refreshTime()
+      if let response { services.noteResponse(ofBytes: response) }
+      services.beginTurn()
+      var connection = makeSender(0..<4 << 20)
+      _ = connection.send(through: line, with: &services)
+      return line.state.current.slices.map(\.count)
+    }
+    #expect(slices(after: nil, &services) == [1 << 20])
+    #expect(slices(after: 131_073, &services) == [1 << 20])
+    #expect(services.turnTime == 200_000)
+    #expect(slices(after: 131_072, &services) == [1 << 18, 1 << 18])
+    #expect(services.turnTime == 50_000)
+    for _ in 0..<500 { services.refreshTime() }
+    #expect(slices(after: nil, &services) == [1 << 20])
+    #expect(services.turnTime == 200_000)
+  }
+
+  @Test("an idle connection takes at most 416 bytes of its loop's table")
+  func memory() {
+    #expect(MemoryLayout<ClientConnection>.stride <= 416)
   }
 
   @Test("what the line takes in part is counted as far as it was taken, and goes on from there")

@@ -83,6 +83,7 @@ extension ClientConnection {
     if bodyFrom != .max {
       services.counters.add(Counter.responsesEnded)
       services.counters.add(Counter.bytesSent, by: bytesSent)
+      services.noteResponse(ofBytes: bytesSent)
     }
     services.counters.add(Counter.bytesReceived, by: services.records[place].bytesReceived)
     // A connection that was refused for want of room asked for nothing yet.

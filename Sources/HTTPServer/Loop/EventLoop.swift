@@ -187,7 +187,7 @@ struct EventLoop: ~Copyable {
     guard !ready.isEmpty else { return }
     let round = ready
     ready.removeAll(keepingCapacity: true)
-    let end = services.presentInstant() + Turn.length
+    let end = services.presentInstant() + services.turnTime
     var done = 0
     while done < round.count, done == 0 || services.presentInstant() < end {
       let tag = round[done]

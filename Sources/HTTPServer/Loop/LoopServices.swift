@@ -40,6 +40,8 @@ struct LoopServices: ~Copyable {
   private var wallBaseInstant: UInt64
   /// Requests of this loop.
   var sequence: UInt64 = 0
+  /// Until then requests for little are expected.
+  private var shortResponsesDue: UInt64 = 0
 
   /// With room for a request on each of `capacity` connections.
   init(
@@ -92,8 +94,24 @@ struct LoopServices: ~Copyable {
   /// Begins at the last look at the clock: each costs as much as a hundredth of a small request, and a turn that is too short
   /// is only followed by another.
   mutating func beginTurn() {
-    turn = Turn(bytes: context.configuration.turnLength, end: lastLook + Turn.length)
+    turn = Turn(bytes: context.configuration.turnLength, end: lastLook + turnTime)
   }
+
+  /// Nanoseconds that one connection's turn may last, and the turns of several between two looks for events.
+  var turnTime: UInt64 { areShortResponsesDue ? Turn.shortTime : Turn.time }
+
+  /// A response with so many bytes of content is done with. Who asks for little waits for whatever leaves when the request comes: after a
+  /// short response long ones leave in shorter parts for a while.
+  mutating func noteResponse(ofBytes count: UInt64) {
+    if count <= Self.shortResponseLength { shortResponsesDue = now + Self.shortResponsePause }
+  }
+
+  /// Bytes of content of the longest response that counts as short.
+  static let shortResponseLength: UInt64 = 131_072
+  /// Nanoseconds for which another short response is expected after one.
+  private static let shortResponsePause: UInt64 = 10_000_000
+
+  private var areShortResponsesDue: Bool { now < shortResponsesDue }
 
   /// Whether the others are to have their turn now.
   var isTurnOver: Bool {
@@ -101,7 +119,10 @@ struct LoopServices: ~Copyable {
   }
 
   /// Bytes of one sendfile(2), within what the kernel moves at once.
-  var sliceLength: Int { min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000) }
+  var sliceLength: Int {
+    let length = min(max(context.configuration.sliceLength, 65_536), 0x7fff_f000)
+    return areShortResponsesDue ? min(length, 262_144) : length
+  }
 
   /// Bytes of a file that are fetched at once.
   var windowLength: Int64 { Int64(max(context.configuration.turnLength, sliceLength)) }
@@ -110,7 +131,9 @@ struct LoopServices: ~Copyable {
 /// What one connection may do before the others have their turn, over all its requests and responses.
 struct Turn {
   /// Nanoseconds.
-  static let length: UInt64 = 200_000
+  static let time: UInt64 = 200_000
+  /// The same while short responses are expected.
+  static let shortTime: UInt64 = 50_000
 
   /// That it may still send or receive.
   var bytes = 0

@@ -192,7 +192,7 @@ private struct SimulatedClient {
   /// Sends all, is served as a loop would, and ends; a broken rule.
   mutating func run(with loop: SimulatedLoop) -> String? {
     loop.pages.areThere.store(!way.isCold, ordering: .relaxed)
-    loop.clock.set(step: way.looks.map { Turn.length / $0 } ?? 0)
+    loop.clock.set(step: way.looks.map { Turn.time / $0 } ?? 0)
     // Long enough for the loop to forget which pages were in memory.
     loop.clock.advance(2_000_000_000)
     loop.services.refreshTime()
