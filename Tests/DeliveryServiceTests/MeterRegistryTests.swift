@@ -86,14 +86,18 @@ struct MeterRegistryTests {
     cache.remember(ticket, for: text.span)
   }
 
-  @Test("what is sent by a ticket that is taken up again is recorded, though its meter was to be forgotten")
+  private func openPackage(in directory: TemporaryDirectory) throws -> OpenPackage {
+    let file = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
+    return OpenPackage(digest: .of([1]), file: try SharedDescriptor(file), mediaType: "application/zip")
+  }
+
+  @Test("what is sent while a loop remembers, lets go and remembers again is recorded to the last byte")
   func forgottenMeanwhile() throws {
     let directory = try TemporaryDirectory()
-    let file = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
-    let package = OpenPackage(
-      digest: .of([1]), file: try SharedDescriptor(file), mediaType: "application/zip")
-    let (sent, recorded) = (Locked<Int64>(0), Locked<Int64>(0))
-    for number in 0..<4000 as Range<UInt64> {
+    let package = try openPackage(in: directory)
+    let (sent, recorded, calls) = (Locked<Int64>(0), Locked<Int64>(0), Locked(0))
+    registry.releaseIdle { calls.withLock { $0 += 1 } }
+    for number in 0..<500 as Range<UInt64> {
       let cache = TicketCache()
       let text = (0..<72).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
       remember(text, meter(number), of: package, in: cache)
@@ -101,22 +105,64 @@ struct MeterRegistryTests {
       clock.advance(by: MeterRegistry.retention + .seconds(1))
       DispatchQueue.concurrentPerform(iterations: 2) { worker in
         if worker == 0 {
-          for entry in registry.drain() { recorded.withLock { $0 += entry.bytes.rawValue } }
+          for _ in 0..<2 {
+            for entry in registry.drain() { recorded.withLock { $0 += entry.bytes.rawValue } }
+          }
           return
         }
-        for _ in 0..<200 {
-          guard let meter = cache.ticket(text.span, for: package.digest, now: 0, generation: 0)?.meter else {
-            return
-          }
+        for turn in 0..<100 {
+          if turn % 3 == 0 { cache.removeAll() }
+          let known = cache.ticket(text.span, for: package.digest, now: 0, generation: 0)?.meter
+          let meter = known ?? meter(number)
+          if known == nil { remember(text, meter, of: package, in: cache) }
           meter.didSend(1)
           sent.withLock { $0 += 1 }
         }
       }
-      let rest = registry.drain()
-      for entry in rest { recorded.withLock { $0 += entry.bytes.rawValue } }
+      for entry in registry.drain() { recorded.withLock { $0 += entry.bytes.rawValue } }
     }
+    #expect(sent.current == 50_000)
     #expect(sent.current == recorded.current)
-    #expect(sent.current > 0)
+    #expect(calls.current > 0)
+  }
+
+  @Test("a meter and a package that only a loop remembers are let go after a quiet minute, by one call")
+  func remembered() throws {
+    let directory = try TemporaryDirectory()
+    let cache = TicketCache()
+    let calls = Locked(0)
+    registry.releaseIdle {
+      calls.withLock { $0 += 1 }
+      cache.removeAll()
+    }
+    let text = [UInt8](repeating: 7, count: 72)
+    let forgotten = Weak(object: meter(1))
+    let closed: Weak<OpenPackage>
+    do {
+      let package = try openPackage(in: directory)
+      closed = Weak(object: package)
+      remember(text, try #require(forgotten.object), of: package, in: cache)
+    }
+    let held = meter(2)
+    let sending = meter(3)
+    sending.didBegin()
+    _ = registry.drain()
+    clock.advance(by: MeterRegistry.retention)
+    _ = registry.drain()
+    #expect(calls.current == 0 && forgotten.object != nil && closed.object != nil)
+    clock.advance(by: .seconds(1))
+    for _ in 0..<2 { _ = registry.drain() }
+    #expect(calls.current == 1 && forgotten.object == nil && closed.object == nil)
+    #expect(cache.ticket(text.span, for: .of([1]), now: 0, generation: 0) == nil)
+    // One that is held all the same, and one by which a body is on its way, are kept.
+    #expect(registry.meter(for: held.handle, device: 2, content: held.content) === held)
+    #expect(registry.meter(for: sending.handle, device: 3, content: sending.content) === sending)
+    clock.advance(by: MeterRegistry.retention - .seconds(1))
+    _ = registry.drain()
+    #expect(calls.current == 1)
+    clock.advance(by: .seconds(2))
+    _ = registry.drain()
+    #expect(calls.current == 2)
   }
 
   @Test("a withdrawn edition ends all its bodies by one call, however many grants there are")

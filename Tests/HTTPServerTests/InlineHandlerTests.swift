@@ -43,6 +43,8 @@ struct InlineHandlerTests {
   /// Keeps a file open for the next request, as its connection does.
   private struct KeepingHandler: InlineHandler {
     let file: Locked<SharedDescriptor?>
+    /// What the handler of the loop keeps itself.
+    let kept = Locked<SharedDescriptor?>(nil)
 
     func makeConnectionState() -> SharedDescriptor? { nil }
 
@@ -50,20 +52,25 @@ struct InlineHandlerTests {
       head: borrowing RequestHead, bytes: Span<UInt8>, state: inout SharedDescriptor?,
       response: inout InlineResponse
     ) -> InlineOutcome {
-      if let file = file.current { state = file }
+      if let file = file.current {
+        state = file
+        kept.withLock { $0 = file }
+      }
       response.start(.ok)
       if let state { response.finish(file: state, range: 0..<100_000) } else { response.finish() }
       return .answered
     }
 
     func releaseFiles(of state: inout SharedDescriptor?) { state = nil }
+
+    func releaseFiles() { kept.withLock { $0 = nil } }
   }
 
   private struct Weak {
     weak var file: SharedDescriptor?
   }
 
-  @Test("a file that only idle connections keep is closed on request")
+  @Test("a file that only idle connections and the handler keep is closed on request")
   func releasedFiles() async throws {
     let opened = try FileDescriptor.open(directory.path("content"), .readOnly)
     let keeping = KeepingHandler(file: Locked<SharedDescriptor?>(try SharedDescriptor(opened)))

@@ -47,6 +47,8 @@ struct ContentHandler: InlineHandler {
 
   func releaseFiles(of state: inout VerifiedTicket) { state = VerifiedTicket() }
 
+  func releaseFiles() { tickets.removeAll() }
+
   func respond(
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout VerifiedTicket,
     response: inout InlineResponse
@@ -57,8 +59,7 @@ struct ContentHandler: InlineHandler {
     let credential = Self.credential(in: head, bytes)
     if credential == .unread { return .deferToAsync }
     let name = bytes.extracting(head.path.lowerBound + 12..<head.path.upperBound)
-    // Moved out and back again, here and below: where it is only looked at, each look counts a reference twice, which for what
-    // others refer to weakly is as dear as reading a field.
+    // Moved out and back again, here and below: where it is only looked at, each look counts a reference twice.
     let last = state.package.take()
     let named = Self.digest(name, last: last)
     state.package = last

@@ -11,7 +11,7 @@ import Synchronization
 final class OpenPackageCache: Sendable {
   /// Descriptors that the cache keeps open.
   static let maximumOpen = 256
-  /// Packages that may fall out of the cache before connections that wait for their next request let go of them.
+  /// Packages that may fall out of the cache before those who only remember them let go of them.
   static let maximumForgotten = 64
 
   private struct Cache {
@@ -52,19 +52,20 @@ final class OpenPackageCache: Sendable {
     self.limit = limit
   }
 
-  /// Sets how connections that wait for a request are made to let go of the packages of their last one.
+  /// Sets how loops, and connections that wait for a request, are made to let go of the packages that they only remember.
   func releaseIdle(with release: @escaping @Sendable () -> Void) {
     cache.withLock { $0.release = release }
   }
 
   /// The package; nil unless it is open. A descriptor that falls out of the cache stays open until the bodies that have it
-  /// let go, and the connections that wait for a request: those are asked to when ``maximumForgotten`` have fallen out. The
-  /// loops' ``TicketCache`` does not keep it.
+  /// let go, and connections that wait for a request, and the loops' ``TicketCache``: those are called to when
+  /// ``maximumForgotten`` have fallen out.
   func opened(_ digest: SHA256Digest) -> OpenPackage? {
     cache.withLock { $0.packages[digest] }
   }
 
-  /// Forgets a package that was removed or replaced: its descriptor is closed when the last response that reads it has ended.
+  /// Forgets a package that was removed or replaced: its descriptor is closed when the last response that reads it has ended
+  /// and those who only remember it have let go of it, to which they are called.
   func close(_ digest: SHA256Digest) {
     let release = cache.withLock { cache in
       cache.removals += 1

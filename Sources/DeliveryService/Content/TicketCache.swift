@@ -23,20 +23,14 @@ struct VerifiedTicket {
 /// The tickets that one loop verified. A proxy sends the requests of many devices over few connections: their tickets
 /// are compared with these, instead of computed anew with every request.
 ///
-/// The cache is bounded: a newer ticket replaces an older one. It keeps neither packages open nor meters alive: a package
-/// that nothing else holds is closed, and its tickets are verified anew when it is open again.
+/// The cache is bounded: a newer ticket replaces an older one. It keeps packages open and meters alive until it is told to let
+/// go: when a package was removed or enough of them were forgotten, and when a meter is due to be. Weak references would
+/// need no word, but make every count of a reference to the same object several times as dear.
 // @unchecked: used on its loop's thread only; ContentHandler makes one for each loop.
 final class TicketCache: @unchecked Sendable {
   static let capacity = 256
 
-  private struct Entry {
-    /// Without its package and its meter.
-    var ticket = VerifiedTicket()
-    weak var package: OpenPackage?
-    weak var meter: GrantMeter?
-  }
-
-  private var entries: [Entry] = []
+  private var entries: [VerifiedTicket] = []
   private var settings: DeliverySettings?
   private var settingsGeneration: UInt64 = 0
 
@@ -55,23 +49,18 @@ final class TicketCache: @unchecked Sendable {
   ) -> VerifiedTicket? {
     guard !entries.isEmpty else { return nil }
     let slot = Self.slot(of: text)
-    guard let package = entries[slot].package, let meter = entries[slot].meter, !meter.isForgotten else {
-      return nil
-    }
-    var ticket = entries[slot].ticket
-    ticket.package = package
-    ticket.meter = meter
-    return ticket.covers(text, for: digest, now: now, generation: generation) ? ticket : nil
+    guard entries[slot].covers(text, for: digest, now: now, generation: generation) else { return nil }
+    return entries[slot]
   }
 
   /// Keeps the ticket instead of the one in its slot.
   func remember(_ ticket: VerifiedTicket, for text: Span<UInt8>) {
-    if entries.isEmpty { entries = Array(repeating: Entry(), count: Self.capacity) }
-    var entry = Entry(ticket: ticket, package: ticket.package, meter: ticket.meter)
-    entry.ticket.package = nil
-    entry.ticket.meter = nil
-    entries[Self.slot(of: text)] = entry
+    if entries.isEmpty { entries = Array(repeating: VerifiedTicket(), count: Self.capacity) }
+    entries[Self.slot(of: text)] = ticket
   }
+
+  /// Lets go of all packages and meters: their tickets are verified anew.
+  func removeAll() { entries = [] }
 
   /// A slot by the end of the ticket, which is its code and as good as random.
   private static func slot(of text: Span<UInt8>) -> Int {

@@ -14,7 +14,6 @@ final class GrantMeter: BodyMeter {
   /// The rates of which running bodies have their shares, in bytes a second; 0 for one that paces nothing.
   private let pacedRate = Atomic<Int64>(0)
   private let devicePacedRate = Atomic<Int64>(0)
-  private let forgotten = Atomic<Bool>(false)
 
   init(
     handle: DeliveryHandle, content: SHA256Digest, device: DeviceMeter, deviceTag: UInt64, start: UInt64
@@ -27,19 +26,6 @@ final class GrantMeter: BodyMeter {
   }
 
   var hasBodies: Bool { rate.bodies > 0 }
-
-  /// Whether the registry lets go of the meter, so that what it counts may not be recorded. To be asked after a weak reference
-  /// has become a strong one: where the answer is false, the registry finds the strong one and keeps the meter.
-  var isForgotten: Bool {
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-    return forgotten.load(ordering: .relaxed)
-  }
-
-  /// Marks the meter before the registry looks whether others have it, or takes the mark back.
-  func setForgotten(_ isForgotten: Bool) {
-    forgotten.store(isForgotten, ordering: .relaxed)
-    atomicMemoryFence(ordering: .sequentiallyConsistent)
-  }
 
   func didBegin() {
     rate.didBegin()

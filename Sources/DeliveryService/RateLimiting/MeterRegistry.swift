@@ -30,8 +30,8 @@ final class MeterRegistry: Sendable {
     /// How often something was drained, and how often what was drained was confirmed or restored.
     var drains = 0
     var ends = 0
-    /// The time since which only this registry holds the meter.
-    var unusedSince: MonotonicInstant?
+    /// The time since which nothing has been sent, and no body was on its way.
+    var quietSince: MonotonicInstant?
   }
 
   /// What was drained and is on its way into the database.
@@ -55,6 +55,8 @@ final class MeterRegistry: Sendable {
     var entries: [DeliveryHandle: Entry] = [:]
     /// Of all grants that are or were here.
     var drained: Int64 = 0
+    /// Whether others held a meter that was quiet for long enough, when it was looked at last.
+    var isRemembered = false
 
     /// What was sent for the grant since it was drained last; nil if nothing was.
     mutating func drain(_ entry: inout Entry) -> ByteCount? {
@@ -85,7 +87,13 @@ final class MeterRegistry: Sendable {
     }
   }
 
+  private struct Release {
+    var call: (@Sendable () -> Void)?
+    var last: MonotonicInstant?
+  }
+
   private let timer: any MonotonicClock
+  private let release = Mutex(Release())
   private let grants: [Shelf<Grants>]
   private let devices: [Shelf<[UInt64: Device]>]
   private let waiters = Mutex(Waiters())
@@ -133,11 +141,17 @@ final class MeterRegistry: Sendable {
     handles.compactMap { handle in shelf(of: handle).withLock { $0.entries[handle]?.meter } }
   }
 
-  /// The bytes that were sent since the last call, by grant. Meters that only this registry has held for
-  /// ``retention`` are forgotten.
+  /// Sets how loops, and connections that wait for a request, are made to let go of meters that they only remember.
+  func releaseIdle(with call: @escaping @Sendable () -> Void) {
+    release.withLock { $0.call = call }
+  }
+
+  /// The bytes that were sent since the last call, by grant. Meters by which nothing was sent for ``retention`` are forgotten
+  /// once nobody else holds them, to which those who only remember them are called, once in that time.
   func drain() -> [(handle: DeliveryHandle, bytes: ByteCount)] {
     let now = timer.now()
     let drained = grants.flatMap { shelf in shelf.withLock { drain(&$0, at: now) } }
+    if grants.contains(where: { $0.withLock { $0.isRemembered } }) { callForRelease(at: now) }
     for shelf in devices {
       shelf.withLock { devices in
         for tag in Array(devices.keys) {
@@ -154,34 +168,46 @@ final class MeterRegistry: Sendable {
     _ grants: inout Grants, at now: MonotonicInstant
   ) -> [(handle: DeliveryHandle, bytes: ByteCount)] {
     var drained: [(handle: DeliveryHandle, bytes: ByteCount)] = []
+    grants.isRemembered = false
     for handle in Array(grants.entries.keys) {
       guard var entry = grants.entries.removeValue(forKey: handle) else { continue }
       if let bytes = grants.drain(&entry) { drained.append((handle, bytes)) }
-      // The entry is out of the dictionary: its own reference is the only one that this class has.
-      if drained.last?.handle == handle || !isKnownUniquelyReferenced(&entry.meter) {
-        entry.unusedSince = nil
-      } else if entry.unusedSince == nil {
-        entry.unusedSince = now
+      if drained.last?.handle == handle || entry.meter.hasBodies {
+        entry.quietSince = nil
+      } else if entry.quietSince == nil {
+        entry.quietSince = now
       }
-      if let since = entry.unusedSince, now - since > Self.retention, entry.beingRecorded == 0,
-        Self.forget(&entry)
-      {
+      guard let since = entry.quietSince, now - since > Self.retention, entry.beingRecorded == 0 else {
+        grants.entries[handle] = entry
+        continue
+      }
+      if Self.mayBeForgotten(&entry) {
         let tag = entry.meter.deviceTag
         shelf(ofDevice: tag).withLock { _ = $0[tag]?.grants.remove(handle) }
       } else {
+        grants.isRemembered = true
         grants.entries[handle] = entry
       }
     }
     return drained
   }
 
-  /// Whether only this entry has the meter, and nothing was counted since it was drained: a ``TicketCache`` may take it up
-  /// at any moment, and heeds the mark.
-  private static func forget(_ entry: inout Entry) -> Bool {
-    entry.meter.setForgotten(true)
-    if isKnownUniquelyReferenced(&entry.meter), entry.meter.rate.total == entry.drained { return true }
-    entry.meter.setForgotten(false)
-    return false
+  /// Whether only this entry has the meter, which nobody else can get before the shelf's lock is let go, and nothing was
+  /// counted since it was drained. The entry has to be out of its dictionary, whose reference would be another.
+  private static func mayBeForgotten(_ entry: inout Entry) -> Bool {
+    guard isKnownUniquelyReferenced(&entry.meter) else { return false }
+    // What others counted before they let go of it is seen here.
+    atomicMemoryFence(ordering: .acquiring)
+    return entry.meter.rate.total == entry.drained
+  }
+
+  private func callForRelease(at now: MonotonicInstant) {
+    let call = release.withLock { release -> (@Sendable () -> Void)? in
+      if let last = release.last, now - last < Self.retention { return nil }
+      release.last = now
+      return release.call
+    }
+    call?()
   }
 
   /// The bytes of one package that were sent to one device since the last call, by grant; and those of it that are

@@ -126,6 +126,7 @@ public final class DeliveryServer: Service {
     running.set(server)
     components.revocations.abortBodies { [weak server] meters in server?.abortBodies(meteredBy: meters) }
     components.packages.releaseIdle { [weak server] in server?.releaseIdleFiles() }
+    components.meters.releaseIdle { [weak server] in server?.releaseIdleFiles() }
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {

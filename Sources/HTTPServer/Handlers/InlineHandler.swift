@@ -43,6 +43,10 @@ public protocol InlineHandler: Sendable {
   /// The connection waits for its next request, and ``HTTPServer/releaseIdleFiles()`` was called: what `state` keeps open is to
   /// be let go. Called on the loop's thread.
   func releaseFiles(of state: inout ConnectionState)
+
+  /// ``HTTPServer/releaseIdleFiles()`` was called: what the handler of this loop itself keeps open is to be let go. Called on
+  /// the loop's thread.
+  func releaseFiles()
 }
 
 extension InlineHandler {
@@ -51,6 +55,9 @@ extension InlineHandler {
 
   /// For a state that keeps no file open.
   public func releaseFiles(of state: inout ConnectionState) {}
+
+  /// For a handler that keeps no file open.
+  public func releaseFiles() {}
 }
 
 /// Whether an ``InlineHandler`` has answered a request.
@@ -66,6 +73,7 @@ class InlineDispatcher {
   func open(_ index: Int) {}
   func close(_ index: Int) {}
   func releaseFiles(_ index: Int) {}
+  func releaseFiles() {}
   func respond(
     _ index: Int, head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse
   ) -> InlineOutcome { .deferToAsync }
@@ -100,6 +108,8 @@ final class TypedInlineDispatcher<Handler: InlineHandler>: InlineDispatcher {
   override func releaseFiles(_ index: Int) {
     unsafe handler.releaseFiles(of: &states[index])
   }
+
+  override func releaseFiles() { handler.releaseFiles() }
 
   override func respond(
     _ index: Int, head: borrowing RequestHead, bytes: Span<UInt8>, response: inout InlineResponse

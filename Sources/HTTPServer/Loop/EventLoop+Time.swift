@@ -71,8 +71,9 @@ extension EventLoop {
     }
   }
 
-  /// Connections between two requests keep the last one's file for the next, which may never come.
+  /// Connections between two requests keep the last one's file for the next, which may never come, and so may the handler.
   mutating func releaseIdleFiles() {
+    services.dispatcher?.releaseFiles()
     for index in 0..<table.end where !table[index].machine.isClosed && table[index].machine.output == .nothing
     {
       table[index].file = nil

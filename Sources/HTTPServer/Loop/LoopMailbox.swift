@@ -14,7 +14,7 @@ final class LoopMailbox: Sendable {
     case pagesAhead(ConnectionTag, SystemError?)
     /// Connections whose running body carries one of the meters are to be reset.
     case abortBodies(MeterSet)
-    /// Connections that wait for a request let go of the files that they keep open for it.
+    /// Connections that wait for a request, and the inline handler, let go of the files that they keep open for it.
     case releaseIdleFiles
     /// A connection that another loop has accepted for this one, which closes it.
     case accepted(AcceptedConnection)

@@ -175,8 +175,9 @@ public final class HTTPServer: Sendable {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.abortBodies(set)) }
   }
 
-  /// Has connections that wait for their next request let go of the files of their last one, so that what a cache has forgotten
-  /// is closed, and counts as no descriptor in use. Returns before the loops have acted.
+  /// Has connections that wait for their next request let go of the files of their last one, and inline handlers of those that
+  /// they keep, so that what a cache has forgotten is closed, and counts as no descriptor in use. Returns before the loops have
+  /// acted.
   public func releaseIdleFiles() {
     for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.releaseIdleFiles) }
   }
