@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Synchronization
 import SystemCalls
 import Testing
@@ -79,6 +80,34 @@ import Testing
     await BlockingThread(name: "test").run { () -> Void in
       let pending = pool.start { () throws(Refusal) in throw Refusal() }
       #expect(throws: Refusal()) { try pending.get() }
+    }
+  }
+
+  @Test("where the system refuses a further thread, those that there are do its work") func refusedThread()
+    async
+  {
+    // The limit holds for a process: one that no other test runs in.
+    await #expect(processExitsWith: .success) {
+      let pool = BlockingPool(name: "test", threads: 2)
+      let (gate, hasBegun) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+      await BlockingThread(name: "test").run {
+        let first = pool.start { () throws(Never) -> pthread_t in
+          hasBegun.signal()
+          gate.wait()
+          return pthread_self()
+        }
+        hasBegun.wait()
+        var before = rlimit()
+        unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &before)
+        // No room is left for another stack.
+        var tight = before
+        tight.rlim_cur = 1 << 20
+        unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &tight)
+        let second = pool.start { () throws(Never) -> pthread_t in pthread_self() }
+        unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &before)
+        gate.signal()
+        #expect(first.get() == second.get())
+      }
     }
   }
 
