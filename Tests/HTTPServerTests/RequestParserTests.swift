@@ -27,8 +27,15 @@ struct RequestParserTests {
       let bytes = Array(spelling.utf8)
       #expect(KnownField.named(bytes.span, start: 0, length: bytes.count) == known)
     }
-    let other = Array(("x" + name.dropFirst()).utf8)
-    #expect(KnownField.named(other.span, start: 0, length: other.count) == nil)
+    for place in 0..<name.utf8.count {
+      for byte in "q_-".utf8 where byte != Array(name.utf8)[place] {
+        var other = Array(name.utf8)
+        other[place] = byte
+        #expect(KnownField.named(other.span, start: 0, length: other.count) == nil)
+        other += Array(": value of the field".utf8)
+        #expect(KnownField.named(other.span, start: 0, length: name.utf8.count) == nil)
+      }
+    }
     let longer = Array((name + "s").utf8)
     #expect(KnownField.named(longer.span, start: 0, length: longer.count) == nil)
   }

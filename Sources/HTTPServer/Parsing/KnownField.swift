@@ -33,41 +33,54 @@ public enum KnownField: Int, Sendable, CaseIterable {
     }
   }
 
-  /// The one known name of that length; where two share a length, the fourth letter of the name tells.
+  /// The known field whose name stands at `start`; nil for any other name.
   @inline(__always)
-  static func candidate(length: Int, fourthLetter: UInt8) -> KnownField? {
-    switch length {
-    case 4: .host
-    case 5: .range
-    case 6: .expect
-    case 8: fourthLetter | 0x20 == UInt8(ascii: "r") ? .ifRange : .ifMatch
-    case 10: .connection
-    case 13: fourthLetter | 0x20 == UInt8(ascii: "h") ? .authorization : .ifNoneMatch
-    case 14: .contentLength
-    case 17: fourthLetter | 0x20 == UInt8(ascii: "n") ? .transferEncoding : .ifModifiedSince
-    case 19: .ifUnmodifiedSince
+  static func named(_ input: Span<UInt8>, start: Int, length: Int) -> KnownField? {
+    length < 8
+      ? named(input, start: start, shortLength: length) : named(input, start: start, longLength: length)
+  }
+
+  @inline(__always)
+  private static func named(_ input: Span<UInt8>, start: Int, longLength length: Int) -> KnownField? {
+    // Both ends of the name, which overlap in those of less than sixteen bytes.
+    let first = ByteWord(input, at: start).foldedToken(8)
+    let last = ByteWord(input, at: start + length - 8).foldedToken(8)
+    let known: (name: KnownField, first: UInt64, last: UInt64)
+    switch (length, first & 0xFF) {
+    // By their eighth byte, where two have the same length.
+    case (8, 0x65): known = (.ifRange, 0x6966_2D72_616E_6765, 0x6966_2D72_616E_6765)
+    case (8, _): known = (.ifMatch, 0x6966_2D6D_6174_6368, 0x6966_2D6D_6174_6368)
+    case (10, _): known = (.connection, 0x636F_6E6E_6563_7469, 0x6E6E_6563_7469_6F6E)
+    case (13, 0x7A): known = (.authorization, 0x6175_7468_6F72_697A, 0x7269_7A61_7469_6F6E)
+    case (13, _): known = (.ifNoneMatch, 0x6966_2D6E_6F6E_652D, 0x6E65_2D6D_6174_6368)
+    case (14, _): known = (.contentLength, 0x636F_6E74_656E_742D, 0x742D_6C65_6E67_7468)
+    case (17, 0x72): known = (.transferEncoding, 0x7472_616E_7366_6572, 0x656E_636F_6469_6E67)
+    case (17, _): known = (.ifModifiedSince, 0x6966_2D6D_6F64_6966, 0x6564_2D73_696E_6365)
+    case (19, _): known = (.ifUnmodifiedSince, 0x6966_2D75_6E6D_6F64, 0x6564_2D73_696E_6365)
+    default: return nil
+    }
+    guard first == known.first, last == known.last,
+      length <= 16 || known.name.packedName.isName(of: input, start: start, length: length)
+    else { return nil }
+    return known.name
+  }
+
+  @inline(__always)
+  private static func named(_ input: Span<UInt8>, start: Int, shortLength length: Int) -> KnownField? {
+    guard length >= 4 else { return nil }
+    guard start + 8 <= input.count else { return lastName(input, start: start, length: length) }
+    let word = ByteWord(input, at: start).foldedToken(length)
+    return switch length {
+    case 4: word == 0x686F_7374 ? .host : nil
+    case 5: word == 0x72_616E_6765 ? .range : nil
+    case 6: word == 0x6578_7065_6374 ? .expect : nil
     default: nil
     }
   }
-
-  /// The known field whose name stands at `start`; nil for any other name.
-  static func named(_ input: Span<UInt8>, start: Int, length: Int) -> KnownField? {
-    if length <= 8, start + 8 <= input.count {
-      // Nearly all of those that are known fit one word.
-      let word = ByteWord(input, at: start)
-      switch length {
-      case 4: return word.foldedToken(4) == 0x686F_7374 ? .host : nil
-      case 5: return word.foldedToken(5) == 0x72_616E_6765 ? .range : nil
-      case 6: return word.foldedToken(6) == 0x6578_7065_6374 ? .expect : nil
-      case 8:
-        let folded = word.foldedToken(8)
-        return folded == 0x6966_2D72_616E_6765 ? .ifRange : folded == 0x6966_2D6D_6174_6368 ? .ifMatch : nil
-      default: return nil
-      }
-    }
-    guard length >= 4, let candidate = candidate(length: length, fourthLetter: input[start + 3]),
-      candidate.packedName.isName(of: input, start: start, length: length)
-    else { return nil }
-    return candidate
+  /// A short name with which the input ends.
+  @inline(never)
+  private static func lastName(_ input: Span<UInt8>, start: Int, length: Int) -> KnownField? {
+    let name = PackedName(input, start: start, length: length)
+    return [.host, .range, .expect].first { $0.packedName == name }
   }
 }

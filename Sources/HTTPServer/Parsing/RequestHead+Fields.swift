@@ -1,25 +1,48 @@
 extension RequestHead {
-  /// Records a field and reads it if its meaning concerns the connection. A status refuses the request.
-  mutating func add(_ field: FieldPosition, in input: Span<UInt8>) -> HTTPStatus? {
+  /// Records a field among those of the head, and reads it if its meaning concerns the connection. A status refuses the request.
+  @inline(__always)
+  mutating func add(
+    _ field: FieldPosition, to fields: inout MutableSpan<FieldPosition>, in input: Span<UInt8>
+  ) -> HTTPStatus? {
     fields[fieldCount] = field
     fieldCount += 1
     let length = Int(field.nameLength)
     guard let known = KnownField.named(input, start: Int(field.nameStart), length: length) else {
+      guard length == 14 || length == 17 else { return nil }
       return RequestHead.imitatesFraming(input, name: field.name) ? .badRequest : nil
     }
     if firstOfKnown[known.rawValue] == 0 {
-      firstOfKnown[known.rawValue] = UInt8(fieldCount)
+      firstOfKnown[known.rawValue] = UInt8(truncatingIfNeeded: fieldCount)
     } else {
       repeatedKnown |= 1 << UInt16(known.rawValue)
       // RFC 9112 §3.2, §6.3; one coding in two lines, or one length said twice, helps only an attacker.
       if known == .host || known == .contentLength || known == .transferEncoding { return .badRequest }
     }
     switch known {
-    case .contentLength: return readContentLength(input, value: field.value)
-    case .transferEncoding: return readTransferEncoding(input, value: field.value)
-    case .connection: return readConnection(input, value: field.value)
-    case .expect: return readExpectation(input, value: field.value)
+    case .contentLength, .transferEncoding, .connection, .expect:
+      return read(known, value: field.value, in: input)
     default: return nil
+    }
+  }
+
+  /// As ``add(_:to:in:)``, for the few that are not plain: not at their place, where it would be a second time.
+  @inline(never)
+  mutating func addOddField(
+    _ field: FieldPosition, to fields: inout MutableSpan<FieldPosition>, in input: Span<UInt8>
+  ) -> HTTPStatus? {
+    add(field, to: &fields, in: input)
+  }
+
+  @inline(never)
+  private mutating func read(
+    _ known: KnownField, value: Range<Int>, in input: Span<UInt8>
+  ) -> HTTPStatus? {
+    switch known {
+    case .contentLength: readContentLength(input, value: value)
+    case .transferEncoding: readTransferEncoding(input, value: value)
+    case .connection: readConnection(input, value: value)
+    case .expect: readExpectation(input, value: value)
+    default: nil
     }
   }
 
@@ -32,9 +55,10 @@ extension RequestHead {
       expectsContinue = false
       if !asksKeepAlive(input) { keepsAlive = false }
     }
-    guard let host = value(of: .host) else {
-      return minorVersion == 0 ? nil : .badRequest
-    }
+    // ``value(of:)`` would only borrow the head, of which the compiler makes a copy for that.
+    let place = Int(firstOfKnown[KnownField.host.rawValue])
+    guard place > 0 else { return minorVersion == 0 ? nil : .badRequest }
+    let host = fields[place - 1].value
     guard RequestHead.isAuthority(input, at: host) else { return .badRequest }
     if authority.isEmpty {
       authority = host

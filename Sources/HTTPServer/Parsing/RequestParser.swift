@@ -99,33 +99,35 @@ struct RequestParser: ~Copyable {
     phase = .fieldStart
   }
 
-  /// Reads a field if its line is there whole and plain: a name, a colon, a space at most, a value without white space around
-  /// it. Any other is left to the phases. A status refuses the request.
+  /// Reads fields as long as their lines are there whole and plain: a name, a colon, a space at most, a value without white
+  /// space around it. Any other is left to the phases. A status refuses the request.
   @inline(__always)
-  private mutating func readPlainField(_ input: Span<UInt8>, end: Int) -> (isRead: Bool, refusal: HTTPStatus?)
-  {
-    let start = position
-    let name = input.endOfPlainName(from: start, to: end)
-    // Behind it come at least the colon, a space, a byte of the value and the end of the line.
-    guard name > start, name + 5 <= end, input[name] == ASCII.colon, input[name + 1] == ASCII.space else {
-      return (false, nil)
+  private mutating func readPlainFields(
+    _ input: Span<UInt8>, end: Int, limit: Int, to fields: inout MutableSpan<FieldPosition>
+  ) -> HTTPStatus? {
+    var start = position
+    while head.fieldCount < limit {
+      let name = input.endOfPlainName(from: start, to: end)
+      // Behind it come at least the colon, a space, a byte of the value and the end of the line.
+      guard name > start, name + 5 <= end, input[name] == ASCII.colon, input[name + 1] == ASCII.space else {
+        break
+      }
+      let value = name + 2
+      // There are no tabs in it.
+      let valueEnd = input.endOfPlainValue(from: value, to: end)
+      guard valueEnd > value, valueEnd + 2 <= end, input[valueEnd] == ASCII.carriageReturn,
+        input[valueEnd + 1] == ASCII.lineFeed, input[value] != ASCII.space,
+        input[valueEnd - 1] != ASCII.space
+      else { break }
+      let field = FieldPosition(
+        nameStart: UInt16(truncatingIfNeeded: start), nameLength: UInt16(truncatingIfNeeded: name - start),
+        valueStart: UInt16(truncatingIfNeeded: value),
+        valueLength: UInt16(truncatingIfNeeded: valueEnd - value))
+      if let refusal = head.add(field, to: &fields, in: input) { return refusal }
+      start = valueEnd + 2
     }
-    let value = name + 2
-    // There are no tabs in it.
-    let valueEnd = input.endOfPlainValue(from: value, to: end)
-    guard valueEnd > value, valueEnd + 2 <= end, input[valueEnd] == ASCII.carriageReturn,
-      input[valueEnd + 1] == ASCII.lineFeed, input[value] != ASCII.space, input[valueEnd - 1] != ASCII.space
-    else { return (false, nil) }
-    position = valueEnd + 2
-    return (
-      true,
-      head.add(
-        FieldPosition(
-          nameStart: UInt16(truncatingIfNeeded: start), nameLength: UInt16(truncatingIfNeeded: name - start),
-          valueStart: UInt16(truncatingIfNeeded: value),
-          valueLength: UInt16(truncatingIfNeeded: valueEnd - value)),
-        in: input)
-    )
+    position = start
+    return nil
   }
 
   private mutating func readRequestLine(_ input: Span<UInt8>, end: Int) -> HTTPStatus? {
@@ -184,14 +186,24 @@ struct RequestParser: ~Copyable {
   }
 
   private mutating func readFields(_ input: Span<UInt8>, end: Int, limit: Int) -> HTTPStatus? {
+    // Taken out of the head, so that it is asked once whether they are its own, and not for each of them.
+    var places: [FieldPosition] = []
+    swap(&places, &head.fields)
+    var fields = places.mutableSpan
+    let status = readFields(input, end: end, limit: limit, to: &fields)
+    swap(&places, &head.fields)
+    return status
+  }
+
+  @inline(__always)
+  private mutating func readFields(
+    _ input: Span<UInt8>, end: Int, limit: Int, to fields: inout MutableSpan<FieldPosition>
+  ) -> HTTPStatus? {
     while position < end {
       switch phase {
       case .fieldStart:
-        if head.fieldCount < limit {
-          let field = readPlainField(input, end: end)
-          if let refusal = field.refusal { return refusal }
-          if field.isRead { continue }
-        }
+        if let refusal = readPlainFields(input, end: end, limit: limit, to: &fields) { return refusal }
+        guard position < end else { return nil }
         if input[position] == ASCII.carriageReturn {
           phase = .lastLineFeed
           position += 1
@@ -229,13 +241,10 @@ struct RequestParser: ~Copyable {
         guard input[position] == ASCII.lineFeed else { return .badRequest }
         position += 1
         guard head.fieldCount < limit else { return .fieldsTooLarge }
-        if let status = head.add(
-          FieldPosition(
-            nameStart: UInt16(nameStart), nameLength: UInt16(nameLength), valueStart: UInt16(mark),
-            valueLength: UInt16(valueEnd - mark)), in: input)
-        {
-          return status
-        }
+        let field = FieldPosition(
+          nameStart: UInt16(nameStart), nameLength: UInt16(nameLength), valueStart: UInt16(mark),
+          valueLength: UInt16(valueEnd - mark))
+        if let status = head.addOddField(field, to: &fields, in: input) { return status }
         phase = .fieldStart
       case .lastLineFeed:
         guard input[position] == ASCII.lineFeed else { return .badRequest }
