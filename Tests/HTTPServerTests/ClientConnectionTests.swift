@@ -153,7 +153,8 @@ struct ClientConnectionTests {
   }
 
   private func makeServices(
-    step: UInt64 = 0, arePagesThere: Bool = true, answerLength: Int? = nil
+    step: UInt64 = 0, arePagesThere: Bool = true, answerLength: Int? = nil,
+    requests: any RequestRunner = RequestTasks(Router { _ in })
   ) throws -> LoopServices {
     let context = ServerContext(
       configuration: HTTPServerConfiguration(addresses: []), clock: SteppingClock(step: step),
@@ -161,7 +162,7 @@ struct ClientConnectionTests {
       makeDispatcher: { capacity in
         answerLength.map { TypedInlineDispatcher(Answers(length: $0), capacity: capacity) }
       },
-      requests: RequestTasks(Router { _ in }), pageCache: Pages(areThere: arePagesThere))
+      requests: requests, pageCache: Pages(areThere: arePagesThere))
     return LoopServices(
       context: context, mailbox: try LoopMailbox(), number: 0, counters: CounterBlock(), ring: nil,
       capacity: 1)
@@ -359,6 +360,51 @@ struct ClientConnectionTests {
     services.beginTurn()
     _ = connection.send(through: line, with: &services)
     #expect(line.state.current.paces == [1000, 500])
+  }
+
+  /// Begins nothing: a test takes the steps of the handler.
+  private final class Steps: RequestRunner {
+    let begun = Locked<[PendingRequest]>([])
+
+    var waitingCount: Int { 0 }
+    var runningCount: Int { 0 }
+
+    func begin(_ pending: PendingRequest) { begun.withLock { $0.append(pending) } }
+  }
+
+  /// How many bytes wait for the handler.
+  private func read(_ exchange: Exchange) -> Int {
+    if case .bytes(let bytes) = exchange.readBody() { bytes.count } else { 0 }
+  }
+
+  @Test("of a long body a turn hands over all that has come, 1 MiB unread at most, of a short one 256 KiB")
+  func longBody() throws {
+    let steps = Steps()
+    var services = try makeServices(requests: steps)
+    var connection = makeConnection()
+    let line = Line()
+    line.arrive("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\n")
+    line.state.withLock { $0.arriving = [8 << 20] }
+    var parts: [Int] = []
+    func turn(_ work: (inout ClientConnection, inout LoopServices) -> Void) {
+      services.beginTurn()
+      connection.wantsTurn = false
+      work(&connection, &services)
+      while connection.wantsTurn {
+        services.beginTurn()
+        connection.wantsTurn = false
+        connection.resume(through: line, with: &services)
+      }
+    }
+    // The head comes alone, and what follows it then.
+    for _ in 0..<2 { turn { $0.wake(.input, through: line, with: &$1) } }
+    let exchange = try #require(steps.begun.current.first?.exchange)
+    while parts.count < 6 {
+      parts.append(read(exchange))
+      turn { $0.process(exchange, through: line, with: &$1) }
+    }
+    #expect((262_144..<262_144 + 16_384).contains(parts[0]))
+    #expect(parts[1...].allSatisfy { (1_048_576..<1_048_576 + 65_536).contains($0) })
   }
 
   @Test("what arrives is counted against the turn, and less than was asked for is all there is")

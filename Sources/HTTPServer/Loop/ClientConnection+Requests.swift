@@ -40,8 +40,17 @@ extension ClientConnection {
     if !machine.isClosed { continueInput(through: line, with: &services) }
   }
 
-  /// Parses what can be parsed, what is buffered and then what the socket has, until its turn is over.
+  /// Parses what can be parsed, what is buffered and then what the socket has, until its turn is over. What has come of a long
+  /// body is its reader's then.
   mutating func continueInput(through line: some ConnectionLine, with services: inout LoopServices) {
+    parseInput(through: line, with: &services)
+    if holdsBodyBack {
+      holdsBodyBack = false
+      exchange?.announceBody()
+    }
+  }
+
+  private mutating func parseInput(through line: some ConnectionLine, with services: inout LoopServices) {
     repeat {
       guard !machine.isClosed else { return }
       if !input.isEmpty, machine.acceptsInput {
@@ -76,8 +85,8 @@ extension ClientConnection {
   /// come so far that nothing holds them up.
   private mutating func receiveLimit(acceptsInput: Bool, with services: borrowing LoopServices) -> Int {
     guard acceptsInput else { return services.limits.headLength }
-    let isLong = machine.input == .body && received - bodyBegan >= Self.longBody
     let capacity = services.receiveScratch.capacity
+    let isLong = machine.input == .body && received - bodyBegan >= Self.longBody
     return isLong ? capacity : min(capacity, Self.shortReception)
   }
 
@@ -229,7 +238,10 @@ extension ClientConnection {
 
   private mutating func appendBody(_ bytes: Span<UInt8>) {
     guard machine.input == .body, let exchange else { return }
-    if !exchange.appendBody(bytes) { _ = machine.handle(.bodyBufferFilled) }
+    // Of what came before, its handler has read all that had no room.
+    let isLong = received - bodyBegan >= Self.longBody + UInt64(bytes.count)
+    if !exchange.appendBody(bytes, isLong: isLong) { _ = machine.handle(.bodyBufferFilled) }
+    holdsBodyBack = isLong
   }
 
   private mutating func endBody(through line: some ConnectionLine, with services: inout LoopServices) {

@@ -23,6 +23,8 @@ struct ClientConnection: ~Copyable {
   /// Bytes of content still to come; those seen so far if chunked.
   var bodyCount: Int64 = 0
   var chunks = ChunkedBodyParser(lineLimit: 0)
+  /// Content came of which its reader was not told yet.
+  var holdsBodyBack = false
 
   var output = OutputState()
   var exchange: Exchange?

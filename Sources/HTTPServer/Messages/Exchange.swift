@@ -6,6 +6,8 @@ final class Exchange: Sendable {
   /// Which connection of the loop it belongs to.
   let tag: ConnectionTag
   private let observer: any ExchangeObserver
+  /// Bytes of a long body that may wait for its reader: with each look it finds as many as are worth the way to another thread.
+  static let longBodyLimit = 1_048_576
   private let bodyLimit: Int
   private let streamLimit: Int
   /// RFC 9110 §15.2: no interim responses to HTTP/1.0.
@@ -25,14 +27,24 @@ final class Exchange: Sendable {
 
   // MARK: The loop's side
 
-  /// Adds content; false when so much waits now that the socket should rest.
-  func appendBody(_ bytes: Span<UInt8>) -> Bool {
+  /// Adds content; false when so much waits now that the socket should rest. The reader of a long body is woken by
+  /// ``announceBody()`` alone, so that it finds all that has come.
+  func appendBody(_ bytes: Span<UInt8>, isLong: Bool) -> Bool {
     let (hasRoom, waiter) = state.withLock { state in
+      if isLong, !state.body.isEmpty, state.body.capacity < state.body.count + bytes.count {
+        state.body.reserveCapacity(Self.longBodyLimit + bytes.count)
+      }
       unsafe bytes.withUnsafeBufferPointer { unsafe state.body.append(contentsOf: $0) }
-      return (state.body.count < bodyLimit, state[.body].take())
+      let limit = isLong ? max(bodyLimit, Self.longBodyLimit) : bodyLimit
+      return (state.body.count < limit, isLong ? nil : state[.body].take())
     }
     waiter?.resume()
     return hasRoom
+  }
+
+  /// Wakes the reader, which there may be none of now.
+  func announceBody() {
+    state.withLock { $0[.body].take() }?.resume()
   }
 
   /// No more content follows: nil, it is complete.
