@@ -44,14 +44,22 @@ public final class FormattedDisk: Sendable {
   private let device: String
 
   static let losetup = "/usr/sbin/losetup"
+  private static let chattr = "/usr/bin/chattr"
   /// `EXT4_IOC_SHUTDOWN` and `LOOP_CLR_FD`.
   private static let (shutDown, loopClear): (UInt, UInt) = (0x8004_587D, 0x4C01)
+  /// Where the kernel shows its ext4 file systems.
+  private static let kernelDirectory = "/sys/fs/ext4"
 
-  /// Makes it, and mounts it. Throws where a program fails, or the system allows no mount.
-  public init(_ kind: Kind, _ size: ByteCount = .mebibytes(64)) async throws {
+  /// Makes it, and mounts it at `name` in the directory, or in one of its own. Throws where a program fails, or the system
+  /// allows no mount.
+  public init(
+    _ kind: Kind, _ size: ByteCount = .mebibytes(64), in directory: TemporaryDirectory? = nil,
+    as name: String = "disk"
+  ) async throws {
     self.kind = kind
-    directory = try TemporaryDirectory()
-    mountPoint = directory.path("disk")
+    let directory = try directory ?? TemporaryDirectory()
+    self.directory = directory
+    mountPoint = directory.path(name)
     let image = directory.path("image")
     try FileSystem.createDirectory(mountPoint)
     try FileDescriptor.open(image, .writeOnly, options: .create).truncate(to: size)
@@ -78,6 +86,28 @@ public final class FormattedDisk: Sendable {
     // Without writing the journal.
     var flags: UInt32 = 2
     try SystemCall.run("ioctl", subject: mountPoint) { unsafe ioctl(root.number, Self.shutDown, &flags) }
+  }
+
+  /// Whether ``failToReadOnly()`` can be asked for here.
+  public static var canFailToReadOnly: Bool {
+    guard Kind.ext4.isAvailable else { return false }
+    return (try? FileSystem.mayUse(kernelDirectory, isWriting: true)) ?? false
+  }
+
+  /// The kernel finds an error of the file system, and from then on takes no write, also to what is open (`errors=remount-ro`, as on
+  /// Debian's disks). What was synced is read as before. ``remount()`` makes it good again. For ext4.
+  public func failToReadOnly() throws {
+    let point = mountPoint
+    try SystemCall.run("mount", subject: point) {
+      unsafe Glibc.mount(nil, point, nil, UInt(MS_REMOUNT), "errors=remount-ro")
+    }
+    let trigger = "\(Self.kernelDirectory)/\(FileSystem.lastPart(of: device))/trigger_fs_error"
+    try FileDescriptor.open(trigger, .writeOnly).write(Array("1".utf8).span)
+  }
+
+  /// Whether these files and directories may be written; also what is open of them takes no byte meanwhile. For ext4.
+  public func setWritable(_ isWritable: Bool, _ names: [String]) async throws {
+    try await Self.run(Self.chattr, [isWritable ? "-i" : "+i"] + names.map(path), in: directory)
   }
 
   /// Takes it away, and mounts it again: what is open on it must be closed.
