@@ -142,13 +142,13 @@ class Gate:
         return time.monotonic() - begun, body
 
     def play(self, phases, devices, connections, cost=lambda pid: processor_time([pid])):
-        """What the devices measured of each phase, with the server's cost and the store's counts."""
+        """Phase after phase, as each is asked for: what the devices measured of it, with the server's cost and the store's counts."""
         process = subprocess.Popen(
             [self.arguments.work / "gate", "--port", str(self.port), "--devices", devices, "--phases", ",".join(phases),
              "--connections", str(connections)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        results = {}
+        ready = process.stdout.readline()
         for phase in phases:
-            if process.stdout.readline().strip() != phase:
+            if ready.strip() != phase:
                 raise RuntimeError(f"the devices ended before {phase}")
             before, asked = cost(self.server.pid), self.counts()
             process.stdin.write("go\n")
@@ -158,9 +158,10 @@ class Gate:
                 raise RuntimeError(f"the devices ended in {phase}")
             result["cost"] = cost(self.server.pid) - before
             result["asked"] = {name: count - asked[name] for name, count in self.counts().items()}
-            results[phase] = result
+            # The next one's requests are written before another server is measured.
+            ready = process.stdout.readline()
+            yield phase, result
         process.wait()
-        return results
 
     def play_day(self, lines):
         """All devices at once, in as many processes as the limit of descriptors asks for."""
@@ -203,23 +204,36 @@ def slices(arguments):
     return files
 
 
+def check_calls(phase, result):
+    """What the server has to tell its store beside what is measured would be measured with it."""
+    finishes, expected = result["asked"]["finishes"], result["requests"] if phase == "completion" else 0
+    if finishes > expected:
+        raise RuntimeError(f"{finishes} calls of the store were made in {phase}, where {expected} belong to it")
+
+
 def row_rates(arguments):
     make_receipts(arguments, arguments.devices)
     rates, costs, details = {}, {}, {}
     phases = [phase for phase in PHASES if phase not in arguments.without]
     sizes = arguments.grants or [10_000, 1_000_000, 5_000_000]
-    for grants in sizes:
-        # One address asks for all devices: it may ask as often as it can.
-        gate = Gate(arguments, grants, unlimitedAddresses=["127.0.0.0/8"])
-        try:
-            for file in slices(arguments):
-                for phase, result in gate.play(phases, file, arguments.connections).items():
+    gates = {}
+    try:
+        for place, grants in enumerate(sizes):
+            # One address asks for all devices: it may ask as often as it can.
+            gates[grants] = Gate(arguments, grants, place=place, unlimitedAddresses=["127.0.0.0/8"])
+        for file in slices(arguments):
+            # In turns, phase by phase: the machine's speed changes.
+            for turn in zip(*(gate.play(phases, file, arguments.connections) for gate in gates.values()), strict=True):
+                for grants, (phase, result) in zip(sizes, turn, strict=True):
+                    check_calls(phase, result)
                     rates.setdefault((phase, grants), []).append(result["requests"] / result["seconds"])
                     costs.setdefault((phase, grants), []).append(result["cost"] * 1000 / result["requests"])
                     details.setdefault((phase, grants), []).append(
                         {key: result[key] for key in ("p50", "p99", "asked", "refused")})
+        for grants, gate in gates.items():
             say(f"  {grants:,} grants: server's peak memory {memory(gate.server.pid, 'VmHWM') / MEBIBYTE:.0f} MiB")
-        finally:
+    finally:
+        for gate in gates.values():
             gate.stop()
     rows = []
     for (phase, grants), samples in rates.items():
@@ -270,7 +284,7 @@ def row_instructions(arguments):
         # The first fills the caches.
         for part in range(arguments.runs + 1):
             file.write_text("".join(lines[part * INSTRUCTION_DEVICES:(part + 1) * INSTRUCTION_DEVICES]))
-            for phase, result in gate.play(phases, file, 8, cost=instructions).items():
+            for phase, result in gate.play(phases, file, 8, cost=instructions):
                 if part > 0:
                     costs.setdefault(phase, []).append(result["cost"] / result["requests"] / 1000)
     finally:
@@ -434,7 +448,8 @@ def row_bookkeeping(arguments):
     file.write_text("".join(lines))
     gate = Gate(arguments, 10_000)
     try:
-        gate.play(["first"], file, arguments.connections)
+        for _ in gate.play(["first"], file, arguments.connections):
+            pass
         ended, shares = threading.Event(), []
         # Each device takes its package again and again, for some twelve of the times when counts are written down.
         phases = ["repeat"] + ["content"] * 48

@@ -11,7 +11,7 @@ Of the grants 94 of 100 are finished, 4 granted, 1 completed, 1 revoked. A trans
 a device has five grants, but for those of the bestseller, which are a device each. Every grant has an obligation, its
 history and its count of bytes; every transaction stands in the ledger, and every device has shown its customer's and has a
 feed; proofs of the last three days are remembered; every finished transaction has a row in the outbox that is done, and every completed grant
-one that waits, until tomorrow, so that a server has nothing to settle when it starts. Packages are not made, and
+one that is parked, which its store had refused: what waits would be called beside what is measured. Packages are not made, and
 count as checked just now: no other product than one that was published can be fetched.
 """
 
@@ -25,6 +25,8 @@ import time
 BULK = ("grants", "grant_events", "obligations", "outbox", "delivered_bytes", "transactions", "customer_devices", "feeds",
         "remembered_proofs")
 YEARS = 2 * 365 * 86_400_000
+# As many as park a call where nothing else is configured.
+REFUSALS = 20
 
 # What each grant is, by its place n: `n` counts from 1, `@first` is the number of the first, `@count` how many there are.
 STATE = """CASE WHEN n % 100 < 94 THEN 'finished' WHEN n % 100 < 98 THEN 'granted' WHEN n % 100 = 98 THEN 'completed'
@@ -165,9 +167,13 @@ class Filler:
       "bytes": "CASE WHEN state = 'granted' THEN length / 2 ELSE length END"}, made + " WHERE n % 100 <> 96")
     self.say("bytes sent")
     self.insert("outbox", {
-      "store": "store", "environment": "environment", "kind": "'finish'", "subject": "transaction_id", "attempts": "1",
-      "next_attempt": "CASE WHEN state = 'finished' THEN created + 60000 ELSE @now + 86400000 END",
-      "created": "created + 60000", "done": "CASE WHEN state = 'finished' THEN created + 61000 END"},
+      "store": "store", "environment": "environment", "kind": "'finish'", "subject": "transaction_id",
+      "attempts": f"CASE WHEN state = 'finished' THEN 1 ELSE {REFUSALS} END",
+      "refusals": f"CASE WHEN state = 'finished' THEN 0 ELSE {REFUSALS} END",
+      "last_error": "CASE WHEN state = 'completed' THEN 'the store refuses it' END",
+      "next_attempt": "created + 60000", "created": "created + 60000",
+      "done": "CASE WHEN state = 'finished' THEN created + 61000 END",
+      "parked": "CASE WHEN state = 'completed' THEN created + 86400000 END"},
       made + " WHERE state IN ('finished', 'completed') ORDER BY number "
       "ON CONFLICT DO NOTHING")
     self.say("outbox")
