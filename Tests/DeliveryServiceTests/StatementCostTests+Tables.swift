@@ -176,6 +176,8 @@ extension TableCalls {
       _ = try TransactionTable.word(on: key, in: connection)
       try TransactionTable.setWord(
         TransactionStanding.StoreWord(asOf: now, revoked: now), on: key, in: connection)
+      let dates = LaterDates.Heard(written: now, asOf: now, licenseAsOf: now)
+      try LedgerTable.setDates(LaterDates.Dated(key: key, heard: dates), in: connection)
       try AcknowledgementTable.noteTold(of: key, in: connection)
     }
   }

@@ -44,12 +44,16 @@ private struct Recipient: Sendable {
       purchaseDate: Timestamp(millisecondsSinceEpoch: 0), revokedDate: revoked, account: account, asOf: asOf)
   }
 
-  /// A few statements, hours apart so that each is news.
+  /// How far apart two statements are.
+  private static let distances: [Duration] = [.milliseconds(1), .seconds(2), .seconds(600), .seconds(7200)]
+
+  /// A few statements, some within a second, and some hours apart.
   static func words(about id: String, _ random: inout SplitMix) throws -> [Word] {
     var words: [Word] = []
-    for hour in 1...Int.random(in: 2...6, using: &random) {
-      let asOf = Timestamp(millisecondsSinceEpoch: Int64(hour) * 7_200_000)
-      let revoked = Bool.random(using: &random) ? asOf - .seconds(60) : nil
+    var asOf = Timestamp(millisecondsSinceEpoch: 7_200_000)
+    for _ in 1...Int.random(in: 2...6, using: &random) {
+      asOf = asOf + (distances.randomElement(using: &random) ?? .zero)
+      let revoked = Bool.random(using: &random) ? asOf - .milliseconds(1) : nil
       let account = Bool.random(using: &random) ? ApplicationAccount("reader-\(id)") : nil
       let said = try purchase(id, account: account, revoked: revoked, asOf: asOf)
       words.append(Bool.random(using: &random) ? .receipt(said) : .notification(said))
@@ -93,6 +97,7 @@ private struct Recipient: Sendable {
         _ = try await grants.setRevoked(true, of: record.handle.shortName, by: "ada", reason: nil) { _ in }
       }
     }
+    try await grants.writeLaterDates()
     return try await grants.database.read { connection in
       let known = try LedgerTable.find(key, in: connection)?.transaction
       let grant = try #require(try GrantTable.find(record.id, in: connection))

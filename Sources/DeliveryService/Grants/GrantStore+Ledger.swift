@@ -20,6 +20,10 @@ extension GrantStore {
     var isRevocationNews = false
     /// Whether something ends earlier than was known.
     var endsEarlier = false
+    /// The rows that were written, with their dates.
+    var written: [TransactionKey: Timestamp] = [:]
+    /// What was repeated, as of a later date that was not written.
+    var later: [LaterDates.Dated] = []
 
     var customers: Set<CustomerIdentifier> { Set(entries.compactMap(\.customer)) }
   }
@@ -31,8 +35,8 @@ extension GrantStore {
     var takesNew = true
     /// Refunds, with their effect on grants.
     var takesRevocations = true
-    /// How much later a statement that tells nothing else must be to be written down. Where one is not, an older one that
-    /// arrives after it is taken for news until the store is asked again.
+    /// How much later a statement that tells nothing else must be to be written down at once; the date of others is kept
+    /// (``LaterDates``).
     var freshness = Duration.zero
     /// Whether purchases that name one application account are one customer's: ``ClaimRule/joinsAccounts``.
     var joinsAccounts = false
@@ -59,12 +63,25 @@ extension GrantStore {
     var revisions: [LedgerRevision]
     var known: [LedgerTable.Known]
     var groups: [CustomerGroup]
+    /// The dates that the rows have.
+    private var written: [Timestamp?]
 
-    init(of said: [VerifiedTransaction], by rule: LedgerRule, in connection: borrowing Connection) throws {
+    /// `heard` is known beside what the database has.
+    init(
+      of said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard],
+      in connection: borrowing Connection
+    ) throws {
       known = []
+      written = []
       for transaction in said {
-        known.append(
-          try LedgerTable.known(of: transaction, joiningAccounts: rule.joinsAccounts, in: connection))
+        var entry = try LedgerTable.known(
+          of: transaction, joiningAccounts: rule.joinsAccounts, in: connection)
+        written.append(entry.word?.asOf)
+        if let dates = heard[transaction.key], dates.written == entry.word?.asOf {
+          entry.word?.asOf = dates.asOf
+          entry.transaction = entry.transaction?.heard(asOf: dates.asOf, licenseAsOf: dates.licenseAsOf)
+        }
+        known.append(entry)
       }
       revisions = zip(said, known).map {
         LedgerRevision(of: $0, word: $1.word, recorded: $1.transaction, freshness: rule.freshness)
@@ -75,6 +92,23 @@ extension GrantStore {
 
     var transactions: [VerifiedTransaction] { revisions.map(\.transaction) }
 
+    /// The dates of what is left unwritten although it is later than what is known.
+    func later(_ rule: LedgerRule) -> [LaterDates.Dated] {
+      revisions.indices.compactMap { index in
+        let (revision, known) = (revisions[index], known[index])
+        guard rule.leaves(revision, known), !revision.isRevocationNews, let date = written[index],
+          let recorded = known.transaction, let word = known.word
+        else { return nil }
+        let license = revision.transaction.licenseAsOf.flatMap { moment in
+          recorded.licenseAsOf.map { moment > $0 } == false ? nil : moment
+        }
+        guard revision.transaction.asOf > word.asOf || license != nil else { return nil }
+        return LaterDates.Dated(
+          key: revision.transaction.key,
+          heard: .init(written: date, asOf: revision.transaction.asOf, licenseAsOf: license))
+      }
+    }
+
     /// Nothing is to be written: what was said, and whose it is, is known.
     func isKnown(_ rule: LedgerRule) -> Bool {
       zip(revisions, known).allSatisfy { rule.leaves($0, $1) }
@@ -83,13 +117,16 @@ extension GrantStore {
   }
 
   /// Takes what stores said of these transactions into the ledger: what is later than what it has, or more, and whose they
-  /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says.
+  /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says. `heard` is known beside
+  /// what the database has.
   static func record(
-    _ said: [VerifiedTransaction], by rule: LedgerRule, at now: Timestamp, in connection: borrowing Connection
+    _ said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard] = [:],
+    at now: Timestamp, in connection: borrowing Connection
   ) throws -> LedgerUpdate {
-    let survey = try LedgerSurvey(of: said, by: rule, in: connection)
+    let survey = try LedgerSurvey(of: said, by: rule, heard: heard, in: connection)
     var update = LedgerUpdate(
       entries: zip(survey.transactions, survey.known).map { .init(transaction: $0, customer: $1.customer) })
+    update.later = survey.later(rule)
     if survey.isKnown(rule) { return update }
     for group in survey.groups {
       let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
@@ -102,6 +139,7 @@ extension GrantStore {
         }
         guard !rule.leaves(revision, known) else { continue }
         try LedgerTable.write(revision.transaction, of: customer, in: connection)
+        update.written[revision.transaction.key] = revision.transaction.asOf
         if known.transaction == nil {
           try EntitlementRecordTable.noteLength(of: revision.transaction, in: connection)
         }
@@ -126,29 +164,52 @@ extension GrantStore {
     _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier? = nil,
     then effect: @escaping @Sendable ([Standing]) -> Void
   ) async throws -> (transactions: [VerifiedTransaction], isRevocationNews: Bool) {
-    let now = clock.now()
+    let (now, keys, dates) = (clock.now(), said.map(\.key), laterDates)
+    let heard = dates.heard(of: keys)
     let (survey, isDeviceNews) = try await database.read { connection in
-      let survey = try LedgerSurvey(of: said, by: rule, in: connection)
+      let survey = try LedgerSurvey(of: said, by: rule, heard: heard, in: connection)
       let customers = Set(survey.known.compactMap(\.customer))
       let isDeviceNews = try device.map { device in
         try customers.contains { try CustomerTable.isNews(device, of: $0, at: now, in: connection) }
       }
       return (survey, isDeviceNews ?? false)
     }
-    guard isDeviceNews || !survey.isKnown(rule) else { return (survey.transactions, false) }
+    var rule = rule
+    if !isDeviceNews, survey.isKnown(rule) {
+      if dates.note(survey.later(rule)) { return (survey.transactions, false) }
+      rule.freshness = .zero
+    }
     do {
-      let update = try await database.write(locking: said.map { .transaction($0.key) }) { connection in
-        let update = try Self.record(said, by: rule, at: now, in: connection)
-        if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
-        return update
-      } then: { update in
-        if update.isRevocationNews || update.endsEarlier { effect(update.changed) }
-      }
+      let update = try await write(said, by: rule, shownBy: device, at: now, then: effect)
       return (update.entries.map(\.transaction), update.isRevocationNews)
     } catch let failure as DatabaseError {
       // What holds anyway need not be written on a disk that cannot be: the next check brings it again.
       guard !survey.revisions.contains(where: \.isRevocationNews) else { throw failure }
       return (survey.transactions, false)
+    }
+  }
+
+  /// One write; another one where a row was written meanwhile by others, beside which a date was to be kept.
+  private func write(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier?, at now: Timestamp,
+    then effect: @escaping @Sendable ([Standing]) -> Void
+  ) async throws -> LedgerUpdate {
+    let (keys, dates) = (Set(said.map(\.key)), laterDates)
+    dates.begin(keys)
+    defer { dates.end(keys) }
+    var rule = rule
+    while true {
+      let (heard, current) = (dates.heard(of: Array(keys)), rule)
+      let update = try await database.write(locking: said.map { .transaction($0.key) }) { connection in
+        let update = try Self.record(said, by: current, heard: heard, at: now, in: connection)
+        if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
+        return update
+      } then: { update in
+        dates.wrote(update.written)
+        if update.isRevocationNews || update.endsEarlier { effect(update.changed) }
+      }
+      if dates.note(update.later, isWriter: true) { return update }
+      rule.freshness = .zero
     }
   }
 

@@ -11,6 +11,8 @@ struct GrantStore: Sendable {
   let database: Database
   let clock: any WallClock
   var keptLengths = KeptLengths()
+  /// As of when stores repeated what the database has.
+  var laterDates = LaterDates()
 
   /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction
   /// owes.

@@ -42,6 +42,12 @@ struct LedgerRevision: Sendable {
 }
 
 extension VerifiedTransaction {
+  /// The same, which its store has repeated since.
+  func heard(asOf moment: Timestamp, licenseAsOf license: Timestamp?) -> VerifiedTransaction {
+    with(
+      license: (licenseEndDate, [licenseAsOf, license].compactMap { $0 }.max()), asOf: max(asOf, moment))
+  }
+
   fileprivate func ends(before other: VerifiedTransaction) -> Bool {
     func isEarlier(_ end: Timestamp?, than other: Timestamp?) -> Bool {
       end.map { end in other.map { end < $0 } ?? true } ?? false

@@ -211,6 +211,9 @@ struct DeliveryComponents: Sendable {
     await withTaskGroup { group in
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
+      group.addTask {
+        await grants.grantStore.keepLaterDates(timer: infrastructure.timer, log: infrastructure.log)
+      }
       group.addTask { await revocations.run(timer: infrastructure.timer, clock: infrastructure.clock) }
       group.addTask { await grants.closeAfterStart(log: infrastructure.log) }
       group.addTask { await admission.run() }

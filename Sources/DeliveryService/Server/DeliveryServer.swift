@@ -200,6 +200,7 @@ public final class DeliveryServer: Service {
     accessLog?.end()
     do {
       try await components.recorder.record()
+      try await components.grants.grantStore.writeLaterDates()
       let run = run
       let now = clock.now()
       try await database.write(locking: [.everything]) { try ServerRunTable.end(run, at: now, in: $0) }

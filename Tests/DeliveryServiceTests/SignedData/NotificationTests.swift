@@ -21,8 +21,11 @@ struct NotificationTests {
     apple = try FakeAppleStore()
   }
 
-  private func run(_ options: [String]? = nil, _ body: (ServerHarness) async throws -> Void) async throws {
-    try await ServerHarness.run(options: options ?? apple.option()) { server in
+  private func run(
+    _ options: [String]? = nil, timer: any MonotonicClock = SystemMonotonicClock(),
+    _ body: (ServerHarness) async throws -> Void
+  ) async throws {
+    try await ServerHarness.run(options: options ?? apple.option(), timer: timer) { server in
       try await server.publish(package)
       try await body(server)
     }
@@ -185,6 +188,33 @@ struct NotificationTests {
       let again = apple.refund(apple.transaction(), at: today + .seconds(1))
       #expect(
         try await post(try apple.notification("REFUND", again, at: today + .seconds(1)), server) == nil)
+      #expect(try await server.fetch(grant).status == 403)
+    }
+  }
+
+  @Test("a late notification of a refund that was taken back before the last answer closes nothing")
+  func olderThanAnAnswer() async throws {
+    let timer = ManualMonotonicClock()
+    apple.state.withLock { $0.history["2000000000000001"] = [apple.transaction()] }
+    try await run(apple.option(api: true), timer: timer) { server in
+      let grant = try await grant(server)
+      let bought = apple.clock.now()
+      apple.clock.advance(by: .seconds(600))
+      server.clock.advance(by: .seconds(600))
+      timer.advance(by: .seconds(600))
+      // The same again, and as of now.
+      var repeated = apple.transaction()
+      repeated.signedDate = SignedDate(apple.clock.now())
+      apple.state.withLock { $0.history["2000000000000001"] = [repeated] }
+      _ = try await self.grant(server)
+      let date = bought + .seconds(300)
+      let refunded = apple.refund(apple.transaction(), at: date)
+      #expect(try await post(try apple.notification("REFUND", refunded, at: date), server) == nil)
+      #expect(try await server.fetch(grant).status == 200)
+      // One that is later than the answer counts.
+      let later = apple.clock.now() + .milliseconds(1)
+      let again = apple.refund(apple.transaction(), at: later)
+      #expect(try await post(try apple.notification("REFUND", again, at: later), server) == nil)
       #expect(try await server.fetch(grant).status == 403)
     }
   }

@@ -95,6 +95,23 @@ enum LedgerTable {
     try ProductTable.noteBought(transaction.product, in: connection)
   }
 
+  /// Its store has repeated what the row has, as of these dates. Nothing changes where the row was written since.
+  static func setDates(_ dates: LaterDates.Dated, in connection: borrowing Connection) throws {
+    let heard = dates.heard
+    if let license = heard.licenseAsOf {
+      try connection.execute(
+        """
+        UPDATE transactions SET license_as_of = ?
+        WHERE store = ? AND environment = ? AND transaction_id = ? AND as_of = ?
+        """, [.timestamp(license)] + dates.key.values + [.timestamp(heard.written)])
+    }
+    try connection.execute(
+      """
+      UPDATE transactions SET as_of = ?
+      WHERE store = ? AND environment = ? AND transaction_id = ? AND as_of = ?
+      """, [.timestamp(heard.asOf)] + dates.key.values + [.timestamp(heard.written)])
+  }
+
   /// What is known of a transaction, and whose it is; nil where no more is known than its store's word.
   static func find(
     _ key: TransactionKey, in connection: borrowing Connection

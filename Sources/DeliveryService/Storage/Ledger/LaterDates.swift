@@ -1,0 +1,137 @@
+import Commerce
+import CoreTypes
+import Synchronization
+
+/// As of when stores last repeated what the database has of transactions. An answer that tells nothing else is not written
+/// down at once: questions are many, and each would rewrite every transaction of its customer. Its date counts all the same,
+/// since a statement that comes later may be older than it.
+///
+///     let heard = dates.heard(of: keys)                  // with what the database has: all that was said
+///     guard dates.note(repeated) else { … }              // false: it is to be written
+///     dates.begin(keys); defer { dates.end(keys) }       // around a write of statements
+///
+/// Each date is held against the row that it was heard beside (``Heard/written``): where the row has another date by now, it
+/// counts no more, and where a row is being written, what is heard is written after it.
+final class LaterDates: Sendable {
+  /// What was heard of one transaction.
+  struct Heard: Hashable, Sendable {
+    /// The date of the row that the store repeated.
+    var written: Timestamp
+    var asOf: Timestamp
+    /// As of when the store last told of licenses.
+    var licenseAsOf: Timestamp?
+  }
+
+  /// Of one transaction.
+  struct Dated: Hashable, Sendable {
+    var key: TransactionKey
+    var heard: Heard
+  }
+
+  private struct State: Sendable {
+    var heard: [TransactionKey: Heard] = [:]
+    /// What was heard, or written, since the pass before the last one.
+    var newer: Set<TransactionKey> = []
+    var writes: [TransactionKey: Int] = [:]
+  }
+
+  /// Transactions of which a date is kept; beyond, it is written at once.
+  static let maximumCount = 65_536
+
+  private let state = Mutex(State())
+
+  func heard(of transactions: [TransactionKey]) -> [TransactionKey: Heard] {
+    state.withLock { state in
+      guard !state.heard.isEmpty else { return [:] }
+      return Dictionary(
+        transactions.compactMap { key in state.heard[key].map { (key, $0) } }, uniquingKeysWith: { $1 })
+    }
+  }
+
+  /// Keeps these dates, all of them or none. False where there is no room, or one of the rows was written since it was read, or is
+  /// being written, unless `isWriter` says that it is the caller who does so.
+  func note(_ dates: [Dated], isWriter: Bool = false) -> Bool {
+    guard !dates.isEmpty else { return true }
+    return state.withLock { state in
+      let fits = dates.allSatisfy { date in
+        (state.heard[date.key].map { $0.written == date.heard.written } ?? true)
+          && state.writes[date.key, default: 0] <= (isWriter ? 1 : 0)
+      }
+      guard fits, state.heard.count + dates.count <= Self.maximumCount else { return false }
+      for date in dates {
+        let known = state.heard[date.key] ?? date.heard
+        state.heard[date.key] = Heard(
+          written: date.heard.written, asOf: max(known.asOf, date.heard.asOf),
+          licenseAsOf: [known.licenseAsOf, date.heard.licenseAsOf].compactMap { $0 }.max())
+        state.newer.insert(date.key)
+      }
+      return true
+    }
+  }
+
+  /// A write of statements about these begins: what is heard of them until its end is written after it.
+  func begin(_ transactions: Set<TransactionKey>) {
+    state.withLock { state in
+      for key in transactions { state.writes[key, default: 0] += 1 }
+    }
+  }
+
+  func end(_ transactions: Set<TransactionKey>) {
+    state.withLock { state in
+      for key in transactions {
+        let rest = state.writes[key, default: 1] - 1
+        state.writes[key] = rest > 0 ? rest : nil
+      }
+    }
+  }
+
+  /// The rows of these have those dates now. Who has read them before hears of it with ``note(_:isWriter:)``.
+  func wrote(_ dates: [TransactionKey: Timestamp]) {
+    state.withLock { state in
+      for (key, date) in dates {
+        guard state.heard[key] != nil || state.heard.count < Self.maximumCount else { continue }
+        state.heard[key] = Heard(written: date, asOf: date)
+        state.newer.insert(key)
+      }
+    }
+  }
+
+  /// What is to be written down, at most `limit` of it.
+  func unwritten(limit: Int) -> [Dated] {
+    state.withLock { state in
+      var dates: [Dated] = []
+      for (key, heard) in state.heard where heard.asOf > heard.written || heard.licenseAsOf != nil {
+        dates.append(Dated(key: key, heard: heard))
+        guard dates.count < limit else { break }
+      }
+      return dates
+    }
+  }
+
+  /// These were written down, unless something else was meanwhile.
+  func confirm(_ dates: [Dated]) {
+    state.withLock { state in
+      for date in dates where state.heard[date.key]?.written == date.heard.written {
+        let isAll = state.heard[date.key] == date.heard
+        let known = state.heard[date.key] ?? date.heard
+        state.heard[date.key] = Heard(
+          written: date.heard.asOf, asOf: known.asOf, licenseAsOf: isAll ? nil : known.licenseAsOf)
+        state.newer.insert(date.key)
+      }
+    }
+  }
+
+  /// Forgets what is written down, and was for one pass at least.
+  func forgetOld() {
+    state.withLock { state in
+      let newer = state.newer
+      state.heard = state.heard.filter { key, heard in
+        newer.contains(key) || heard.asOf > heard.written || heard.licenseAsOf != nil
+      }
+      state.newer = []
+    }
+  }
+
+  /// Transactions of which something is kept.
+  var count: Int { state.withLock { $0.heard.count } }
+}
