@@ -239,7 +239,8 @@ final class FakeAppleStore: Sendable {
 
   private func page(of id: String, _ request: HTTPRequest) throws -> HTTPResponse {
     let (known, length) = state.withLock { ($0.history[id], $0.pageLength) }
-    guard let known else { return Handler.refusal(404, 4_040_010) }
+    guard var known else { return Handler.refusal(404, 4_040_010) }
+    if request.queryValue("sort") == "DESCENDING" { known.reverse() }
     let start = request.queryValue("revision").flatMap { Int($0) } ?? 0
     let end = min(known.count, start + length)
     return try .json(

@@ -72,9 +72,34 @@ struct StoreInterfaceTests {
     let known = (1...45).map { apple.transaction("\($0)", product: "com.example.issue\($0)") }
     apple.state.withLock { $0.history["1"] = known }
     let history = try await interface(client: client).history(of: identifier())
-    #expect(history.map(\.transactionId) == known.map(\.transactionId))
+    #expect(history.isComplete)
+    #expect(history.transactions.map(\.transactionId) == known.map(\.transactionId).reversed())
     #expect(apple.state.withLock { $0.calls.count } == 3)
     #expect(apple.state.withLock { $0.tokens.allSatisfy { $0.split(separator: ".").count == 3 } })
+    await apple.stop()
+  }
+
+  @Test("of more than 250 pages of transactions the latest are read, and the one that is shown")
+  func manyTransactions() async throws {
+    let old = apple.transaction("1", product: "com.example.issue1")
+    let known = [old] + (2...502).map { apple.transaction("\($0)", product: "com.example.issue\($0)") }
+    apple.state.withLock {
+      $0.history["1"] = known
+      $0.pageLength = 2
+    }
+    let proof = Proof(store: "apple", signedTransaction: try apple.sign(old))
+    try await ServerHarness.run(options: apple.option(api: true)) { server in
+      for issue in ["com.example.issue1", "com.example.issue502"] {
+        try await server.publish(package, as: issue)
+        let request = GrantRequest(
+          proof: proof, product: try #require(ProductIdentifier(issue)), device: server.device)
+        let grant = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self)
+        #expect(try await server.fetch(grant.value).body == package)
+      }
+      #expect(apple.state.withLock { $0.calls.count { $0.contains("/history/") } } == 250)
+      // As it stands, and not as it was signed.
+      #expect(apple.state.withLock { $0.calls.contains("GET /inApps/v1/transactions/1") })
+    }
     await apple.stop()
   }
 

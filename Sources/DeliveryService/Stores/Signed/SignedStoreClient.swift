@@ -57,7 +57,12 @@ struct SignedStoreClient: PaymentStoreClient {
   private func transactions(
     ofCustomerOf id: TransactionIdentifier, by interface: StoreInterfaceClient
   ) async throws(StoreInterfaceClient.Failure) -> [VerifiedTransaction] {
-    let history = try await interface.history(of: id)
+    let read = try await interface.history(of: id)
+    var history = read.transactions
+    // The customer has more than is read: what is shown counts as it stands all the same.
+    if !read.isComplete, !history.contains(where: { $0.transactionId == id.description }) {
+      history.append(try await interface.transaction(id))
+    }
     // Only subscriptions have a grace, and one that may end with it is the latest of its purchase.
     let renews = history.contains { $0.expiresDate != nil }
     let renewals = renews ? try await interface.statuses(of: id) : []

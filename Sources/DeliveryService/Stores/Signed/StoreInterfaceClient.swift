@@ -138,13 +138,21 @@ extension StoreInterfaceClient {
     return try await verified(info.signedTransactionInfo)
   }
 
-  /// All that the customer of a transaction bought, finished consumables aside, in the order of the store.
-  func history(of id: TransactionIdentifier) async throws(Failure) -> [SignedTransaction] {
-    try await pages("/inApps/v2/history/\(id)", query: [("sort", "ASCENDING")])
+  /// What a store's list holds, as far as it was read.
+  struct Transactions: Sendable {
+    var transactions: [SignedTransaction] = []
+    /// Whether that is all of it.
+    var isComplete = true
   }
 
-  /// What the customer of a transaction was refunded.
-  func refunds(of id: TransactionIdentifier) async throws(Failure) -> [SignedTransaction] {
+  /// What the customer of a transaction bought, finished consumables aside: what changed last comes first, a refund among it. Of
+  /// more than ``maximumPages`` the rest is not read.
+  func history(of id: TransactionIdentifier) async throws(Failure) -> Transactions {
+    try await pages("/inApps/v2/history/\(id)", query: [("sort", "DESCENDING")])
+  }
+
+  /// What the customer of a transaction was refunded, as far.
+  func refunds(of id: TransactionIdentifier) async throws(Failure) -> Transactions {
     try await pages("/inApps/v2/refund/lookup/\(id)", query: [])
   }
 
@@ -215,19 +223,22 @@ extension StoreInterfaceClient {
 
   private func pages(
     _ path: String, query: [(String, String)]
-  ) async throws(Failure) -> [SignedTransaction] {
-    var transactions: [SignedTransaction] = []
+  ) async throws(Failure) -> Transactions {
+    var read = Transactions()
     var revision: String?
     for _ in 0..<Self.maximumPages {
       let page = try await wherever(
         path, query: query + (revision.map { [("revision", $0)] } ?? []), as: TransactionPage.self)
-      for text in page.signedTransactions ?? [] { transactions.append(try await verified(text)) }
-      guard page.hasMore == true else { return transactions }
-      guard let next = page.revision, next != revision else { break }
+      for text in page.signedTransactions ?? [] { read.transactions.append(try await verified(text)) }
+      guard page.hasMore == true else { return read }
+      guard let next = page.revision, next != revision else {
+        throw Failure(
+          kind: .unavailable(retryAfter: nil), detail: "the store's list of transactions does not end")
+      }
       revision = next
     }
-    throw Failure(
-      kind: .unavailable(retryAfter: nil), detail: "the store's list of transactions does not end")
+    read.isComplete = false
+    return read
   }
 
   private func verified(_ text: String?) async throws(Failure) -> SignedTransaction {
