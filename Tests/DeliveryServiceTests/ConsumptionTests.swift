@@ -21,10 +21,13 @@ struct ConsumptionTests {
     apple = try FakeAppleStore()
   }
 
-  private func run(api: Bool = true, _ body: (ServerHarness) async throws -> Void) async throws {
+  private func run(
+    api: Bool = true, timer: ManualMonotonicClock = ManualMonotonicClock(),
+    _ body: (ServerHarness) async throws -> Void
+  ) async throws {
     let transaction = apple.transaction()
     apple.state.withLock { $0.history["2000000000000001"] = [transaction] }
-    try await ServerHarness.run(options: apple.option(api: api)) { server in
+    try await ServerHarness.run(options: apple.option(api: api), timer: timer) { server in
       try await server.publish(package)
       try await body(server)
     }
@@ -55,10 +58,12 @@ struct ConsumptionTests {
     return apple.state.withLock { $0.consumption }
   }
 
-  private func calls(_ server: ServerHarness) async throws -> Int {
+  private func calls(_ server: ServerHarness) async throws -> Int { try await outbox(server).count }
+
+  private func outbox(_ server: ServerHarness) async throws -> [OutboxCall] {
     try await server.operatorAPI.get(
       "/v1/operator/outbox", query: [("kind", "consumption")], as: Page<OutboxCall>.self
-    ).items.count
+    ).items
   }
 
   @Test("with the customer's consent it is told what was sent, and again what it is when it asks again")
@@ -100,6 +105,41 @@ struct ConsumptionTests {
       _ = try await grant(server, consent: true)
       try await request(server, late: .seconds(12 * 3600))
       #expect(try await calls(server) == 0)
+    }
+  }
+
+  @Test("an answer that the store has not taken within 12 hours of its question is dropped by name")
+  func overdue() async throws {
+    let timer = ManualMonotonicClock()
+    try await run(timer: timer) { server in
+      _ = try await grant(server, consent: true)
+      // The server reads the history of notifications by itself when it starts.
+      let failure = (status: 429, body: "", retryAfter: "40" as String?)
+      apple.state.withLock { $0.failures = [failure, failure, failure] }
+      try await request(server)
+      while try await outbox(server).first?.lastError == nil { await Task.yield() }
+      apple.state.withLock { $0.failures = [] }
+      apple.clock.advance(by: .seconds(12 * 3600))
+      server.clock.advance(by: .seconds(12 * 3600))
+      var call = try #require(try await outbox(server).first)
+      while call.state == .waiting {
+        timer.advance(by: .seconds(1))
+        call = try #require(try await outbox(server).first)
+      }
+      try #require(call.state == .dropped)
+      #expect(apple.state.withLock { $0.consumption } == [])
+      let entries = try await server.audit([("action", "outbox.expire")])
+      #expect(entries.map(\.actor) == ["server"])
+      #expect(entries.first?.subject == "\(call.id) apple consumption 2000000000000001")
+      let page = try await server.api.exchange("GET", "/metrics")
+      let samples = try PrometheusPage(String(decoding: page.body, as: UTF8.self)).samples
+      #expect(samples["pullbox_outbox_expired_total"] == 1)
+      // An operator who asks for it again hears the same, and a new question is answered.
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/outbox/\(call.id)/retry", body: EmptyBody?.none, as: OutboxCall.self)
+      while try await server.audit([("action", "outbox.expire")]).count < 2 { await Task.yield() }
+      try await request(server)
+      #expect(await told().count == 1)
     }
   }
 

@@ -332,6 +332,7 @@ extension TableCalls {
       try OutboxTable.retry(id, in: connection)
       #expect(try OutboxTable.parkDamaged(id, at: now, because: "no", in: connection))
       try OutboxTable.drop(id, at: now, in: connection)
+      _ = try OutboxTable.expire(entry, at: now, because: "late", in: connection)
       _ = try OutboxTable.page(before: 60, matching: OutboxTable.Filter(), limit: 5, in: connection)
       _ = try OutboxTable.waiting(for: .sandbox, after: nil, for: lease, limit: 5, in: connection)
       _ = try AuditTable.place(of: 51, in: connection)

@@ -5,8 +5,11 @@ import PullboxAPI
 
 extension GrantService {
   /// Puts in the outbox what was delivered of a purchase, for its store that asks before it decides on a refund. Answers
-  /// whether it is told: only where a customer has agreed to that with a request for one of its grants.
-  func answerConsumptionRequest(about transaction: TransactionKey) async throws -> Bool {
+  /// whether it is told: only where a customer has agreed to that with a request for one of its grants. The store takes the answer
+  /// until `end`.
+  func answerConsumptionRequest(
+    about transaction: TransactionKey, until end: Timestamp
+  ) async throws -> Bool {
     let handles = try await grantStore.database.read { connection in
       try GrantTable.all(paidBy: transaction, in: connection).map(\.handle)
     }
@@ -20,7 +23,8 @@ extension GrantService {
       guard try grants.contains(where: { try ConsentTable.contains($0.number, in: connection) }) else {
         return nil
       }
-      let statement = try Self.statement(of: grants, besides: unrecorded, in: connection)
+      var statement = try Self.statement(of: grants, besides: unrecorded, in: connection)
+      statement.answerBy = end
       let payload = String(decoding: try APIJSON.encode(statement), as: UTF8.self)
       return try OutboxTable.renew(.consumption, of: transaction, payload: payload, at: now, in: connection)
     }

@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 import ServiceRuntime
+import Synchronization
 
 /// One call, from the store's answer to what is written of it.
 extension Outbox {
@@ -13,9 +14,11 @@ extension Outbox {
   /// Makes the call, writes down what became of it, and tells those who wait.
   func perform(_ begun: StoreQueue.Begun) async {
     let entry = begun.call.entry
-    let reply = await answer(to: entry)
+    let isOverdue = entry.isOverdue(at: grantStore.clock.now())
+    let reply = isOverdue ? StoreAnswer(answer: .abandoned) : await answer(to: entry)
+    if isOverdue { await expire(entry) }
     let isAlone = ended(begun, reply)
-    let isAccepted = await settle(begun, reply, isAlone: isAlone)
+    let isAccepted = isOverdue ? false : await settle(begun, reply, isAlone: isAlone)
     release(entry, isAccepted: isAccepted)
   }
 
@@ -27,9 +30,9 @@ extension Outbox {
     case .acknowledge: return await store.acknowledge(id, in: environment, by: entry.payload ?? "")
     case .consume: return await store.consume(id, in: environment, by: entry.payload ?? "")
     case .consumption:
-      guard let payload = entry.payload,
-        let statement = try? APIJSON.decode(ConsumptionStatement.self, from: Array(payload.utf8))
-      else { return StoreAnswer(answer: .refused, detail: "the row holds no statement on consumption") }
+      guard let statement = entry.consumption else {
+        return StoreAnswer(answer: .refused, detail: "the row holds no statement on consumption")
+      }
       return await store.tell(statement, of: id, in: environment)
     default: return StoreAnswer(answer: .abandoned)
     }
@@ -171,6 +174,35 @@ extension Outbox {
         "transaction": LogValue(entry?.subject.id.description ?? "unknown"), "error": LogValue(detail),
       ])
   }
+
+  /// Drops a call that its store would not take any more; in the audit log as this server's doing.
+  func expire(_ entry: OutboxEntry) async {
+    let now = grantStore.clock.now()
+    let record = AuditEntry(
+      at: now, actor: AuditTable.serverActor, action: "outbox.expire",
+      subject: "\(entry.id) \(entry.store) \(entry.kind.rawValue) \(entry.subject.id)", detail: Self.overdue,
+      environment: entry.subject.environment.rawValue)
+    // Cancelled: the row stays due, and is dropped after the next start.
+    let isDropped = try? await write("an overdue call", entry) { [grantStore] in
+      try await grantStore.database.write(locking: [.everything], waiting: .unlimited) { connection in
+        guard try OutboxTable.expire(entry, at: now, because: Self.overdue, in: connection) else {
+          return false
+        }
+        try AuditTable.add(record, in: connection)
+        return true
+      }
+    }
+    guard isDropped == true else { return }
+    expired.add(1, ordering: .relaxed)
+    log.warning(
+      "a store call is dropped: the store takes no answer any more",
+      [
+        "store": LogValue(entry.store), "kind": LogValue(entry.kind.rawValue),
+        "transaction": LogValue(entry.subject.id),
+      ])
+  }
+
+  private static let overdue = "the store takes no answer 12 hours after its question"
 
   /// Repeats a write until it succeeds: the store has answered, and would be asked again for nothing. Throws
   /// `CancellationError`, and at once what a damaged row throws.

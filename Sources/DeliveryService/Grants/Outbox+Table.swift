@@ -94,13 +94,14 @@ extension Outbox {
     return try await take([first], of: store, lease) == 1 ? CircuitBreaker.probeInterval : .zero
   }
 
-  /// Claims the rows and puts them in line; parks what no store can be told. Answers how many were claimed.
+  /// Claims the rows and puts them in line; parks what no store can be told, and drops what none would take any more. Answers how many were claimed.
   private func take(
     _ found: [OutboxTable.Found], of store: StoreIdentifier, _ lease: OutboxLease
   ) async throws -> Int {
     var entries: [OutboxEntry] = []
     for row in found {
       switch row {
+      case .entry(let entry) where entry.isOverdue(at: grantStore.clock.now()): await expire(entry)
       case .entry(let entry) where OutboxEntry.Kind.known.contains(entry.kind): entries.append(entry)
       case .entry(let entry):
         await park(row, isRefused: false, because: "this version knows no call '\(entry.kind.rawValue)'")
@@ -207,6 +208,12 @@ extension Outbox: MetricSource {
       seen.counts += idle.map { OutboxTable.Count(store: $0[0], kind: $0[1], waiting: 0, parked: 0) }
       return seen
     }
+    metrics.register([
+      .counter(
+        "pullbox_outbox_expired_total",
+        help: "Calls that were dropped because their store would not take them any more."
+      ) { [self] in expired.load(ordering: .relaxed) }
+    ])
     let open: Metric<Void> = .gauge(
       "pullbox_outbox_breaker_open", help: "1 while a store does not answer: only probes are made.",
       labels: ["store"]

@@ -50,6 +50,8 @@ final class Outbox: Sendable {
   let patienceWorker: Worker
   let sweeper: Worker
   let state: Mutex<State>
+  /// Calls that were dropped because their store would not take them any more.
+  let expired = Atomic<Int>(0)
   /// Calls that are to be made now; ``run()`` makes them.
   private let begun:
     (stream: AsyncStream<StoreQueue.Begun>, continuation: AsyncStream<StoreQueue.Begun>.Continuation)

@@ -22,9 +22,12 @@ struct ConsumptionStatement: Codable, Hashable, Sendable {
   var share: Int
   /// Whether a part of it could be seen before the purchase.
   var hadSample: Bool
+  /// The store takes no answer after that; nil in rows of earlier versions.
+  var answerBy: Timestamp?
 
   /// Nothing is delivered of what was never granted.
-  init(of deliveries: [Delivery], hadSample: Bool) {
+  init(of deliveries: [Delivery], hadSample: Bool, answerBy: Timestamp? = nil) {
+    self.answerBy = answerBy
     isDelivered = !deliveries.isEmpty && deliveries.allSatisfy(\.isCompleted)
     self.hadSample = hadSample
     let length = deliveries.reduce(0) { $0 + Double($1.length.rawValue) }

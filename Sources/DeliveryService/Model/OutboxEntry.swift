@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import PullboxAPI
 
 /// A call that is still to be made to a store.
 struct OutboxEntry: Hashable, Sendable {
@@ -48,6 +49,15 @@ struct OutboxEntry: Hashable, Sendable {
   var refusals: Int
   /// By the outbox's ``ScheduleClock``; ``atOnce`` before the first failure.
   var nextAttempt: Timestamp
+
+  /// What the store is told of a purchase that may be refunded; nil for another kind, and for a payload that is no statement.
+  var consumption: ConsumptionStatement? {
+    guard kind == .consumption, let payload else { return nil }
+    return try? APIJSON.decode(ConsumptionStatement.self, from: Array(payload.utf8))
+  }
+
+  /// Whether the store would not take the call any more.
+  func isOverdue(at now: Timestamp) -> Bool { consumption?.answerBy.map { $0 <= now } ?? false }
 
   /// The earliest next attempt that is written.
   static let atOnce = Timestamp(millisecondsSinceEpoch: 0)

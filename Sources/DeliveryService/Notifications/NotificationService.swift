@@ -38,14 +38,16 @@ final class NotificationService: Sendable {
   private let log: Log
   /// The one way by which what a store says of transactions takes effect.
   private let takeIn: @Sendable ([VerifiedTransaction]) async throws -> Void
-  /// Tells the store what was delivered of a purchase; answers whether that may be told.
-  private let answerConsumptionRequest: @Sendable (TransactionKey) async throws -> Bool
+  /// Tells the store what was delivered of a purchase, until that moment; answers whether that may be told.
+  private let answerConsumptionRequest: @Sendable (TransactionKey, Timestamp) async throws -> Bool
   private let outcomes = Mutex<[Outcome: Int]>([:])
 
   init(
     sources: [Source], database: Database, clock: any WallClock, log: Log,
     takeIn: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void,
-    answerConsumptionRequest: @escaping @Sendable (TransactionKey) async throws -> Bool = { _ in false }
+    answerConsumptionRequest: @escaping @Sendable (TransactionKey, Timestamp) async throws -> Bool = { _, _ in
+      false
+    }
   ) {
     self.sources = sources
     self.database = database
@@ -161,11 +163,12 @@ final class NotificationService: Sendable {
       log.warning("a store asks what was delivered, and there is no key to its interface", fields)
       return
     }
-    guard signed + Self.longestConsumptionWait > clock.now() else {
+    let end = signed + Self.longestConsumptionWait
+    guard end > clock.now() else {
       log.warning("a store asked what was delivered more than 12 hours ago", fields)
       return
     }
-    if try await !answerConsumptionRequest(transaction) {
+    if try await !answerConsumptionRequest(transaction, end) {
       log.info("a store is not told what was delivered: its customer has not agreed to it", fields)
     }
   }

@@ -149,7 +149,7 @@ struct DeliveryComponents: Sendable {
     notifications = NotificationService(
       sources: stores.compactMap { ($0 as? SignedStoreClient)?.source }, database: database, clock: clock,
       log: infrastructure.log, takeIn: { _ = try await grants.applyRevocations(of: $0) },
-      answerConsumptionRequest: { try await grants.answerConsumptionRequest(about: $0) })
+      answerConsumptionRequest: { try await grants.answerConsumptionRequest(about: $0, until: $1) })
     acknowledgements = AcknowledgementAlarm(
       stores: accesses.map(\.name), database: database, clock: clock, log: infrastructure.log)
     notificationHistory = NotificationHistory(

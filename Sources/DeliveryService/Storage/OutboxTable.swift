@@ -254,6 +254,18 @@ enum OutboxTable {
         + payload(call)) == 1
   }
 
+  /// The store would not take the call any more: it is not made. False where it is over, or has another payload by now.
+  static func expire(
+    _ call: OutboxEntry, at now: Timestamp, because reason: String, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.execute(
+      """
+      UPDATE outbox SET done = ?, dropped = ?, parked = NULL, last_error = ?, leased_by = NULL,
+        leased_until = NULL
+      WHERE id = ? AND done IS NULL AND \(isUnchanged)
+      """, [.timestamp(now), .timestamp(now), .text(reason), .integer(call.id)] + payload(call)) == 1
+  }
+
   /// The same for a row that cannot be read.
   static func parkDamaged(
     _ id: Int64, at now: Timestamp, because fault: String, in connection: borrowing Connection

@@ -10,7 +10,7 @@ public struct OutboxCall: Codable, Sendable {
     case parked
     /// The store has accepted it.
     case done
-    /// An operator decided that it is not made.
+    /// It is not made: an operator decided so, or the store would not take it any more.
     case dropped
   }
 
