@@ -166,7 +166,7 @@ extension TableCalls {
   }
 
   private func ledger() async throws {
-    let (key, now) = (key, now)
+    let (key, device, now) = (key, device, now)
     let payment = payment(key)
     try await measure { connection in
       _ = try LedgerTable.find(key, in: connection)
@@ -178,6 +178,8 @@ extension TableCalls {
         TransactionStanding.StoreWord(asOf: now, revoked: now), on: key, in: connection)
       let dates = LaterDates.Heard(written: now, asOf: now, licenseAsOf: now)
       try LedgerTable.setDates(LaterDates.Dated(key: key, heard: dates), in: connection)
+      _ = try UnconfirmedTable.basis(of: Self.grant(in: connection), in: connection)
+      _ = try RememberedProofTable.lastGood(.of([1]), at: key.store, shownBy: device, in: connection)
       try AcknowledgementTable.noteTold(of: key, in: connection)
     }
   }

@@ -327,6 +327,72 @@ struct StoreGraceTests {
     }
   }
 
+  /// A newer version, granted while the store is away: nothing but what the store said before speaks for it.
+  private func grantInAbsence(
+    _ receipt: String, _ server: ServerHarness, _ timer: ManualMonotonicClock
+  ) async throws -> GrantResponse {
+    try await server.approve([4, 5, 6], "1.1")
+    try await server.release("1.1")
+    goAway(server, timer)
+    return try await server.grant(receipt: receipt).value
+  }
+
+  @Test(
+    "a grant made in a store's absence is renewed for the grace, and then once the store vouches for it")
+  func graceEnds() async throws {
+    try await run { server, timer in
+      try await holdLease(server)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      server.clock.advance(by: .seconds(3600))
+      goAway(server, timer)
+      let vouched = try await server.grant(receipt: receipt).value
+      #expect(try await operatorGrant(vouched, server).unconfirmed != nil)
+      let made = try await grantInAbsence(receipt, server, timer)
+      #expect(made.download.version == ContentVersion("1.1"))
+      // 72 hours after the store's word, and not after the grant.
+      server.clock.advance(by: .seconds(71 * 3600 - 60))
+      let last = try await server.renew(made)
+      #expect(last.ticketExpires <= server.clock.now() + .seconds(61))
+      server.clock.advance(by: .seconds(60))
+      let problem = try await server.problem { _ = try await server.renew(made) }
+      #expect(problem.code == .verificationUndetermined && problem.status == 503)
+      #expect(problem.retryAfterSeconds != nil)
+      // The store had vouched for this one when it was made.
+      _ = try await server.renew(vouched)
+      comeBack(server, timer)
+      try await server.server.confirmation.pass()
+      _ = try await server.renew(made)
+    }
+  }
+
+  @Test("what this server's own configuration refuses is renewed for the grace, and revoked by nothing")
+  func graceEndsForRefusedHere() async throws {
+    try await run { server, timer in
+      try await holdLease(server)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      let made = try await grantInAbsence(receipt, server, timer)
+      server.store.state.withLock { $0.answer = VerifyReceiptResponse(status: .productionReceipt) }
+      comeBack(server, timer)
+      let refusal = try await server.problem { _ = try await server.grant(receipt: receipt) }
+      #expect(refusal.code == .receiptWrongEnvironment)
+      try await server.server.confirmation.pass()
+      // The owner is not locked out by a configuration that is wrong.
+      server.clock.advance(by: .seconds(71 * 3600))
+      _ = try await server.renew(made)
+      server.clock.advance(by: .seconds(2 * 3600))
+      let problem = try await server.problem { _ = try await server.renew(made) }
+      #expect(problem.code == .verificationUndetermined)
+      #expect(try await operatorGrant(made, server).state == .granted)
+      #expect(try await proofs(server) == 1)
+      server.store.state.withLock { $0.answer = nil }
+      timer.advance(by: .seconds(3600))
+      try await server.server.confirmation.pass()
+      _ = try await server.renew(made)
+    }
+  }
+
   @Test("without grace what the store said is good for five minutes")
   func none() async throws {
     try await run(["--store-grace", "0s"]) { server, timer in

@@ -29,12 +29,18 @@ extension GrantService {
   ) async throws -> Verdict {
     let verified: VerifiedProof
     do {
-      verified = try await verifier.ask(about: proof, as: key, for: id, apply: apply)
-    } catch let problem as Problem where problem.code == .verificationUndetermined {
-      guard let transactions = try await remembered(key, shownBy: device) else { throw problem }
-      try requireLicense(for: transactions)
-      return Verdict(transactions: transactions, source: .memory)
-    } catch let problem as Problem where Self.refusals.contains(problem.code) {
+      verified = try await verifier.question(about: proof, as: key, for: id, apply: apply)
+    } catch let refusal as StoreRefusal {
+      if refusal.problem.code == .verificationUndetermined,
+        let transactions = try await remembered(key, shownBy: device)
+      {
+        try requireLicense(for: transactions)
+        return Verdict(transactions: transactions, source: .memory)
+      }
+      // What this server refuses by itself was good: grants that were made on it serve until the grace is over.
+      if refusal.isAboutProof { try await forget(key, shownBy: device) }
+      throw refusal.problem
+    } catch let problem as Problem where problem.code == .entitlementExpired {
       try await forget(key, shownBy: device)
       throw problem
     }
@@ -42,11 +48,16 @@ extension GrantService {
     return Verdict(transactions: verified.transactions, source: .store)
   }
 
-  /// What a store says of a proof that is worth nothing.
-  private static let refusals: Set<ProblemCode?> = [
-    .receiptMalformed, .receiptNotAuthentic, .receiptWrongApplication, .receiptWrongEnvironment,
-    .entitlementExpired,
-  ]
+  /// Until when a grant that was made in its store's absence serves. Throws `verification-undetermined` after that: the store's
+  /// last word is too old, and there is no later one.
+  func graceEnd(of basis: UnconfirmedTable.Basis) throws(Problem) -> Timestamp {
+    guard let end = basis.lastWord.map({ $0 + storeGrace }), grantStore.clock.now() < end else {
+      throw Problem(
+        .verificationUndetermined, "the payment store has not confirmed the purchase yet",
+        retryAfterSeconds: 60)
+    }
+    return end
+  }
 
   private func remembered(
     _ key: VerdictCache.Key, shownBy device: DeviceIdentifier

@@ -92,9 +92,10 @@ struct GrantService: Sendable {
   func ticket(
     for id: GrantIdentifier, credential: GrantCredential
   ) async throws -> TicketResponse {
-    let grant = try await grantStore.grantForTicket(id, for: credential)
+    let (grant, basis) = try await grantStore.grantForTicket(id, for: credential)
     if let reason = stops.reason(for: grant.digest) { throw Problem.stopped(reason) }
-    let end = try await openUntil(grant)
+    let limits = [try basis.map { try graceEnd(of: $0) }, try await openUntil(grant)]
+    let end = limits.compactMap { $0 }.min()
     stops.reopen(grant: grant.handle)
     return tickets.issue(for: grant, openUntil: end, isRenewal: true)
   }

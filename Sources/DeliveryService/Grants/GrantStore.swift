@@ -247,15 +247,19 @@ struct GrantStore: Sendable {
     }
   }
 
-  /// The grant, if it lives, so that a ticket may be issued for it. Throws `grant-unknown`, `entitlement-revoked`, and
-  /// what ``GrantCredential/check(for:at:)`` throws.
+  /// The grant, if it lives, so that a ticket may be issued for it, and what it rests on where its store was away when it was
+  /// made. Throws `grant-unknown`, `entitlement-revoked`, and what ``GrantCredential/check(for:at:)`` throws.
   func grantForTicket(
     _ id: GrantIdentifier, for credential: GrantCredential
-  ) async throws -> GrantRecord {
-    var grant = try await find(id)
+  ) async throws -> (grant: GrantRecord, basis: UnconfirmedTable.Basis?) {
+    let found = try await database.read { connection in
+      let grant = try Self.find(id, in: connection)
+      return (grant: grant, basis: try UnconfirmedTable.basis(of: grant, in: connection))
+    }
+    var grant = found.grant
     try credential.check(for: grant, at: clock.now())
     guard grant.machine.handle(.ticketRequested) == [.issueTicket] else { throw Problem(.entitlementRevoked) }
-    return grant
+    return (grant, found.basis)
   }
 
   static func find(

@@ -117,20 +117,16 @@ final class ProofVerifier: Sendable {
       switch refusal.kind {
       case .undetermined(let outcome): return .silent(wasAsked: outcome != .abandoned)
       case .abandoned: return .silent(wasAsked: false)
-      case .final(let isStoresWord):
-        // The proof named the same application and environment when it was good.
-        let isAboutProof =
-          isStoresWord && refusal.problem.code != .receiptWrongApplication
-          && refusal.problem.code != .receiptWrongEnvironment
-        return isAboutProof ? .refused(refusal.problem) : .refusedHere(refusal.problem)
+      case .final:
+        return refusal.isAboutProof ? .refused(refusal.problem) : .refusedHere(refusal.problem)
       }
     } catch let problem as Problem where problem.code == .entitlementExpired {
       return .refused(problem)
     }
   }
 
-  /// Throws ``StoreRefusal``, and what `apply` throws.
-  private func question(
+  /// The same as ``ask(about:as:for:apply:)``, with what a refusal rests on: throws ``StoreRefusal``, and what `apply` throws.
+  func question(
     about proof: Proof, as key: VerdictCache.Key, for request: String,
     apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
   ) async throws -> VerifiedProof {

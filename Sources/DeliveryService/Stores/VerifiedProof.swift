@@ -54,6 +54,13 @@ struct StoreRefusal: Error, Sendable {
   /// What they said, for the log alone.
   var cause: String?
 
+  /// Whether the store says that a proof that was good is worth nothing any more. It named the same application and environment
+  /// then: where that is refused now, this server's configuration has changed.
+  var isAboutProof: Bool {
+    guard case .final(onStoresWord: true) = kind else { return false }
+    return problem.code != .receiptWrongApplication && problem.code != .receiptWrongEnvironment
+  }
+
   /// The same proof will be refused again.
   static func final(
     _ code: ProblemCode, _ detail: String? = nil, onStoresWord: Bool

@@ -59,6 +59,16 @@ enum RememberedProofTable {
     return transactions
   }
 
+  /// When the proof was good for that device last, to an hour; nil where that is not remembered.
+  static func lastGood(
+    _ digest: SHA256Digest, at store: StoreIdentifier, shownBy device: DeviceIdentifier,
+    in connection: borrowing Connection
+  ) throws -> Timestamp? {
+    try connection.first(
+      "SELECT good FROM remembered_proofs WHERE store = ? AND digest = ? AND device = ?",
+      [.identifier(store), .digest(digest), .identifier(device)])?.timestamp("good")
+  }
+
   /// The store vouches for the proof no more.
   static func forget(
     _ digest: SHA256Digest, at store: StoreIdentifier, in connection: borrowing Connection

@@ -118,4 +118,25 @@ enum UnconfirmedTable {
     try connection.first("SELECT since FROM unconfirmed_grants WHERE grant_number = ?", [.integer(grant)])?
       .timestamp("since")
   }
+
+  /// What a grant that was made while its store was away rests on, as long as it is marked.
+  struct Basis: Hashable, Sendable {
+    /// When the store vouched for the proof last; nil where that is not remembered any more.
+    var lastWord: Timestamp?
+  }
+
+  /// Nil for a grant that is confirmed, and for one that the store had vouched for when it was made.
+  static func basis(
+    of grant: GrantRecord, in connection: borrowing Connection
+  ) throws -> Basis? {
+    let row = try connection.first(
+      """
+      SELECT unconfirmed_grants.since AS since, unconfirmed_proofs.digest AS digest FROM unconfirmed_grants
+      JOIN unconfirmed_proofs ON unconfirmed_proofs.id = unconfirmed_grants.proof WHERE grant_number = ?
+      """, [.integer(grant.number)])
+    guard let row, try row.timestamp("since") <= grant.created else { return nil }
+    return Basis(
+      lastWord: try RememberedProofTable.lastGood(
+        try row.digest("digest"), at: grant.store, shownBy: grant.device, in: connection))
+  }
 }
