@@ -47,7 +47,7 @@ enum CommandLineInterface {
     exitCodes: [
       (.done, "done"), (.failed, "failed"), (.usage, "wrong usage"), (.notEntitled, "not entitled"),
       (.undetermined, "undetermined, try again"), (.noSpace, "no space"), (.integrity, "integrity"),
-      (.notWell, "not well"),
+      (.notWell, "not well, of 'status' alone"),
     ],
     options: CommandContext.options
       + CommandOption.section("Options of commands for this device", CommandContext.agentOptions)

@@ -56,12 +56,30 @@ struct DeviceDiagnosisTests {
         {
           $0.quota = .gibibytes(2)
           $0.libraryLength = .gibibytes(2)
-        }, .spaceShort
+        }, .quotaShort
       ),
       ({ $0.downloads = ["failed": 2, "finished": 3] }, .downloadsFailed),
     ] as [((inout AgentStatus) -> Void, Cause)] {
       #expect(causes(.status(try status(change))) == [cause])
     }
     #expect(causes(.status(try status()), mayRead: false) == [.libraryUnreadable])
+  }
+
+  @Test("room that the reserve holds back is told apart from room that the quota does")
+  func room() throws {
+    func advice(_ change: (inout AgentStatus) -> Void) throws -> [String] {
+      DeviceDiagnosis.findings(
+        DeviceObservations(socketPath: "/s", answer: .status(try status(change)), mayReadLibrary: true)
+      ).compactMap { finding in finding.cause.map { "\($0.rawValue): \($0.remedy.advice ?? "")" } }
+    }
+    let held = try advice { $0.reserve = .gibibytes(8) }
+    #expect(held.count == 1 && held[0].hasPrefix("space-short: "))
+    #expect(held[0].contains("--space-reserve") && !held[0].contains("--quota"))
+    let bounded = try advice {
+      $0.quota = .gibibytes(2)
+      $0.libraryLength = .gibibytes(2)
+    }
+    #expect(bounded.count == 1 && bounded[0].hasPrefix("quota-short: "))
+    #expect(bounded[0].contains("--quota") && !bounded[0].contains("--space-reserve"))
   }
 }

@@ -39,6 +39,15 @@ extension DownloadManager {
     return counts
   }
 
+  /// How many wait because there is no room.
+  var waitingForRoomCount: Int {
+    runner.entries.values.count { entry in
+      guard !entry.record.isHistory else { return false }
+      let status = status(of: entry.record)
+      return status.state == .waiting && status.reason == StatusReason.insufficientSpace.rawValue
+    }
+  }
+
   /// Forgets downloads that are over, but for those of transactions that are not; returns how many there were. One that has failed is
   /// asked about now and then, and ends with this.
   func clearHistory() throws -> Int {

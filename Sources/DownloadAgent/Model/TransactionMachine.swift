@@ -128,6 +128,9 @@ extension TransactionMachine {
       // The store has reopened the transaction, or our record is out of date: what is owed is owed again.
       transition(.planning)
       return [.plan]
+    case (.delivering, .purchased), (.delivering, .restored):
+      if reason == .finishedElsewhere { reason = nil }
+      return []
     case (.planning, _), (.delivering, _), (.waitingForServer, _), (.finished, _), (.failed, _):
       return []
     }
@@ -142,7 +145,11 @@ extension TransactionMachine {
       // The server decides. What it has answered already is out of date, so it is asked without delay; where asking
       // failed, or is under way, the time of the next try stands.
       return reason == .storeNotAnswered ? [.askServer] : []
-    case .delivering, .finished, .failed:
+    case .delivering:
+      // Its downloads go on: what they bring is owned all the same.
+      if reason == nil { reason = .finishedElsewhere }
+      return []
+    case .finished, .failed:
       return []
     }
   }
@@ -196,9 +203,10 @@ extension TransactionMachine {
       transition(.waitingForServer)
       return [.askServer]
     }
+    let elsewhere: StatusReason? = reason == .finishedElsewhere ? .finishedElsewhere : nil
     let blocked: StatusReason? =
       outcomes.contains(.failed) ? .downloadFailed : outcomes.contains(.cancelled) ? .downloadCancelled : nil
-    transition(.delivering, blocked)
+    transition(.delivering, blocked ?? elsewhere)
     return []
   }
 

@@ -51,6 +51,8 @@ public struct AgentStatus: Codable, Sendable {
   public var freeSpace: ByteCount
   /// Counts by download state.
   public var downloads: [String: Int]
+  /// Of the downloads that wait, those for which there is no room; absent from agents that do not tell.
+  public var waitingForRoom: Int?
   /// Transactions of the store's queue that the agent has not finished yet.
   public var unfinishedTransactions: Int
   /// `offline` while the library's volume is not there, `damaged` when an item is; absent from agents that do not tell.
@@ -67,7 +69,7 @@ public struct AgentStatus: Codable, Sendable {
     device: DeviceIdentifier, server: Peer, store: Peer, started: Timestamp, libraryPath: String,
     freeSpace: ByteCount, downloads: [String: Int], unfinishedTransactions: Int,
     libraryState: LibraryItem.State? = nil, libraryLength: ByteCount? = nil, reserve: ByteCount? = nil,
-    quota: ByteCount? = nil
+    quota: ByteCount? = nil, waitingForRoom: Int? = nil
   ) {
     self.device = device
     self.server = server
@@ -76,6 +78,7 @@ public struct AgentStatus: Codable, Sendable {
     self.libraryPath = libraryPath
     self.freeSpace = freeSpace
     self.downloads = downloads
+    self.waitingForRoom = waitingForRoom
     self.unfinishedTransactions = unfinishedTransactions
     self.libraryState = libraryState
     self.libraryLength = libraryLength

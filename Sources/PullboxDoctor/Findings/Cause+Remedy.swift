@@ -183,7 +183,10 @@ extension Cause {
     case .libraryUnreadable: Remedy("join the group to which the library belongs, and log in again")
     case .spaceShort:
       Remedy(
-        "make room, or raise the agent's --quota: pullbox remove ID gives back what can be fetched again")
+        "make room on the library's file system, or lower the agent's --space-reserve: pullbox remove ID gives back what can "
+          + "be fetched again")
+    case .quotaShort:
+      Remedy("raise the agent's --quota: pullbox remove ID gives back what can be fetched again")
     case .serverUnreachableForAgent:
       Remedy("compare the agent's --server with the address that was asked here")
     case .storeUnreachableForAgent: Remedy("compare the agent's --store; purchases wait for the store")

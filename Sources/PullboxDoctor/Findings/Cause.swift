@@ -99,8 +99,10 @@ public enum Cause: String, CaseIterable, Sendable {
   case libraryDamaged = "library-damaged"
   /// This user cannot read the library.
   case libraryUnreadable = "library-unreadable"
-  /// Downloads have little room.
+  /// Downloads have little room on the library's file system, of which the reserve is kept.
   case spaceShort = "space-short"
+  /// Downloads have little room within the quota.
+  case quotaShort = "quota-short"
   /// The delivery server did not answer the agent.
   case serverUnreachableForAgent = "server-unreachable-for-agent"
   /// The payment store did not answer the agent.

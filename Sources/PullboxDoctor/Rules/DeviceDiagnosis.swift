@@ -82,7 +82,7 @@ public enum DeviceDiagnosis {
     let room = max(.zero, quota - length)
     guard room < littleSpace else { return Finding("quota", .ok, "\(length) of \(quota) used") }
     return Finding(
-      "quota", .warning, "\(length) of \(quota) used: downloads have \(room)", cause: .spaceShort)
+      "quota", .warning, "\(length) of \(quota) used: downloads have \(room)", cause: .quotaShort)
   }
 
   private static func downloads(_ status: AgentStatus) -> Finding {

@@ -70,7 +70,11 @@ enum StatusReport {
   static func rows(
     of status: AgentStatus, updates: Int?, packages: PackageScrubReport? = nil
   ) -> [(String, String)] {
-    let downloads = status.downloads.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+    let downloads = status.downloads.sorted { $0.key < $1.key }.map { state, count in
+      let room = status.waitingForRoom ?? 0
+      guard state == DownloadStatus.State.waiting.rawValue, room > 0 else { return "\(count) \(state)" }
+      return "\(count) \(state) (\(room) for room: 'pullbox downloads' says how much)"
+    }
     var rows = [
       ("agent", "running since \(LocalTime.text(status.started))"),
       ("device", status.device.description),

@@ -93,6 +93,23 @@ private typealias Machine = TransactionMachine
     #expect(machine.handle(.retryDue) == [.askServer])
   }
 
+  @Test("that another device has finished it is said at once, while its download goes on")
+  func finishedElsewhere() {
+    var machine = Machine(step: .delivering)
+    #expect(machine.handle(.disappeared) == [])
+    #expect(machine.step == .delivering && machine.reason == .finishedElsewhere)
+    // The download that waits for room says so again and again.
+    #expect(machine.handle(.downloads([.pending])) == [])
+    #expect(machine.reason == .finishedElsewhere)
+    #expect(machine.handle(.downloads([.failed])) == [] && machine.reason == .downloadFailed)
+    // The store lists it again.
+    var reopened = Machine(step: .delivering, reason: .finishedElsewhere)
+    #expect(reopened.handle(.observed(.purchased)) == [] && reopened.reason == nil)
+    var failed = Machine(step: .delivering, reason: .downloadFailed)
+    #expect(failed.handle(.disappeared) == [] && failed.reason == .downloadFailed)
+    #expect(failed.handle(.observed(.purchased)) == [] && failed.reason == .downloadFailed)
+  }
+
   @Test("the way without trouble") func straightWay() {
     var machine = Machine()
     #expect(machine.handle(.observed(.purchasing)) == [])

@@ -59,6 +59,25 @@ struct StatusReportTests {
     #expect(row("server", status) == "http://shop, \(sentence)")
   }
 
+  @Test("downloads that wait for room are told apart from those that wait for something else")
+  func room() throws {
+    var status = try status()
+    status.downloads = ["active": 1, "waiting": 3]
+    #expect(row("downloads", status) == "1 active, 3 waiting")
+    status.waitingForRoom = 0
+    #expect(row("downloads", status) == "1 active, 3 waiting")
+    status.waitingForRoom = 2
+    #expect(
+      row("downloads", status) == "1 active, 3 waiting (2 for room: 'pullbox downloads' says how much)")
+  }
+
+  @Test("help says that exit code 7 is of 'status': 'doctor' ends with 1 where something is wrong")
+  func exitCodes() {
+    let help = CommandLineInterface.description.help(columns: 400)
+    #expect(help.contains("7 not well, of 'status' alone"))
+    #expect(DoctorCommand.description.help(columns: 400).contains("1 if something is wrong"))
+  }
+
   @Test("newer versions are counted, and not a fault")
   func updates() throws {
     let status = try status()
