@@ -147,7 +147,7 @@ final class MeterRegistry: Sendable {
   }
 
   /// The bytes that were sent since the last call, by grant. Meters by which nothing was sent for ``retention`` are forgotten
-  /// once nobody else holds them, to which those who only remember them are called, once in that time.
+  /// once only this registry holds them, to which those who only remember them are called, once in that time.
   func drain() -> [(handle: DeliveryHandle, bytes: ByteCount)] {
     let now = timer.now()
     let drained = grants.flatMap { shelf in shelf.withLock { drain(&$0, at: now) } }
@@ -192,7 +192,7 @@ final class MeterRegistry: Sendable {
     return drained
   }
 
-  /// Whether only this entry has the meter, which nobody else can get before the shelf's lock is let go, and nothing was
+  /// Whether only this entry has the meter, which no one else can get before the shelf's lock is let go, and nothing was
   /// counted since it was drained. The entry has to be out of its dictionary, whose reference would be another.
   private static func mayBeForgotten(_ entry: inout Entry) -> Bool {
     guard isKnownUniquelyReferenced(&entry.meter) else { return false }
