@@ -30,6 +30,23 @@ struct JSONObjectWriter {
     bytes.append(contentsOf: String(number).utf8)
   }
 
+  mutating func set(_ name: String, to flag: Bool) {
+    begin(name)
+    bytes.append(contentsOf: (flag ? "true" : "false").utf8)
+  }
+
+  mutating func set(_ name: String, to values: [some SelfWritten]) throws {
+    begin(name)
+    let outer = lastName
+    bytes.append(UInt8(ascii: "["))
+    for (place, value) in values.enumerated() {
+      if place > 0 { bytes.append(UInt8(ascii: ",")) }
+      try writeObject(value)
+    }
+    bytes.append(UInt8(ascii: "]"))
+    lastName = outer
+  }
+
   mutating func set(_ name: String, to value: some SelfWritten) throws {
     begin(name)
     let outer = lastName

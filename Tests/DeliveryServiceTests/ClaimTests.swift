@@ -162,6 +162,22 @@ struct ClaimTests {
     }
   }
 
+  @Test("whose the purchases of a proof are is one question to the ledger, however many there are")
+  func oneQuestion() async throws {
+    try await run(["--store-device-limit", "1"]) { server in
+      let (database, device) = (server.server.grants.grantStore.database, try device(1))
+      let request = EntitlementsRequest(proof: try proof(server, device), device: device)
+      for _ in 0..<2 {
+        _ = try await database.read { $0.takeSteps() }
+        let answer = try await server.api.call(
+          "POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
+        #expect(answer.value.products.count == 2)
+      }
+      let asked = try await database.read { $0.takeSteps() }.map(\.sql)
+      #expect(asked.count { $0.hasPrefix("SELECT customer FROM transactions") } == 1, "\(asked)")
+    }
+  }
+
   // MARK: Accounts that a store names
 
   private func signed(

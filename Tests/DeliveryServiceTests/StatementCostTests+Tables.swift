@@ -191,6 +191,7 @@ extension TableCalls {
       _ = try CustomerTable.shareStore(customers, in: connection)
       _ = try CustomerTable.isNews(device, of: customers[0], at: now, in: connection)
       _ = try CustomerTable.devices(of: customers[0], limit: 5, in: connection)
+      #expect(try CustomerTable.customers(of: [key], in: connection).count == 1)
       _ = try CustomerTable.grants(on: device, of: customers[0], in: connection)
       var rules = StoreRules()
       rules.deviceLimit = 0

@@ -16,18 +16,23 @@ extension GrantService {
     var products: [EntitledProduct] = []
     var subscribedUntil: [String: Timestamp] = [:]
     var subscribedSince: [String: Timestamp] = [:]
-    for transactions in shown.purchases {
+    let purchases = shown.purchases
+    for transactions in purchases {
       let entitled = try await entitled(by: transactions, device, now: now)
       products += entitled.products
       subscribedUntil.merge(entitled.subscribedUntil, uniquingKeysWith: max)
       subscribedSince.merge(entitled.subscribedSince, uniquingKeysWith: min)
     }
     let feeds = await enroll(device, showing: shown, base: base)
-    return EntitlementsResponse(
-      products: products.enumerated().sorted {
+    // Those of one store and environment are in that order.
+    if purchases.count > 1 {
+      products = products.enumerated().sorted {
         ($0.element.product, $0.offset) < ($1.element.product, $1.offset)
-      }.map(\.element),
-      settled: try await finishEmptyPeriods(request.waiting, of: shown.purchases, now: now),
+      }.map(\.element)
+    }
+    return EntitlementsResponse(
+      products: products,
+      settled: try await finishEmptyPeriods(request.waiting, of: purchases, now: now),
       feed: feeds.first?.feed,
       feeds: request.proofs.isList
         ? Dictionary(feeds.map { ($0.store.description, $0.feed) }, uniquingKeysWith: { first, _ in first })
@@ -46,10 +51,9 @@ extension GrantService {
       var asked: Set<CustomerIdentifier> = []
       for proof in shown.good {
         let rules = storeRules[proof.key.store] ?? StoreRules()
-        for transaction in proof.verdict.transactions {
-          guard let customer = try CustomerTable.customer(of: transaction.key, in: connection),
-            asked.insert(customer).inserted
-          else { continue }
+        let customers = try CustomerTable.customers(
+          of: proof.verdict.transactions.map(\.key), in: connection)
+        for customer in customers where asked.insert(customer).inserted {
           guard
             try CustomerTable.hasPlace(for: device, of: customer, under: rules, at: now, in: connection)
           else { return false }
@@ -84,10 +88,9 @@ extension GrantService {
     by shown: [VerifiedTransaction], _ device: DeviceIdentifier, now: Timestamp
   ) async throws -> Entitled {
     try await catalog.current { catalog in
-      let transactions = try await remembered(beside: shown, catalog: catalog)
+      let (transactions, record) = try await history(beside: shown, catalog: catalog)
       let keys = Dictionary(
         transactions.map { ($0.id, $0.key) }, uniquingKeysWith: { first, _ in first })
-      let record = try await record(of: transactions, catalog: catalog)
       let related = catalog.related(to: transactions.map(\.product) + record.products)
       let report = rules.evaluate(
         transactions, catalog: related, policies: catalog.policies, record: record, now: now)

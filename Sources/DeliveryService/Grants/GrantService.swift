@@ -40,14 +40,35 @@ struct GrantService: Sendable {
   func remembered(
     beside proof: [VerifiedTransaction], catalog: CatalogSnapshot
   ) async throws -> [VerifiedTransaction] {
-    guard let latest = proof.max(by: { $0.purchaseDate < $1.purchaseDate }) else { return proof }
-    let known = try await grantStore.database.read { connection -> [VerifiedTransaction] in
-      guard let customer = try LedgerTable.find(latest.key, in: connection)?.customer else { return [] }
-      return try LedgerTable.transactions(of: customer, in: connection)
+    let now = grantStore.clock.now()
+    return try await grantStore.database.read { connection in
+      try Self.remembered(beside: proof, catalog: catalog, now: now, in: connection)
     }
-    let (shown, now) = (Set(proof.map(\.key)), grantStore.clock.now())
+  }
+
+  /// The same with ``record(of:catalog:)`` of all of them, by one question to the database.
+  func history(
+    beside proof: [VerifiedTransaction], catalog: CatalogSnapshot
+  ) async throws -> (transactions: [VerifiedTransaction], record: EntitlementRecord) {
+    let now = grantStore.clock.now()
+    return try await grantStore.database.read { connection in
+      let transactions = try Self.remembered(beside: proof, catalog: catalog, now: now, in: connection)
+      let payments = catalog.recorded(transactions)
+      guard !payments.isEmpty else { return (transactions, .empty) }
+      return (transactions, try EntitlementRecordTable.record(of: payments, in: connection))
+    }
+  }
+
+  private static func remembered(
+    beside proof: [VerifiedTransaction], catalog: CatalogSnapshot, now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> [VerifiedTransaction] {
+    guard let latest = proof.max(by: { $0.purchaseDate < $1.purchaseDate }),
+      let customer = try LedgerTable.find(latest.key, in: connection)?.customer
+    else { return proof }
+    let shown = Set(proof.map(\.key))
     return proof
-      + known.filter {
+      + (try LedgerTable.transactions(of: customer, in: connection)).filter {
         !shown.contains($0.key) && $0.store == latest.store && $0.environment == latest.environment
           && catalog[$0.product]?.product.type != .consumable
           && ($0.licenseEndDate.map { now < $0 } ?? true)
@@ -81,8 +102,7 @@ struct GrantService: Sendable {
   func noteUnlocked(by told: [VerifiedTransaction]) async throws {
     let catalog = try await catalog.current()
     guard !catalog.recorded(told).isEmpty else { return }
-    let transactions = try await remembered(beside: told, catalog: catalog)
-    let record = try await record(of: transactions, catalog: catalog)
+    let (transactions, record) = try await history(beside: told, catalog: catalog)
     let report = rules.evaluate(
       transactions, catalog: catalog.related(to: transactions.map(\.product) + record.products),
       policies: catalog.policies, record: record, now: grantStore.clock.now())

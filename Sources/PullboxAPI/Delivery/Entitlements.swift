@@ -81,6 +81,19 @@ public struct EntitlementsResponse: Codable, Sendable {
   }
 }
 
+extension EntitlementsResponse: SelfWritten {
+  func write(to object: inout JSONObjectWriter) throws {
+    if let feed { try object.set("feed", to: feed) }
+    try object.set("feeds", encoding: feeds)
+    if let hasPlace { object.set("hasPlace", to: hasPlace) }
+    try object.set("problems", encoding: problems)
+    try object.set("products", to: products)
+    try object.set("settled", encoding: settled)
+    try object.set("subscribedSince", encoding: subscribedSince)
+    try object.set("subscribedUntil", encoding: subscribedUntil)
+  }
+}
+
 /// One product that a proof owns.
 public struct EntitledProduct: Codable, Sendable {
   /// The product.
@@ -118,5 +131,19 @@ public struct EntitledProduct: Codable, Sendable {
     self.state = state
     self.publicationDate = publicationDate
     self.until = until
+  }
+}
+
+extension EntitledProduct: SelfWritten {
+  func write(to object: inout JSONObjectWriter) {
+    object.set("because", to: because)
+    object.set("length", to: length.rawValue)
+    object.set("product", to: product.description)
+    if let publicationDate { object.set("publicationDate", to: publicationDate.rfc3339) }
+    object.set("state", to: state)
+    if let store { object.set("store", to: store) }
+    object.set("transaction", to: transaction.description)
+    if let until { object.set("until", to: until.rfc3339) }
+    object.set("version", to: version.description)
   }
 }

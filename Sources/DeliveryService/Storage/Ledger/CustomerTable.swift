@@ -153,6 +153,28 @@ enum CustomerTable {
     )?.optionalCustomer("customer")
   }
 
+  /// Whose these transactions are, each customer once.
+  static func customers(
+    of transactions: [TransactionKey], in connection: borrowing Connection
+  ) throws -> Set<CustomerIdentifier> {
+    var customers: Set<CustomerIdentifier> = []
+    for (store, keys) in Dictionary(grouping: transactions, by: \.store) {
+      for (environment, keys) in Dictionary(grouping: keys, by: \.environment) {
+        for ids in KeyBatch.all(of: keys.map(\.id)) {
+          try connection.forEach(
+            """
+            SELECT customer FROM transactions
+            WHERE store = ? AND environment = ? AND transaction_id IN (\(ids.placeholders))
+            """, [.identifier(store), .choice(environment)] + ids.values
+          ) { row in
+            if let customer = try row.optionalCustomer("customer") { customers.insert(customer) }
+          }
+        }
+      }
+    }
+    return customers
+  }
+
   /// Whether ``note(_:of:isGranted:at:in:)`` would write something for a device that is granted nothing.
   static func isNews(
     _ device: DeviceIdentifier, of customer: CustomerIdentifier, at now: Timestamp,
