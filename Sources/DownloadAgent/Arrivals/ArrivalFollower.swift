@@ -115,6 +115,8 @@ actor ArrivalFollower {
   }
 
   private func follow() async {
+    // The receipt is shown once for both: for the feed, and for what was bought while no agent ran.
+    await transactions.hasLooked.wait()
     var failures = 0
     while !Task.isCancelled {
       do {

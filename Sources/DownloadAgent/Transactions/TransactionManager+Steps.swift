@@ -202,6 +202,7 @@ extension TransactionManager {
   func entitlements(
     waiting: [TransactionIdentifier]? = nil
   ) async throws(StepFailure) -> EntitlementsResponse {
+    hasShownReceipt = true
     let answer = try await store.withReceipt { [server] proof async throws(APICallError) in
       try await server.entitlements(of: proof, waiting: waiting)
     }

@@ -74,6 +74,10 @@ actor TransactionManager {
   /// What was sold to the account is more or less than at the last look, also by another device: its receipt is another one.
   nonisolated let receiptChanged = AsyncSignal()
   private var receiptRevision: Int64?
+  /// The store's queue was asked once, or wants not to be asked yet: a receipt that is read from then on holds what the queue told of.
+  nonisolated let hasLooked = Event()
+  /// Whether a receipt was shown, or is being shown, in this process.
+  var hasShownReceipt = false
 
   init(
     database: AgentDatabase, store: StoreQueueClient, server: DeliveryClient, downloads: DownloadManager,
@@ -183,6 +187,7 @@ actor TransactionManager {
     while !Task.isCancelled {
       queueLoop.turnBegan()
       if nextPoll <= clock.now() { await poll() }
+      hasLooked.happen()
       queueLoop.turnEnded()
       await pollWakeUp.wait(atMost: max(.zero, nextPoll - clock.now()), clock: clock)
     }
@@ -246,9 +251,11 @@ actor TransactionManager {
         await store.noteNewPurchase()
       }
       if queue.revision != receiptRevision {
+        let isFirst = receiptRevision == nil
         receiptRevision = queue.revision
         await store.noteNewPurchase()
-        receiptChanged.signal()
+        // What is shown for the first time from now on holds it.
+        if !isFirst || hasShownReceipt { receiptChanged.signal() }
       }
       for transaction in queue.transactions {
         if let over = recentEnds[transaction.id], over >= asked { continue }

@@ -272,6 +272,22 @@ struct ArrivalTests {
     }
   }
 
+  @Test("an agent that starts shows its receipt once, and again when the account buys something else")
+  func shownOnce() async throws {
+    server.change { $0.accountRevision = 7 }
+    try await server.open { [server, packages] url in
+      try await run(at: url) { agent in
+        func shown() -> Int { server.state.current.asked.count { $0 == "POST /v1/entitlements" } }
+        try await server.asked("GET /store/v1/transactions", times: 4)
+        server.tell(try entry(packages[0], .withdrawn))
+        try await agent.arrivals.hasRead(2)
+        #expect(shown() == 1)
+        server.change { $0.accountRevision = 8 }
+        try await server.asked("POST /v1/entitlements", times: 2)
+      }
+    }
+  }
+
   @Test("what the feed tells of the account's ownership is told to observers, whatever is fetched of it")
   func owned() async throws {
     try await server.open { [server, packages] url in
