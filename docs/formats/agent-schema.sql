@@ -81,6 +81,14 @@ CREATE TABLE library_volume (
   id TEXT
 ) STRICT;
 
+CREATE TABLE listings (
+  product TEXT PRIMARY KEY,
+  title TEXT,
+  cover TEXT,
+  cover_url TEXT,
+  is_due INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE offered (
   product TEXT PRIMARY KEY,
   version TEXT NOT NULL

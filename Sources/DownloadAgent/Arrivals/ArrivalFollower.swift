@@ -35,6 +35,7 @@ actor ArrivalFollower {
   let downloads: DownloadManager
   let hub: EventHub
   let policies: ArrivalPolicies
+  let listings: ListingKeeper
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let log: Log
@@ -64,7 +65,7 @@ actor ArrivalFollower {
   init(
     database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
     transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policies: ArrivalPolicies,
-    clock: any MonotonicClock, wallClock: any WallClock, log: Log,
+    listings: ListingKeeper, clock: any MonotonicClock, wallClock: any WallClock, log: Log,
     backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)), secondLook: Duration = .seconds(60)
   ) {
     self.database = database
@@ -74,6 +75,7 @@ actor ArrivalFollower {
     self.downloads = downloads
     self.hub = hub
     self.policies = policies
+    self.listings = listings
     self.clock = clock
     self.wallClock = wallClock
     self.log = log
@@ -90,11 +92,12 @@ actor ArrivalFollower {
       group.addTask { await self.watchReceipt() }
       group.addTask { await self.watchPurchases() }
       group.addTask { await self.watchLibrary() }
+      group.addTask { await self.listings.run() }
     }
   }
 
   /// What has arrived and waits for the reader to ask for it, the newest first.
-  func news() async throws -> [FeedEntry] {
+  func news() async throws -> [NewsEntry] {
     try restore()
     let held = try await heldVersions()
     for (product, entry) in listed {
@@ -102,7 +105,11 @@ actor ArrivalFollower {
       try database.removeArrival(of: product)
       listed[product] = nil
     }
-    return Self.newestFirst(listed.values)
+    let library = downloads.steps.library
+    return Self.newestFirst(listed.values).map { entry in
+      NewsEntry(
+        entry, title: library.listings[entry.product]?.title, cover: library.cover(of: entry.product))
+    }
   }
 
   /// What has no date comes last; of one date, by name.
@@ -212,7 +219,7 @@ actor ArrivalFollower {
     }
     for entry in plan.fetched { arrivals.due[entry.product] = entry }
     // What cannot be saved is told again.
-    try database.save(arrivals)
+    try database.save(arrivals, expectingListingsOf: (plan.fetched + plan.listed).map(\.product))
     (cursor, due, listed) = (arrivals.cursor, arrivals.due, arrivals.listed)
     for entry in plan.fetched { awaited[entry.product] = held[entry.product] != nil }
     for entry in entries { hub.publish(.owned(entry)) }
@@ -221,6 +228,7 @@ actor ArrivalFollower {
       receiptWakeUp.signal()
     }
     slotWakeUp.signal()
+    listings.wakeUp.signal()
   }
 
   /// What was placed of versions that are not offered any more stands back behind what is, and so does what is placed of them later. Said

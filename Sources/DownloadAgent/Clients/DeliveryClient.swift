@@ -74,7 +74,7 @@ struct DeliveryClient: Sendable {
   }
 
   /// For whom it asks: what belongs to an application is shown to that one alone.
-  private func query(for account: StoreAccount) -> [(String, String)] {
+  func query(for account: StoreAccount) -> [(String, String)] {
     let query = [("territory", account.territory), ("device", device.id.description)]
     return query + (account.application.map { [("application", $0.description)] } ?? [])
   }

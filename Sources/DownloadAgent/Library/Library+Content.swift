@@ -28,7 +28,7 @@ extension Library {
       guard try await check(record, everything: false).isWhole else { return nil }
       var whole = record
       whole.isDamaged = false
-      return whole.item(in: paths.library)
+      return self.item(whole)
     }
   }
 
@@ -91,7 +91,7 @@ extension Library {
         try database.save(record, stamps: finding.stamps)
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
-        return record.item(in: paths.library)
+        return self.item(record)
       }
     }
   }
@@ -128,7 +128,7 @@ extension Library {
         let record = LibraryRecord(
           manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
         try database.save(record, stamps: finding.stamps)
-        return record.item(in: paths.library)
+        return self.item(record)
       }
     }
   }
@@ -155,8 +155,9 @@ extension Library {
         let records = try database.libraryRecords().filter {
           $0.product == product && versions?.contains($0.version) != false
         }
+        let items = records.map { self.item($0) }
         try remove(records)
-        return records.map { $0.item(in: paths.library) }
+        return items
       }
     }
   }
@@ -224,7 +225,7 @@ extension Library {
           record.lastOpened = lastOpened(record) ?? record.lastOpened
           if presence(of: record) != .there { record.isDamaged = true }
         }
-        return record.item(in: paths.library, isOffline: isOffline)
+        return self.item(record, isOffline: isOffline)
       }
     }
   }

@@ -7,13 +7,13 @@ import ServiceRuntime
 import SystemCalls
 
 // Manifests lie beside the content, hidden from a plain listing, so that the library explains itself without the agent's
-// records: `PRODUCT/.pullbox/VERSION` holds the canonical bytes, and `PRODUCT/.pullbox/pinned` is there for what is pinned.
+// records: `PRODUCT/.pullbox/VERSION` holds the canonical bytes, and `PRODUCT/.pullbox/pinned` is there for what is pinned, and a cover for what came by itself.
 // Every call blocks.
 extension Library {
   private static let folderName = ".pullbox"
   private static let pinName = "pinned"
 
-  private func folder(of product: ProductIdentifier) -> String {
+  func folder(of product: ProductIdentifier) -> String {
     "\(paths.library)/\(product)/\(Self.folderName)"
   }
 
@@ -55,6 +55,7 @@ extension Library {
     try database.remove(record)
     guard try database.libraryRecords().allSatisfy({ $0.product != record.product }) else { return }
     try operations.removeRecursively(folder(of: record.product))
+    try forgetListing(of: record.product)
     let directory = "\(paths.library)/\(record.product)"
     if try operations.status(of: directory)?.kind == .directory, try operations.list(directory).isEmpty {
       try operations.removeRecursively(directory)

@@ -53,6 +53,7 @@ final class Library: Sendable {
   let exclusion = ProductExclusion()
   let space: LibrarySpace
   let titles = ProductTitles()
+  let listings = KeptListings()
   private let state: Mutex<State>
   private let advice = Mutex<EvictionAdvice?>(nil)
   let placements = RecentPlacements()

@@ -72,6 +72,11 @@ public enum AgentCommand {
         "arrivals-of", "PUBLICATION=POLICY",
         help: "What is fetched by itself of one publication, in place of what --arrivals says"
       ).example("com.example.heroes=all"),
+      .value(
+        "locale", "TAG",
+        help:
+          "Language of the titles of what arrives by itself, such as fr-FR; that of LC_ALL, LC_MESSAGES or LANG unless given"
+      ).example("fr-FR"),
       .flag(
         "consumption-consent",
         help: "The payment store may learn how much of a purchase was delivered when it decides on a refund"),

@@ -54,6 +54,9 @@ extension AgentConfiguration {
       "maximumSpeed", "more than no byte a second is expected", if: maximumSpeed.map { $0 <= 0 } ?? false)
     refuse(
       "pollInterval", "more than no time is expected", if: pollInterval.map { $0.duration <= .zero } ?? false)
+    refuse(
+      "locale", "a language tag such as fr-FR is expected",
+      if: locale.map { !ReaderLocale.isTag($0) } ?? false)
     if let error = ConfigurationError(faults) { throw error }
   }
 }

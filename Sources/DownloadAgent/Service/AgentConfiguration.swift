@@ -49,6 +49,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var arrivals: ArrivalPolicy?
   /// The same for single publications, each `PUBLICATION=POLICY`.
   public var arrivalsOf: [String]?
+  /// The reader's language, by its BCP 47 tag, for titles of what arrives by itself; that of the agent's environment unless given.
+  public var locale: String?
   /// Whether the payment store may learn how much of a purchase was delivered, when it decides on a refund: what the device's
   /// customer agreed to, or took back; left as it is unless given.
   public var consumptionConsent: Bool?

@@ -21,6 +21,8 @@ public final class AgentService: Service {
     /// The pauses after questions to the feed that were not answered.
     var feedRetry = Backoff(initial: .seconds(1), cap: .seconds(300))
     var feedSecondLook: Duration = .seconds(60)
+    /// The pauses after titles and covers that could not be read.
+    var listingRetry = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
     /// The pauses between the probes of a network that is not open.
     var probes = NetworkGate.standardBackoff
     var heartbeat: Duration = .seconds(15)
@@ -129,7 +131,12 @@ public final class AgentService: Service {
       retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
     arrivals = ArrivalFollower(
       database: database, server: delivery, store: store, transactions: transactions, downloads: downloads,
-      hub: hub, policies: try configuration.arrivalPolicies(), clock: clock, wallClock: wallClock, log: log,
+      hub: hub, policies: try configuration.arrivalPolicies(),
+      listings: ListingKeeper(
+        library: library, server: delivery, store: store, hub: hub,
+        locale: configuration.locale ?? ReaderLocale.tag(environment), clock: clock, log: log,
+        backoff: tuning.listingRetry),
+      clock: clock, wallClock: wallClock, log: log,
       backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook)
     library.evictionAdvice = Library.EvictionAdvice(
       removable: { [transactions] in await transactions.removable(for: $0) },
@@ -184,6 +191,11 @@ public final class AgentService: Service {
   public func start() async throws {
     try await BlockingPool.shared.run { [database, library] in
       for record in try database.libraryRecords() { library.titles.note(record.title, of: record.product) }
+      let listings = try database.listings()
+      library.listings.load(listings)
+      for (product, listing) in listings {
+        if let title = listing.title { library.titles.noteListed(title, of: product) }
+      }
     }
     try await downloads.restore()
     try await transactions.restore()

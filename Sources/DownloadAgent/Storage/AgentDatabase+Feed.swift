@@ -33,8 +33,8 @@ extension AgentDatabase {
     try database.writeBlocking(locking: [.everything]) { try Self.setFeedCursor(cursor, in: $0) }
   }
 
-  /// All of it in one write.
-  func save(_ arrivals: Arrivals) throws {
+  /// All of it in one write, with the products of which the server is to be asked how they are called and look.
+  func save(_ arrivals: Arrivals, expectingListingsOf products: [ProductIdentifier] = []) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       if let cursor = arrivals.cursor { try Self.setFeedCursor(cursor, in: connection) }
       try connection.execute("DELETE FROM arrivals")
@@ -45,6 +45,7 @@ extension AgentDatabase {
             [.text(product.description), .text(try Self.text(entry)), .boolean(isListed)])
         }
       }
+      for product in products { try Self.expectListing(of: product, in: connection) }
     }
   }
 

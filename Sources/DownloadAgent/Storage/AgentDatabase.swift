@@ -99,6 +99,7 @@ struct AgentDatabase: Sendable {
     rollbacks,
     offers,
     arrivals,
+    listings,
   ]
 
   /// What is checked of placed content, and which library it is in.

@@ -28,6 +28,10 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   public var placedAt: Timestamp
   /// The title that the manifest gives; absent when it gives none.
   public var title: String?
+  /// What the delivery server called the product, in the reader's language, when it arrived by itself; absent for what did not.
+  public var productTitle: String?
+  /// The absolute path of a small picture of what arrived by itself; absent where there is none.
+  public var cover: String?
   /// Whether its files can be used; absent from agents that do not tell.
   public var state: State?
   /// Bytes that its files occupy on the volume, shared ones counted in full; absent where that is not known.
@@ -45,7 +49,7 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     length: ByteCount,
     placedAt: Timestamp, title: String? = nil, state: State? = nil, lengthOnDisk: ByteCount? = nil,
     lastOpened: Timestamp? = nil, pinned: Bool? = nil,
-    rolledBack: Bool? = nil
+    rolledBack: Bool? = nil, productTitle: String? = nil, cover: String? = nil
   ) {
     self.product = product
     self.version = version
@@ -59,6 +63,8 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     self.lastOpened = lastOpened
     self.pinned = pinned
     self.rolledBack = rolledBack
+    self.productTitle = productTitle
+    self.cover = cover
   }
 }
 

@@ -127,7 +127,7 @@ public struct AgentClient: Sendable {
 
   /// What has arrived and is not fetched by itself, since the agent's configuration says `arrivals: "ask"`; the newest first.
   /// ``restore(_:)`` fetches it.
-  public func news() async throws(APICallError) -> [FeedEntry] {
+  public func news() async throws(APICallError) -> [NewsEntry] {
     try await api.get("/v1/news", as: NewsResponse.self).entries
   }
 

@@ -36,7 +36,8 @@ enum LibraryCommand: Command {
     ) { item in
       [
         item.product.description, item.version.description, item.length.description,
-        state(item), LocalTime.text(item.placedAt), item.title ?? "",
+        state(item), LocalTime.text(item.placedAt),
+        item.productTitle ?? item.title ?? "",
       ]
     }
   }

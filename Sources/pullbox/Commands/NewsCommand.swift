@@ -21,16 +21,18 @@ enum NewsCommand: Command {
         .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("APPEARED"), .text("NEWS"), .text("TITLE"),
       ],
       whenEmpty: "nothing has arrived"
-    ) { entry in
-      [
+    ) { news in
+      let entry = news.entry
+      return [
         entry.product.description, entry.version?.description ?? "", entry.length?.description ?? "",
         entry.publicationDate.map { LocalTime.text($0) } ?? "", words(entry.kind),
-        titles[entry.product] ?? "",
+        titles[entry.product] ?? news.title ?? "",
       ]
     }
   }
 
-  /// In the reader's language, of what is for sale. Where the shop cannot be asked the identifiers have to do.
+  /// In the reader's language, of what is for sale. Where the shop cannot be asked, the titles have to do
+  /// that the agent keeps.
   private static func titles(
     of products: [ProductIdentifier], from agent: AgentClient
   ) async -> [ProductIdentifier: String] {

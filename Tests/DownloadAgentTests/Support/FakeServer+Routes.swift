@@ -144,6 +144,17 @@ extension FakeServer {
           products: found,
           invalidProductIdentifiers: names.filter { name in !found.contains { $0.id.description == name } }))
     }
+    routes.on(.get, "/v1/products/{id}/cover") { request, parameters in
+      try self.check("GET /v1/products/cover")
+      self.change { $0.coverWidths.append(request.queryValue("width")) }
+      guard let cover = self.state.current.covers[parameters["id"]] else { throw Problem(.previewUnknown) }
+      // Until the peer gives up, which cancels this.
+      guard let cover else {
+        try await Task.sleep(for: .seconds(600))
+        throw Problem(.previewUnknown)
+      }
+      return HTTPResponse(status: .ok, body: .bytes(cover))
+    }
     routes.on(.get, "/v1/publications") { request, _ in
       try self.check("GET /v1/publications")
       self.change { $0.applications.append(request.queryValue("application")) }

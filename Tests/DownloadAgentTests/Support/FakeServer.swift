@@ -80,6 +80,10 @@ final class FakeServer: Sendable {
     var asked: [String] = []
     /// Of each request for a grant.
     var consents: [Consent?] = []
+    /// What `GET /v1/products/{id}/cover` answers, by product; a problem where there is none. Nil of one: it is not answered.
+    var covers: [String: [UInt8]?] = [:]
+    /// The widths that covers were asked for in.
+    var coverWidths: [String?] = []
     /// What is for sale, and the account that it is for sale to.
     var listings: [ProductListing] = []
     var publications: [PublicationListing] = []

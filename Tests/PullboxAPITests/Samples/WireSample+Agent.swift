@@ -52,6 +52,7 @@ extension WireSample {
     """
   static let item = """
     {
+      "cover": "/var/lib/pullbox/library/com.example.heroes.issue42/.pullbox/cover.jpg",
       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
       "lastOpened": "2026-11-21T09:00:00.000Z",
       "length": 250003657,
@@ -60,9 +61,20 @@ extension WireSample {
       "pinned": true,
       "placedAt": "2026-11-21T08:30:00.120Z",
       "product": "com.example.heroes.issue42",
+      "productTitle": "Les héros nº 42",
       "rolledBack": true,
       "state": "present",
       "title": "Heroes nº 42",
+      "version": "1.10"
+    }
+    """
+  static let newsEntry = """
+    {
+      "cover": "/var/lib/pullbox/library/a/.pullbox/cover.png",
+      "kind": "issue-available",
+      "product": "a",
+      "title": "Les héros nº 42",
+      "transaction": "1",
       "version": "1.10"
     }
     """
@@ -238,7 +250,8 @@ extension WireSample {
     WireSample(LibraryVerification.self, verification),
     WireSample(LibraryVerification.Fault.self, libraryFault),
     WireSample(
-      NewsResponse.self, #"{"entries": [\#(feedEntry)]}"#, minimal: #"{"entries": []}"#),
+      NewsResponse.self, #"{"entries": [\#(newsEntry), \#(feedEntry)]}"#, minimal: #"{"entries": []}"#),
+    WireSample(NewsEntry.self, newsEntry, minimal: plainFeedEntry),
     WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
     WireSample(
       SpaceShortage.self, shortage,

@@ -1,0 +1,50 @@
+import Commerce
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+
+/// How products are called and look. What is answered here says nothing of the way to the server, and holds back no other call:
+/// it is for people alone.
+extension DeliveryClient {
+  /// What is asked here may take its time, since nothing else waits for it.
+  private static let patience: Duration = .seconds(20)
+  /// Of a cover: the narrowest picture that is as wide.
+  static let coverWidth = 400
+  private static let maximumListings = ByteCount.mebibytes(1)
+
+  /// Those of `products` that are for sale to the account and this device, with the texts that fit `locale` best, or each in its
+  /// first language where the server knows no such locale.
+  func listings(
+    of products: [ProductIdentifier], for account: StoreAccount, locale: String?
+  ) async throws(APICallError) -> [ProductListing] {
+    var api = api
+    api.timeout = Self.patience
+    api.maximumResponseLength = Self.maximumListings
+    let query = products.map { ("id", $0.description) } + query(for: account)
+    guard let locale else {
+      return try await api.get("/v1/products", query: query, as: ProductsResponse.self).products
+    }
+    do {
+      return try await api.get("/v1/products", query: query + [("locale", locale)], as: ProductsResponse.self)
+        .products
+    } catch {
+      guard case .problem(let problem) = error, problem.status == 400 else { throw error }
+      return try await api.get("/v1/products", query: query, as: ProductsResponse.self).products
+    }
+  }
+
+  /// The bytes at an address of this server's. Nil for another's, and where the server has no cover.
+  func cover(at address: String) async throws(APICallError) -> [UInt8]? {
+    guard address.hasPrefix("/"), !address.hasPrefix("//") else { return nil }
+    var api = api
+    api.timeout = Self.patience
+    api.maximumResponseLength = CoverPicture.maximumLength
+    do {
+      return try await api.exchange("GET", address, query: [("width", "\(Self.coverWidth)")]).body
+    } catch {
+      guard case .problem(let problem) = error, [403, 404, 410].contains(problem.status) else { throw error }
+      return nil
+    }
+  }
+}
