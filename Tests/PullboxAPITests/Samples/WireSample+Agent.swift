@@ -211,7 +211,8 @@ extension WireSample {
         "server": \(peer),
         "started": "2026-11-21T08:30:00.000Z",
         "store": {"url": "http://127.0.0.1:8090"},
-        "unfinishedTransactions": 3
+        "unfinishedTransactions": 3,
+        "waitingForRoom": 1
       }
       """,
       minimal: """
