@@ -61,8 +61,9 @@ struct ConsumptionTests {
   private func calls(_ server: ServerHarness) async throws -> Int { try await outbox(server).count }
 
   private func outbox(_ server: ServerHarness) async throws -> [OutboxCall] {
-    try await server.operatorAPI.get(
-      "/v1/operator/outbox", query: [("kind", "consumption")], as: Page<OutboxCall>.self
+    // Not by the interface, which bounds how often it is asked.
+    try await server.server.grants.outbox.page(
+      after: nil, matching: OutboxTable.Filter(kind: OutboxEntry.Kind.consumption.rawValue), limit: 10
     ).items
   }
 
@@ -137,7 +138,8 @@ struct ConsumptionTests {
       // An operator who asks for it again hears the same, and a new question is answered.
       _ = try await server.operatorAPI.call(
         "POST", "/v1/operator/outbox/\(call.id)/retry", body: EmptyBody?.none, as: OutboxCall.self)
-      while try await server.audit([("action", "outbox.expire")]).count < 2 { await Task.yield() }
+      while try await outbox(server).first?.state != .dropped { await Task.yield() }
+      #expect(try await server.audit([("action", "outbox.expire")]).count == 2)
       try await request(server)
       #expect(await told().count == 1)
     }
