@@ -35,8 +35,8 @@ struct LaterDatesTests {
   @Test("the latest date counts, whatever the order in which the answers come")
   func latest() throws {
     let dates = LaterDates()
-    #expect(dates.note([try dated(beside: 10, asOf: 30)]))
-    #expect(dates.note([try dated(beside: 10, asOf: 20)]))
+    #expect(dates.note([try dated(beside: 10, asOf: 30)]) == .kept)
+    #expect(dates.note([try dated(beside: 10, asOf: 20)]) == .kept)
     #expect(dates.heard(of: [try key()])[try key()]?.asOf == at(30))
   }
 
@@ -44,25 +44,25 @@ struct LaterDatesTests {
   func beside() throws {
     let (dates, key) = (LaterDates(), try key())
     dates.begin([key])
-    #expect(!dates.note([try dated(beside: 10, asOf: 20)]))
-    #expect(dates.note([try dated("2", beside: 10, asOf: 20)]))
-    #expect(dates.note([try dated(beside: 10, asOf: 20)], isWriter: true))
+    #expect(dates.note([try dated(beside: 10, asOf: 20)]) == .outdated)
+    #expect(dates.note([try dated("2", beside: 10, asOf: 20)]) == .kept)
+    #expect(dates.note([try dated(beside: 10, asOf: 20)], isWriter: true) == .kept)
     dates.wrote([key: at(15)])
     dates.end([key])
-    #expect(!dates.note([try dated(beside: 10, asOf: 20)]))
-    #expect(dates.note([try dated(beside: 15, asOf: 20)]))
+    #expect(dates.note([try dated(beside: 10, asOf: 20)]) == .outdated)
+    #expect(dates.note([try dated(beside: 15, asOf: 20)]) == .kept)
     // All of them, or none.
-    #expect(!dates.note([try dated("3", beside: 10, asOf: 20), try dated(beside: 10, asOf: 30)]))
+    #expect(dates.note([try dated("3", beside: 10, asOf: 20), try dated(beside: 10, asOf: 30)]) == .outdated)
     #expect(dates.heard(of: [try self.key("3")]).isEmpty)
   }
 
   @Test("what was written down is forgotten with the second pass, and what came meanwhile is kept")
   func passes() throws {
     let (dates, key) = (LaterDates(), try key())
-    #expect(dates.note([try dated(beside: 10, asOf: 20)]))
+    #expect(dates.note([try dated(beside: 10, asOf: 20)]) == .kept)
     let part = dates.unwritten(limit: 10)
     #expect(part == [try dated(beside: 10, asOf: 20)])
-    #expect(dates.note([try dated(beside: 10, asOf: 30)]))
+    #expect(dates.note([try dated(beside: 10, asOf: 30)]) == .kept)
     dates.confirm(part)
     #expect(dates.unwritten(limit: 10) == [try dated(beside: 20, asOf: 30)])
     dates.confirm(dates.unwritten(limit: 10))
@@ -72,13 +72,17 @@ struct LaterDatesTests {
     #expect(dates.count == 0)
   }
 
-  @Test("beyond the bound nothing more is kept")
+  @Test("beyond the bound only what is kept already gets later dates, and what is written down makes room")
   func bound() throws {
     let dates = LaterDates()
     let many = try (0..<LaterDates.maximumCount).map { try dated("\($0)", beside: 1, asOf: 2) }
-    #expect(dates.note(many))
-    #expect(!dates.note([try dated("another", beside: 1, asOf: 2)]))
+    #expect(dates.note(many) == .kept)
+    #expect(dates.note([try dated("another", beside: 1, asOf: 2)]) == .full)
+    #expect(dates.note([try dated("7", beside: 1, asOf: 3)]) == .kept)
     #expect(dates.count == LaterDates.maximumCount)
+    dates.confirm(dates.unwritten(limit: 10))
+    #expect(dates.note([try dated("another", beside: 1, asOf: 2)]) == .kept)
+    #expect(dates.count == LaterDates.maximumCount - 9)
   }
 
   @Test("a repeated answer writes nothing, and its date once a minute: a process that starts then knows it")

@@ -393,6 +393,26 @@ struct StoreGraceTests {
     }
   }
 
+  @Test("a grant rests on no earlier word once the store vouches for its purchase by another proof")
+  func vouchedByAnotherProof() async throws {
+    try await run { server, timer in
+      try await holdLease(server)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      _ = try await server.grant(receipt: receipt)
+      let made = try await grantInAbsence(receipt, server, timer)
+      comeBack(server, timer)
+      server.clock.advance(by: .seconds(60))
+      let another = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      #expect(another != receipt)
+      let again = try await server.grant(receipt: another).value
+      #expect(again.grant == made.grant)
+      #expect(try await proofs(server) == 0)
+      #expect(try await operatorGrant(made, server).unconfirmed == nil)
+      server.clock.advance(by: .seconds(80 * 3600))
+      _ = try await server.renew(made)
+    }
+  }
+
   @Test("without grace what the store said is good for five minutes")
   func none() async throws {
     try await run(["--store-grace", "0s"]) { server, timer in

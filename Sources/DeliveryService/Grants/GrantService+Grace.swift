@@ -100,6 +100,7 @@ extension GrantService {
     case nil:
       try RememberedProofTable.note(
         key.digest, of: verdict.transactions, shownBy: device, at: now, in: connection)
+      try UnconfirmedTable.confirm(grants.map(\.number), in: connection)
     case let proof?:
       let isMarked = try UnconfirmedTable.mark(
         grants.map(\.number), restingOn: proof, key.digest, at: key.store, now: now, in: connection)

@@ -176,7 +176,7 @@ extension GrantStore {
     }
     var rule = rule
     if !isDeviceNews, survey.isKnown(rule) {
-      if dates.note(survey.later(rule)) { return (survey.transactions, false) }
+      if dates.note(survey.later(rule)) != .outdated { return (survey.transactions, false) }
       rule.freshness = .zero
     }
     do {
@@ -208,7 +208,7 @@ extension GrantStore {
         dates.wrote(update.written)
         if update.isRevocationNews || update.endsEarlier { effect(update.changed) }
       }
-      if dates.note(update.later, isWriter: true) { return update }
+      if dates.note(update.later, isWriter: true) != .outdated { return update }
       rule.freshness = .zero
     }
   }

@@ -209,8 +209,10 @@ extension GoogleStoreClient {
     }
     // Not before anything that was said of them meanwhile: of two words of one moment the one that revokes counts.
     let moment = clock.now()
-    return known.filter { $0.id == order.id || $0.isPart(of: order) }.map {
-      $0.revised(revokedDate: $0.revokedDate ?? date, asOf: max(moment, $0.asOf))
+    let heard = laterDates.heard(of: known.map(\.key))
+    return known.filter { $0.id == order.id || $0.isPart(of: order) }.map { transaction in
+      let last = max(transaction.asOf, heard[transaction.key]?.asOf ?? transaction.asOf)
+      return transaction.revised(revokedDate: transaction.revokedDate ?? date, asOf: max(moment, last))
     }
   }
 

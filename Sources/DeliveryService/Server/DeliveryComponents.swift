@@ -27,6 +27,7 @@ struct DeliveryComponents: Sendable {
     let timer: any MonotonicClock
     let log: Log
     let pools: DeliveryPools
+    let laterDates = LaterDates()
   }
 
   let infrastructure: Infrastructure
@@ -117,7 +118,8 @@ struct DeliveryComponents: Sendable {
         name: store.name, kind: store.kind.rawValue,
         environments: store.policy.environments.sorted { $0.rawValue < $1.rawValue })
     }
-    let grantStore = GrantStore(database: database, clock: clock)
+    let grantStore = GrantStore(
+      database: database, clock: clock, laterDates: infrastructure.laterDates)
     let outbox = Outbox(
       grantStore: grantStore, stores: Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0) }),
       timer: timer,
@@ -267,7 +269,8 @@ struct DeliveryComponents: Sendable {
         return GoogleStoreClient(
           interface: GoogleInterfaceClient(
             access: google, client: infrastructure.client, clock: infrastructure.clock),
-          database: infrastructure.database, clock: infrastructure.clock)
+          database: infrastructure.database, laterDates: infrastructure.laterDates,
+          clock: infrastructure.clock)
       }
       let receipts = VerifyReceiptStoreClient(
         name: store.name, access: store.access, policy: store.policy, rules: store.receipts,

@@ -29,7 +29,7 @@ enum OutboxTable {
     case parked
     /// The store has accepted it before.
     case done
-    /// An operator decided that it is not made.
+    /// It is not made: an operator's decision, or the store takes it no more.
     case dropped
   }
 

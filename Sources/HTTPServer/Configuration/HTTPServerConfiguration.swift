@@ -51,8 +51,8 @@ public struct HTTPServerConfiguration: Sendable {
   public var maximumBodyLength = ByteCount.gibibytes(4)
   /// Bytes of one chunk-size line with its extensions, and of a trailer section.
   public var maximumChunkLineLength = 4096
-  /// Unread body bytes at which the server stops reading the socket; once 256 KiB of the body have come, 1 MiB where that is
-  /// more.
+  /// Unread body bytes at which the server stops reading the socket; once 256 KiB of a body have come whose
+  /// reader does not collect it under a reservation, 1 MiB where that is more.
   public var bodyBufferLength = 262_144
   /// Unsent bytes of a streamed response at which its writer waits.
   public var streamBufferLength = 262_144

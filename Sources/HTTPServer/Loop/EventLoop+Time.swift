@@ -77,6 +77,8 @@ extension EventLoop {
     for index in 0..<table.end where !table[index].machine.isClosed && table[index].machine.output == .nothing
     {
       table[index].file = nil
+      // What still waits in the kernel for a slow client is stopped by its meter.
+      if table[index].meter != nil, table[index].line.queuedOutput == 0 { table[index].meter = nil }
       services.dispatcher?.releaseFiles(index)
     }
   }

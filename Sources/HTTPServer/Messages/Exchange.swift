@@ -27,10 +27,11 @@ final class Exchange: Sendable {
 
   // MARK: The loop's side
 
-  /// Adds content; false when so much waits now that the socket should rest. The reader of a long body is woken by
-  /// ``announceBody()`` alone, so that it finds all that has come.
+  /// Adds content; false when so much waits now that the socket should rest. The reader of a long body is not woken by it but by
+  /// ``announceBody()``, so that it finds all that has come.
   func appendBody(_ bytes: Span<UInt8>, isLong: Bool) -> Bool {
     let (hasRoom, waiter) = state.withLock { state in
+      let isLong = isLong && !state.isBodyCollected
       if isLong, !state.body.isEmpty, state.body.capacity < state.body.count + bytes.count {
         state.body.reserveCapacity(Self.longBodyLimit + bytes.count)
       }
@@ -128,6 +129,11 @@ final class Exchange: Sendable {
   }
 
   // MARK: The handler's side
+
+  /// The body is to be kept in memory, within a bound that its reader waits for: no more of it waits here than of a short one.
+  func collectBody() {
+    state.withLock { $0.isBodyCollected = true }
+  }
 
   func nextBodyBytes() async throws(RequestBodyError) -> [UInt8]? {
     while true {

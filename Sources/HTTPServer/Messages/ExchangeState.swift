@@ -34,6 +34,8 @@ struct ExchangeState {
   var body: [UInt8] = []
   var bodyEnd: BodyEnd?
   var wantsBody = false
+  /// Its reader keeps the whole body in memory, and may have to wait for room.
+  var isBodyCollected = false
   var interim: [UInt8] = []
   var hasAnswered = false
   var response: HTTPResponse?

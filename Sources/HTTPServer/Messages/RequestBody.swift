@@ -75,6 +75,7 @@ public struct RequestBody: AsyncSequence, Sendable {
     // The client is not asked for content before there is room for its beginning.
     var room = Swift.min(Self.firstRoom, longest)
     if let reservation {
+      if case .exchange(let exchange) = source { exchange.collectBody() }
       try await reservation.reserve(room)
       collected.reserveCapacity(room)
     }

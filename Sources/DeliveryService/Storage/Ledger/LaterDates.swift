@@ -7,7 +7,7 @@ import Synchronization
 /// since a statement that comes later may be older than it.
 ///
 ///     let heard = dates.heard(of: keys)                  // with what the database has: all that was said
-///     guard dates.note(repeated) else { … }              // false: it is to be written
+///     if dates.note(repeated) == .outdated { … }         // it is to be written
 ///     dates.begin(keys); defer { dates.end(keys) }       // around a write of statements
 ///
 /// Each date is held against the row that it was heard beside (``Heard/written``): where the row has another date by now, it
@@ -20,6 +20,8 @@ final class LaterDates: Sendable {
     var asOf: Timestamp
     /// As of when the store last told of licenses.
     var licenseAsOf: Timestamp?
+
+    fileprivate var isUnwritten: Bool { asOf > written || licenseAsOf != nil }
   }
 
   /// Of one transaction.
@@ -33,9 +35,25 @@ final class LaterDates: Sendable {
     /// What was heard, or written, since the pass before the last one.
     var newer: Set<TransactionKey> = []
     var writes: [TransactionKey: Int] = [:]
+
+    /// Forgets what is written down where there is no room for so many more; false where there is none then either.
+    mutating func makeRoom(for count: Int) -> Bool {
+      if heard.count + count <= LaterDates.maximumCount { return true }
+      heard = heard.filter { $1.isUnwritten }
+      return heard.count + count <= LaterDates.maximumCount
+    }
   }
 
-  /// Transactions of which a date is kept; beyond, it is written at once.
+  /// What became of dates that were to be kept.
+  enum Noting: Hashable, Sendable {
+    case kept
+    /// One of the rows was written since it was read, or is being written: the answer is to be held against it again.
+    case outdated
+    /// There is no room. The rows have earlier dates then, as if nothing had been repeated.
+    case full
+  }
+
+  /// Transactions of which a date is kept.
   static let maximumCount = 65_536
 
   private let state = Mutex(State())
@@ -48,16 +66,17 @@ final class LaterDates: Sendable {
     }
   }
 
-  /// Keeps these dates, all of them or none. False where there is no room, or one of the rows was written since it was read, or is
-  /// being written, unless `isWriter` says that it is the caller who does so.
-  func note(_ dates: [Dated], isWriter: Bool = false) -> Bool {
-    guard !dates.isEmpty else { return true }
+  /// Keeps these dates, all of them or none. `isWriter` says that a write of their rows is the caller's own.
+  func note(_ dates: [Dated], isWriter: Bool = false) -> Noting {
+    guard !dates.isEmpty else { return .kept }
     return state.withLock { state in
       let fits = dates.allSatisfy { date in
         (state.heard[date.key].map { $0.written == date.heard.written } ?? true)
           && state.writes[date.key, default: 0] <= (isWriter ? 1 : 0)
       }
-      guard fits, state.heard.count + dates.count <= Self.maximumCount else { return false }
+      guard fits else { return .outdated }
+      let added = dates.count { state.heard[$0.key] == nil }
+      guard state.makeRoom(for: added) else { return .full }
       for date in dates {
         let known = state.heard[date.key] ?? date.heard
         state.heard[date.key] = Heard(
@@ -65,7 +84,7 @@ final class LaterDates: Sendable {
           licenseAsOf: [known.licenseAsOf, date.heard.licenseAsOf].compactMap { $0 }.max())
         state.newer.insert(date.key)
       }
-      return true
+      return .kept
     }
   }
 
@@ -100,7 +119,7 @@ final class LaterDates: Sendable {
   func unwritten(limit: Int) -> [Dated] {
     state.withLock { state in
       var dates: [Dated] = []
-      for (key, heard) in state.heard where heard.asOf > heard.written || heard.licenseAsOf != nil {
+      for (key, heard) in state.heard where heard.isUnwritten {
         dates.append(Dated(key: key, heard: heard))
         guard dates.count < limit else { break }
       }
@@ -126,7 +145,7 @@ final class LaterDates: Sendable {
     state.withLock { state in
       let newer = state.newer
       state.heard = state.heard.filter { key, heard in
-        newer.contains(key) || heard.asOf > heard.written || heard.licenseAsOf != nil
+        newer.contains(key) || heard.isUnwritten
       }
       state.newer = []
     }

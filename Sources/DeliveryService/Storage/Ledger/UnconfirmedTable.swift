@@ -113,6 +113,19 @@ enum UnconfirmedTable {
     try connection.execute("DELETE FROM unconfirmed_proofs WHERE id = ?", [.integer(proof)])
   }
 
+  /// The store vouches for what these grants were made for, by whatever proof: they rest on no earlier word any more.
+  static func confirm(_ grants: [Int64], in connection: borrowing Connection) throws {
+    for number in grants {
+      let row = try connection.first(
+        "SELECT proof FROM unconfirmed_grants WHERE grant_number = ?", [.integer(number)])
+      guard let proof = try row?.integer("proof") else { continue }
+      try connection.execute("DELETE FROM unconfirmed_grants WHERE grant_number = ?", [.integer(number)])
+      let isNeeded = try connection.first(
+        "SELECT 1 AS one FROM unconfirmed_grants WHERE proof = ? LIMIT 1", [.integer(proof)])
+      if isNeeded == nil { try remove(proof, in: connection) }
+    }
+  }
+
   /// Since when a grant rests on a store's earlier word; nil for one that is confirmed.
   static func since(_ grant: Int64, in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT since FROM unconfirmed_grants WHERE grant_number = ?", [.integer(grant)])?

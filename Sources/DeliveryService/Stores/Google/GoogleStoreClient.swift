@@ -10,6 +10,7 @@ import Receipts
 struct GoogleStoreClient: PaymentStoreClient {
   let interface: GoogleInterfaceClient
   let database: Database
+  let laterDates: LaterDates
   let clock: any WallClock
 
   var name: StoreIdentifier { interface.access.name }
