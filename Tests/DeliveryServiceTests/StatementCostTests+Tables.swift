@@ -179,6 +179,8 @@ extension TableCalls {
       let dates = LaterDates.Heard(written: now, asOf: now, licenseAsOf: now)
       try LedgerTable.setDates(LaterDates.Dated(key: key, heard: dates), in: connection)
       _ = try UnconfirmedTable.basis(of: Self.grant(in: connection), in: connection)
+      // One of those that rest on a proof of their own.
+      try UnconfirmedTable.confirm([48], in: connection)
       _ = try RememberedProofTable.lastGood(.of([1]), at: key.store, shownBy: device, in: connection)
       try AcknowledgementTable.noteTold(of: key, in: connection)
     }
