@@ -70,19 +70,13 @@ struct ControlInterface: Sendable {
       return try .json(try await status())
     }
     routes.on(.get, "/v1/transactions") { request, _ in
-      let query = try ListQuery(request)
-      let page = try await query.page(of: transactions)
-      guard await nameProducts(of: page.transactions) else { return try .json(page) }
-      return try .json(try await query.page(of: transactions))
+      try .json(try await ListQuery(request).page(of: transactions))
     }
     routes.on(.get, "/v1/transactions/{id}") { _, parameters in
       guard let identifier = TransactionIdentifier(parameters["id"]),
         let known = try await transactions.status(identifier)
       else { throw Problem(.transactionUnknown) }
-      guard await nameProducts(of: [known]), let named = try await transactions.status(identifier) else {
-        return try .json(known)
-      }
-      return try .json(named)
+      return try .json(known)
     }
     routes.on(.get, "/v1/restore") { _, _ in
       try .json(EntitlementsResponse(products: try await transactions.owned()))
@@ -95,24 +89,6 @@ struct ControlInterface: Sendable {
       let started = try await transactions.restorePurchases(wanted) { await shop.noteTitles(of: $0) }
       return try .json(AgentRestoreResponse(products: started), status: .accepted)
     }
-  }
-
-  /// How long a list of transactions waits for what their products are called.
-  private static let titleTimeout: Duration = .seconds(1)
-
-  /// Asks what the products are called of which no title is known: a subscription has no manifest, and the shop may never have been
-  /// looked at here. False where there are none.
-  private func nameProducts(of listed: [AgentTransaction]) async -> Bool {
-    let products = Set(listed.filter { $0.title == nil }.map(\.product))
-    guard !products.isEmpty else { return false }
-    let names = products.sorted { $0.description < $1.description }
-    // Without an answer in time they are shown by their identifiers.
-    try? await withTimeout(Self.titleTimeout, clock: clock) { [shop] in
-      await shop.noteTitles(of: names)
-    } expired: {
-      CancellationError()
-    }
-    return true
   }
 
   /// What is absent, a body included, is all of it.

@@ -71,25 +71,6 @@ struct ShopTests {
     }
   }
 
-  @Test("a renewal bears its product's title also on a device that has never looked at the shop")
-  func renewalTitle() async throws {
-    let server = FakeServer([try FixturePackage.file(length: 1000)])
-    let listing = try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month)
-    server.change { $0.listings = [listing] }
-    let harness = try AgentHarness()
-    try await server.open { url in
-      try await harness.run(server: url) { agent in
-        try server.queuePurchase(Self.monthly)
-        _ = try await agent.transaction("planning")
-        #expect(try await harness.transactions().map(\.title) == [listing.title])
-        let one = try #require(try await harness.transactions().first)
-        let single = try await harness.get("/v1/transactions/\(one.id)", as: AgentTransaction.self)
-        #expect(single.title == listing.title)
-      }
-    }
-    #expect(server.state.current.asked.count { $0 == "GET /v1/products" } == 1)
-  }
-
   @Test("products come with the price of the account's territory, and with what the account has of them")
   func products() async throws {
     let server = FakeServer([try FixturePackage.file(length: 1000)])
