@@ -86,6 +86,7 @@ CREATE TABLE listings (
   title TEXT,
   cover TEXT,
   cover_url TEXT,
+  locale TEXT,
   is_due INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

@@ -218,8 +218,10 @@ actor ArrivalFollower {
       arrivals.listed[oldest.product] = nil
     }
     for entry in plan.fetched { arrivals.due[entry.product] = entry }
+    let arriving = (plan.fetched + plan.listed).map(\.product)
+    downloads.steps.library.listings.noteArrival(of: arriving)
     // What cannot be saved is told again.
-    try database.save(arrivals, expectingListingsOf: (plan.fetched + plan.listed).map(\.product))
+    try database.save(arrivals, expectingListingsOf: arriving)
     (cursor, due, listed) = (arrivals.cursor, arrivals.due, arrivals.listed)
     for entry in plan.fetched { awaited[entry.product] = held[entry.product] != nil }
     for entry in entries { hub.publish(.owned(entry)) }

@@ -10,11 +10,12 @@ import SystemCalls
 /// their covers. No arrival waits for it, or fails with it.
 ///
 /// What is to be asked is saved with the arrivals; what fails is tried again at growing intervals, and what the server itself refuses
-/// ``maximumTries`` times in all.
+/// ``maximumTries`` times, counted anew by an agent that starts. Titles go before covers; what failed without an answer stands behind
+/// the others at the next try.
 actor ListingKeeper {
-  /// Products that one question names.
-  static let productsAtOnce = 100
-  /// Refusals, and answers that are no covers, after which a product has to do with what is known of it.
+  /// Products that one question names at most.
+  static let productsAtOnce = 20
+  /// Refusals, answers that are no covers, and files that cannot be written, after which a product has to do with what is known of it.
   static let maximumTries = 8
 
   let library: Library
@@ -29,6 +30,19 @@ actor ListingKeeper {
   /// Something is to be asked, or to be forgotten.
   nonisolated let wakeUp = AsyncSignal()
   private var tries: [ProductIdentifier: Int] = [:]
+  private var hasSought = false
+  /// The last of the question that was asked last, and of whose cover.
+  private var lastAsked: ProductIdentifier?
+  private var lastCover: ProductIdentifier?
+
+  /// What one turn through all that is due has brought.
+  private struct Turn {
+    /// Where the server has the covers that are to be fetched.
+    var covers: [ProductIdentifier: String] = [:]
+    var changed: Set<ProductIdentifier> = []
+    /// The first.
+    var failure: (any Error)?
+  }
 
   init(
     library: Library, server: DeliveryClient, store: StoreQueueClient, hub: EventHub, locale: String?,
@@ -50,8 +64,11 @@ actor ListingKeeper {
     var failures = 0
     while !Task.isCancelled {
       do {
+        try await seek()
         try await library.dropStrayListings()
-        while try await askNext() {}
+        while try await askAll() {}
+        // What was withdrawn meanwhile.
+        try await library.dropStrayListings()
         failures = 0
         await wakeUp.wait(atMost: nil, clock: clock)
       } catch {
@@ -71,78 +88,150 @@ actor ListingKeeper {
     }
   }
 
+  /// Once, when the library is there for the first time: finds what was asked for in another language, and covers that are gone.
+  private func seek() async throws {
+    guard !hasSought else { return }
+    try await BlockingPool.shared.run { [library, locale] in
+      try library.database.expectListings(in: locale)
+    }
+    hasSought = try await library.expectMissingCovers()
+  }
+
   /// False where nothing is to be asked. Throws the first failure of what is to be tried again, once all else is kept.
-  private func askNext() async throws -> Bool {
-    let due = try await BlockingPool.shared.run { [library] in
-      try library.database.dueListings(limit: Self.productsAtOnce)
-    }
+  private func askAll() async throws -> Bool {
+    let due = try await BlockingPool.shared.run { [library] in try library.database.dueListings() }
     guard !due.isEmpty else { return false }
-    let told = try await listings(of: due)
-    var failure: (any Error)?
-    var changed: Set<ProductIdentifier> = []
-    for product in due {
-      do {
-        if try await keep(told[product], of: product) { changed.insert(product) }
-        tries[product] = nil
-      } catch {
-        try Task.checkCancellation()
-        failure = failure ?? error
-        if Self.isAnswer(error) { try await countFailure(of: product) }
-      }
+    var turn = Turn()
+    do {
+      try await keepTitles(of: due, &turn)
+      try await keepCovers(&turn)
+    } catch {
+      try Task.checkCancellation()
+      turn.failure = turn.failure ?? error
     }
-    for item in try await changed.isEmpty ? [] : library.items() where changed.contains(item.product) {
-      hub.publish(.library(LibraryEvent(change: .changed, item: item)))
-    }
-    if let failure { throw failure }
+    if let failure = turn.failure { throw failure }
     return true
   }
 
-  /// What the server refuses here counts against all that were asked for.
-  private func listings(
-    of products: [ProductIdentifier]
-  ) async throws -> [ProductIdentifier: ProductListing] {
-    do {
-      let account = try await store.account()
-      let listings = try await server.listings(of: products, for: account, locale: locale)
-      return Dictionary(listings.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-    } catch {
-      if case APICallError.problem = error as any Error, Self.isAnswer(error) {
-        for product in products { try await countFailure(of: product) }
+  /// Those behind `last`, then the others.
+  private static func parts(
+    of products: [ProductIdentifier], after last: ProductIdentifier?
+  ) -> [[ProductIdentifier]] {
+    guard let last else { return [products] }
+    return [products.filter { $0 > last }, products.filter { $0 <= last }]
+  }
+
+  /// The covers of what was told go on where a question has no answer.
+  private func keepTitles(of products: [ProductIdentifier], _ turn: inout Turn) async throws {
+    // Split where they begin anew, so that what fails takes no others with it into another question.
+    let questions = Self.parts(of: products, after: lastAsked).flatMap { part in
+      stride(from: 0, to: part.count, by: Self.productsAtOnce).map {
+        Array(part[$0...].prefix(Self.productsAtOnce))
       }
-      throw error
+    }
+    for question in questions {
+      lastAsked = question.last
+      let answered = try await ask(question, &turn)
+      try await publishChanges(&turn)
+      if !answered { return }
     }
   }
 
-  /// Keeps the title first, since a cover may take long. Answers whether anything is otherwise than before.
-  private func keep(_ told: ProductListing?, of product: ProductIdentifier) async throws -> Bool {
+  /// Keeps what is answered; asks twice for half as many where that is too long. False where nothing answers that speaks for the
+  /// server.
+  private func ask(_ question: [ProductIdentifier], _ turn: inout Turn) async throws -> Bool {
+    library.listings.noteQuestion(about: question)
+    let told: [ProductIdentifier: ProductListing]
+    do {
+      told = try await listings(of: question)
+    } catch {
+      try Task.checkCancellation()
+      let isTooLong = Self.isTooLong(error)
+      if isTooLong, question.count > 1 {
+        let half = question.count / 2
+        guard try await ask(Array(question.prefix(half)), &turn) else { return false }
+        return try await ask(Array(question.dropFirst(half)), &turn)
+      }
+      turn.failure = turn.failure ?? error
+      if isTooLong || Self.isRefusal(error) {
+        for product in question { try await countFailure(of: product) }
+      }
+      return Self.isAnswer(error)
+    }
+    for product in question {
+      do {
+        try await keepTitle(told[product], of: product, &turn)
+      } catch {
+        try Task.checkCancellation()
+        turn.failure = turn.failure ?? error
+      }
+    }
+    return true
+  }
+
+  private func listings(
+    of products: [ProductIdentifier]
+  ) async throws -> [ProductIdentifier: ProductListing] {
+    let listings = try await server.listings(of: products, for: try await store.account(), locale: locale)
+    return Dictionary(listings.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private func keepTitle(
+    _ told: ProductListing?, of product: ProductIdentifier, _ turn: inout Turn
+  ) async throws {
     let before = library.listings[product] ?? KeptListing()
     var listing = before
     listing.title = told.flatMap { KeptListing.title($0.title) } ?? before.title
-    guard let address = told?.coverURL, address != before.coverURL || before.cover == nil else {
-      try await library.keep(listing, of: product, isDue: false)
-      return listing != before
+    listing.locale = locale
+    let address = told?.coverURL.flatMap { $0 != before.coverURL || before.cover == nil ? $0 : nil }
+    try await library.keep(listing, of: product, isDue: address != nil)
+    turn.covers[product] = address
+    if address == nil { tries[product] = nil }
+    if listing.title != before.title { turn.changed.insert(product) }
+  }
+
+  /// Throws what would befall the others as well.
+  private func keepCovers(_ turn: inout Turn) async throws {
+    for product in Self.parts(of: turn.covers.keys.sorted(), after: lastCover).flatMap(\.self) {
+      guard let address = turn.covers[product] else { continue }
+      lastCover = product
+      do {
+        let before = library.listings[product]?.cover
+        let hasPicture = try await keepCover(at: address, of: product)
+        tries[product] = nil
+        if hasPicture || before != nil { turn.changed.insert(product) }
+      } catch {
+        try Task.checkCancellation()
+        let isOfOne = (error as? SystemError).map { !$0.isOutOfSpace } ?? Self.isAnswer(error)
+        guard isOfOne else {
+          try await publishChanges(&turn)
+          throw error
+        }
+        turn.failure = turn.failure ?? error
+        try await countFailure(of: product)
+      }
     }
-    try await library.keep(listing, of: product, isDue: true)
+    try await publishChanges(&turn)
+  }
+
+  /// Whether there is one.
+  private func keepCover(at address: String, of product: ProductIdentifier) async throws -> Bool {
+    try await BlockingPool.shared.run { [library] in try library.requireRoomForCover() }
     let picture = try await server.cover(at: address).map { bytes in
       guard let picture = CoverPicture(bytes) else {
         throw StepFailure.retry(.protocolViolation, cause: "what is at \(address) is no picture")
       }
       return picture
     }
-    listing.cover = try await library.writeCover(picture, of: product)
-    listing.coverURL = address
-    try await library.keep(listing, of: product, isDue: false)
-    return listing != before
+    try await library.keep(picture, at: address, of: product)
+    return picture != nil
   }
 
-  /// Whether the server, or what answers in its place, will say the same again: it was reached, and is not only busy.
-  private static func isAnswer(_ error: any Error) -> Bool {
-    switch error {
-    case APICallError.problem(let problem): (400..<500).contains(problem.status) && problem.status != 429
-    case APICallError.unexpectedResponse: true
-    case APICallError.unreachable(let cause): cause.code == .tooLarge
-    case let failure as StepFailure: failure.reason == .protocolViolation
-    default: false
+  private func publishChanges(_ turn: inout Turn) async throws {
+    let changed = turn.changed
+    turn.changed = []
+    for item in try await changed.isEmpty ? [] : library.items() where changed.contains(item.product) {
+      hub.publish(.library(LibraryEvent(change: .changed, item: item)))
     }
   }
 
@@ -150,6 +239,8 @@ actor ListingKeeper {
     tries[product, default: 0] += 1
     guard tries[product, default: 0] >= Self.maximumTries else { return }
     tries[product] = nil
-    try await library.keep(library.listings[product] ?? KeptListing(), of: product, isDue: false)
+    var listing = library.listings[product] ?? KeptListing()
+    listing.locale = locale
+    try await library.keep(listing, of: product, isDue: false)
   }
 }

@@ -4,10 +4,32 @@ import Synchronization
 /// What is kept of the server's listings, as the records have it; read by whatever shows an item.
 final class KeptListings: Sendable {
   private let listings = Mutex<[ProductIdentifier: KeptListing]>([:])
+  /// Of which more has arrived since the server was asked last.
+  private let expected = Mutex<Set<ProductIdentifier>>([])
 
   subscript(product: ProductIdentifier) -> KeptListing? {
     get { listings.withLock { $0[product] } }
     set { listings.withLock { $0[product] = newValue } }
+  }
+
+  /// More arrives: to be said before that is saved, so that no answer to an earlier question counts for it.
+  func noteArrival(of products: [ProductIdentifier]) {
+    expected.withLock { $0.formUnion(products) }
+  }
+
+  /// The server is being asked.
+  func noteQuestion(about products: [ProductIdentifier]) {
+    expected.withLock { $0.subtract(products) }
+  }
+
+  /// Whether more has arrived since the server was asked.
+  func hasArrived(_ product: ProductIdentifier) -> Bool {
+    expected.withLock { $0.contains(product) }
+  }
+
+  /// Those of which there is a cover, by identifier.
+  var withCover: [ProductIdentifier] {
+    listings.withLock { $0.filter { $0.value.cover != nil }.keys.sorted() }
   }
 
   /// In place of all that was known.

@@ -54,12 +54,7 @@ extension Library {
     try operations.remove(path(of: record.product, record.version))
     try database.remove(record)
     guard try database.libraryRecords().allSatisfy({ $0.product != record.product }) else { return }
-    try operations.removeRecursively(folder(of: record.product))
-    try forgetListing(of: record.product)
-    let directory = "\(paths.library)/\(record.product)"
-    if try operations.status(of: directory)?.kind == .directory, try operations.list(directory).isEmpty {
-      try operations.removeRecursively(directory)
-    }
+    try removeFolder(of: record.product)
   }
 
   func writePin(_ isPinned: Bool, of product: ProductIdentifier) throws(SystemError) {

@@ -98,21 +98,22 @@ extension Library {
       return try selection(from: candidates, toFree: missing)
     }
     for record in selected {
-      let isRemoved = try await exclusion.run(record.product) {
-        try await BlockingPool.shared.run { [self] in
+      let removed = try await exclusion.run(record.product) {
+        try await BlockingPool.shared.run { [self] () -> LibraryItem? in
           try requireOnline()
           // It may have been pinned since it was chosen.
           guard
             let current = try database.libraryRecord(of: record.product, version: record.version),
             !current.isPinned
-          else { return false }
+          else { return nil }
+          let item = self.item(current)
           try remove([current])
-          return true
+          return item
         }
       }
-      guard isRemoved else { continue }
+      guard let removed else { continue }
       log.info("content was removed to make room", ["path": LogValue(directory(of: record))])
-      await advice.noteRemoval(record.item(in: paths.library))
+      await advice.noteRemoval(removed)
     }
     return !selected.isEmpty
   }

@@ -1,4 +1,5 @@
 import CoreTypes
+import ServiceRuntime
 
 /// What the server called a product that has arrived by itself, and how it looks: for people, before its content is here and after.
 struct KeptListing: Hashable, Sendable {
@@ -11,13 +12,14 @@ struct KeptListing: Hashable, Sendable {
   var cover: String?
   /// Where the server has the cover that was asked for last.
   var coverURL: String?
+  /// The language in which the server was asked last.
+  var locale: String?
 
-  /// Nil for what no line of a list can hold.
+  /// The text on one line, without what makes it read as another. Nil for one that is too long, and where nothing is left.
   static func title(_ text: String) -> String? {
-    let isTitle =
-      !text.isEmpty && text.utf8.count <= maximumTitleLength
-      && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    return isTitle ? text : nil
+    guard text.utf8.count <= maximumTitleLength else { return nil }
+    let line = PlainText.line(text)
+    return line.allSatisfy(\.isWhitespace) ? nil : line
   }
 }
 

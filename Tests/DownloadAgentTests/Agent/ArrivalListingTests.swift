@@ -232,7 +232,7 @@ struct ArrivalListingTests {
           try await Task.sleep(for: .milliseconds(10))
         }
         let database = await agent.arrivals.database
-        while try !database.dueListings(limit: 1).isEmpty {
+        while try !database.dueListings().isEmpty {
           try await Task.sleep(for: .milliseconds(10))
         }
         #expect(server.state.current.coverWidths.count == ListingKeeper.maximumTries)

@@ -133,6 +133,8 @@ extension FakeServer {
       let query = ["territory", "locale", "device"].map { request.queryValue($0) ?? "-" }
       self.change { $0.applications.append(request.queryValue("application")) }
       self.change { $0.productQueries.append((names + query).joined(separator: " ")) }
+      if let most = self.state.current.maximumNames, names.count > most { throw Problem(.requestTooLarge) }
+      if !self.state.current.unavailableListings.isDisjoint(with: names) { throw Problem(.unavailable) }
       var found = self.state.current.listings.filter { names.contains($0.id.description) }
       if let preserved = self.state.current.preserved,
         request.queryValue("subscribedSince") == preserved.since.rfc3339
@@ -147,6 +149,7 @@ extension FakeServer {
     routes.on(.get, "/v1/products/{id}/cover") { request, parameters in
       try self.check("GET /v1/products/cover")
       self.change { $0.coverWidths.append(request.queryValue("width")) }
+      if self.state.current.unavailableCovers.contains(parameters["id"]) { throw Problem(.unavailable) }
       guard let cover = self.state.current.covers[parameters["id"]] else { throw Problem(.previewUnknown) }
       // Until the peer gives up, which cancels this.
       guard let cover else {

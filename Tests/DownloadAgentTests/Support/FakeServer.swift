@@ -82,6 +82,11 @@ final class FakeServer: Sendable {
     var consents: [Consent?] = []
     /// What `GET /v1/products/{id}/cover` answers, by product; a problem where there is none. Nil of one: it is not answered.
     var covers: [String: [UInt8]?] = [:]
+    /// Products that one question about listings may name.
+    var maximumNames: Int?
+    /// Products whose covers cannot be answered now, nor questions that name them.
+    var unavailableCovers: Set<String> = []
+    var unavailableListings: Set<String> = []
     /// The widths that covers were asked for in.
     var coverWidths: [String?] = []
     /// What is for sale, and the account that it is for sale to.

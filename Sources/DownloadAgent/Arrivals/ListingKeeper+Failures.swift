@@ -1,0 +1,32 @@
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+
+/// What a failure of a title or a cover says of the next try.
+extension ListingKeeper {
+  /// Whether the server, or what answers in its place, will say the same again: it was reached, and is not only busy.
+  static func isAnswer(_ error: any Error) -> Bool {
+    switch error {
+    case APICallError.problem(let problem): (400..<500).contains(problem.status) && problem.status != 429
+    case APICallError.unexpectedResponse: true
+    case APICallError.unreachable(let cause): cause.code == .tooLarge
+    case let failure as StepFailure: failure.reason == .protocolViolation
+    default: false
+    }
+  }
+
+  static func isRefusal(_ error: any Error) -> Bool {
+    guard case APICallError.problem = error else { return false }
+    return isAnswer(error)
+  }
+
+  /// The question, or the answer, is longer than someone on the way allows.
+  static func isTooLong(_ error: any Error) -> Bool {
+    switch error {
+    case APICallError.problem(let problem): [413, 414].contains(problem.status)
+    case APICallError.unexpectedResponse(let status, _, _, _): [413, 414].contains(status)
+    case APICallError.unreachable(let cause): cause.code == .tooLarge
+    default: false
+    }
+  }
+}
