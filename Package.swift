@@ -12,6 +12,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
   .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+  .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -22,7 +23,7 @@ let systemLibraries: [Target] = [
 let groundwork: [Target] = [
   .target(name: "CoreTypes", dependencies: ["CLinux"]),
   .target(name: "SystemCalls", dependencies: ["CLinux", "CoreTypes"]),
-  .target(name: "Crypto", dependencies: ["COpenSSL"]),
+  .target(name: "Crypto", dependencies: ["COpenSSL", "CSodium"]),
 ]
 
 let plumbing: [Target] = [

@@ -1,41 +1,41 @@
-internal import COpenSSL
+internal import CSodium
 
-/// An Ed25519 private key (RFC 8032).
+/// An Ed25519 private key (RFC 8032). Its bytes are overwritten when its last holder lets it go.
 @safe
 public final class SigningKey: Sendable {
-  /// Lives as long as the key object; libcrypto's keys may be read from several threads at once.
-  private nonisolated(unsafe) let key: OpaquePointer
+  /// The 32 bytes of the seed, then the 32 of the public key. Written before an initializer returns, and never again.
+  private nonisolated(unsafe) let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: SigningKey.length)
 
   /// A fresh key.
-  public convenience init() {
-    // 32 random bytes are always a key.
-    guard let key = SigningKey(seed: RandomBytes.make(32)) else { preconditionFailure("no Ed25519") }
-    unsafe self.init(takingOwnershipOf: EVP_PKEY_dup(key.key))
+  public init() {
+    Libsodium.start()
+    var publicKey = [UInt8](repeating: 0, count: VerificationKey.length)
+    Libsodium.require(unsafe crypto_sign_keypair(&publicKey, bytes) == 0, "make an Ed25519 key")
   }
 
   /// Nil unless `seed` is 32 bytes.
   public init?(seed: [UInt8]) {
-    guard seed.count == 32, let key = unsafe EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, 32)
-    else { return nil }
-    unsafe self.key = key
-  }
-
-  private init(takingOwnershipOf key: OpaquePointer) {
-    unsafe self.key = key
+    guard seed.count == SigningKey.seedLength else { return nil }
+    Libsodium.start()
+    var publicKey = [UInt8](repeating: 0, count: VerificationKey.length)
+    Libsodium.require(unsafe crypto_sign_seed_keypair(&publicKey, bytes, seed) == 0, "make an Ed25519 key")
   }
 
   deinit {
-    unsafe EVP_PKEY_free(key)
+    unsafe sodium_memzero(bytes, SigningKey.length)
+    unsafe bytes.deallocate()
   }
 
   /// The 32 secret bytes, for a file that only its owner may read.
   public var seed: [UInt8] {
-    unsafe raw { unsafe EVP_PKEY_get_raw_private_key(key, $0, $1) }
+    unsafe Array(UnsafeBufferPointer(start: bytes, count: SigningKey.seedLength))
   }
 
   /// The public half, computed from the secret one.
   public var verificationKey: VerificationKey {
-    guard let key = unsafe VerificationKey(raw { unsafe EVP_PKEY_get_raw_public_key(key, $0, $1) }) else {
+    let half = unsafe UnsafeBufferPointer(
+      start: bytes + SigningKey.seedLength, count: VerificationKey.length)
+    guard let key = VerificationKey(unsafe Array(half)) else {
       preconditionFailure("a private key has a public one")
     }
     return key
@@ -43,25 +43,14 @@ public final class SigningKey: Sendable {
 
   /// 64 bytes.
   public func sign(_ message: [UInt8]) -> [UInt8] {
-    let context = unsafe EVP_MD_CTX_new()
-    defer { unsafe EVP_MD_CTX_free(context) }
-    var signature = [UInt8](repeating: 0, count: 64)
-    var length = signature.count
-    let done =
-      unsafe EVP_DigestSignInit(context, nil, nil, nil, key) == 1
-      && EVP_DigestSign(context, &signature, &length, message, message.count) == 1
-    Libcrypto.require(done && length == 64, "sign with Ed25519")
+    var signature = [UInt8](repeating: 0, count: VerificationKey.signatureLength)
+    let done = unsafe crypto_sign_detached(&signature, nil, message, UInt64(message.count), bytes) == 0
+    Libsodium.require(done, "sign with Ed25519")
     return signature
   }
 
-  private func raw(
-    _ read: (UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?) -> Int32
-  ) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: 32)
-    var length = bytes.count
-    Libcrypto.require(unsafe read(&bytes, &length) == 1 && length == 32, "read an Ed25519 key")
-    return bytes
-  }
+  private static let seedLength = 32
+  private static let length = seedLength + VerificationKey.length
 }
 
 /// An Ed25519 public key. As text, and in JSON, its 32 bytes in base64url.
@@ -71,7 +60,7 @@ public struct VerificationKey: Hashable, Sendable {
 
   /// Nil unless `bytes` are 32.
   public init?(_ bytes: [UInt8]) {
-    guard bytes.count == 32 else { return nil }
+    guard bytes.count == VerificationKey.length else { return nil }
     self.bytes = bytes
   }
 
@@ -84,20 +73,17 @@ public struct VerificationKey: Hashable, Sendable {
   /// The 32 bytes in base64url without padding.
   public var text: String { Base64.encode(bytes, .url) }
 
-  /// Whether `signature`, 64 bytes, was made of `message` with this key's secret half (RFC 8032 §5.1.7).
+  /// Whether `signature`, 64 bytes, was made of `message` with this key's secret half (RFC 8032 §5.1.7). A key of small order,
+  /// whose signatures hold for many messages, makes none that is valid.
   /// Never throws: what cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
-    guard signature.count == 64,
-      let key = unsafe EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, 32)
-    else { return Libcrypto.accepts(false) }
-    defer { unsafe EVP_PKEY_free(key) }
-    let context = unsafe EVP_MD_CTX_new()
-    defer { unsafe EVP_MD_CTX_free(context) }
-    let valid =
-      unsafe EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1
-      && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
-    return Libcrypto.accepts(valid)
+    guard signature.count == VerificationKey.signatureLength else { return false }
+    Libsodium.start()
+    return unsafe crypto_sign_verify_detached(signature, message, UInt64(message.count), bytes) == 0
   }
+
+  fileprivate static let length = 32
+  fileprivate static let signatureLength = 64
 }
 
 extension VerificationKey: Codable {

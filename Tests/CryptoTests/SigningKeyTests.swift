@@ -88,4 +88,43 @@ import Testing
     #expect(
       VerificationKey([UInt8](repeating: 0xFF, count: 32))?.isValid(signature: signature, for: []) == false)
   }
+
+  /// Points of order 1, 2, 4 and 8 (RFC 7748 §6 calls them small; the encodings are those of RFC 8032 §5.1.2). With R the neutral
+  /// point and S zero the equation of a signature holds under such a key for every message, or for each eighth.
+  @Test(
+    "a key of small order verifies nothing",
+    arguments: [
+      "0100000000000000000000000000000000000000000000000000000000000000",
+      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "0000000000000000000000000000000000000000000000000000000000000000",
+      "0000000000000000000000000000000000000000000000000000000000000080",
+      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    ])
+  func smallOrder(text: String) throws {
+    let bytes = try #require(Hexadecimal.decode(text))
+    let key = try #require(VerificationKey(bytes))
+    let neutral = [1] + [UInt8](repeating: 0, count: 63)
+    for message in (UInt8.min...UInt8.max).map({ [$0] }) {
+      #expect(!key.isValid(signature: neutral, for: message))
+    }
+  }
+
+  /// RFC 8032 §5.1.7: S is below the order of the group. The vector of TEST 1, with the order added to S.
+  @Test("a signature has one form: S is below the order of the group") func malleable() throws {
+    let vector = Self.vectors[0]
+    let order = try #require(
+      Hexadecimal.decode("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))
+    var signature = try #require(Hexadecimal.decode(vector.signature))
+    var carry = 0
+    for index in order.indices {
+      let sum = Int(signature[32 + index]) + Int(order[index]) + carry
+      signature[32 + index] = UInt8(truncatingIfNeeded: sum)
+      carry = sum >> 8
+    }
+    #expect(carry == 0)
+    let publicKey = try #require(Hexadecimal.decode(vector.publicKey))
+    let key = try #require(VerificationKey(publicKey))
+    #expect(!key.isValid(signature: signature, for: []))
+  }
 }
