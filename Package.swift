@@ -17,6 +17,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
+  .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
   .target(name: "CSQLiteLog", dependencies: ["CSQLite"]),
 ]
 
@@ -99,7 +100,8 @@ let services: [Target] = [
 ]
 
 let executables: [Target] = [
-  .executableTarget(name: "pullbox-server", dependencies: ["DeliveryService", "ServiceRuntime"]),
+  .executableTarget(
+    name: "pullbox-server", dependencies: ["DeliveryService", "ServiceRuntime", "SystemCalls", "CJemalloc"]),
   .executableTarget(name: "pullbox-agent", dependencies: ["DownloadAgent", "ServiceRuntime"]),
   .executableTarget(name: "pullbox-sandbox", dependencies: ["SandboxStore", "ServiceRuntime"]),
   .executableTarget(
@@ -119,10 +121,11 @@ let examples: [Target] = [
 // What is measured without a process around it; the others start the executables.
 let benchmarks: [Target] = [
   .executableTarget(
-    name: "ReceiptsBenchmark", dependencies: ["Receipts", "Commerce", "CoreTypes"],
+    name: "ReceiptsBenchmark", dependencies: ["Receipts", "Commerce", "CoreTypes", "CJemalloc"],
     path: "Benchmarks/Receipts"),
   .executableTarget(
-    name: "CommerceBenchmark", dependencies: ["Commerce", "CoreTypes"], path: "Benchmarks/Commerce"),
+    name: "CommerceBenchmark", dependencies: ["Commerce", "CoreTypes", "CJemalloc"],
+    path: "Benchmarks/Commerce"),
 ]
 
 let tests: [Target] = [

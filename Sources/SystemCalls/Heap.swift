@@ -6,13 +6,10 @@ public enum Heap {
   /// thread that finds the others in use, and what one thread leaves free in its heap the others do not take. Also
   /// gives long allocations back to the system as soon as they are freed.
   ///
-  /// Up to `kept` bytes stay free at the end of each heap: a process that is busy takes them again at once, and would have to have
-  /// each page cleared by the system.
-  ///
-  /// Call it before there is a second thread. Does nothing where the C library is not glibc.
-  public static func limit(keeping kept: Int = 128 << 10) {
+  /// Call it before there is a second thread. Does nothing where another library allocates, as in the delivery server.
+  public static func limit() {
     // Without it the process works as well, and takes more memory.
-    _ = clinux_limit_heaps(2, 65_536, Int32(clamping: kept))
+    _ = clinux_limit_heaps(2, 65_536, 128 << 10)
   }
 
   /// Gives the pages back to the system that hold nothing any more. By itself the C library does that at the end of a heap

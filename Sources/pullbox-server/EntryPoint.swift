@@ -5,7 +5,6 @@ import SystemCalls
 @main
 enum EntryPoint {
   static func main() {
-    Heap.limit(keeping: 2 << 20)
     Daemon.main(
       DeliveryConfiguration.command, configuration: DeliveryConfiguration.self,
       commands: DeliveryServer.commands

@@ -4,6 +4,7 @@ import Crypto
 import Database
 import HTTPServer
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import Synchronization
 import Testing
@@ -37,6 +38,18 @@ struct CatalogSnapshotTests {
     let now = now
     try await database.write(locking: [.product(product.id)]) {
       try ProductTable.put(product, at: now, in: $0)
+    }
+  }
+
+  @Test("a server reads its catalog at its start, before anyone asks", .timeLimit(.minutes(1)))
+  func readAhead() async throws {
+    let directory = try TemporaryDirectory()
+    try await ServerHarness.run(in: directory) { server in
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.one", body: ProductDescription(), as: OperatorProduct.self)
+    }
+    try await ServerHarness.run(in: directory) { server in
+      while server.server.grants.catalog.latest.count == 0 { await Task.yield() }
     }
   }
 

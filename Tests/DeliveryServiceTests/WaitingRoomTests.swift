@@ -195,23 +195,6 @@ struct WaitingRoomTests {
     #expect(try control.admit(.store, from: address, client: nil) == .now)
   }
 
-  @Test("work is a crowd or a thousand requests, and is noticed once")
-  func work() throws {
-    let control = control(inProgress: 1)
-    #expect(try admit(control) == .now)
-    #expect(!control.takeWork())
-    _ = try admit(control)
-    #expect(control.takeWork())
-    #expect(!control.takeWork())
-    for _ in 0..<2 { control.didAnswer(.store) }
-    for _ in 0..<1000 {
-      #expect(try admit(control) == .now)
-      control.didAnswer(.store)
-    }
-    #expect(control.takeWork())
-    #expect(!control.takeWork())
-  }
-
   @Test("however many are further along, each fourth turn is that of the request that came first")
   func fairness() {
     var room = WaitingRoom()

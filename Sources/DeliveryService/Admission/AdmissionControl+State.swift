@@ -22,9 +22,6 @@ extension AdmissionControl {
     var table = BucketTable(capacity: AdmissionControl.buckets)
     var classes: [AdmissionClass: Class] = [:]
     var inProgress = 0
-    /// Something found no place since ``AdmissionControl/takeWork()``, and what had been admitted then.
-    var isCrowded = false
-    var admittedBefore = 0
     var room = WaitingRoom()
     /// Of requests that wait, or are about to.
     var waiters: [WaitingRoom.Number: CheckedContinuation<Ending, Never>] = [:]
@@ -77,7 +74,6 @@ extension AdmissionControl.State {
       takePlace(kind)
       return .success(.now)
     }
-    isCrowded = true
     let own = classes[kind] ?? .init()
     guard
       let number = room.join(

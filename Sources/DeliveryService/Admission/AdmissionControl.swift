@@ -155,16 +155,6 @@ final class AdmissionControl: Sendable {
     }
   }
 
-  /// Whether there was work since this was asked last: a thousand requests, or one that found no place.
-  func takeWork() -> Bool {
-    state.withLock { state in
-      let admitted = state.classes.values.reduce(0) { $0 + $1.counts.admitted }
-      let wasWork = state.isCrowded || admitted - state.admittedBefore >= 1000
-      if wasWork { (state.isCrowded, state.admittedBefore) = (false, admitted) }
-      return wasWork
-    }
-  }
-
   private func change(_ body: (inout State) -> Void) {
     let wakes = state.withLock { state in
       body(&state)

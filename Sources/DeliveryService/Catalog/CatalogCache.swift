@@ -1,4 +1,5 @@
 import Database
+import ServiceRuntime
 import Synchronization
 import SystemCalls
 
@@ -36,6 +37,16 @@ final class CatalogCache: Sendable {
 
   /// The newest catalog that is known; the database may have a newer one.
   var latest: CatalogSnapshot { state.withLock { $0.snapshot } }
+
+  /// Reads the catalog before anyone asks, so that the first customers after a start do not wait for it. What fails here is
+  /// tried again, and told, by the first question.
+  func readAhead(log: Log) async {
+    do {
+      _ = try await current()
+    } catch {
+      log.warning("the catalog could not be read at the start", ["error": LogValue(error)])
+    }
+  }
 
   /// The catalog at that revision, which was read from the database, or at a later one.
   func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {

@@ -211,6 +211,7 @@ struct DeliveryComponents: Sendable {
   /// Runs the background work of all components; returns when the task is cancelled.
   func run() async {
     await withTaskGroup { group in
+      group.addTask { await catalog.readAhead(log: infrastructure.log) }
       group.addTask { await outbox.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
       group.addTask {
@@ -219,7 +220,6 @@ struct DeliveryComponents: Sendable {
       group.addTask { await revocations.run(timer: infrastructure.timer, clock: infrastructure.clock) }
       group.addTask { await grants.closeAfterStart(log: infrastructure.log) }
       group.addTask { await admission.run() }
-      group.addTask { await HeapTrimmer(admission: admission).run(timer: infrastructure.timer) }
       group.addTask {
         await collector.run(
           every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,
