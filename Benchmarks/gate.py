@@ -15,7 +15,7 @@ from pathlib import Path
 from attackers import LOCALES, Attackers
 from measuring import memory, processor_time, run, say
 from peers import Nginx
-from reporting import Results, Target, row, show
+from reporting import Median, Results, Target, row, show
 from services import Daemon, Services, request
 
 # Devices of a run under callgrind.
@@ -213,45 +213,57 @@ def check_calls(phase, result):
 
 def row_rates(arguments):
     make_receipts(arguments, arguments.devices)
-    rates, costs, details = {}, {}, {}
-    phases = [phase for phase in PHASES if phase not in arguments.without]
     sizes = arguments.grants or [10_000, 1_000_000, 5_000_000]
+    rows = []
+    # A server by itself, and then beside those with more: what the processors keep of one the others displace.
+    alone = play_in_turns(arguments, sizes[:1])
+    for phase, samples in alone.items():
+        least, most = TARGETS.get(phase, (None, None))
+        name = f"{WORK[phase]}, {arguments.connections} clients, {sizes[0]:,} grants before"
+        rates, costs, details = samples[sizes[0]]
+        rows.append(row(f"{phase}-rate-{sizes[0]}", name, "1/s", {"pullbox": rates},
+                        [Target(None, least, "at least")] if least else [], details=details))
+        # A processor whose other half has work of other machines is slower for moments.
+        rows.append(row(f"{phase}-cost-{sizes[0]}", name + ": the server's processor time", "ms", {"pullbox": costs},
+                        [Median(None, most)] if most else []))
+    for phase, samples in (play_in_turns(arguments, sizes) if len(sizes) > 1 else {}).items():
+        for grants in sizes[1:]:
+            name = f"{WORK[phase]}, {arguments.connections} clients, {grants:,} grants before"
+            rates, costs, details = samples[grants]
+            peer = f"with {sizes[0]:,}"
+            rows.append(row(f"{phase}-rate-{grants}", name, "1/s", {"pullbox": rates, peer: samples[sizes[0]][0]},
+                            [Target(peer, 0.7, "at least")], details=details))
+            rows.append(row(f"{phase}-cost-{grants}", name + ": the server's processor time", "ms",
+                            {"pullbox": costs, peer: samples[sizes[0]][1]}, []))
+    return rows
+
+
+def play_in_turns(arguments, sizes):
+    """Servers on states of these sizes, measured in turns, phase by phase, since the machine's speed changes: by phase and size the rates,
+    the processor times in milliseconds, and what else the devices saw."""
+    phases = [phase for phase in PHASES if phase not in arguments.without]
+    found = {phase: {grants: ([], [], []) for grants in sizes} for phase in phases if phase != "content"}
     gates = {}
     try:
         for place, grants in enumerate(sizes):
             # One address asks for all devices: it may ask as often as it can.
             gates[grants] = Gate(arguments, grants, place=place, unlimitedAddresses=["127.0.0.0/8"])
         for file in slices(arguments):
-            # In turns, phase by phase: the machine's speed changes.
             for turn in zip(*(gate.play(phases, file, arguments.connections) for gate in gates.values()), strict=True):
                 for grants, (phase, result) in zip(sizes, turn, strict=True):
                     check_calls(phase, result)
-                    rates.setdefault((phase, grants), []).append(result["requests"] / result["seconds"])
-                    costs.setdefault((phase, grants), []).append(result["cost"] * 1000 / result["requests"])
-                    details.setdefault((phase, grants), []).append(
-                        {key: result[key] for key in ("p50", "p99", "asked", "refused")})
+                    if phase == "content":
+                        continue
+                    rates, costs, details = found[phase][grants]
+                    rates.append(result["requests"] / result["seconds"])
+                    costs.append(result["cost"] * 1000 / result["requests"])
+                    details.append({key: result[key] for key in ("p50", "p99", "asked", "refused")})
         for grants, gate in gates.items():
             say(f"  {grants:,} grants: server's peak memory {memory(gate.server.pid, 'VmHWM') / MEBIBYTE:.0f} MiB")
     finally:
         for gate in gates.values():
             gate.stop()
-    rows = []
-    for (phase, grants), samples in rates.items():
-        if phase == "content":
-            continue
-        least, most = TARGETS.get(phase, (None, None))
-        name = f"{WORK[phase]}, {arguments.connections} clients, {grants:,} grants before"
-        first = grants == sizes[0]
-        contenders, targets = {"pullbox": samples}, []
-        if first:
-            targets = [Target(None, least, "at least")] if least else []
-        else:
-            contenders[f"with {sizes[0]:,}"] = rates[phase, sizes[0]]
-            targets = [Target(f"with {sizes[0]:,}", 0.7, "at least")]
-        rows.append(row(f"{phase}-rate-{grants}", name, "1/s", contenders, targets, details=details[phase, grants]))
-        rows.append(row(f"{phase}-cost-{grants}", name + ": the server's processor time", "ms",
-                        {"pullbox": costs[phase, grants]}, [Target(None, most)] if most and first else []))
-    return rows
+    return found
 
 
 def row_instructions(arguments):

@@ -34,10 +34,13 @@ is_port_taken() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # What --version says beside the version: Package.swift reads it. Empty outside a checkout, and where a script says so.
 export PULLBOX_COMMIT=${PULLBOX_COMMIT-$(git -C "$root" describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)}
 
+# What a script builds with beyond the configuration.
+build_options=()
+
 # Builds everything but the tests. On a terminal the compiler's progress shows; elsewhere its output only when it fails.
 build() {
   command -v swift >/dev/null || fail "the Swift toolchain is needed: https://www.swift.org/install/linux"
-  local command=(swift build --package-path "$root" --configuration "$build_configuration")
+  local command=(swift build --package-path "$root" --configuration "$build_configuration" "${build_options[@]}")
   if [ -t 2 ]; then
     "${command[@]}" >&2 || fail "the build failed"
     return
@@ -53,7 +56,9 @@ build() {
 }
 
 # Where the executables lie.
-binaries() { swift build --package-path "$root" --configuration "$build_configuration" --show-bin-path; }
+binaries() {
+  swift build --package-path "$root" --configuration "$build_configuration" "${build_options[@]}" --show-bin-path
+}
 
 # An absolute path; the directory is made.
 directory() {

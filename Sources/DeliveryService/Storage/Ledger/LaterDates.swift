@@ -30,17 +30,21 @@ final class LaterDates: Sendable {
     var heard: Heard
   }
 
+  private struct Entry: Sendable {
+    var heard: Heard
+    /// It was heard, or written, since the last pass.
+    var isNew = true
+  }
+
   private struct State: Sendable {
-    var heard: [TransactionKey: Heard] = [:]
-    /// What was heard, or written, since the pass before the last one.
-    var newer: Set<TransactionKey> = []
+    var entries: [TransactionKey: Entry] = [:]
     var writes: [TransactionKey: Int] = [:]
 
     /// Forgets what is written down where there is no room for so many more; false where there is none then either.
     mutating func makeRoom(for count: Int) -> Bool {
-      if heard.count + count <= LaterDates.maximumCount { return true }
-      heard = heard.filter { $1.isUnwritten }
-      return heard.count + count <= LaterDates.maximumCount
+      if entries.count + count <= LaterDates.maximumCount { return true }
+      entries = entries.filter { $1.heard.isUnwritten }
+      return entries.count + count <= LaterDates.maximumCount
     }
   }
 
@@ -60,9 +64,10 @@ final class LaterDates: Sendable {
 
   func heard(of transactions: [TransactionKey]) -> [TransactionKey: Heard] {
     state.withLock { state in
-      guard !state.heard.isEmpty else { return [:] }
+      guard !state.entries.isEmpty else { return [:] }
       return Dictionary(
-        transactions.compactMap { key in state.heard[key].map { (key, $0) } }, uniquingKeysWith: { $1 })
+        transactions.compactMap { key in state.entries[key].map { (key, $0.heard) } },
+        uniquingKeysWith: { $1 })
     }
   }
 
@@ -71,18 +76,18 @@ final class LaterDates: Sendable {
     guard !dates.isEmpty else { return .kept }
     return state.withLock { state in
       let fits = dates.allSatisfy { date in
-        (state.heard[date.key].map { $0.written == date.heard.written } ?? true)
+        (state.entries[date.key].map { $0.heard.written == date.heard.written } ?? true)
           && state.writes[date.key, default: 0] <= (isWriter ? 1 : 0)
       }
       guard fits else { return .outdated }
-      let added = dates.count { state.heard[$0.key] == nil }
+      let added = dates.count { state.entries[$0.key] == nil }
       guard state.makeRoom(for: added) else { return .full }
       for date in dates {
-        let known = state.heard[date.key] ?? date.heard
-        state.heard[date.key] = Heard(
-          written: date.heard.written, asOf: max(known.asOf, date.heard.asOf),
-          licenseAsOf: [known.licenseAsOf, date.heard.licenseAsOf].compactMap { $0 }.max())
-        state.newer.insert(date.key)
+        let known = state.entries[date.key]?.heard ?? date.heard
+        state.entries[date.key] = Entry(
+          heard: Heard(
+            written: date.heard.written, asOf: max(known.asOf, date.heard.asOf),
+            licenseAsOf: [known.licenseAsOf, date.heard.licenseAsOf].compactMap { $0 }.max()))
       }
       return .kept
     }
@@ -108,9 +113,8 @@ final class LaterDates: Sendable {
   func wrote(_ dates: [TransactionKey: Timestamp]) {
     state.withLock { state in
       for (key, date) in dates {
-        guard state.heard[key] != nil || state.heard.count < Self.maximumCount else { continue }
-        state.heard[key] = Heard(written: date, asOf: date)
-        state.newer.insert(key)
+        guard state.entries[key] != nil || state.entries.count < Self.maximumCount else { continue }
+        state.entries[key] = Entry(heard: Heard(written: date, asOf: date))
       }
     }
   }
@@ -119,8 +123,8 @@ final class LaterDates: Sendable {
   func unwritten(limit: Int) -> [Dated] {
     state.withLock { state in
       var dates: [Dated] = []
-      for (key, heard) in state.heard where heard.isUnwritten {
-        dates.append(Dated(key: key, heard: heard))
+      for (key, entry) in state.entries where entry.heard.isUnwritten {
+        dates.append(Dated(key: key, heard: entry.heard))
         guard dates.count < limit else { break }
       }
       return dates
@@ -130,12 +134,14 @@ final class LaterDates: Sendable {
   /// These were written down, unless something else was meanwhile.
   func confirm(_ dates: [Dated]) {
     state.withLock { state in
-      for date in dates where state.heard[date.key]?.written == date.heard.written {
-        let isAll = state.heard[date.key] == date.heard
-        let known = state.heard[date.key] ?? date.heard
-        state.heard[date.key] = Heard(
-          written: date.heard.asOf, asOf: known.asOf, licenseAsOf: isAll ? nil : known.licenseAsOf)
-        state.newer.insert(date.key)
+      for date in dates {
+        guard let known = state.entries[date.key]?.heard, known.written == date.heard.written else {
+          continue
+        }
+        state.entries[date.key] = Entry(
+          heard: Heard(
+            written: date.heard.asOf, asOf: known.asOf,
+            licenseAsOf: known == date.heard ? nil : known.licenseAsOf))
       }
     }
   }
@@ -143,14 +149,12 @@ final class LaterDates: Sendable {
   /// Forgets what is written down, and was for one pass at least.
   func forgetOld() {
     state.withLock { state in
-      let newer = state.newer
-      state.heard = state.heard.filter { key, heard in
-        newer.contains(key) || heard.isUnwritten
+      state.entries = state.entries.filter { $1.isNew || $1.heard.isUnwritten }.mapValues { entry in
+        Entry(heard: entry.heard, isNew: false)
       }
-      state.newer = []
     }
   }
 
   /// Transactions of which something is kept.
-  var count: Int { state.withLock { $0.heard.count } }
+  var count: Int { state.withLock { $0.entries.count } }
 }
