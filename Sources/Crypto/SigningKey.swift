@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// An Ed25519 private key (RFC 8032). Its bytes are overwritten when its last holder lets it go.
+/// An Ed25519 private key (RFC 8032). What this object has of it is overwritten when its last holder lets it go.
 @safe
 public final class SigningKey: Sendable {
   /// The 32 bytes of the seed, then the 32 of the public key. Written before an initializer returns, and never again.
@@ -73,8 +73,8 @@ public struct VerificationKey: Hashable, Sendable {
   /// The 32 bytes in base64url without padding.
   public var text: String { Base64.encode(bytes, .url) }
 
-  /// Whether `signature`, 64 bytes, was made of `message` with this key's secret half (RFC 8032 §5.1.7). A key of small order,
-  /// whose signatures hold for many messages, makes none that is valid.
+  /// Whether `signature`, 64 bytes, was made of `message` with this key's secret half (RFC 8032 §5.1.7). Nor is
+  /// one of a key of small order, under which a signature holds for many messages.
   /// Never throws: what cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
     guard signature.count == VerificationKey.signatureLength else { return false }

@@ -25,7 +25,7 @@ struct HeapTests {
     await daemon.process.killAndWait()
   }
 
-  @Test("the server allocates by jemalloc, by the settings that it was built with")
+  @Test("the server allocates by jemalloc, which read the settings that it was built with")
   func allocator() async throws {
     let directory = try TemporaryDirectory()
     let daemon = try await Daemon.start(
@@ -35,7 +35,7 @@ struct HeapTests {
         "--store-credential", "unused", "--operator-key", "operator-key-of-a-test",
       ], name: "server", in: directory)
     let process = daemon.process.identifier
-    // Where another library's malloc were used, or other settings, there were no such thread.
+    // Where another library's malloc were used, or jemalloc's own settings, there were no such thread.
     try await eventually {
       try FileSystem.list("/proc/\(process)/task").contains { thread in
         try Executables.text("/proc/\(process)/task/\(thread.name)/comm") == "jemalloc_bg_thd\n"

@@ -89,8 +89,8 @@ import Testing
       VerificationKey([UInt8](repeating: 0xFF, count: 32))?.isValid(signature: signature, for: []) == false)
   }
 
-  /// Points of order 1, 2, 4 and 8 (RFC 7748 §6 calls them small; the encodings are those of RFC 8032 §5.1.2). With R the neutral
-  /// point and S zero the equation of a signature holds under such a key for every message, or for each eighth.
+  /// Points of order 1, 2, 4 and 8, encoded as RFC 8032 §5.1.2 says. With R = [S]B the equation of a signature holds under such a key wherever
+  /// the digest of R, key and message is a multiple of the order: for each eighth message at least. R is the neutral point, for S = 0, and the base point, for S = 1.
   @Test(
     "a key of small order verifies nothing",
     arguments: [
@@ -104,9 +104,12 @@ import Testing
   func smallOrder(text: String) throws {
     let bytes = try #require(Hexadecimal.decode(text))
     let key = try #require(VerificationKey(bytes))
-    let neutral = [1] + [UInt8](repeating: 0, count: 63)
+    let zero = [UInt8](repeating: 0, count: 31)
+    let neutral = [1] + zero + [0] + zero
+    let base = [0x58] + [UInt8](repeating: 0x66, count: 31) + [1] + zero
     for message in (UInt8.min...UInt8.max).map({ [$0] }) {
       #expect(!key.isValid(signature: neutral, for: message))
+      #expect(!key.isValid(signature: base, for: message))
     }
   }
 

@@ -38,11 +38,13 @@ final class CatalogCache: Sendable {
   /// The newest catalog that is known; the database may have a newer one.
   var latest: CatalogSnapshot { state.withLock { $0.snapshot } }
 
-  /// Reads the catalog before anyone asks, so that the first customers after a start do not wait for it. What fails here is
-  /// tried again, and told, by the first question.
+  /// Reads the catalog before anyone asks, so that the first customers after a start do not wait for it. What fails is told in
+  /// the log, and tried again by the first question.
   func readAhead(log: Log) async {
     do {
       _ = try await current()
+    } catch is CancellationError {
+      // The server stops.
     } catch {
       log.warning("the catalog could not be read at the start", ["error": LogValue(error)])
     }

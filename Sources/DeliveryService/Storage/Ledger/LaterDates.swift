@@ -149,9 +149,8 @@ final class LaterDates: Sendable {
   /// Forgets what is written down, and was for one pass at least.
   func forgetOld() {
     state.withLock { state in
-      state.entries = state.entries.filter { $1.isNew || $1.heard.isUnwritten }.mapValues { entry in
-        Entry(heard: entry.heard, isNew: false)
-      }
+      state.entries = state.entries.filter { $1.isNew || $1.heard.isUnwritten }
+      for index in state.entries.values.indices { state.entries.values[index].isNew = false }
     }
   }
 
