@@ -28,7 +28,8 @@ extension TransactionManager {
   /// Forgets the transactions that are over; returns how many there were.
   func clearHistory() throws -> Int { try database.removeEndedTransactions() }
 
-  var unfinishedCount: Int { runner.entries.count }
+  /// One that is over and about to be forgotten is told as finished already.
+  var unfinishedCount: Int { runner.entries.values.count { !$0.record.machine.isOver } }
 
   /// Everything the account owns. Throws the ``Problem`` that stands in the way.
   func owned() async throws(Problem) -> [EntitledProduct] { try await holdings().products }

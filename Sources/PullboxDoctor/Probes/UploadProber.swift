@@ -6,15 +6,16 @@ import PullboxAPIClient
 import Synchronization
 import SystemCalls
 
-/// Tries uploads (tus 1.0.0): one whose body passes, and one whose connection breaks within the body. Both are removed.
+/// Tries uploads (tus 1.0.0): one whose body passes, and one whose connection breaks within the body. All are removed.
 struct UploadProber: Sendable {
   private static let path = "/v1/operator/uploads"
   private static let length: Int64 = 4 << 20
   /// Bytes after which the connection is broken.
   private static let breakAfter: Int64 = 2 << 20
   private static let version = ("Tus-Resumable", "1.0.0")
-  /// How often it is asked what the server has of a broken body, which takes a moment to be known there.
-  private static let questions = 25
+  /// How long a server has, for one broken body after the other, before it is asked what it has of it. The question
+  /// ends a request that is still being read, and all that had not been read of it is lost.
+  private static let pauses: [Duration] = [.milliseconds(200), .seconds(1), .seconds(5)]
 
   private let api: APIClient
   private let client: HTTPClient
@@ -43,9 +44,13 @@ struct UploadProber: Sendable {
       ).status
     }
     await remove(whole)
-    guard observation.body?.status == 204, let broken = await create().address else { return observation }
-    observation.keptOfBroken = try? await keptOfBroken(broken)
-    await remove(broken)
+    guard observation.body?.status == 204 else { return observation }
+    for pause in Self.pauses {
+      guard let broken = await create().address else { break }
+      observation.keptOfBroken = try? await keptOfBroken(broken, after: pause)
+      await remove(broken)
+      guard observation.keptOfBroken == 0 else { break }
+    }
     return observation
   }
 
@@ -96,8 +101,8 @@ struct UploadProber: Sendable {
     _ = try? await api.exchange("DELETE", upload, headers: [Self.version])
   }
 
-  /// Bytes that the server has after the connection broke.
-  private func keptOfBroken(_ upload: String) async throws -> Int64? {
+  /// Bytes that the server has this long after the connection broke; nil if it did not break.
+  private func keptOfBroken(_ upload: String, after pause: Duration) async throws -> Int64? {
     let file = try await BlockingPool.shared.run { try Self.temporaryFile() }
     let receiver = BreakingReceiver()
     var request = api.request(
@@ -115,12 +120,9 @@ struct UploadProber: Sendable {
     } catch {
       guard error.code == .cancelled else { return nil }
     }
-    for _ in 0..<Self.questions {
-      let response = try await api.exchange("HEAD", upload, headers: [Self.version])
-      if let offset = response.headers["Upload-Offset"].flatMap(Int64.init), offset > 0 { return offset }
-      try await timer.sleep(for: .milliseconds(200))
-    }
-    return 0
+    try await timer.sleep(for: pause)
+    let response = try await api.exchange("HEAD", upload, headers: [Self.version])
+    return response.headers["Upload-Offset"].flatMap(Int64.init) ?? 0
   }
 
   /// A file without a name that holds the body.

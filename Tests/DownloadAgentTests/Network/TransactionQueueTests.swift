@@ -160,12 +160,17 @@ import Testing
   func deafStore() async throws {
     let package = try FixturePackage.file(length: 1000)
     let server = FakeServer([package])
+    server.change { $0.isReleased = false }
     let harness = try AgentHarness()
     try await server.open { url in
       try server.queuePurchase()
       try await harness.run(server: url) { agent in
-        _ = try await agent.transaction("planning")
+        _ = try await agent.transaction("planning", "content-not-released")
         server.change { $0.isStoreDeaf = true }
+        let queue = "GET /store/v1/transactions"
+        let before = server.state.current.arrivals[queue]?.count ?? 0
+        while server.state.current.arrivals[queue]?.count ?? 0 == before { await Task.yield() }
+        server.change { $0.isReleased = true }
         try await agent.finished(["2000000000000001"])
       }
     }
