@@ -3,51 +3,86 @@ public import CoreTypes
 /// One purchase that a store, or a signature that leads to a trusted root, vouches for. The entitlement rules accept
 /// nothing else.
 public struct VerifiedTransaction: Hashable, Sendable {
+  /// Histories of hundreds are grouped, sorted and handed around: a copy is one reference.
+  private final class Shared: Sendable {
+    let statement: Statement
+
+    init(_ statement: Statement) {
+      self.statement = statement
+    }
+  }
+
+  private struct Statement: Hashable {
+    let store: StoreIdentifier
+    let environment: StoreEnvironment
+    let id: TransactionIdentifier
+    let originalID: TransactionIdentifier
+    let product: ProductIdentifier
+    let purchaseDate: Timestamp
+    let expiresDate: Timestamp?
+    let graceExpiresDate: Timestamp?
+    let billingRetryEndDate: Timestamp?
+    let revokedDate: Timestamp?
+    let licenseEndDate: Timestamp?
+    let licenseAsOf: Timestamp?
+    let quantity: Int
+    let price: Price?
+    let account: ApplicationAccount?
+    let application: ApplicationIdentifier?
+    let territory: Territory?
+    let acknowledgement: Acknowledgement?
+    let origin: ApplicationOrigin?
+    let asOf: Timestamp
+    let tellsRefunds: Bool
+  }
+
+  private let shared: Shared
+
   /// The store that vouches for the transaction.
-  public let store: StoreIdentifier
+  public var store: StoreIdentifier { shared.statement.store }
   /// The environment of that store.
-  public let environment: StoreEnvironment
+  public var environment: StoreEnvironment { shared.statement.environment }
   /// The store's name of the transaction.
-  public let id: TransactionIdentifier
+  public var id: TransactionIdentifier { shared.statement.id }
   /// The first transaction of this purchase: equal to ``id`` unless this one is a renewal or a restored purchase.
-  public let originalID: TransactionIdentifier
+  public var originalID: TransactionIdentifier { shared.statement.originalID }
   /// What was bought.
-  public let product: ProductIdentifier
+  public var product: ProductIdentifier { shared.statement.product }
   /// When it was paid for.
-  public let purchaseDate: Timestamp
+  public var purchaseDate: Timestamp { shared.statement.purchaseDate }
   /// The end of a subscription's period; the period does not contain it. Nil for what does not expire.
-  public let expiresDate: Timestamp?
+  public var expiresDate: Timestamp? { shared.statement.expiresDate }
   /// The end of the grace after the period, while a renewal that could not be charged is tried again. The service goes on
   /// up to it; nothing else is bought by it.
-  public let graceExpiresDate: Timestamp?
+  public var graceExpiresDate: Timestamp? { shared.statement.graceExpiresDate }
   /// Up to when the store tries to charge for the next period, after which it gives up; nil where it does not try.
-  public let billingRetryEndDate: Timestamp?
+  public var billingRetryEndDate: Timestamp? { shared.statement.billingRetryEndDate }
   /// When the purchase was refunded or withdrawn: it then counts as never made.
-  public let revokedDate: Timestamp?
+  public var revokedDate: Timestamp? { shared.statement.revokedDate }
   /// The end of the license of a volume purchase that was withdrawn; nil for one that goes on, and for all else.
-  public let licenseEndDate: Timestamp?
+  public var licenseEndDate: Timestamp? { shared.statement.licenseEndDate }
   /// The moment as of which the store told of that end, or that there is none; nil where it told nothing of licenses.
-  public let licenseAsOf: Timestamp?
+  public var licenseAsOf: Timestamp? { shared.statement.licenseAsOf }
   /// How many were bought, at least 1.
-  public let quantity: Int
+  public var quantity: Int { shared.statement.quantity }
   /// What was paid, where the store tells it.
-  public let price: Price?
+  public var price: Price? { shared.statement.price }
   /// Whom the application bought it for, where it told the store.
-  public let account: ApplicationAccount?
+  public var account: ApplicationAccount? { shared.statement.account }
   /// The application that sold it, where the proof tells it.
-  public let application: ApplicationIdentifier?
+  public var application: ApplicationIdentifier? { shared.statement.application }
   /// Where it was sold, where the proof tells it.
-  public let territory: Territory?
+  public var territory: Territory? { shared.statement.territory }
   /// How the store is told of the delivery; nil where it is told that the transaction is finished.
-  public let acknowledgement: Acknowledgement?
+  public var acknowledgement: Acknowledgement? { shared.statement.acknowledgement }
   /// Only of the purchase of an application itself.
-  public let origin: ApplicationOrigin?
+  public var origin: ApplicationOrigin? { shared.statement.origin }
   /// The moment up to which the store knew what it says here, by its own clock. What happened later, a refund say, is
   /// not in it.
-  public let asOf: Timestamp
+  public var asOf: Timestamp { shared.statement.asOf }
   /// Whether the store would have told here of a refund. Where it would not, a statement without one takes back no refund that is
   /// known.
-  public let tellsRefunds: Bool
+  public var tellsRefunds: Bool { shared.statement.tellsRefunds }
 
   /// For those who have checked the proof: receipt and signature verifiers, and tests of the rules. Without `asOf` the
   /// store knew no more than that it was paid for.
@@ -61,27 +96,25 @@ public struct VerifiedTransaction: Hashable, Sendable {
     territory: Territory? = nil, acknowledgement: Acknowledgement? = nil,
     origin: ApplicationOrigin? = nil, asOf: Timestamp? = nil, tellsRefunds: Bool = true
   ) {
-    self.store = store
-    self.environment = environment
-    self.id = id
-    self.originalID = originalID
-    self.product = product
-    self.purchaseDate = purchaseDate
-    self.expiresDate = expiresDate
-    self.graceExpiresDate = graceExpiresDate
-    self.billingRetryEndDate = billingRetryEndDate
-    self.revokedDate = revokedDate
-    self.licenseEndDate = licenseEndDate
-    self.quantity = quantity
-    self.price = price
-    self.account = account
-    self.application = application
-    self.territory = territory
-    self.acknowledgement = acknowledgement
-    self.origin = origin
-    self.asOf = asOf ?? purchaseDate
-    self.licenseAsOf = licenseAsOf ?? (licenseEndDate == nil ? nil : self.asOf)
-    self.tellsRefunds = tellsRefunds
+    let asOf = asOf ?? purchaseDate
+    shared = Shared(
+      Statement(
+        store: store, environment: environment, id: id, originalID: originalID, product: product,
+        purchaseDate: purchaseDate, expiresDate: expiresDate, graceExpiresDate: graceExpiresDate,
+        billingRetryEndDate: billingRetryEndDate, revokedDate: revokedDate, licenseEndDate: licenseEndDate,
+        licenseAsOf: licenseAsOf ?? (licenseEndDate == nil ? nil : asOf), quantity: quantity, price: price,
+        account: account, application: application, territory: territory, acknowledgement: acknowledgement,
+        origin: origin, asOf: asOf, tellsRefunds: tellsRefunds))
+  }
+
+  /// Whether both say the same in everything.
+  public static func == (left: VerifiedTransaction, right: VerifiedTransaction) -> Bool {
+    left.shared === right.shared || left.shared.statement == right.shared.statement
+  }
+
+  /// By everything that ``==(_:_:)`` compares.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(shared.statement)
   }
 }
 
