@@ -10,6 +10,8 @@ import SystemCalls
 struct Catalog: Sendable {
   /// Versions that are shown with their product; those that are released come on top.
   static let maximumVersions = 20
+  /// So many are answered for where the question is read.
+  private static let fewNames = 8
 
   let database: Database
   let cache: CatalogCache
@@ -54,8 +56,7 @@ struct Catalog: Sendable {
     application: ApplicationIdentifier? = nil
   ) async throws -> ProductsResponse {
     let (snapshot, now) = (try await cache.current(), clock.now())
-    // Writing two hundred prices for people takes a while.
-    return await BlockingPool.computing.run {
+    let answer = { @Sendable () -> ProductsResponse in
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
       let window = ShopWindow(
         catalog: snapshot, localizer: localizer, device: device, application: application ?? onlyApplication,
@@ -70,6 +71,8 @@ struct Catalog: Sendable {
       }
       return response
     }
+    // Writing two hundred prices for people takes a while; a few take less than the way to another thread.
+    return names.count <= Self.fewNames ? answer() : await BlockingPool.computing.run(answer)
   }
 
   /// Creates or changes a product. Throws `product-invalid` with every fault, `precondition-failed`, and `forbidden` when
