@@ -16,8 +16,12 @@ public enum APIJSON {
     _ type: Value.Type, from bytes: [UInt8], allowsJSON5: Bool = false
   ) throws -> Value {
     let isOperatorWritten = type is any OperatorWritten.Type
-    if !isOperatorWritten, !allowsJSON5, let value = JSONDocumentReader.value(type, in: bytes) {
-      return value
+    if !allowsJSON5 {
+      if !isOperatorWritten {
+        if let value = JSONDocumentReader.value(type, in: bytes) { return value }
+      } else if let traced = JSONDocumentReader.value(TracedMembers<Value>.self, in: bytes) {
+        return traced.value
+      }
     }
     let (decoder, data) = (JSONDecoder(), Data(bytes))
     decoder.allowsJSON5 = allowsJSON5
@@ -33,13 +37,16 @@ public enum APIJSON {
     return try decoder.decode(TracedMembers<Value>.self, from: data).value
   }
 
-  /// A sentence for people about what a decoder refused, naming the member.
-  public static func explain(_ error: any Error) -> String {
-    guard let error = error as? DecodingError else { return "not readable as JSON" }
+  /// A sentence for people about what a decoder refused, naming the member. `place` is where the decoded value stands in a larger
+  /// document, as `products.[7]`.
+  public static func explain(_ error: any Error, in place: String? = nil) -> String {
+    guard let error = error as? DecodingError else {
+      return place.map { "\($0) is not readable as JSON" } ?? "not readable as JSON"
+    }
     func name(_ path: [any CodingKey]) -> String {
-      path.isEmpty
-        ? "the document"
-        : path.map { key in key.intValue.map { "[\($0)]" } ?? key.stringValue }.joined(separator: ".")
+      let names = path.map { key in key.intValue.map { "[\($0)]" } ?? key.stringValue }
+      return path.isEmpty
+        ? place ?? "the document" : ((place.map { [$0] } ?? []) + names).joined(separator: ".")
     }
     switch error {
     case .typeMismatch(let type, let context): return "\(name(context.codingPath)) is not a \(type)"

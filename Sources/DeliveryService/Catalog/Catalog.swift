@@ -121,6 +121,12 @@ struct Catalog: Sendable {
       document = try EncodedDocument(product)
       isOnSale = description.onSale
     }
+
+    init(_ document: EncodedDocument<Product>, before: ProductTable.Entry?, isOnSale: Bool?) {
+      self.document = document
+      self.before = before
+      self.isOnSale = isOnSale
+    }
   }
 
   /// Writes the product unless it is so already, and answers it as it is then. Throws `forbidden`, `state-conflict`, and `product-invalid` for

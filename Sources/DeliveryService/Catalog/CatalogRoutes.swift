@@ -73,9 +73,9 @@ struct CatalogRoutes: Sendable {
       return HTTPResponse(status: .noContent)
     }
     routes.on(.post, "/v1/operator/catalog", requires: .publish) { request, _, actor in
-      let items = try await request.decode(CatalogImport.self, upTo: Self.maximumImport)
+      let body = try await request.bytes(upTo: Self.maximumImport)
       return try .json(
-        try await catalog.importAll(items, by: actor.name, mayChangeKeys: actor.may(.admin)))
+        try await catalog.importAll(body, by: actor.name, mayChangeKeys: actor.may(.admin)))
     }
     routes.on(
       .get, "/v1/operator/products", requires: .read,

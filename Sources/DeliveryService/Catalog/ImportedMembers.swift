@@ -87,26 +87,3 @@ struct ImportedMembers: Sendable {
 extension Product.Localization {
   fileprivate static let none = Product.Localization(title: "", description: "")
 }
-
-extension CatalogImport {
-  /// The same with the rest of everything as it stands, where the import tells a part of it alone.
-  func completed(by catalog: CatalogSnapshot) -> CatalogImport {
-    guard let members else { return self }
-    let imported = ImportedMembers(members: Set(members))
-    var whole = self
-    whole.members = nil
-    for (index, item) in products.enumerated() {
-      guard let id = item.id, let before = catalog[id] else { continue }
-      whole.products[index] = imported.completing(item, of: before.product)
-    }
-    for (index, item) in (publications ?? []).enumerated() {
-      guard let id = item.id, let before = catalog.described[id] else { continue }
-      whole.publications?[index] = imported.completing(item, of: before)
-    }
-    for (index, item) in (priceTiers ?? []).enumerated() {
-      guard let name = item.name, let before = catalog.tier(name) else { continue }
-      whole.priceTiers?[index].prices = imported.prices(item.prices, before: before.prices)
-    }
-    return whole
-  }
-}

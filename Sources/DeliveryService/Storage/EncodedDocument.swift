@@ -10,4 +10,18 @@ struct EncodedDocument<Value: Encodable & Sendable>: Sendable {
     self.value = value
     text = String(decoding: try APIJSON.encode(value), as: UTF8.self)
   }
+
+  /// `text` is what ``init(_:)`` made of the same value before.
+  init(_ value: Value, written text: String) {
+    self.value = value
+    self.text = text
+  }
+}
+
+extension EncodedDocument where Value: Decodable {
+  /// `text` is what ``init(_:)`` made. Throws `DecodingError` for anything else.
+  init(decoding text: String) throws {
+    value = try APIJSON.decode(Value.self, from: Array(text.utf8))
+    self.text = text
+  }
 }

@@ -1,0 +1,47 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// An import as its body says it, with the products not decoded yet: a hundred thousand of them take several times the memory of
+/// their bytes, so each is decoded when it is asked for.
+struct ImportedCatalog: Sendable {
+  /// Everything but the products.
+  let others: CatalogImport
+  /// The body, which has the products.
+  let bytes: [UInt8]
+  private let places: [Range<Int>]
+
+  var productCount: Int { places.count }
+
+  /// Throws `request-malformed` where something beside the products is, and `catalog-invalid` for more of them than one import has.
+  init(_ bytes: [UInt8]) throws(Problem) {
+    let split: JSONElements
+    do throws(JSONElementsError) {
+      split = try JSONElements(of: "products", in: bytes, upTo: CatalogImport.maximumItems)
+    } catch {
+      guard error.code == .tooMany else {
+        throw Problem(.requestMalformed, "the document: \(error)")
+      }
+      throw Problem(.catalogInvalid, "at most \(CatalogImport.maximumItems) products at once")
+    }
+    do {
+      others = try APIJSON.decode(CatalogImport.self, from: split.rest)
+    } catch {
+      throw Problem(.requestMalformed, APIJSON.explain(error))
+    }
+    self.bytes = bytes
+    places = split.places
+  }
+
+  /// Where the bytes of a product stand, from 0.
+  func place(of index: Int) -> Range<Int> { places[index] }
+
+  /// Throws `request-malformed`, naming the member at fault.
+  func product(_ index: Int) throws(Problem) -> ProductDescription {
+    do {
+      return try APIJSON.decode(ProductDescription.self, from: Array(bytes[places[index]]))
+    } catch {
+      throw Problem(.requestMalformed, APIJSON.explain(error, in: "products.[\(index)]"))
+    }
+  }
+}
