@@ -58,23 +58,26 @@ enum ProductTable {
     in connection: borrowing Connection
   ) throws {
     let product = document.value
+    // Before the row, which is then written once, with its place in the index of revisions.
+    let revision = try CatalogRevision.increment(at: now, in: connection)
     try connection.execute(
       """
       INSERT INTO products (id, document, type, publication, sale, on_sale, available_from, available_until,
-        price_tier, created, changed)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        price_tier, created, changed, revision)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
         document = excluded.document, type = excluded.type, publication = excluded.publication,
         sale = excluded.sale, on_sale = excluded.on_sale, available_from = excluded.available_from,
-        available_until = excluded.available_until, price_tier = excluded.price_tier, changed = excluded.changed
+        available_until = excluded.available_until, price_tier = excluded.price_tier, changed = excluded.changed,
+        revision = excluded.revision
       """,
       [
         .identifier(product.id), .text(document.text), .choice(product.type),
         .optional(product.publication, SQLValue.identifier), .choice(sale), .boolean(sale == .cleared),
         .optional(product.availableFrom), .optional(product.availableUntil),
         .optional(product.priceTier, SQLValue.identifier), .timestamp(now), .timestamp(now),
+        .integer(revision?.number ?? 0),
       ])
-    try CatalogRevision.increment(at: now, by: product.id, in: connection)
   }
 
   /// Whether something refers to the product that outlives it: content, or a device that was granted some.
