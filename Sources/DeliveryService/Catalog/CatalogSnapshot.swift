@@ -10,36 +10,13 @@ import PullboxAPI
 ///     let content = catalog.offered(product, to: device)
 ///     let report = rules.evaluate(transactions, catalog: catalog.related(to: ids), now: now)
 struct CatalogSnapshot: Sendable {
-  /// An object, which all catalogs share that have it.
-  final class Entry: Sendable {
-    let row: ProductTable.Entry
-    /// What every device gets that is in no partial release.
-    let releasedToAll: ReleasedContent?
-    /// What a part of the devices gets in its place.
-    let releasedToPart: PartialRelease?
-
-    var product: Product { row.product }
-
-    fileprivate init(
-      row: ProductTable.Entry, releasedToAll: ReleasedContent? = nil, releasedToPart: PartialRelease? = nil
-    ) {
-      self.row = row
-      self.releasedToAll = releasedToAll
-      self.releasedToPart = releasedToPart
-    }
-  }
-
-  struct PartialRelease: Sendable {
-    var content: ReleasedContent
-    var share: RolloutPercentage
-  }
-
   /// What the database says of the products that have changed since a revision.
   struct Changes: Sendable {
     var revision: CatalogRevision
     /// Those that were removed; one that was made anew since is among ``products`` as well.
     var removed: [ProductIdentifier]
-    var products: [ProductTable.StoredDocument]
+    /// To be taken once: each is let go when it is decoded, so that a large catalog is not there twice.
+    var products: ProductTable.StoredDocuments
     var releases: [(content: ReleasedContent, share: RolloutPercentage)]
     /// All of them.
     var publications: [OperatorPublication]
@@ -71,6 +48,7 @@ struct CatalogSnapshot: Sendable {
   /// The publications that operators have described.
   private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
   private var tiers: [PriceTierName: [String: Price]] = [:]
+  private var common = CommonValues()
   private var availability = AvailabilityDates()
   /// Products that the purchase of an application may own.
   private var ownedWithApplications: Set<ProductIdentifier> = []
@@ -184,8 +162,9 @@ struct CatalogSnapshot: Sendable {
   func applying(_ changes: Changes) throws -> CatalogSnapshot {
     var next = self
     for id in changes.removed { next.remove(id) }
-    for stored in changes.products {
-      let entry = try stored.entry()
+    try changes.products.takeEach { stored in
+      var entry = try stored.entry()
+      next.common.share(with: &entry.product)
       let id = entry.product.id
       next.availability.replace(next.entries[id]?.product, by: entry.product)
       if let old = next.entries[id]?.product.publication {
@@ -203,9 +182,7 @@ struct CatalogSnapshot: Sendable {
     }
     for (content, share) in changes.releases {
       guard let old = next.entries[content.product] else { continue }
-      next.entries[content.product] = Entry(
-        row: old.row, releasedToAll: share.isAll ? content : old.releasedToAll,
-        releasedToPart: share.isAll ? old.releasedToPart : PartialRelease(content: content, share: share))
+      next.entries[old.product.id] = old.adding(content, to: share)
     }
     next.described = Dictionary(
       changes.publications.map { ($0.id, $0) }, uniquingKeysWith: { _, last in last })

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import Synchronization
 
 /// The rows of products: each a document, with the columns by which products are found beside it.
 enum ProductTable {
@@ -155,15 +156,33 @@ enum ProductTable {
     }
   }
 
+  /// Documents in no order, each of which leaves memory when it was taken.
+  final class StoredDocuments: Sendable {
+    private let rest: Mutex<[StoredDocument]>
+
+    init(_ documents: [StoredDocument]) {
+      rest = Mutex(documents)
+    }
+
+    var count: Int { rest.withLock { $0.count } }
+
+    /// Ends early with what `body` throws.
+    func takeEach(_ body: (StoredDocument) throws -> Void) rethrows {
+      while let document = rest.withLock({ $0.popLast() }) { try body(document) }
+    }
+  }
+
   /// The products that have changed since that revision of the catalog, they or what is released of them.
   static func changed(
     since revision: Int64, in connection: borrowing Connection
-  ) throws -> [StoredDocument] {
-    try connection.query(
+  ) throws -> StoredDocuments {
+    var documents: [StoredDocument] = []
+    try connection.forEach(
       """
       SELECT document, sale, created, changed FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
       """, [.integer(revision)]
-    ).map { try StoredDocument($0) }
+    ) { documents.append(try StoredDocument($0)) }
+    return StoredDocuments(documents)
   }
 }
 

@@ -1,0 +1,22 @@
+import Commerce
+
+/// What many products of a catalog have in common, kept in memory once: their prices, and the names of their publications.
+struct CommonValues: Sendable {
+  /// Values of each kind that are remembered; products beyond that keep their own.
+  private static let capacity = 4096
+
+  private var prices: Set<[String: Price]> = []
+  private var publications: Set<ProductIdentifier> = []
+
+  /// Puts what is known in the place of what is equal to it.
+  mutating func share(with product: inout Product) {
+    product.prices = Self.remembered(product.prices, in: &prices)
+    product.publication = product.publication.map { Self.remembered($0, in: &publications) }
+  }
+
+  private static func remembered<Value: Hashable>(_ value: Value, in known: inout Set<Value>) -> Value {
+    if let index = known.firstIndex(of: value) { return known[index] }
+    if known.count < capacity { known.insert(value) }
+    return value
+  }
+}
