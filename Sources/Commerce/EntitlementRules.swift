@@ -35,14 +35,7 @@ public struct EntitlementRules: Sendable {
       of: transactions, catalog: catalog, policies: policies, defaultPolicy: defaultPolicy, record: record,
       now: now)
     var report = EntitlementReport()
-    for product in catalog {
-      let evidence = history.evidence(about: product)
-      report.verdicts[product.id] = evidence.verdict
-      report.ends[product.id] = evidence.end
-      let claims = evidence.claims
-      if !claims.isEmpty { report.claims[product.id] = claims }
-      if evidence.verdict.isOwned { report.subscribedSince[product.id] = history.runStart(of: product) }
-    }
+    for product in catalog { report.note(history.evidence(about: product), of: product, in: history) }
     return report
   }
 
@@ -76,7 +69,7 @@ struct PurchaseHistory {
   /// By subscription.
   private var periods: [ProductIdentifier: (counting: [SubscriptionPeriod], void: [SubscriptionPeriod])] = [:]
   /// By publication; several products may subscribe to the same one.
-  private var subscriptions: [ProductIdentifier: PublicationSubscription] = [:]
+  private(set) var subscriptions: [ProductIdentifier: PublicationSubscription] = [:]
   private let policies: [ProductIdentifier: PublicationPolicy]
   private let defaultPolicy: PublicationPolicy
 
@@ -84,6 +77,20 @@ struct PurchaseHistory {
     of transactions: [VerifiedTransaction], catalog: [Product],
     policies: [ProductIdentifier: PublicationPolicy], defaultPolicy: PublicationPolicy,
     record: EntitlementRecord, now: Timestamp
+  ) {
+    self.init(
+      of: transactions, catalog: catalog,
+      issueDates: { publication in
+        PublicationIssues(of: catalog.lazy.filter { $0.publication == publication }).dates
+      }, policies: policies, defaultPolicy: defaultPolicy, record: record, now: now)
+  }
+
+  /// `catalog` may be without products that neither the transactions nor the record name, as long as `issueDates` has the dates of
+  /// every issue of a publication, each once and in their order.
+  init(
+    of transactions: [VerifiedTransaction], catalog: [Product],
+    issueDates: (ProductIdentifier) -> [Timestamp], policies: [ProductIdentifier: PublicationPolicy],
+    defaultPolicy: PublicationPolicy, record: EntitlementRecord, now: Timestamp
   ) {
     self.now = now
     self.policies = policies
@@ -104,15 +111,8 @@ struct PurchaseHistory {
       subscription.revokedPeriods += periods.void.filter { $0.transaction.revokedDate != nil }
       subscriptions[publication] = subscription
     }
-    guard !subscriptions.isEmpty else { return }
-    var dates: [ProductIdentifier: Set<Timestamp>] = [:]
-    for product in catalog where !product.type.isSubscription {
-      guard let publication = product.publication, let date = product.publicationDate else { continue }
-      dates[publication, default: []].insert(date)
-    }
     for publication in subscriptions.keys {
-      subscriptions[publication]?.arrange(
-        issueDates: (dates[publication] ?? []).sorted(), record: record, now: now)
+      subscriptions[publication]?.arrange(issueDates: issueDates(publication), record: record, now: now)
     }
   }
 

@@ -150,6 +150,9 @@ struct ContinuousSubscription {
 
   var start: Timestamp { periods[0].start }
 
+  /// No issue that appeared before is opened by the run, unless it was written down.
+  var firstOpened: Timestamp { min(start, unlocked?.lowerBound ?? start) }
+
   /// For what is said of it.
   var named: EntitlementFinding.Period {
     EntitlementFinding.Period(start: start, end: end == SubscriptionPeriod.never ? nil : end)
@@ -226,6 +229,9 @@ struct PublicationSubscription {
   init(policy: PublicationPolicy) {
     self.policy = policy
   }
+
+  /// Nothing was paid that concerns an issue which appeared before, unless it was written down; nil where nothing was paid at all.
+  var firstOpened: Timestamp? { (live + revoked).map(\.firstOpened).min() }
 
   mutating func arrange(issueDates: [Timestamp], record: EntitlementRecord, now: Timestamp) {
     periods.sort(by: SubscriptionPeriod.begins)

@@ -49,6 +49,32 @@ struct EntitlementPropertyTests {
     forAll { history, _ in owned(history.evaluate()) == history.ownedByLooking() }
   }
 
+  @Test("judged beside other customers of the publication, it is the same without what is not owned")
+  func besideOthers() {
+    forAll { history, random in
+      var policy = PublicationPolicy.standard
+      policy.keepsIssuesAfterLapse = Bool.random(using: &random)
+      policy.keepsIssuesOfUnrecoveredGrace = Bool.random(using: &random)
+      policy.unlocksLatestIssue = Bool.random(using: &random)
+      policy.backIssues = Int.random(in: 0...3, using: &random)
+      var record = EntitlementRecord.empty
+      for transaction in history.transactions where Int.random(in: 0..<4, using: &random) == 0 {
+        record.unlocked[transaction.id] = Set(history.issues.keys.filter { _ in Bool.random(using: &random) })
+        record.granted[transaction.id] = Set(history.issues.keys.prefix(1))
+      }
+      let (rules, now) = (EntitlementRules(defaultPolicy: policy), GeneratedHistory.moment(history.now))
+      let whole = rules.evaluate(history.transactions, catalog: history.catalog, record: record, now: now)
+      let named = Set(history.transactions.map(\.product)).union(record.products)
+      let report = rules.evaluate(
+        history.transactions, naming: history.catalog.filter { named.contains($0.id) },
+        issues: [GeneratedHistory.publication: PublicationIssues(of: history.catalog)], record: record,
+        now: now)
+      return report.verdicts == whole.verdicts.filter { $0.value != .notOwned }
+        && report.claims == whole.claims && report.ends == whole.ends
+        && report.subscribedSince == whole.subscribedSince
+    }
+  }
+
   @Test("the order of the list changes nothing, claims and reasons included")
   func order() {
     forAll { history, random in

@@ -133,22 +133,20 @@ struct CatalogSnapshot: Sendable {
   /// The products that some proof of these may entitle to, by name: themselves, for a subscription everything in its publication,
   /// and for what is no product, as an application is none, what those may own who bought it.
   func related(to products: some Sequence<ProductIdentifier>) -> [Product] {
-    var found: Set<ProductIdentifier> = []
-    var opened: Set<ProductIdentifier> = []
     // Most transactions of a long history are for one subscription.
-    for product in Set(products) {
-      guard let entry = entries[product] else {
-        found.formUnion(ownedWithApplications)
-        continue
-      }
-      found.insert(product)
-      if entry.product.type.isSubscription, let publication = entry.product.publication,
-        opened.insert(publication).inserted
-      {
-        found.formUnion(publications[publication] ?? [])
-      }
+    let named = named(by: Set(products))
+    var found = Set(named.map(\.id))
+    for publication in Set(named.lazy.filter(\.type.isSubscription).compactMap(\.publication)) {
+      found.formUnion(publications[publication] ?? [])
     }
     return found.sorted().compactMap { entries[$0]?.product }
+  }
+
+  /// These, in no order, and for what is no product what those may own who bought an application.
+  func named(by products: Set<ProductIdentifier>) -> [Product] {
+    let known = products.compactMap { entries[$0]?.product }
+    guard known.count < products.count else { return known }
+    return known + ownedWithApplications.subtracting(products).compactMap { entries[$0]?.product }
   }
 
   /// Those of which ``EntitlementRecordTable`` may have something that the catalog says no more: payments for subscriptions, and
@@ -203,22 +201,29 @@ struct CatalogSnapshot: Sendable {
   }
 }
 
-/// ``CatalogSnapshot/related(to:)``, asked once for all customers who have bought the same.
+/// What customers may have of the catalog, arranged once for all who subscribe to the same publications.
 struct RelatedProducts {
   let catalog: CatalogSnapshot
-  private var found: [Set<ProductIdentifier>: [Product]] = [:]
+  private var issues: [ProductIdentifier: PublicationIssues] = [:]
 
   init(_ catalog: CatalogSnapshot) {
     self.catalog = catalog
   }
 
-  subscript(_ products: Set<ProductIdentifier>) -> [Product] {
-    mutating get {
-      if let known = found[products] { return known }
-      let related = catalog.related(to: products)
-      found[products] = related
-      return related
-    }
+  /// ``CatalogSnapshot/related(to:)`` without what belongs to a publication and is not named itself, which ``PublicationIssues`` have.
+  mutating func related(
+    to products: Set<ProductIdentifier>
+  ) -> (named: [Product], issues: [ProductIdentifier: PublicationIssues]) {
+    let named = catalog.named(by: products)
+    let opened = Set(named.lazy.filter(\.type.isSubscription).compactMap(\.publication))
+    return (named, Dictionary(uniqueKeysWithValues: opened.map { ($0, issues(of: $0)) }))
+  }
+
+  private mutating func issues(of publication: ProductIdentifier) -> PublicationIssues {
+    if let known = issues[publication] { return known }
+    let arranged = PublicationIssues(of: catalog.products(of: publication).lazy.map(\.product))
+    issues[publication] = arranged
+    return arranged
   }
 }
 

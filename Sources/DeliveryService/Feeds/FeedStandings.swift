@@ -18,12 +18,15 @@ struct FeedStandings: Sendable {
     now: Timestamp
   ) {
     let catalog = products.catalog
-    let related = products[Set(transactions.map(\.product)).union(record.products)]
+    let related = products.related(to: Set(transactions.map(\.product)).union(record.products))
     let report = rules.evaluate(
-      transactions, catalog: related, policies: catalog.policies, record: record, now: now)
+      transactions, naming: related.named, issues: related.issues, policies: catalog.policies, record: record,
+      now: now)
     unlocked = report.issuesUnlocked(beyond: record).named(by: transactions)
-    for product in related where product.type != .consumable {
-      if let date = product.publicationDate { consider(date, now: now) }
+    for date in related.named.compactMap(\.publicationDate) { consider(date, now: now) }
+    for date in related.issues.values.compactMap({ $0.nextDate(after: now) }) { consider(date, now: now) }
+    for product in report.verdicts.keys.compactMap({ catalog[$0]?.product }) where product.type != .consumable
+    {
       // A license ends, or a subscription that takes its issues with it.
       if report[product.id].isOwned, let end = report.ends[product.id] { consider(end, now: now) }
       self.products[product.id] =
