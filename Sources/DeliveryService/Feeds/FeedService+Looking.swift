@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import Synchronization
+import SystemCalls
 
 /// What a feed has to tell, by comparison, and where it is written down.
 extension FeedService {
@@ -30,15 +31,18 @@ extension FeedService {
     return try await catalog.current { catalog -> [Look?]? in
       let read = try await database.read { connection -> [Facts?]? in
         guard try catalog.isCurrent(in: connection) else { return nil }
-        return try questions.map { try Facts(of: $0, catalog: catalog, in: connection) }
+        return try questions.map { question in
+          // Whatever else waits for the processor has its turn between two, here and below.
+          ProcessorTurn.pass()
+          return try Facts(of: question, catalog: catalog, in: connection)
+        }
       }
       guard let read else { return nil }
       var products = RelatedProducts(catalog)
       var looks: [Look?] = []
       var news: [(place: Int, finding: Finding)] = []
-      for (place, facts) in read.enumerated() {
-        // Whatever else is asked has its turn between two.
-        if place > 0 { await Task.yield() }
+      for facts in read {
+        ProcessorTurn.pass()
         guard let facts else {
           looks.append(nil)
           continue
@@ -55,7 +59,10 @@ extension FeedService {
       guard !news.isEmpty else { return looks }
       let findings = news.map(\.finding)
       let pages = try await database.write(locking: Array(Set(findings.flatMap(\.locks)))) { connection in
-        try findings.map { try $0.tell(at: now, in: connection) }
+        try findings.map { finding in
+          ProcessorTurn.pass()
+          return try finding.tell(at: now, in: connection)
+        }
       }
       for (page, place) in zip(pages, news.map(\.place)) {
         let next = looks[place]?.next

@@ -10,7 +10,6 @@ import Synchronization
 extension FeedService {
   /// Polls that are looked at together: few enough that whatever else asks the database waits for some milliseconds.
   static let batch = 12
-  static let batchesAtOnce = 2
 
   enum Answer: Sendable {
     case reading(Reading)
@@ -55,22 +54,13 @@ extension FeedService {
     }
   }
 
-  /// Looks at the polls that something has woken, or whose time has come, until the task is cancelled: while one batch is written, the
-  /// next is read.
+  /// Looks at the polls that something has woken, or whose time has come, until the task is cancelled. One batch after the other: a
+  /// release takes one processor at most, however many wait, and one of the connections that read.
   func tellPolls() async {
-    await withTaskGroup(of: Void.self) { group in
-      var running = 0
-      while !Task.isCancelled {
-        // Those whose polls have ended have their turn first.
-        await waiters.waitForAnswers(clock: timer)
-        let polls = await waiters.nextPolls(limit: Self.batch, clock: timer)
-        if running == Self.batchesAtOnce {
-          await group.next()
-          running -= 1
-        }
-        group.addTask(priority: .utility) { await self.tell(polls) }
-        running += 1
-      }
+    while !Task.isCancelled {
+      // Those whose polls have ended have their turn first.
+      await waiters.waitForAnswers(clock: timer)
+      await tell(await waiters.nextPolls(limit: Self.batch, clock: timer))
     }
   }
 

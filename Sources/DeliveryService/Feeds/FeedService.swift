@@ -283,7 +283,7 @@ final class FeedService: Sendable {
   func run() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.watch() }
-      group.addTask { await self.tellPolls() }
+      group.addTask(priority: .utility) { await self.tellPolls() }
     }
   }
 
