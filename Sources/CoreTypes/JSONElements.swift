@@ -5,8 +5,8 @@
 ///     let others = try decode(Others.self, from: split.rest)       // {"products":[],"members":[…]}
 ///     for place in split.places { try decode(Item.self, from: Array(bytes[place])) }
 ///
-/// It reads what stands between the elements and leaves the rest to the decoder. Where that takes ``rest`` and every element, the
-/// document is JSON (RFC 8259) that means just this.
+/// It reads what stands between the elements and leaves the rest to the decoder. What that makes of ``rest`` and of every element is
+/// what it makes of the whole, where it takes all of them.
 public struct JSONElements: Sendable {
   /// Of each element, without the space around it.
   public let places: [Range<Int>]
@@ -74,7 +74,7 @@ private struct JSONElementScanner {
         let name = try scanName()
         let isList = bytes[name].elementsEqual(list)
         guard !isList || found == nil else {
-          throw error(.ambiguous, "a list is there twice")
+          throw error(.ambiguous, "\(String(decoding: list, as: UTF8.self)) is there once")
         }
         skipSpace()
         try take(":", or: "a colon follows the name of a member")

@@ -11,7 +11,7 @@ public enum APIJSON {
   }
 
   /// The value in `bytes`. Members that `type` does not have are ignored, but refused in what is ``OperatorWritten``. Throws `DecodingError`,
-  /// which ``explain(_:)`` puts into a sentence. `allowsJSON5` is for files that people write.
+  /// which ``explain(_:in:)`` puts into a sentence. `allowsJSON5` is for files that people write.
   public static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8], allowsJSON5: Bool = false
   ) throws -> Value {

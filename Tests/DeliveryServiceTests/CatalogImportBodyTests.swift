@@ -45,7 +45,9 @@ struct CatalogImportBodyTests {
         #expect(problem.code == .requestMalformed, "\(body)")
         if let detail { #expect(problem.detail == detail, "\(body)") }
       }
-      let deep = #"{"products":["# + String(repeating: #"{"prices":"#, count: 10_000)
+      let deep =
+        #"{"products":["# + String(repeating: #"{"prices":"#, count: 10_000) + "1"
+        + String(repeating: "}", count: 10_000) + "]}"
       let problem = try await server.problem { _ = try await Self.send(deep, to: server) }
       #expect(problem.code == .requestMalformed)
       let page = try await server.operatorAPI.get("/v1/operator/products", as: Page<OperatorProduct>.self)
@@ -82,6 +84,55 @@ struct CatalogImportBodyTests {
       #expect(
         refusal.faults?.map(\.path)
           == (400..<1400).map { "products.\($0).localizations.en-US.title" })
+    }
+  }
+
+  @Test("what is behind the last fault that is told is not looked at")
+  func behindTheFaults() async throws {
+    try await ServerHarness.run { server in
+      let body = #"{"products":["# + String(repeating: "{},", count: Catalog.maximumImportFaults)
+      let refusal = try await server.problem { _ = try await Self.send(body + #"{"id":7}]}"#, to: server) }
+      #expect(refusal.code == .catalogInvalid && refusal.faults?.count == Catalog.maximumImportFaults)
+    }
+  }
+
+  @Test("more publications and price tiers than one import has are refused")
+  func tooManyOthers() async throws {
+    try await ServerHarness.run { server in
+      let half = CatalogImport.maximumItems / 2
+      let publication = #"{"id":"com.example.a","localizations":{}}"#
+      let body =
+        #"{"products":[],"publications":["#
+        + String(repeating: publication + ",", count: half) + publication + #"],"priceTiers":["#
+        + String(repeating: #"{"name":"1","prices":{}},"#, count: half - 1) + #"{"name":"1","prices":{}}]}"#
+      let refusal = try await server.problem { _ = try await Self.send(body, to: server) }
+      #expect(refusal.code == .catalogInvalid)
+      #expect(refusal.detail == "at most 100000 publications and price tiers at once")
+    }
+  }
+
+  @Test("a body that begins with U+FEFF is read as one without")
+  func byteOrderMark() async throws {
+    try await ServerHarness.run { server in
+      let body = "\u{FEFF}" + #"{"products":[{"id":"com.example.a","prices":{}}]}"#
+      let report = try await Self.send(body, to: server)
+      #expect(report == CatalogImportReport(created: 1, changed: 0, unchanged: 0))
+    }
+  }
+
+  @Test("a product that is as it was is put on sale, or taken off it")
+  func onlyOnSale() async throws {
+    try await ServerHarness.run { server in
+      _ = try await CatalogImportTests.send([try CatalogImportTests.product("com.example.a")], to: server)
+      let before = try await server.operatorAPI.get(
+        "/v1/operator/products/com.example.a", as: OperatorProduct.self)
+      var same = try CatalogImportTests.product("com.example.a")
+      same.onSale = !before.onSale
+      let report = try await CatalogImportTests.send([same], to: server)
+      #expect(report == CatalogImportReport(created: 0, changed: 1, unchanged: 0))
+      let after = try await server.operatorAPI.get(
+        "/v1/operator/products/com.example.a", as: OperatorProduct.self)
+      #expect(after.product == before.product && after.onSale != before.onSale)
     }
   }
 

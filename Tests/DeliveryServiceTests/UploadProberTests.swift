@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPClient
 import HTTPServer
+import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
 import Testing
@@ -32,6 +33,7 @@ struct UploadProberTests {
         count += 1
         return count
       }
+      guard number <= kept.count + 1 else { throw Problem(.unavailable) }
       return HTTPResponse(status: .created, headers: ["Location": "/v1/operator/uploads/\(number)"])
     }
     routes.on(.patch, "/v1/operator/uploads/{id}") { request, _ in
@@ -68,6 +70,14 @@ struct UploadProberTests {
     #expect(seen.keptOfBroken == 65536)
     #expect(timer.rests.current == [.milliseconds(200), .seconds(1)])
     #expect((created, removed) == (3, 3))
+  }
+
+  @Test("nothing is said of a server that takes no further upload before the longest pause is over")
+  func refused() async throws {
+    let timer = Restless()
+    let (seen, created, removed) = try await observe(keeping: [0], timer: timer)
+    #expect(seen.body?.status == 204 && seen.keptOfBroken == nil)
+    #expect((created, removed) == (3, 2))
   }
 
   @Test("a server that has nothing of any of three has nothing of a body that breaks")

@@ -78,12 +78,7 @@ extension Catalog {
         case .unchanged: report.unchanged += 1
         }
       } catch let problem as Problem {
-        let told =
-          problem.faults ?? [
-            Problem.Fault(
-              code: problem.code?.text ?? "refused", path: "id", detail: problem.detail ?? "it is refused")
-          ]
-        faults.add(told, inside: "\(list).\(index)")
+        faults.add(problem, inside: "\(list).\(index)")
       }
     }
     for (index, tier) in prepared.tiers.enumerated() {

@@ -10,7 +10,8 @@ import SystemCalls
 struct Catalog: Sendable {
   /// Versions that are shown with their product; those that are released come on top.
   static let maximumVersions = 20
-  /// So many are answered for where the question is read.
+  /// So many are answered for where the question is read, unless a subscription is among them: whether its publication has an issue is
+  /// looked for among all of them.
   private static let fewNames = 8
 
   let database: Database
@@ -72,7 +73,12 @@ struct Catalog: Sendable {
       return response
     }
     // Writing two hundred prices for people takes a while; a few take less than the way to another thread.
-    return names.count <= Self.fewNames ? answer() : await BlockingPool.computing.run(answer)
+    let isShort =
+      names.count <= Self.fewNames
+      && !names.contains { name in
+        ProductIdentifier(name).flatMap { snapshot[$0] }?.product.type.isSubscription == true
+      }
+    return isShort ? answer() : await BlockingPool.computing.run(answer)
   }
 
   /// Creates or changes a product. Throws `product-invalid` with every fault, `precondition-failed`, and `forbidden` when

@@ -2,7 +2,8 @@ import Commerce
 
 /// What many products of a catalog have in common, kept in memory once: their prices, and the names of their publications.
 struct CommonValues: Sendable {
-  /// Values of each kind that are remembered; products beyond that keep their own.
+  /// Values of each kind that are remembered. With one more all are forgotten: products keep what they have, and what comes after
+  /// is shared anew.
   private static let capacity = 4096
 
   private var prices: Set<[String: Price]> = []
@@ -16,7 +17,8 @@ struct CommonValues: Sendable {
 
   private static func remembered<Value: Hashable>(_ value: Value, in known: inout Set<Value>) -> Value {
     if let index = known.firstIndex(of: value) { return known[index] }
-    if known.count < capacity { known.insert(value) }
+    if known.count >= capacity { known = [] }
+    known.insert(value)
     return value
   }
 }

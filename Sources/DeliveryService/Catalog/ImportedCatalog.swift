@@ -13,7 +13,7 @@ struct ImportedCatalog: Sendable {
 
   var productCount: Int { places.count }
 
-  /// Throws `request-malformed` where something beside the products is, and `catalog-invalid` for more of them than one import has.
+  /// Throws `request-malformed` where something beside the products is malformed, and `catalog-invalid` for more of them than one import has.
   init(_ bytes: [UInt8]) throws(Problem) {
     let split: JSONElements
     do throws(JSONElementsError) {

@@ -136,7 +136,7 @@ final class ImportFaults {
     do {
       try body(name)
     } catch let problem as Problem {
-      add(problem.faults ?? [], inside: place)
+      add(problem, inside: place)
     }
   }
 
@@ -151,8 +151,13 @@ final class ImportFaults {
     }
   }
 
-  /// `place` is an item's.
-  func add(_ told: [Problem.Fault], inside place: String) {
+  /// `place` is an item's. A problem without faults is one of the item itself.
+  func add(_ problem: Problem, inside place: String) {
+    let told =
+      problem.faults ?? [
+        Problem.Fault(
+          code: problem.code?.text ?? "refused", path: "id", detail: problem.detail ?? "it is refused")
+      ]
     faults += told.map {
       Problem.Fault(code: $0.code, path: "\(place).\($0.path ?? "")", detail: $0.detail)
     }

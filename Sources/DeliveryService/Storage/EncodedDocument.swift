@@ -1,7 +1,7 @@
 import PullboxAPI
 
-/// A value with its JSON, as tables keep it. It is made before the write that keeps it, which may have a hundred thousand of them: other writes
-/// wait meanwhile.
+/// A value with its JSON, as tables keep it. It is encoded before the write that keeps it, which may have a hundred thousand of them:
+/// other writes wait meanwhile.
 struct EncodedDocument<Value: Encodable & Sendable>: Sendable {
   let value: Value
   let text: String
@@ -19,7 +19,7 @@ struct EncodedDocument<Value: Encodable & Sendable>: Sendable {
 }
 
 extension EncodedDocument where Value: Decodable {
-  /// `text` is what ``init(_:)`` made. Throws `DecodingError` for anything else.
+  /// `text` has to be what ``init(_:)`` made. Throws `DecodingError` for what is no such value.
   init(decoding text: String) throws {
     value = try APIJSON.decode(Value.self, from: Array(text.utf8))
     self.text = text

@@ -95,7 +95,7 @@ public struct UploadObservation: Sendable {
   public var creation: Step
   /// The request that carries 4 MiB; nil if there was none.
   public var body: Step?
-  /// Bytes that the server has of a body whose connection broke after more than 2 MiB; nil if none broke.
+  /// Bytes that the server has of a body whose connection broke after more than 2 MiB; nil if that could not be found out.
   public var keptOfBroken: Int64?
 
   /// An observation from its parts.

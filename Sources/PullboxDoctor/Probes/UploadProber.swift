@@ -45,11 +45,13 @@ struct UploadProber: Sendable {
     }
     await remove(whole)
     guard observation.body?.status == 204 else { return observation }
-    for pause in Self.pauses {
+    for (number, pause) in Self.pauses.enumerated() {
       guard let broken = await create().address else { break }
-      observation.keptOfBroken = try? await keptOfBroken(broken, after: pause)
+      let kept = try? await keptOfBroken(broken, after: pause)
       await remove(broken)
-      guard observation.keptOfBroken == 0 else { break }
+      // That the server has nothing counts only after the longest pause.
+      if kept != 0 || number == Self.pauses.count - 1 { observation.keptOfBroken = kept }
+      guard kept == 0 else { break }
     }
     return observation
   }
