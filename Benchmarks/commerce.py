@@ -419,6 +419,8 @@ def waiting(results, arguments):
             "SELECT CAST(substr(device, 7) AS INTEGER), number FROM feeds WHERE device IN "
             f"({', '.join(repr(f'bench-{n}') for n in range(count))})"))
         database.close()
+        # The first answer comes when the catalog is in memory.
+        Client(catalog.port).ask(f"/v1/products?id={ISSUE}")
         pid, alone = catalog.services.server.pid, quiet(catalog)
         waiters = [Waiter(catalog, n, numbers[n]) for n in range(count)]
         cursors = []
