@@ -78,11 +78,13 @@ struct PurchaseHistory {
     policies: [ProductIdentifier: PublicationPolicy], defaultPolicy: PublicationPolicy,
     record: EntitlementRecord, now: Timestamp
   ) {
+    // Only where something was paid for a subscription, and then in one pass, however many publications there are.
+    lazy var issues = Dictionary(
+      grouping: catalog.lazy.filter { $0.publication != nil }, by: \.publication
+    ).mapValues { PublicationIssues(of: $0).dates }
     self.init(
-      of: transactions, catalog: catalog,
-      issueDates: { publication in
-        PublicationIssues(of: catalog.lazy.filter { $0.publication == publication }).dates
-      }, policies: policies, defaultPolicy: defaultPolicy, record: record, now: now)
+      of: transactions, catalog: catalog, issueDates: { issues[$0] ?? [] }, policies: policies,
+      defaultPolicy: defaultPolicy, record: record, now: now)
   }
 
   /// `catalog` may be without products that neither the transactions nor the record name, as long as `issueDates` has the dates of

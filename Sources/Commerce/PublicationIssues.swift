@@ -68,15 +68,3 @@ extension EntitlementReport {
     if evidence.verdict.isOwned { subscribedSince[product.id] = history.runStart(of: product) }
   }
 }
-
-extension Array {
-  /// The first index whose element satisfies `predicate`; all before it do not, and all behind it do.
-  fileprivate func partitioningIndex(where predicate: (Element) -> Bool) -> Int {
-    var (low, high) = (startIndex, endIndex)
-    while low < high {
-      let middle = low + (high - low) / 2
-      if predicate(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
-  }
-}

@@ -90,19 +90,9 @@ public struct UnpackPlan: Sendable {
 
   private func files(holding bytes: Range<Int64>) -> ArraySlice<Int> {
     guard !bytes.isEmpty else { return [] }
-    let first = firstPosition { ranges[$0].upperBound > bytes.lowerBound }
-    let end = firstPosition { ranges[$0].lowerBound >= bytes.upperBound }
+    // The files do not overlap, so that what holds for one holds for all behind it.
+    let first = order.partitioningIndex { ranges[$0].upperBound > bytes.lowerBound }
+    let end = order.partitioningIndex { ranges[$0].lowerBound >= bytes.upperBound }
     return order[first..<max(first, end)]
-  }
-
-  /// The files do not overlap, so that what holds for one holds for all behind it.
-  private func firstPosition(where predicate: (Int) -> Bool) -> Int {
-    var low = 0
-    var high = order.count
-    while low < high {
-      let middle = (low + high) / 2
-      if predicate(order[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
   }
 }

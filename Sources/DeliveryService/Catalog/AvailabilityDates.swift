@@ -38,13 +38,8 @@ struct AvailabilityDates: Sendable {
   }
 
   func steady(around now: Timestamp) -> SteadySale {
-    // The first that is later.
-    var (low, high) = (0, sorted.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if sorted[middle] <= now { low = middle + 1 } else { high = middle }
-    }
+    let next = sorted.partitioningIndex { $0 > now }
     return SteadySale(
-      since: low > 0 ? sorted[low - 1] : nil, until: low < sorted.count ? sorted[low] : nil)
+      since: next > 0 ? sorted[next - 1] : nil, until: next < sorted.count ? sorted[next] : nil)
   }
 }

@@ -46,10 +46,9 @@ struct PreparedImport: Sendable {
         try Catalog.WantedPublication(
           id, try PublicationValidator.checked(item, for: id), before: before, at: now))
     }
-    let sent = (0..<told.productCount).lazy
-    products.reserveCapacity(sent.count)
+    products.reserveCapacity(told.productCount)
     var names = ImportFaults.Names<ProductIdentifier>(list: "products", member: "id")
-    for index in sent where !faults.areMany {
+    for index in 0..<told.productCount where !faults.areMany {
       let item = try told.product(index)
       try faults.check(item.id, at: index, among: &names) { id in
         products.append(try prepare(item, id, at: index, before: catalog[id], completing: members))
