@@ -17,6 +17,9 @@ public struct PublicationIssues: Sendable {
     self.dates = dates
   }
 
+  /// How many there are.
+  public var count: Int { issues.count }
+
   /// When the next issue appears; nil where none is known.
   public func nextDate(after moment: Timestamp) -> Timestamp? {
     let place = dates.partitioningIndex { $0 > moment }

@@ -92,7 +92,6 @@ CREATE TABLE feed_items (
   sequence INTEGER NOT NULL,
   PRIMARY KEY (feed, product)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX feed_items_in_order ON feed_items (feed, sequence);
 
 CREATE TABLE feeds (
   number INTEGER PRIMARY KEY AUTOINCREMENT,

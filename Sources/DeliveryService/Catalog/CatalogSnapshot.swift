@@ -203,11 +203,25 @@ struct CatalogSnapshot: Sendable {
 
 /// What customers may have of the catalog, arranged once for all who subscribe to the same publications.
 struct RelatedProducts {
-  let catalog: CatalogSnapshot
-  private var issues: [ProductIdentifier: PublicationIssues] = [:]
+  /// The issues of publications, as one revision of the catalog had them.
+  struct Arranged: Sendable {
+    /// Issues that are kept, at most, unless one publication has more.
+    static let limit = 5000
 
-  init(_ catalog: CatalogSnapshot) {
+    fileprivate let revision: CatalogRevision
+    fileprivate var issues: [ProductIdentifier: PublicationIssues] = [:]
+    fileprivate var count = 0
+  }
+
+  let catalog: CatalogSnapshot
+  /// For the next look.
+  private(set) var arranged: Arranged
+
+  /// `arranged` is of no use where the catalog has another revision.
+  init(_ catalog: CatalogSnapshot, arranged: Arranged?) {
     self.catalog = catalog
+    let isCurrent = arranged?.revision.number == catalog.revision.number
+    self.arranged = arranged.flatMap { isCurrent ? $0 : nil } ?? Arranged(revision: catalog.revision)
   }
 
   /// ``CatalogSnapshot/related(to:)`` without what belongs to a publication and is not named itself, which ``PublicationIssues`` have.
@@ -220,10 +234,12 @@ struct RelatedProducts {
   }
 
   private mutating func issues(of publication: ProductIdentifier) -> PublicationIssues {
-    if let known = issues[publication] { return known }
-    let arranged = PublicationIssues(of: catalog.products(of: publication).lazy.map(\.product))
-    issues[publication] = arranged
-    return arranged
+    if let known = arranged.issues[publication] { return known }
+    let issues = PublicationIssues(of: catalog.products(of: publication).lazy.map(\.product))
+    if arranged.count + issues.count > Arranged.limit { arranged = Arranged(revision: catalog.revision) }
+    arranged.issues[publication] = issues
+    arranged.count += issues.count
+    return issues
   }
 }
 

@@ -38,7 +38,8 @@ extension FeedService {
         }
       }
       guard let read else { return nil }
-      var products = RelatedProducts(catalog)
+      var products = RelatedProducts(catalog, arranged: arranged.withLock { $0.take() })
+      defer { arranged.withLock { $0 = products.arranged } }
       var looks: [Look?] = []
       var news: [(place: Int, finding: Finding)] = []
       for facts in read {
@@ -53,7 +54,7 @@ extension FeedService {
         let finding = Finding(
           of: facts, standings: standings, isUsed: now - facts.feed.used >= Self.day,
           room: FeedPlan.Room(limit: maximumItems) { catalog.date(of: $0, on: facts.feed.device) })
-        if finding.isNews(beside: facts.told) { news.append((looks.count, finding)) }
+        if finding.isNews { news.append((looks.count, finding)) }
         looks.append(Look(page: facts.page, next: standings.next))
       }
       guard !news.isEmpty else { return looks }
@@ -90,8 +91,9 @@ extension FeedService {
     var cursor: Cursor?
     var transactions: [VerifiedTransaction] = []
     var record = EntitlementRecord.empty
-    var told: [FeedItem]
-    var page: Page
+    var told: ToldItems
+
+    var page: Page { Page(of: told, in: feed, after: cursor) }
 
     /// Nil where there is no such feed.
     init?(
@@ -101,8 +103,7 @@ extension FeedService {
       else { return nil }
       cursor = question.cursor
       self.feed = feed
-      told = try FeedTable.items(of: feed.number, in: connection)
-      page = try Page(of: feed, after: cursor, in: connection)
+      told = try ToldItems(of: feed, in: connection)
       guard let customer = feed.customer else { return }
       transactions = try LedgerTable.transactions(of: customer, in: connection).filter {
         $0.store == feed.store && $0.environment == feed.environment
@@ -112,16 +113,37 @@ extension FeedService {
   }
 }
 
+/// What a feed told of each product, as of one sequence.
+private struct ToldItems: Sendable {
+  private(set) var items: [ProductIdentifier: FeedItem]
+
+  init(of feed: FeedTable.Feed, in connection: borrowing Connection) throws {
+    items = Dictionary(
+      try FeedTable.items(of: feed.number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+  }
+
+  /// What stands behind a place, in that order.
+  func items(after sequence: Int64) -> [FeedItem] {
+    items.values.filter { $0.sequence > sequence }.sorted { $0.sequence < $1.sequence }
+  }
+
+  mutating func take(_ told: [FeedItem], forgetting forgotten: [ProductIdentifier]) {
+    for product in forgotten { items[product] = nil }
+    for item in told { items[item.product] = item }
+  }
+}
+
 /// What is to be written down of a feed as it was read.
 private struct Finding: Sendable {
   private let feed: FeedTable.Feed
   private let cursor: FeedService.Cursor?
+  private let told: ToldItems
   private let standings: FeedStandings
   private let isUsed: Bool
   private let room: FeedPlan.Room
 
   init(of facts: FeedService.Facts, standings: FeedStandings, isUsed: Bool, room: FeedPlan.Room) {
-    (feed, cursor) = (facts.feed, facts.cursor)
+    (feed, cursor, told) = (facts.feed, facts.cursor, facts.told)
     (self.standings, self.isUsed, self.room) = (standings, isUsed, room)
   }
 
@@ -129,11 +151,10 @@ private struct Finding: Sendable {
     [.feed(of: feed.device, at: feed.store)] + standings.unlocked.keys.map { .transaction($0) }
   }
 
-  func isNews(beside told: [FeedItem]) -> Bool {
-    let told = Dictionary(told.map { ($0.product, $0) }, uniquingKeysWith: { $1 })
-    let changes = FeedPlan.changes(told: told, standings: standings.products)
+  var isNews: Bool {
+    let changes = FeedPlan.changes(told: told.items, standings: standings.products)
     return isUsed || !standings.unlocked.isEmpty
-      || !room.fit(changes, told: told, standings: standings.products).isEmpty
+      || !room.fit(changes, told: told.items, standings: standings.products).isEmpty
   }
 
   /// Writes down what the feed tells by now, whatever another look has told meanwhile. Nil where there is no such feed any more.
@@ -142,29 +163,25 @@ private struct Finding: Sendable {
     for (transaction, issues) in standings.unlocked {
       try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
     }
-    let told = Dictionary(
-      try FeedTable.items(of: feed.number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+    // Whatever is told takes the sequence on.
+    var told = feed.sequence == self.feed.sequence ? told : try ToldItems(of: feed, in: connection)
     let acknowledged = cursor?.epoch == feed.epoch ? cursor?.sequence ?? .max : .max
     let fitting = room.fit(
-      FeedPlan.changes(told: told, standings: standings.products, acknowledged: acknowledged),
-      told: told, standings: standings.products)
-    feed.sequence = try FeedTable.tell(
-      fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
+      FeedPlan.changes(told: told.items, standings: standings.products, acknowledged: acknowledged),
+      told: told.items, standings: standings.products)
+    let new = try FeedTable.tell(fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
+    told.take(new, forgetting: fitting.forgotten)
+    feed.sequence = new.last?.sequence ?? feed.sequence
     if isUsed { try FeedTable.noteUse(of: feed.number, at: now, in: connection) }
-    return try FeedService.Page(of: feed, after: cursor, in: connection)
+    return FeedService.Page(of: told, in: feed, after: cursor)
   }
 }
 
 extension FeedService.Page {
-  fileprivate init(
-    of feed: FeedTable.Feed, after cursor: FeedService.Cursor?, in connection: borrowing Connection
-  ) throws {
+  fileprivate init(of told: ToldItems, in feed: FeedTable.Feed, after cursor: FeedService.Cursor?) {
     let isKnown = cursor.map { $0.epoch == feed.epoch && $0.sequence <= feed.sequence } ?? false
     isWhole = !isKnown
     self.cursor = FeedService.Cursor(epoch: feed.epoch, sequence: feed.sequence)
-    let sequence = isKnown ? cursor?.sequence ?? 0 : 0
-    items =
-      sequence == feed.sequence
-      ? [] : try FeedTable.items(of: feed.number, after: sequence, in: connection)
+    items = told.items(after: isKnown ? cursor?.sequence ?? 0 : 0)
   }
 }

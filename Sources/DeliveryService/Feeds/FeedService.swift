@@ -106,6 +106,8 @@ final class FeedService: Sendable {
   let clock: any WallClock
   let timer: any MonotonicClock
   let pace: ReleasePace
+  /// What the last look has arranged, for the next one.
+  let arranged: Mutex<RelatedProducts.Arranged?> = Mutex(nil)
   let counted: Mutex<(devices: Int, at: MonotonicInstant)?> = Mutex(nil)
   private let publicURL: String
   /// Products of one feed that are told of, at most.

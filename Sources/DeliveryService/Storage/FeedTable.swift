@@ -129,32 +129,23 @@ enum FeedTable {
     ).map(item)
   }
 
-  /// What was told behind a place, in that order.
-  static func items(
-    of feed: Int64, after sequence: Int64, in connection: borrowing Connection
-  ) throws -> [FeedItem] {
-    try connection.query(
-      """
-      SELECT * FROM feed_items \(SQLDialect.index("feed_items_in_order")) WHERE feed = ? AND sequence > ?
-      ORDER BY sequence LIMIT ?
-      """, [.integer(feed), .integer(sequence), .integer(maximumItems)]
-    ).map(item)
-  }
-
-  /// Puts each in the place of what was told of its product before, and forgets what was told of `forgotten`; answers the sequence
-  /// of the last.
+  /// Puts each in the place of what was told of its product before, and forgets what was told of `forgotten`; answers them with their
+  /// places in the feed, which are behind all that it has.
   static func tell(
     _ items: [FeedItem], forgetting forgotten: [ProductIdentifier] = [], to feed: Feed,
     in connection: borrowing Connection
-  ) throws -> Int64 {
+  ) throws -> [FeedItem] {
     for product in forgotten {
       try connection.execute(
         "DELETE FROM feed_items WHERE feed = ? AND product = ?",
         [.integer(feed.number), .identifier(product)])
     }
-    var sequence = feed.sequence
-    for item in items {
+    guard !items.isEmpty else { return [] }
+    var (told, sequence) = (items, feed.sequence)
+    for place in told.indices {
       sequence += 1
+      told[place].sequence = sequence
+      let item = told[place]
       try connection.execute(
         """
         INSERT INTO feed_items
@@ -172,7 +163,7 @@ enum FeedTable {
     }
     try connection.execute(
       "UPDATE feeds SET sequence = ? WHERE number = ?", [.integer(sequence), .integer(feed.number)])
-    return sequence
+    return told
   }
 
   static func noteUse(of feed: Int64, at now: Timestamp, in connection: borrowing Connection) throws {

@@ -78,4 +78,11 @@ extension Migrations {
       CREATE INDEX feeds_by_use ON feeds (used);
       CREATE INDEX feeds_by_customer ON feeds (customer) WHERE customer IS NOT NULL;
       """)
+
+  static let feedItemsByProduct = Migration(
+    "items of a feed by product alone",
+    script: """
+      -- Each look reads all items of its feed.
+      DROP INDEX feed_items_in_order;
+      """)
 }
