@@ -7,8 +7,8 @@
 ///     let row = try connection.first("SELECT title FROM books WHERE id = ?", [.integer(7)])
 ///     let title = try row?.text("title")
 public struct Connection: ~Copyable {
-  private let handle: ConnectionHandle
-  private let mayWrite: Bool
+  let handle: ConnectionHandle
+  let mayWrite: Bool
 
   // Kept out of its callers: the optimizer of Swift 6.3 crashes when it copies the making of a noncopyable
   // value from one function into another.

@@ -14,6 +14,7 @@ final class ConnectionHandle {
   private var busyTimeout: Int32 = 0
   /// Statements that may write and that bodies have run, whatever came of them.
   private(set) var writes = 0
+  private var changed: Set<ChangeTopic> = []
 
   /// Done once, before the first connection; where another library was faster, SQLite works all the same.
   private static let isConfigured = csqlite_configure() == SQLITE_OK
@@ -74,6 +75,14 @@ final class ConnectionHandle {
   }
 
   func noteWrite() { writes += 1 }
+
+  func noteChange(of topic: ChangeTopic) { changed.insert(topic) }
+
+  /// What bodies have noted since the last call, those that were undone among it.
+  func takeChanged() -> Set<ChangeTopic> {
+    defer { changed = [] }
+    return changed
+  }
 
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(database) == 0 }
   /// Rows that changed since the connection was opened, those of triggers and cascades included.

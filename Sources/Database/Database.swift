@@ -37,7 +37,7 @@ public final class Database: Sendable {
     case withOthers
   }
 
-  private let writer: Writer
+  let writer: Writer
   private let readers: Readers
   private let options: Options
   private let path: String

@@ -15,6 +15,7 @@ final class Writer: Sendable {
 
   let queue: BodyQueue
   let failure = WriteFailure()
+  let changes = ChangeCounts()
   private let path: String
   private let options: Database.Options
   private let log: StatementLog
@@ -95,7 +96,7 @@ final class Writer: Sendable {
       next = batch.count < Self.largestBatch && .now < end ? queue.takeIfWaiting() : nil
     }
     do {
-      try handle.end(.commit)
+      try commit(on: handle)
     } catch {
       handle.rollBack()
       failure.note(error)
@@ -107,6 +108,12 @@ final class Writer: Sendable {
     if handle.pagesAfterCommit != nil { failure.clear() }
     for body in batch { body.applyEffect() }
     for body in batch { body.answer() }
+  }
+
+  private func commit(on handle: ConnectionHandle) throws(DatabaseError) {
+    // Where the commit fails as well: a change that was none costs a look.
+    defer { changes.add(handle.takeChanged()) }
+    try handle.end(.commit)
   }
 
   /// Runs the body in the transaction that is open, and puts it in the batch. False when an error has ended the
@@ -211,7 +218,7 @@ final class Writer: Sendable {
     do {
       try handle.begin(.write)
       if let error = body.run(on: Connection(handle, mayWrite: true)) { throw error }
-      try handle.end(.commit)
+      try commit(on: handle)
     } catch {
       handle.rollBack()
       failure.note(error)

@@ -204,6 +204,34 @@ struct CatalogSnapshotTests {
     #expect(before[try id("p7")]?.product.localizations["en-US"]?.title == "")
   }
 
+  @Test("as long as nothing of the catalog changes, who asks for it asks the database nothing")
+  func unchanged() async throws {
+    for number in 0..<3 { try await put("p\(number)") }
+    _ = try await cache.current()
+    _ = try await database.read { $0.takeSteps() }
+    for _ in 0..<10 { #expect(try await cache.current().count == 3) }
+    let asked = try await database.read { $0.takeSteps().map(\.sql) }
+    #expect(asked.filter { $0.contains("catalogue_state") } == [])
+    try await put("p3")
+    #expect(try await cache.current().count == 4)
+    let then = try await database.read { $0.takeSteps().map(\.sql) }
+    #expect(then.contains { $0.hasPrefix("SELECT revision") })
+  }
+
+  @Test("what another process has changed is found where that is asked for")
+  func otherProcess() async throws {
+    try await put("p0")
+    #expect(try await cache.current().count == 1)
+    let other = try file.open()
+    let product = Product(id: try id("p1"), type: .nonConsumable, localizations: [:])
+    try await other.write(locking: [.product(product.id)]) { [now] in
+      try ProductTable.put(product, at: now, in: $0)
+    }
+    other.close()
+    #expect(try await cache.renewed().count == 2)
+    #expect(try await cache.current().count == 2)
+  }
+
   @Test("a change that was committed is seen by everyone who asks afterwards, also while others load")
   func concurrentLoads() async throws {
     for number in 0..<50 { try await put("p\(number)") }

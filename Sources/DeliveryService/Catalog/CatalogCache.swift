@@ -9,6 +9,8 @@ final class CatalogCache: Sendable {
   private struct State {
     var snapshot = CatalogSnapshot.empty
     var load: Task<Void, any Error>?
+    /// All changes that were counted by then are in the snapshot; nil before there is one.
+    var counted: Int?
   }
 
   private let database: Database
@@ -19,9 +21,19 @@ final class CatalogCache: Sendable {
   }
 
   /// The catalog as it is: with every change that was committed before the call. Throws what the database
-  /// throws.
+  /// throws. Asks it nothing where nothing has changed.
   func current() async throws -> CatalogSnapshot {
-    try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
+    let count = database.changes(of: .catalog)
+    if let known = state.withLock({ $0.counted == count ? $0.snapshot : nil }) { return known }
+    return try await renewed()
+  }
+
+  /// The same, also with what another process has changed.
+  func renewed() async throws -> CatalogSnapshot {
+    let count = database.changes(of: .catalog)
+    let snapshot = try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
+    state.withLock { $0.counted = max($0.counted ?? 0, count) }
+    return snapshot
   }
 
   /// What `body` makes of the catalog, the newest that is known. Where the database has a newer one
@@ -31,7 +43,7 @@ final class CatalogCache: Sendable {
     var catalog = latest
     while true {
       if let value = try await body(catalog) { return value }
-      catalog = try await current()
+      catalog = try await renewed()
     }
   }
 

@@ -300,7 +300,7 @@ final class FeedService: Sendable {
         if forgotten < 500 { watched.withLock { $0.swept = now } }
       }
       guard waiters.count > 0 || watched.withLock({ $0.revision == nil }) else { return }
-      let revision = try await database.read { try CatalogRevision.current(in: $0) }
+      let revision = try await catalog.renewed().revision
       let isNew = watched.withLock { watched in
         defer { watched.revision = revision }
         return watched.revision.map { $0 != revision } ?? false

@@ -30,7 +30,8 @@ struct CatalogRevision: Hashable, Sendable {
   static func increment(
     at now: Timestamp, in connection: borrowing Connection
   ) throws -> CatalogRevision? {
-    try connection.first(
+    try connection.noteChange(of: .catalog)
+    return try connection.first(
       """
       UPDATE catalogue_state SET revision = revision + 1, changed = CASE WHEN changed < ? THEN ? ELSE changed END
       RETURNING revision, changed
@@ -41,4 +42,9 @@ struct CatalogRevision: Hashable, Sendable {
   private static func revision(_ row: Row) throws -> CatalogRevision {
     CatalogRevision(number: try row.integer("revision"), changed: try row.timestamp("changed"))
   }
+}
+
+extension ChangeTopic {
+  /// Whatever takes ``CatalogRevision`` on.
+  static let catalog = ChangeTopic("catalog")
 }
