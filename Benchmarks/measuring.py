@@ -50,8 +50,8 @@ def processor_time(pids):
     nanoseconds = 0
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").iterdir():
-            # A thread may end between being listed and being read.
-            with contextlib.suppress(FileNotFoundError):
+            # A thread may end between being listed, opened and read.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 nanoseconds += int((task / "schedstat").read_text().split()[0])
     return nanoseconds / 1e9
 
