@@ -13,10 +13,13 @@ class QueuedBody: @unchecked Sendable {
   let begun: ContinuousClock.Instant
   /// Whether it waits for others first (``BodyQueue/gathering``).
   let joinsOthers: Bool
+  /// Whether it shares no transaction.
+  let isAlone: Bool
 
-  init(locks: [DatabaseLock], waitingAtMost wait: Duration?, joinsOthers: Bool) {
+  init(locks: [DatabaseLock], waitingAtMost wait: Duration?, joinsOthers: Bool, isAlone: Bool = false) {
     self.locks = locks
     self.joinsOthers = joinsOthers
+    self.isAlone = isAlone
     begun = .now
     deadline = wait.map { [begun] in begun + $0 }
   }
@@ -46,12 +49,12 @@ final class CalledBody: QueuedBody, @unchecked Sendable {
 
   init(
     locks: [DatabaseLock] = [], waitingAtMost wait: Duration?, joinsOthers: Bool = false,
-    then effect: (@Sendable () -> Void)? = nil,
+    isAlone: Bool = false, then effect: (@Sendable () -> Void)? = nil,
     _ work: @escaping @Sendable (borrowing Connection) throws -> Void
   ) {
     self.work = work
     self.effect = effect
-    super.init(locks: locks, waitingAtMost: wait, joinsOthers: joinsOthers)
+    super.init(locks: locks, waitingAtMost: wait, joinsOthers: joinsOthers, isAlone: isAlone)
   }
 
   /// Returns once it has run. A task that is cancelled while its body waits takes it back and throws
@@ -137,6 +140,8 @@ final class BodyQueue: Sendable {
     var isSweepDue = false
 
     var count: Int { bodies.count - first }
+
+    var isNextAlone: Bool { first < bodies.count && bodies[first]?.isAlone == true }
 
     mutating func append(_ body: QueuedBody, gathering: Duration) {
       bodies.append(body)
@@ -242,9 +247,9 @@ final class BodyQueue: Sendable {
     return .wait
   }
 
-  /// The next body, if one waits.
+  /// The next body, if one waits that shares its transaction.
   func takeIfWaiting() -> QueuedBody? {
-    while let body = state.withLock({ Self.next(&$0) }) {
+    while let body = state.withLock({ $0.isNextAlone ? nil : Self.next(&$0) }) {
       if !refuseLate(body) { return body }
     }
     return nil

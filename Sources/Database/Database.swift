@@ -35,6 +35,9 @@ public final class Database: Sendable {
     /// With the next write that wants one at once, or when ``Options/gathering`` has passed: a commit costs much, and a further
     /// write in it little. For work behind which nothing waits but an answer.
     case withOthers
+    /// As soon as the writer is free, with no other write: for one with very many rows. Neither its own failure nor another's makes it run
+    /// again, which would take as long once more.
+    case alone
   }
 
   let writer: Writer
@@ -113,7 +116,8 @@ public final class Database: Sendable {
     var follow: (@Sendable () -> Void)?
     if let effect { follow = { effect(value.get()) } }
     let called = CalledBody(
-      locks: locks, waitingAtMost: options.wait(waiting), joinsOthers: commit == .withOthers, then: follow
+      locks: locks, waitingAtMost: options.wait(waiting), joinsOthers: commit == .withOthers,
+      isAlone: commit == .alone, then: follow
     ) { connection in value.set(try body(connection)) }
     try await called.end(in: writer.queue)
     return value.get()

@@ -78,6 +78,7 @@ final class Writer: Sendable {
   /// Runs, commits and answers `first` and what waits behind it. `guarded` is how many of the next bodies run in
   /// savepoints.
   private func serve(_ first: QueuedBody, on handle: ConnectionHandle, guarding guarded: inout Int) {
+    guard !first.isAlone else { return serveAlone(first, on: handle) }
     do {
       try handle.begin(.write)
     } catch {
@@ -105,7 +106,6 @@ final class Writer: Sendable {
       for body in batch { serveAlone(body, on: handle) }
       return
     }
-    if handle.pagesAfterCommit != nil { failure.clear() }
     for body in batch { body.applyEffect() }
     for body in batch { body.answer() }
   }
@@ -114,6 +114,7 @@ final class Writer: Sendable {
     // Where the commit fails as well: a change that was none costs a look.
     defer { changes.add(handle.takeChanged()) }
     try handle.end(.commit)
+    if handle.pagesAfterCommit != nil { failure.clear() }
   }
 
   /// Runs the body in the transaction that is open, and puts it in the batch. False when an error has ended the

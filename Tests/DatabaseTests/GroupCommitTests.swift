@@ -506,4 +506,30 @@ struct GroupCommitTests {
     await #expect(throws: DatabaseError.self) { try await database.write(locking: []) { _ in } }
     #expect(try await ids(open()).contains(0))
   }
+
+  @Test(
+    "a write that is to be alone shares no transaction: neither its failure nor another's runs a body again")
+  func alone() async throws {
+    let database = try open()
+    let runs = Locked<[Int: Int]>([:])
+    try await together(1..<6, in: database) { number in
+      do {
+        try await database.write(locking: [.everything], committing: number == 3 ? .alone : .atOnce) {
+          connection in
+          runs.withLock { $0[number, default: 0] += 1 }
+          try connection.execute("INSERT INTO rows VALUES (?, 'content')", [.integer(Int64(number))])
+          if number == 3 { throw Refusal() }
+        }
+        #expect(number != 3)
+      } catch is Refusal {
+        #expect(number == 3)
+      }
+    }
+    #expect(runs.current == [1: 1, 2: 1, 3: 1, 4: 1, 5: 1])
+    #expect(try await ids(database) == [1, 2, 4, 5])
+    try await database.write(locking: [.everything], committing: .alone) { connection in
+      try connection.execute("INSERT INTO rows VALUES (6, 'content')")
+    }
+    #expect(try await ids(database) == [1, 2, 4, 5, 6])
+  }
 }

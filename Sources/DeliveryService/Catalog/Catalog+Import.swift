@@ -50,7 +50,8 @@ extension Catalog {
       }
       attempts += 1
       let isLast = attempts == Self.maximumImportAttempts
-      let report = try await database.write(locking: [.everything]) { connection -> CatalogImportReport? in
+      let report = try await database.write(locking: [.everything], committing: .alone) {
+        connection -> CatalogImportReport? in
         let isCurrent = try catalog.isCurrent(in: connection)
         guard isCurrent || isLast else { return nil }
         let prepared =
