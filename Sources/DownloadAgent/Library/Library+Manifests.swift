@@ -83,8 +83,8 @@ extension Library {
     }
   }
 
-  /// Makes records of the content that lies in the library with its manifest, unless it has one. Nothing of it counts as
-  /// checked; of what cannot be looked at there is none.
+  /// Makes records of the content that lies in the library with its manifest, unless it has one; the server is to be asked what it is
+  /// called and how it looks. Nothing of it counts as checked; of what cannot be looked at there is none.
   func importContent() throws {
     var count = 0
     for entry in try operations.list(paths.library) where entry.kind == .directory {
@@ -99,6 +99,7 @@ extension Library {
             product, version, isPinned: names?.contains(Self.pinName) == true)
         else { continue }
         try database.save(record, stamps: nil)
+        try database.expectListing(of: product)
         count += 1
       }
     }

@@ -35,6 +35,11 @@ extension AgentDatabase {
   }
 
   /// The server is to be asked, perhaps again.
+  func expectListing(of product: ProductIdentifier) throws {
+    try database.writeBlocking(locking: [.everything]) { try Self.expectListing(of: product, in: $0) }
+  }
+
+  /// In a write that there is anyway.
   static func expectListing(of product: ProductIdentifier, in connection: borrowing Connection) throws {
     try connection.execute(
       """

@@ -58,7 +58,7 @@ struct ArrivalListingTests {
   }
 
   private func run(
-    _ policy: ArrivalPolicy, at url: String,
+    _ policy: ArrivalPolicy, at url: String, rebuilding: Bool = false,
     _ body: @escaping @Sendable (AgentService) async throws -> Void
   ) async throws {
     try await harness.run(
@@ -66,6 +66,7 @@ struct ArrivalListingTests {
       configure: {
         $0.arrivals = policy
         $0.locale = "fr-FR"
+        $0.rebuild = rebuilding
       }
     ) { agent in
       try await agent.arrivals.hasRead()
@@ -136,6 +137,23 @@ struct ArrivalListingTests {
         #expect(try bytes(item.cover) == Self.png)
         #expect(try await harness.ask("DELETE", "/v1/library/\(package.manifest.product)").status == 204)
         #expect(try FileSystem.status(of: "\(harness.library)/\(package.manifest.product)") == nil)
+      }
+    }
+  }
+
+  @Test("records that are made anew have the title and the cover again, without anything that arrives")
+  func rebuilt() async throws {
+    try await server.open { [server] url in
+      try await run(.latest, at: url) { agent in
+        server.tell(try entry())
+        _ = try await agent.ended()
+        _ = try await placed { $0.cover != nil }
+      }
+      server.tell(try unrelated())
+      try await run(.latest, at: url, rebuilding: true) { _ in
+        let item = try await placed { $0.cover != nil }
+        #expect(item.productTitle == "Les h\u{E9}ros, n\u{BA} 1")
+        #expect(try bytes(item.cover) == Self.png)
       }
     }
   }
