@@ -199,7 +199,8 @@ struct ContinuousSubscription {
     }
     for index in runs.indices {
       let start = runs[index].start
-      if let latest = issueDates.lastIndex(where: { $0 <= start }) {
+      let latest = issueDates.partitioningIndex { $0 > start } - 1
+      if latest >= 0 {
         runs[index].unlocked = issueDates[max(0, latest - max(0, policy.backIssues))]...issueDates[latest]
       }
       runs[index].record = record

@@ -205,16 +205,22 @@ struct CatalogSnapshot: Sendable {
 struct RelatedProducts {
   /// The issues of publications, as one revision of the catalog had them.
   struct Arranged: Sendable {
-    /// Issues that are kept, at most, unless one publication has more.
+    /// Publications and issues that are kept from one look for the next, at most.
     static let limit = 5000
 
     fileprivate let revision: CatalogRevision
     fileprivate var issues: [ProductIdentifier: PublicationIssues] = [:]
     fileprivate var count = 0
+
+    /// What the next look is to have: this, unless it is too much, or less or older than what is kept already.
+    func kept(beside other: Arranged?) -> Arranged? {
+      guard count <= Self.limit else { return other }
+      guard let other, other.revision.number >= revision.number else { return self }
+      return other.revision == revision && other.count < count ? self : other
+    }
   }
 
   let catalog: CatalogSnapshot
-  /// For the next look.
   private(set) var arranged: Arranged
 
   /// `arranged` is of no use where the catalog has another revision.
@@ -236,9 +242,8 @@ struct RelatedProducts {
   private mutating func issues(of publication: ProductIdentifier) -> PublicationIssues {
     if let known = arranged.issues[publication] { return known }
     let issues = PublicationIssues(of: catalog.products(of: publication).lazy.map(\.product))
-    if arranged.count + issues.count > Arranged.limit { arranged = Arranged(revision: catalog.revision) }
     arranged.issues[publication] = issues
-    arranged.count += issues.count
+    arranged.count += issues.count + 1
     return issues
   }
 }
