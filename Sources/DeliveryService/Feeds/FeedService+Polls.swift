@@ -9,7 +9,7 @@ import Synchronization
 /// read and one write, and only those that are to be answered get a task again.
 extension FeedService {
   /// Polls that are looked at together: few enough that whatever else asks the database waits for some milliseconds.
-  static let batch = 12
+  static let batch = 8
 
   enum Answer: Sendable {
     case reading(Reading)

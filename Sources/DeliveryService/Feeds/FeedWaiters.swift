@@ -32,7 +32,7 @@ final class FeedWaiters: Sendable {
   }
 
   /// Polls that are over and not answered yet, at most: more would be in the way of other requests.
-  static let answersAtOnce = 12
+  static let answersAtOnce = 8
 
   private let state = Mutex(State())
   private let answering = Atomic<Int>(0)
