@@ -83,7 +83,8 @@ struct FeedFinding: Sendable {
     case overtaken
   }
 
-  /// Writes down what the feed tells by now. The catalog is the one that it was found in.
+  /// Writes down what the feed tells by now, unless another look has told something since it was read. A change of the catalog since then
+  /// is no matter: it wakes the feed, which is told of it next.
   func tell(at now: Timestamp, in connection: borrowing Connection) throws -> Telling {
     guard var feed = try FeedTable.find(feed.number, in: connection) else { return .forgotten }
     // Whatever is told takes the sequence on.

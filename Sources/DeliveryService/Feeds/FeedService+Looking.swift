@@ -61,12 +61,9 @@ extension FeedService {
       arranged.withLock { $0 = gained.kept(beside: $0) }
       guard !news.isEmpty else { return looks }
       let findings = news.map(\.finding)
-      let tellings = try await database.write(locking: Array(Set(findings.flatMap(\.locks)))) {
-        connection -> [FeedFinding.Telling]? in
-        guard try catalog.isCurrent(in: connection) else { return nil }
-        return try findings.map { try $0.tell(at: now, in: connection) }
+      let tellings = try await database.write(locking: Array(Set(findings.flatMap(\.locks)))) { connection in
+        try findings.map { try $0.tell(at: now, in: connection) }
       }
-      guard let tellings else { return nil }
       for (telling, place) in zip(tellings, news.map(\.place)) {
         switch telling {
         case .told(let page): looks[place]?.page = page

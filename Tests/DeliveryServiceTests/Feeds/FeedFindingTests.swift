@@ -77,4 +77,20 @@ struct FeedFindingTests {
       #expect(answer.cursor == page.cursor.description && shop.kinds(answer) == ["issue-available 0"])
     }
   }
+
+  @Test("a catalog that changes all the time puts nothing off: the change is told behind what was found")
+  func catalogChanges() async throws {
+    try await ServerHarness.run { server in
+      let feed = try await shop.show([try await shop.subscribe(on: server)], to: server)
+      let first = try await find(after: nil, on: server)
+      try await shop.publish(1, dated: server.clock.now(), on: server)
+      guard case .told(let page) = try await tell(first, on: server) else {
+        Issue.record("nothing was told")
+        return
+      }
+      #expect(page.items.map(\.product.description) == [shop.issue(0)])
+      let answer = try await shop.read(feed, after: page.cursor.description, of: server)
+      #expect(!answer.isWhole && shop.kinds(answer) == ["issue-available 1"])
+    }
+  }
 }
