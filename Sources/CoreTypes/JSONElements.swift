@@ -74,7 +74,7 @@ private struct JSONElementScanner {
         let name = try scanName()
         let isList = bytes[name].elementsEqual(list)
         guard !isList || found == nil else {
-          throw error(.ambiguous, "\(String(decoding: list, as: UTF8.self)) is there once")
+          throw error(.ambiguous, "\(String(decoding: list, as: UTF8.self)) may be there only once")
         }
         skipSpace()
         try take(":", or: "a colon follows the name of a member")
