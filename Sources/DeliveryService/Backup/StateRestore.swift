@@ -40,7 +40,7 @@ struct StateRestore: Sendable {
     }
     for file in manifest.files {
       // The names are ours; a manifest that says others was not written by this program.
-      guard !file.name.contains("/"), file.name != "." && file.name != ".." else {
+      guard !file.name.utf8.contains(0x2F), file.name != "." && file.name != ".." else {
         throw StateCareError(.damaged, "\(generation.path): its manifest names \(file.name)")
       }
       let digest = try StateFiles.copy(
@@ -89,8 +89,14 @@ struct StateRestore: Sendable {
     guard needs.allSatisfy({ !$0.value.isRequired || known.contains($0.key) }) else {
       throw StateCareError(.damaged, "\(generation.path): its manifest lacks packages that its database has")
     }
-    let now = clock.now()
-    try database.writeBlocking(locking: [.everything]) { try ServerRunTable.noteRestore(at: now, in: $0) }
+    let (now, life) = (clock.now(), FeedTable.newLife())
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try ServerRunTable.noteRestore(at: now, in: connection)
+      try FeedTable.noteRestore(life, in: connection)
+      try SQLDialect.passOverNumbers(in: connection)
+      // Clients keep what they read of a later catalog, with a later date.
+      try CatalogRevision.increment(at: now, in: connection)
+    }
   }
 }
 

@@ -106,7 +106,16 @@ struct FeedFinding: Sendable {
 }
 
 extension FeedService.Page {
+  /// A device that comes from before the server was restored may know more than the backup: it is told all of what stood in that, and
+  /// comes again for what was told since, which is news to it as to the others.
   init(of told: ToldItems, in feed: FeedTable.Feed, after cursor: FeedService.Cursor?) {
+    if let cursor, feed.hadEpoch(cursor.epoch) {
+      let place = feed.sequenceAtRestore
+      isWhole = true
+      self.cursor = FeedService.Cursor(epoch: feed.epoch, sequence: place)
+      items = told.items(after: 0).filter { $0.sequence <= place }
+      return
+    }
     let isKnown = cursor.map { $0.epoch == feed.epoch && $0.sequence <= feed.sequence } ?? false
     isWhole = !isKnown
     self.cursor = FeedService.Cursor(epoch: feed.epoch, sequence: feed.sequence)

@@ -23,6 +23,14 @@ enum FeedTable {
     var sequence: Int64
     /// When it was last asked, by days.
     var used: Timestamp
+
+    /// The last sequence of before the server was restored; 0 where it was not.
+    var sequenceAtRestore: Int64 { sequence / lifeLength * lifeLength }
+
+    /// Whether it is an epoch of this feed from before a restore, or from a life of it that the restore has undone.
+    func hadEpoch(_ other: Int64) -> Bool {
+      sequenceAtRestore > 0 && other != epoch && other & ~lifeBits == epoch & ~lifeBits
+    }
   }
 
   static func count(in connection: borrowing Connection) throws -> Int {
@@ -169,6 +177,23 @@ enum FeedTable {
   static func noteUse(of feed: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute(
       "UPDATE feeds SET used = ? WHERE number = ?", [.timestamp(now), .integer(feed)])
+  }
+
+  /// Bits of an epoch that are others after each restore of the server.
+  private static let lifeBits: Int64 = 1 << 20 - 1
+  /// Sequences between the beginnings of two lives, more than are ever told in one.
+  private static let lifeLength: Int64 = 1 << 32
+
+  /// What tells the feeds of a server that is restored from those of before, for ``noteRestore(_:in:)``.
+  static func newLife() -> Int64 { Int64.random(in: 1...lifeBits) }
+
+  /// The server was restored: devices may have been told what the backup does not know. Each feed begins a new life, whose cursors
+  /// none of before is taken for, though the sequences of before are given to other items.
+  static func noteRestore(_ life: Int64, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      UPDATE feeds SET epoch = (epoch | ?) - (epoch & ?), sequence = (sequence / ? + 1) * ?
+      """, [.integer(life), .integer(life), .integer(lifeLength), .integer(lifeLength)])
   }
 
   /// Forgets feeds that were not asked since `cutoff`, `limit` at most; answers how many.

@@ -14,6 +14,24 @@ enum SQLDialect {
     try connection.execute(statement, values) > 0 ? connection.lastInsertedRowID : nil
   }
 
+  /// Numbers that a restored database passes over in the tables that never give one twice: of more rows than a backup can miss.
+  static let numbersPassedOver: Int64 = 1 << 32
+
+  /// The database was restored: what the backup does not know had numbers as well, and tokens, or operators, still name it by them.
+  /// PostgreSQL would set its sequences.
+  static func passOverNumbers(in connection: borrowing Connection) throws {
+    for table in ["feeds", "outbox", "irregularities"] {
+      try connection.execute(
+        """
+        INSERT INTO sqlite_sequence (name, seq)
+        SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)
+        """, [.text(table), .text(table)])
+      try connection.execute(
+        "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = ?",
+        [.integer(numbersPassedOver), .text(table)])
+    }
+  }
+
   /// Behind `INSERT` and `UPDATE`, of a statement with triggers whose failure is its body's: so that SQLite copies none of the pages that
   /// it changes, to undo the statement alone. What it has changed until then goes with all that the body wrote. PostgreSQL would
   /// have nothing here.
