@@ -87,4 +87,54 @@ struct StoreCalendarTests {
     #expect(StoreCalendar(month: "2s", renewals: -1) == nil)
     #expect(StoreCalendar(month: "2s", renewals: 101) == nil)
   }
+
+  @Test(
+    "by the calendar a renewal falls on the day of the first payment, and on the last day of a month that has none",
+    arguments: [
+      ("2027-01-31", "P1M", ["02-28", "03-31", "04-30", "05-31"]), ("2028-01-30", "P1M", ["02-29", "03-30"]),
+      ("2027-01-28", "P1M", ["02-28", "03-28", "04-28"]), ("2026-11-30", "P3M", ["02-28", "05-30"]),
+      ("2027-08-31", "P6M", ["02-29", "08-31"]), ("2028-02-29", "P1Y", ["02-28", "02-28", "02-28", "02-29"]),
+      ("2027-01-31", "P1W", ["02-07", "02-14", "02-21", "02-28", "03-07"]),
+      ("2027-02-28", "P1M", ["03-28", "04-28"]),
+    ])
+  func anniversaries(start: String, length: String, ends: [String]) throws {
+    let calendar = try #require(StoreCalendar(month: "real", renewals: 12))
+    var life = try life(from: start, length: length, by: calendar)
+    for end in ends {
+      #expect(life.expires.rfc3339.dropFirst(5) == "\(end)T23:59:59.999Z")
+      _ = life.advance(by: calendar)
+    }
+  }
+
+  @Test("what is put off, or paid again after a lapse, has the day of that as its anniversary")
+  func newAnniversaries() throws {
+    let calendar = try #require(StoreCalendar(month: "real", renewals: 12))
+    var putOff = try life(from: "2027-01-31", length: "P1M", by: calendar)
+    putOff.extend(by: .seconds(86_400))
+    _ = putOff.advance(by: calendar)
+    #expect(putOff.expires.rfc3339.hasPrefix("2027-04-01"))
+    var lapsed = try life(from: "2027-01-31", length: "P1M", by: calendar)
+    lapsed.failRenewals()
+    _ = lapsed.advance(by: calendar)
+    _ = lapsed.recover(at: try #require(Timestamp(rfc3339: "2027-04-02T00:00:00Z")), by: calendar)
+    #expect(lapsed.expires.rfc3339.hasPrefix("2027-05-02"))
+    // Within the grace it goes on where it was.
+    var late = try life(from: "2027-01-31", length: "P1M", by: calendar)
+    late.failRenewals()
+    _ = late.advance(by: calendar)
+    _ = late.recover(at: try #require(Timestamp(rfc3339: "2027-03-05T00:00:00Z")), by: calendar)
+    #expect(late.expires.rfc3339.hasPrefix("2027-03-31"))
+  }
+
+  private func life(
+    from day: String, length: String, by calendar: StoreCalendar
+  ) throws -> SubscriptionLifecycle {
+    let start = try #require(Timestamp(rfc3339: "\(day)T23:59:59.999Z"))
+    let period = try #require(BillingPeriod(length))
+    let product = try #require(ProductIdentifier("com.example.magazine"))
+    let end = try #require(calendar.end(of: period, from: start))
+    return SubscriptionLifecycle(
+      .init(plan: SubscriptionPlan(product: product, period: period, price: nil), start: start, end: end),
+      renewals: 12)
+  }
 }

@@ -43,10 +43,24 @@ struct StoreCalendar: Hashable, Sendable {
 
   private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600]
 
-  /// The end of a period that begins at `start`. Nil after the year 9999.
-  func end(of period: BillingPeriod, from start: Timestamp) -> Timestamp? {
-    guard let length = length(of: period) else { return start.adding(period) }
-    return start + length
+  /// The end of a period that begins at `start`: by the calendar on that day of the month, where the period is one of months and the month
+  /// has it. Nil after the year 9999.
+  func end(of period: BillingPeriod, from start: Timestamp, onDay day: Int? = nil) -> Timestamp? {
+    if let length = length(of: period) { return start + length }
+    guard let end = start.adding(period), let day, !period.isShort else { return start.adding(period) }
+    let date = end.utc
+    return Timestamp(
+      year: date.year, month: date.month,
+      day: min(day, Timestamp.daysIn(month: date.month, year: date.year)), hour: date.hour,
+      minute: date.minute, second: date.second, millisecond: date.millisecond)
+  }
+
+  /// The day of the month that the ends of months keep to, `before` one that began at `start`: a month that is too short for it ends on
+  /// its last day, and the next one on the day again. Nil where `end` has the day itself.
+  static func anniversary(of start: Timestamp, endingAt end: Timestamp, before: Int? = nil) -> Int? {
+    let (day, date) = (before ?? start.utc.day, end.utc)
+    let isLast = date.day == Timestamp.daysIn(month: date.month, year: date.year)
+    return isLast && date.day < day ? day : nil
   }
 
   /// The end of the grace period that begins where a paid period ends: 6 days after a week, 16 after anything longer.

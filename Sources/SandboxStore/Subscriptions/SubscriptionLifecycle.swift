@@ -115,6 +115,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var autoRenews: Bool
   private(set) var start: Timestamp
   private(set) var expires: Timestamp
+  /// The day of the month on which its months end, also behind one that is too short for it; nil where that is ``expires``' day.
+  private(set) var anniversary: Int?
   private(set) var renewalsLeft: Int
   private(set) var graceEnd: Timestamp?
   private(set) var retryEnd: Timestamp?
@@ -145,6 +147,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     autoRenews = true
     start = period.start
     expires = period.end
+    anniversary = StoreCalendar.anniversary(of: period.start, endingAt: period.end)
     renewalsLeft = renewals
   }
 
@@ -211,7 +214,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
 
   private mutating func pause(by calendar: StoreCalendar) -> Step {
     pausesNext = nil
-    guard let end = calendar.end(of: .month, from: expires) else {
+    guard let end = calendar.end(of: .month, from: expires, onDay: anniversary) else {
       self.end(.cancelled)
       return .changed
     }
@@ -301,7 +304,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   }
 
   /// Puts off the renewal of what runs.
-  mutating func extend(by duration: Duration) { expires = expires + duration }
+  mutating func extend(by duration: Duration) {
+    expires = expires + duration
+    anniversary = nil
+  }
 
   private mutating func renew(at date: Timestamp, by calendar: StoreCalendar) -> Step {
     // The new price is the plan's, and another plan has its own.
@@ -315,7 +321,9 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     nextPlan = nil
     nextOffer = nil
     let run = offerRun
-    guard let end = calendar.end(of: run?.period ?? plan.period, from: date) else {
+    // What begins anew has an anniversary of its own.
+    let day = date == expires || date == pauseEnd ? anniversary : nil
+    guard let end = calendar.end(of: run?.period ?? plan.period, from: date, onDay: day) else {
       self.end(.cancelled)
       return .changed
     }
@@ -323,6 +331,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     pauseEnd = nil
     start = date
     expires = end
+    anniversary = StoreCalendar.anniversary(of: date, endingAt: end, before: day)
     renewalsLeft = max(0, renewalsLeft - 1)
     offerRun?.paymentsLeft -= 1
     if offerRun?.paymentsLeft == 0 { offerRun = nil }
