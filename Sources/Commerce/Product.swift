@@ -118,11 +118,14 @@ public struct Price: Hashable, Sendable, Codable {
   /// ISO 4217, three capital letters.
   public let currency: String
 
+  /// Decimals of an amount, at most: no currency that is paid with has more.
+  public static let maximumDecimals = 3
+
   /// Nil unless `amount` is digits with at most one point and three decimals, and `currency` three capital letters.
   public init?(amount: String, currency: String) {
     let parts = amount.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
     guard (1...2).contains(parts.count), (1...9).contains(parts[0].count),
-      parts.count == 1 || (1...3).contains(parts[1].count),
+      parts.count == 1 || (1...Self.maximumDecimals).contains(parts[1].count),
       parts.allSatisfy({ $0.allSatisfy { (0x30...0x39).contains($0) } }),
       currency.utf8.count == 3, currency.utf8.allSatisfy({ (0x41...0x5A).contains($0) })
     else { return nil }

@@ -41,15 +41,16 @@ struct MetricsText {
   }
 
   private static func escaped(_ value: String) -> String {
-    var escaped = ""
-    for character in value {
-      switch character {
-      case "\\": escaped += "\\\\"
-      case "\"": escaped += "\\\""
-      case "\n": escaped += "\\n"
-      default: escaped.append(character)
+    var escaped = String.UnicodeScalarView()
+    // Not by characters: CR LF is one, and so is a quotation mark with a mark above it.
+    for scalar in value.unicodeScalars {
+      switch scalar {
+      case "\\": escaped += "\\\\".unicodeScalars
+      case "\"": escaped += "\\\"".unicodeScalars
+      case "\n": escaped += "\\n".unicodeScalars
+      default: escaped.append(scalar)
       }
     }
-    return escaped
+    return String(escaped)
   }
 }

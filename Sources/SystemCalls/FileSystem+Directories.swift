@@ -42,15 +42,15 @@ extension FileSystem {
   /// What stands before the last `/`: `.` where there is none.
   public static func parent(of path: String) -> String {
     let trimmed = withoutTrailingSlashes(path)
-    guard let slash = trimmed.lastIndex(of: "/") else { return "." }
+    guard let slash = trimmed.utf8.lastIndex(of: 0x2F) else { return "." }
     return slash == trimmed.startIndex ? "/" : withoutTrailingSlashes(trimmed[..<slash])
   }
 
   /// What stands after the last `/`.
   public static func lastPart(of path: String) -> String {
     let trimmed = withoutTrailingSlashes(path)
-    guard let slash = trimmed.lastIndex(of: "/"), trimmed != "/" else { return trimmed }
-    return String(trimmed[trimmed.index(after: slash)...])
+    guard let slash = trimmed.utf8.lastIndex(of: 0x2F), trimmed != "/" else { return trimmed }
+    return String(trimmed[trimmed.utf8.index(after: slash)...])
   }
 
   /// Whether the path leads to a directory, through links.
@@ -66,8 +66,8 @@ extension FileSystem {
   }
 
   private static func withoutTrailingSlashes(_ path: some StringProtocol) -> String {
-    var path = Substring(path)
-    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-    return String(path)
+    var path = Substring(path).utf8
+    while path.count > 1, path.last == 0x2F { path.removeLast() }
+    return String(Substring(path))
   }
 }

@@ -15,6 +15,17 @@ struct PackagePathTests {
   }
 
   @Test(
+    "a slash ends a name and a dot a stem, whatever mark follows that would make one character with it",
+    arguments: [UInt32(0x301), 0x338, 0x20DD, 0x1D16D])
+  func marks(_ scalar: UInt32) throws {
+    let mark = String(try #require(Unicode.Scalar(scalar)))
+    let path = try PackagePath("a/\(mark)b/\(mark).jpg")
+    #expect(path.segments.map { Array($0.utf8) } == ["a", "\(mark)b", "\(mark).jpg"].map { Array($0.utf8) })
+    #expect(try PackagePath("a.\(mark)").fileExtension.unicodeScalars.elementsEqual(mark.unicodeScalars))
+    #expect(throws: PackagePathFault.reservedName) { try PackagePath("nul.\(mark)") }
+  }
+
+  @Test(
     "an unsafe path is refused for its reason",
     arguments: [
       ("", PackagePathFault.empty), ("/etc/passwd", .absolute), ("..", .dotSegment), ("a/../b", .dotSegment),

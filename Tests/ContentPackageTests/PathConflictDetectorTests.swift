@@ -22,6 +22,7 @@ struct PathConflictDetectorTests {
       (["Straße", "STRASSE"], .pathAmbiguous), (["ς", "σ"], .pathAmbiguous),
       (["A/x", "a/y"], .pathAmbiguous), (["a", "a/b"], .pathInsideFile), (["a/b", "a"], .pathInsideFile),
       (["a/b/c", "A"], .pathAmbiguous), (["ﬁ", "fi"], .pathAmbiguous),
+      (["a", "a/\u{301}b"], .pathInsideFile),
     ])
   func refused(_ paths: [String], _ code: PackageValidationIssue.Code) throws {
     #expect(try codes(paths) == [code])

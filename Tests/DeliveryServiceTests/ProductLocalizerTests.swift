@@ -55,6 +55,24 @@ struct ProductLocalizerTests {
   }
 
   @Test(
+    "a price is never shown rounded: it has all the decimals that are paid, and at least those of its currency",
+    arguments: [
+      ("JPN", "JPY", "499.5", "¥499.5"), ("JPN", "JPY", "500.00", "¥500"),
+      ("KOR", "KRW", "1900.99", "₩1,900.99"),
+      ("ISL", "ISK", "1999.99", "1.999,99\u{A0}kr."), ("SRB", "RSD", "199.50", "199,5\u{A0}RSD"),
+      ("DEU", "EUR", "2.995", "2,995\u{A0}€"), ("DEU", "EUR", "2.990", "2,99\u{A0}€"),
+      ("IDN", "IDR", "0.5", "Rp0,5"), ("DEU", "EUR", "999999999.999", "999.999.999,999\u{A0}€"),
+      ("USA", "KWD", "2.5", "KWD\u{A0}2.500"), ("USA", "BHD", "0.001", "BHD\u{A0}0.001"),
+      ("USA", "EUR", "0", "€0.00"),
+    ])
+  func decimals(territory: String, currency: String, amount: String, text: String) throws {
+    let price = try #require(Price(amount: amount, currency: currency))
+    let listed = try #require(
+      try listing(locale: nil, territory: territory, prices: [territory: price]).price)
+    #expect(listed.formatted == text)
+  }
+
+  @Test(
     "texts are those of the asked locale, of another region of its language, English, or the first",
     arguments: [
       ("fr-FR", ["en-US", "fr-FR"], "fr-FR"), ("fr_FR", ["en-US", "fr-FR"], "fr-FR"),

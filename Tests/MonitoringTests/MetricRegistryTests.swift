@@ -39,6 +39,18 @@ struct MetricRegistryTests {
     #expect(reads.current == 1)
   }
 
+  @Test(
+    "no label's value ends its line or its quotation marks",
+    arguments: [
+      ("a\r\nb", "a\r\\nb"), ("a\"\u{301}b", "a\\\"\u{301}b"), ("\\\u{338}", "\\\\\u{338}"),
+      ("\n\u{301}", "\\n\u{301}"),
+    ])
+  func labels(value: String, written: String) {
+    var text = MetricsText()
+    text.add("a", labels: [("x", value)], value: 1)
+    #expect(text.text.unicodeScalars.elementsEqual("a{x=\"\(written)\"} 1\n".unicodeScalars))
+  }
+
   @Test("a metric is cut off at the most values that it may have")
   func bound() async throws {
     var registry = MetricRegistry()

@@ -104,6 +104,26 @@ struct CatalogFileTests {
     #expect(found.map(\.samples) == [product.samples, nil])
   }
 
+  @Test("samples are told apart by the line breaks of any system")
+  func samplesOfOthers() throws {
+    let sheet = "id,samples\r\ncom.example.a,\"1.jpg\r\n2.jpg\n3.jpg\"\r\n"
+    let found = try CatalogFile(Array(sheet.utf8), as: .csv).catalog.products
+    #expect(found.map(\.samples) == [["1.jpg", "2.jpg", "3.jpg"]])
+  }
+
+  @Test(
+    "a title is read back as it was written, whatever marks its signs have",
+    arguments: [
+      "a\"\u{301}b", "\"\u{20DD}", "=\u{338}1", "'=\u{338}1", "'\u{301}=1", "a,\u{301}b", "\r\n\u{301}",
+    ])
+  func marks(title: String) throws {
+    let product = ProductDescription(
+      id: ProductIdentifier("com.example.a"), localizations: ["en-US": .init(title: title, description: "")])
+    let text = try CatalogFile.text(of: [.product(product)], as: .csv)
+    let found = try CatalogFile(Array(text.utf8), as: .csv).catalog.products.first?.localizations?["en-US"]
+    #expect(found?.title.unicodeScalars.elementsEqual(title.unicodeScalars) == true)
+  }
+
   @Test("no cell of an export is a formula to a spreadsheet")
   func formulas() throws {
     let text = try CatalogFile.text(of: try Self.contents(), as: .csv)

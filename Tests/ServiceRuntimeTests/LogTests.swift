@@ -66,6 +66,19 @@ struct LogTests {
     for line in lines.all { #expect(line.unicodeScalars.filter { $0.value < 0x20 } == ["\n"]) }
   }
 
+  @Test(
+    "a text for people neither turns its line around nor reads as another field",
+    arguments: [
+      ("a\u{202E}b\u{200B}\u{2028}", "x=ab"), ("a\"  grant=\"b", #"x="a\"  grant=\"b""#),
+      ("a=b", #"x="a=b""#),
+      ("a\\\" b", #"x="a\\\" b""#), ("a\"\u{301} b", "x=\"a\\\"\u{301} b\""), ("c:\\d", #"x=c:\d"#),
+    ])
+  func visible(text: String, field: String) {
+    let lines = Lines()
+    log(lines, format: .plain).info("m", ["x": LogValue(text)])
+    #expect(lines.all == ["08:30:00.000 info     m  \(field)\n"])
+  }
+
   @Test("a field never takes the place of the line's own members")
   func reserved() {
     let lines = Lines()

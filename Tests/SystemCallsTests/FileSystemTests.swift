@@ -136,7 +136,7 @@ import Testing
     "paths are cut at the last slash",
     arguments: [
       ("/a/b", "/a", "b"), ("/a", "/", "a"), ("a", ".", "a"), ("a/b/", "a", "b"), ("/", "/", "/"),
-      ("a//b", "a", "b"),
+      ("a//b", "a", "b"), ("/a/\u{301}b", "/a", "\u{301}b"), ("a/\u{338}", "a", "\u{338}"),
     ])
   func paths(path: String, parent: String, last: String) {
     #expect(FileSystem.parent(of: path) == parent)

@@ -22,8 +22,11 @@ public struct PackagePath: Sendable {
     self.text = text
   }
 
-  /// The names between the slashes, at least one.
-  public var segments: [Substring] { text.split(separator: "/", omittingEmptySubsequences: false) }
+  /// The names between the slashes, at least one. A slash ends a name whatever follows it, also a mark that would make one character
+  /// with it.
+  public var segments: [Substring] {
+    text.utf8.split(separator: 0x2F, omittingEmptySubsequences: false).map { Substring($0) }
+  }
 
   /// The last segment.
   public var name: Substring { segments.last ?? Substring(text) }
@@ -31,8 +34,8 @@ public struct PackagePath: Sendable {
   /// After the last dot of the name, in lower case; empty when there is none.
   public var fileExtension: String {
     let name = name
-    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return "" }
-    return name[name.index(after: dot)...].lowercased()
+    guard let dot = name.utf8.lastIndex(of: 0x2E), dot != name.startIndex else { return "" }
+    return name[name.utf8.index(after: dot)...].lowercased()
   }
 }
 
@@ -121,9 +124,9 @@ public enum PackagePathFault: Error, Hashable, Sendable {
 
   /// The device names of DOS and Windows count with any extension and trailing spaces, in any case.
   private static func isReserved(_ segment: Substring) -> Bool {
-    var stem = segment.prefix { $0 != "." }
+    var stem = segment.unicodeScalars.prefix { $0 != "." }
     while stem.last == " " { stem.removeLast() }
-    let name = stem.uppercased()
+    let name = String(stem).uppercased()
     if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"].contains(name) { return true }
     guard name.count == 4, name.hasPrefix("COM") || name.hasPrefix("LPT"), let last = name.last else {
       return false

@@ -1,5 +1,6 @@
 import Commerce
 import Foundation
+import Synchronization
 
 /// Writes prices for people: by the rules of the territory that they are for, whatever language its reader has chosen.
 enum PriceText {
@@ -8,8 +9,35 @@ enum PriceText {
 
   /// `amount` of a currency (ISO 4217) by the rules of `locale`, as ``locale(of:)`` answers it: a client's own text never
   /// comes here, since Foundation keeps each identifier that it is asked about until the process ends.
+  ///
+  /// Never rounded: an amount with more decimals than people write in that currency (`199.50 RSD`) has all of its own, since that is
+  /// what is paid.
   static func formatted(_ amount: Decimal, currency: String, locale: String) -> String {
-    amount.formatted(.currency(code: currency).locale(Locale(identifier: locale)))
+    let style = Decimal.FormatStyle.Currency(code: currency, locale: Locale(identifier: locale))
+    let customary = customaryDecimals(of: currency)
+    guard rounded(amount, to: customary) != amount else { return amount.formatted(style) }
+    return amount.formatted(
+      style.precision(.fractionLength(customary...max(customary, Price.maximumDecimals))))
+  }
+
+  /// How many decimals people write, by CLDR: 2 for EUR, 0 for JPY, 3 for KWD.
+  private static func customaryDecimals(of currency: String) -> Int {
+    decimals.withLock { decimals in
+      if let known = decimals[currency] { return known }
+      let text = Decimal(1).formatted(.currency(code: currency).locale(Locale(identifier: "en-US")))
+      let count = text.lastIndex(of: ".").map { text.distance(from: $0, to: text.endIndex) - 1 } ?? 0
+      // There are fewer than 200 currencies; a catalog may name others.
+      if decimals.count < 1000 { decimals[currency] = count }
+      return count
+    }
+  }
+
+  private static let decimals = Mutex<[String: Int]>([:])
+
+  private static func rounded(_ amount: Decimal, to decimals: Int) -> Decimal {
+    var (amount, result) = (amount, Decimal())
+    unsafe NSDecimalRound(&result, &amount, decimals, .plain)
+    return result
   }
 
   private static let locales = Dictionary(

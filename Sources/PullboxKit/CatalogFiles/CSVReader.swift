@@ -115,12 +115,22 @@ enum CSVText {
     let needsQuotes = guarded.utf8.contains {
       [UInt8(ascii: ","), UInt8(ascii: "\""), 0x0A, 0x0D].contains($0)
     }
-    return needsQuotes ? "\"" + guarded.replacing("\"", with: "\"\"") + "\"" : guarded
+    return needsQuotes ? "\"" + doublingQuotes(guarded) + "\"" : guarded
+  }
+
+  /// Also those that a mark makes another character of.
+  private static func doublingQuotes(_ text: String) -> String {
+    var doubled = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" { doubled.append(scalar) }
+      doubled.append(scalar)
+    }
+    return String(doubled)
   }
 
   /// What a cell says, without the apostrophe that keeps spreadsheets from running it.
   static func value(_ cell: String) -> String {
-    cell.utf8.first == UInt8(ascii: "'") && isFormula(cell) ? String(cell.dropFirst()) : cell
+    cell.utf8.first == UInt8(ascii: "'") && isFormula(cell) ? String(cell.unicodeScalars.dropFirst()) : cell
   }
 
   /// Also what has apostrophes before it, so that reading takes exactly the one away that writing put there.

@@ -196,7 +196,8 @@ enum CatalogColumn: Hashable {
     case .member(.plain(.publicationDate)): return assign(Timestamp(rfc3339: text), to: \.publicationDate)
     case .member(.plain(.period)): return assign(BillingPeriod(text), to: \.period)
     case .member(.plain(.onSale)): return assign(["true": true, "false": false][text], to: \.onSale)
-    case .member(.plain(.samples)): return assign(text.split(separator: "\n").map(String.init), to: \.samples)
+    case .member(.plain(.samples)):
+      return assign(text.split(whereSeparator: \.isNewline).map(String.init), to: \.samples)
     case .member(.plain(.priceTier)): return assign(PriceTierName(text), to: \.priceTier)
     case .member(.plain(.availableFrom)): return assign(Timestamp(rfc3339: text), to: \.availableFrom)
     case .member(.plain(.availableUntil)): return assign(Timestamp(rfc3339: text), to: \.availableUntil)

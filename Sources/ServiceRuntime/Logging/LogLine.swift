@@ -67,8 +67,7 @@ struct LogLine {
   private static func plain(_ value: LogValue) -> String {
     switch value {
     case .text(let value):
-      let value = visible(cut(value, to: maximumValue))
-      return value.contains(" ") || value.isEmpty ? "\"\(value)\"" : value
+      return quotedWhereNeeded(visible(cut(value, to: maximumValue)))
     case .integer(let value): return String(value)
     case .number(let value): return String(value)
     case .boolean(let value): return String(value)
@@ -76,11 +75,26 @@ struct LogLine {
     }
   }
 
-  /// Nothing that came from outside may move a terminal's cursor or start a line of its own.
+  /// Nothing that came from outside may move a terminal's cursor, start a line of its own or turn around what stands beside it.
   private static func visible(_ text: String) -> String {
     String(
       String.UnicodeScalarView(
-        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })
+    ).removingInvisibleFormatting
+  }
+
+  /// A value that reads as one: in quotation marks where it has a space, or what begins another field.
+  private static func quotedWhereNeeded(_ value: String) -> String {
+    let scalars = value.unicodeScalars
+    guard value.isEmpty || scalars.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else {
+      return value
+    }
+    var quoted = String.UnicodeScalarView()
+    for scalar in scalars {
+      if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
+      quoted.append(scalar)
+    }
+    return "\"\(String(quoted))\""
   }
 
   /// At most `length` bytes of UTF-8, cut between characters.
