@@ -111,6 +111,26 @@ struct StoreGraceTests {
     }
   }
 
+  @Test("what a store said while the clock was ahead serves no longer than what it says afterwards")
+  func clockWasAhead() async throws {
+    try await run { server, timer in
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      server.clock.advance(by: .seconds(10 * 86_400))
+      let grant = try await server.grant(receipt: receipt).value
+      server.clock.set(ServerHarness.start)
+      goAway(server, timer)
+      let problem = try await server.problem { _ = try await server.grant(receipt: receipt) }
+      #expect(problem.code == .verificationUndetermined)
+      comeBack(server, timer)
+      #expect(try await server.grant(receipt: receipt).value.grant == grant.grant)
+      goAway(server, timer)
+      #expect(try await server.grant(receipt: receipt).value.grant == grant.grant)
+      server.clock.advance(by: .seconds(72 * 3600 + 1))
+      let later = try await server.problem { _ = try await server.grant(receipt: receipt) }
+      #expect(later.code == .verificationUndetermined)
+    }
+  }
+
   @Test("a proof that was never shown, and a known one of another device, are undetermined")
   func unknown() async throws {
     try await run { server, timer in

@@ -66,7 +66,8 @@ extension GrantService {
     let now = grantStore.clock.now()
     return try await grantStore.database.read { connection in
       try RememberedProofTable.transactions(
-        of: key.digest, at: key.store, shownBy: device, goodSince: now - storeGrace, in: connection)
+        of: key.digest, at: key.store, shownBy: device, goodWithin: storeGrace, of: now,
+        in: connection)
     }
   }
 

@@ -20,6 +20,14 @@ struct NotificationHistory: Sendable {
     .seconds(86_400 * (environment == .production ? 180 : 30) - 3600)
   }
 
+  /// Where to read on behind `position`, at the store's earliest. A position that is ahead was written by a clock that was: nobody
+  /// knows where it stood, so all that the store keeps is read again.
+  static func beginning(after position: Timestamp?, at now: Timestamp, depth: Duration) -> Timestamp {
+    let oldest = now - depth
+    guard let position, position - overlap <= now else { return oldest }
+    return max(oldest, position - overlap)
+  }
+
   let notifications: NotificationService
   let database: Database
   let clock: any WallClock
@@ -54,9 +62,7 @@ struct NotificationHistory: Sendable {
     let position = try await database.read { connection in
       try NotificationHistoryTable.position(of: store, environment, in: connection)?.until
     }
-    let oldest = end - Self.depth(of: environment)
-    let start = position.map { max(oldest, $0 - Self.overlap) } ?? oldest
-    var beginning = start
+    var beginning = Self.beginning(after: position, at: end, depth: Self.depth(of: environment))
     var isWhole = true
     while beginning < end {
       // Behind what was refused nothing is written down until all of it is taken: the rest is one question.

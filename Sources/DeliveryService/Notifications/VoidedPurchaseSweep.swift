@@ -45,8 +45,7 @@ struct VoidedPurchaseSweep: Sendable {
     let position = try await database.read { connection in
       try NotificationHistoryTable.position(of: name, .production, in: connection)?.until
     }
-    let oldest = end - Self.depth
-    let start = position.map { max(oldest, $0 - NotificationHistory.overlap) } ?? oldest
+    let start = NotificationHistory.beginning(after: position, at: end, depth: Self.depth)
     guard start < end else { return }
     var (recovered, page) = (0, String?.none)
     for _ in 0..<Self.maximumPages {

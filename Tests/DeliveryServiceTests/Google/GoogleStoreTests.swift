@@ -383,6 +383,24 @@ struct GoogleStoreTests {
     }
   }
 
+  @Test("a refund is found in the store's list though the clock was a year ahead when that was read last")
+  func sweptAfterClockWasAhead() async throws {
+    google.sell(token: "token-1", order: "GPA.1")
+    try await run { server in
+      let grant = try await grant("token-1", server)
+      let grants = server.server.grants
+      let sweep = VoidedPurchaseSweep(
+        stores: server.server.googleStores, database: grants.grantStore.database, clock: server.clock,
+        log: Log(level: .error), takeIn: { _ = try await grants.applyRevocations(of: $0) })
+      server.clock.advance(by: .seconds(365 * 86_400))
+      try await sweep.read()
+      server.clock.set(ServerHarness.start + .seconds(60))
+      google.state.withLock { $0.voided = [("token-1", "GPA.1", ServerHarness.start + .seconds(10))] }
+      try await sweep.read()
+      #expect(try await server.fetch(grant).status == 403)
+    }
+  }
+
   @Test("no token, key or assertion is in the log")
   func secrets() async throws {
     google.sell(token: "secret-token-1", order: "GPA.1")

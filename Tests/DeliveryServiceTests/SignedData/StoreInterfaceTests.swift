@@ -284,6 +284,18 @@ struct StoreInterfaceTests {
     #expect(NotificationHistory.depth(of: .production) <= .seconds(180 * 86_400 - 600))
   }
 
+  @Test(
+    "where a clock was ahead when history was read, all that the store keeps is read again",
+    arguments: [
+      (nil, -100), (0, -5), (-10, -15), (-200, -100), (5, 0), (6, -100), (60 * 24 * 365, -100),
+    ] as [(Int64?, Int64)])
+  func beginning(position: Int64?, beginning: Int64) {
+    func at(_ minutes: Int64) -> Timestamp { ServerHarness.start + .seconds(minutes * 60) }
+    #expect(
+      NotificationHistory.beginning(after: position.map(at), at: at(0), depth: .seconds(6000))
+        == at(beginning))
+  }
+
   @Test("history whose certificate has ended since it was signed is taken, and is refused where it is posted")
   func expiredSince() async throws {
     var options = SignedDataAuthority.Options(responder: apple.url + "/ocsp", now: ServerHarness.start)

@@ -7,7 +7,8 @@ import Database
 enum RememberedProofTable {
   /// A proof of more transactions is not remembered.
   static let maximumTransactions = 1000
-  /// A proof that is good again within this time is not written down again.
+  /// A proof that is good again within this time is not written down again. A date that is further ahead was written by a clock that was,
+  /// and says nothing.
   static let freshness: Duration = .seconds(3600)
   /// The oldest beyond are forgotten.
   static let maximumCount = 1_000_000
@@ -26,26 +27,30 @@ enum RememberedProofTable {
       VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (store, digest, device) DO UPDATE SET
         environment = excluded.environment, transactions = excluded.transactions, good = excluded.good
-        WHERE remembered_proofs.good <= ?
+        WHERE remembered_proofs.good <= ? OR remembered_proofs.good > ?
       """,
       [
         .identifier(first.store), .digest(digest), .identifier(device), .choice(first.environment),
         .text(transactions.map(\.id.description).joined(separator: " ")), .timestamp(now),
-        .timestamp(now - freshness),
+        .timestamp(now - freshness), .timestamp(now + freshness),
       ])
   }
 
   /// The proof's transactions, each by the latest word of its store; nil where the proof is not known to have been good for
-  /// that device at `date` or later.
+  /// that device within `age` before `now`.
   static func transactions(
     of digest: SHA256Digest, at store: StoreIdentifier, shownBy device: DeviceIdentifier,
-    goodSince date: Timestamp, in connection: borrowing Connection
+    goodWithin age: Duration, of now: Timestamp, in connection: borrowing Connection
   ) throws -> [VerifiedTransaction]? {
     let row = try connection.first(
       """
       SELECT environment, transactions FROM remembered_proofs
-      WHERE store = ? AND digest = ? AND device = ? AND good >= ?
-      """, [.identifier(store), .digest(digest), .identifier(device), .timestamp(date)])
+      WHERE store = ? AND digest = ? AND device = ? AND good >= ? AND good <= ?
+      """,
+      [
+        .identifier(store), .digest(digest), .identifier(device), .timestamp(now - age),
+        .timestamp(now + freshness),
+      ])
     guard let row else { return nil }
     let environment: StoreEnvironment = try row.choice("environment")
     var transactions: [VerifiedTransaction] = []
