@@ -54,7 +54,10 @@ actor ArrivalFollower {
   private var isRestored = false
   private var cursor: String?
   /// What is to be fetched, at once or in its slot.
-  private var due: [ProductIdentifier: FeedEntry] = [:]
+  private var due: [ProductIdentifier: FeedEntry] = [:] {
+    didSet { slots.update(due, wall: wallClock.now(), now: clock.now()) }
+  }
+  private var slots = ArrivalSlots()
   private var listed: [ProductIdentifier: FeedEntry] = [:]
   /// Fetched by itself, and not in the library yet: whether it corrects what is there.
   private var awaited: [ProductIdentifier: Bool] = [:]
@@ -261,7 +264,7 @@ actor ArrivalFollower {
       try database.removeArrival(of: entry.product)
       due[entry.product] = nil
     } else {
-      due[entry.product]?.notBefore = wallClock.now() + secondLook
+      slots.postpone(entry.product, until: clock.now() + secondLook)
     }
   }
 
@@ -269,8 +272,8 @@ actor ArrivalFollower {
   private func watchSlots() async {
     var failures = 0
     while !Task.isCancelled {
-      let now = wallClock.now()
-      let entries = Self.newestFirst(due.values.filter { $0.notBefore.map { $0 <= now } ?? true })
+      let now = clock.now()
+      let entries = Self.newestFirst(due.values.filter { slots.isDue($0.product, at: now) })
       // What was withdrawn meanwhile is not fetched.
       for entry in entries where due[entry.product] == entry {
         do {
@@ -281,12 +284,12 @@ actor ArrivalFollower {
             "a download cannot be created", ["product": "\(entry.product)", "error": LogValue(error)])
           failures += 1
           if due[entry.product] == entry {
-            due[entry.product]?.notBefore = wallClock.now() + backoff.delay(afterFailures: failures)
+            slots.postpone(entry.product, until: clock.now() + backoff.delay(afterFailures: failures))
           }
         }
       }
-      let next = due.values.compactMap(\.notBefore).min()
-      await slotWakeUp.wait(atMost: next.map { max($0 - wallClock.now(), .milliseconds(1)) }, clock: clock)
+      await slotWakeUp.wait(
+        atMost: slots.next.map { max($0 - clock.now(), .milliseconds(1)) }, clock: clock)
     }
   }
 

@@ -3,6 +3,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import HTTPClient
+import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import Receipts
@@ -98,12 +99,14 @@ struct DeliveryClient: Sendable {
     let query =
       [("device", device.id.description), ("wait", "\(wait.components.seconds)")]
       + (cursor.map { [("after", $0)] } ?? [])
-    return try await monitor.observe("GET /v1/feed") { () async throws(APICallError) in
+    let answer = try await monitor.observe("GET /v1/feed") { () async throws(APICallError) in
       try await api.call(
         "GET", feed.url, query: query, body: EmptyBody?.none,
-        headers: [("Authorization", "Bearer \(feed.token)")], as: FeedResponse.self
-      ).value
+        headers: [("Authorization", "Bearer \(feed.token)")], as: FeedResponse.self)
     }
+    let date = Array((answer.head.headers["Date"] ?? "").utf8)
+    guard let told = HTTPDate.parse(date.span) else { return answer.value }
+    return answer.value.translated(from: told, to: time.own)
   }
 
   /// Without a transaction the server chooses the one that pays.

@@ -18,6 +18,9 @@ final class ServerTime: Sendable {
     self.save = save
   }
 
+  /// What this device's clock shows.
+  var own: Timestamp { clock.now() }
+
   var now: Timestamp { clock.now() + offset.withLock { $0 } }
 
   /// The server says that it is `time` there now.
