@@ -544,6 +544,8 @@ extension TableCalls {
       try ServerRunTable.end(run.id, at: now, in: connection)
       try LeaseTable.removeAll(in: connection)
       try ServerRunTable.noteRestore(at: now, in: connection)
+      try FeedTable.noteRestore(FeedTable.newLife(), in: connection)
+      try SQLDialect.passOverNumbers(in: connection)
     }
   }
 

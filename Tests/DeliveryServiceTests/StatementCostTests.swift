@@ -36,6 +36,7 @@ struct StatementCostTests {
       "UPDATE outbox INDEXED BY outbox_waiting SET next_attempt",
       "once an hour, over the calls that were refused"
     ),
+    ("UPDATE feeds SET epoch", "once, when a backup is restored"),
     (
       "SELECT good FROM remembered_proofs",
       "once an hour, outside the writer, over the proofs that are remembered"
