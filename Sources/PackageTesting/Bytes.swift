@@ -16,6 +16,11 @@ package func noise(_ count: Int, seed: UInt64) -> [UInt8] {
   return bytes
 }
 
+/// What looks like a JPEG to those who look at its first bytes; another for each number.
+package func jpeg(_ number: Int, length: Int = 64) -> [UInt8] {
+  [0xFF, 0xD8, 0xFF, 0xE0] + noise(max(0, length - 4), seed: UInt64(number) + 1)
+}
+
 /// Text that deflates to about three quarters.
 package func prose(_ count: Int, seed: UInt64) -> [UInt8] {
   noise(count, seed: seed).map { 0x20 + $0 & 0x3F }
@@ -23,4 +28,13 @@ package func prose(_ count: Int, seed: UInt64) -> [UInt8] {
 
 package func contents(of path: String) throws -> [UInt8] {
   try FileSystem.read(path, upTo: .mebibytes(64))
+}
+
+extension [UInt8] {
+  /// Adds an integer, its lowest byte first.
+  mutating func put(_ value: some FixedWidthInteger) {
+    for shift in stride(from: 0, to: value.bitWidth, by: 8) {
+      append(UInt8(truncatingIfNeeded: value >> shift))
+    }
+  }
 }

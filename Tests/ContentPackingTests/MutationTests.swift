@@ -66,7 +66,7 @@ struct MutationTests {
   func package(_ seed: UInt64) throws {
     var dice = Dice(state: seed)
     let folder = try Folder()
-    for page in 0..<4 { try folder.write(prose(300, seed: UInt64(page)), to: "p\(page).jpg") }
+    for page in 0..<4 { try folder.write(jpeg(page, length: 300), to: "p\(page).jpg") }
     try folder.write(String(repeating: "word ", count: 60), to: "a.txt")
     let output = folder.directory.path("package")
     let manifest = try Sample.builder.pack(folder: folder.path, to: output).manifest

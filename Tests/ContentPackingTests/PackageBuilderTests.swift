@@ -158,7 +158,7 @@ struct PackageBuilderTests {
   }
 
   @Test(
-    "the product description and the files of file managers are left out and reported, other hidden files are packed"
+    "the product description and what systems leave behind are left out and reported, other hidden files are packed"
   )
   func skipped() throws {
     let folder = try Folder()
@@ -166,6 +166,10 @@ struct PackageBuilderTests {
     try folder.write("{}", to: "product.json5")
     try folder.write("x", to: "pages/product.json5")
     try folder.write("x", to: "pages/.DS_Store")
+    try folder.write("x", to: "pages/._1.jpg")
+    try folder.write("x", to: "pages/@eaDir/1.jpg/SYNOPHOTO_THUMB_M.jpg")
+    try folder.write("x", to: "__MACOSX/pages/._2.jpg")
+    try folder.write("x", to: "Desktop.ini")
     try folder.write("x", to: "Thumbs.db")
     try folder.write("x", to: ".hidden")
     try folder.makeFolder("empty/in")
@@ -173,9 +177,13 @@ struct PackageBuilderTests {
     #expect(packed.manifest.files.map(\.path.text) == [".hidden", "a.jpg", "pages/product.json5"])
     #expect(
       packed.skipped == [
+        SkippedSource(path: "Desktop.ini", reason: .systemFile),
         SkippedSource(path: "Thumbs.db", reason: .systemFile),
+        SkippedSource(path: "__MACOSX", reason: .resourceFork),
         SkippedSource(path: "empty/in", reason: .emptyFolder),
         SkippedSource(path: "pages/.DS_Store", reason: .systemFile),
+        SkippedSource(path: "pages/._1.jpg", reason: .resourceFork),
+        SkippedSource(path: "pages/@eaDir", reason: .systemFolder),
         SkippedSource(path: "product.json5", reason: .productDescription),
       ])
   }

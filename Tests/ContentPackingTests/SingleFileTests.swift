@@ -28,7 +28,7 @@ struct SingleFileTests {
   @Test("a comic book made by another tool tells its title and pages", arguments: ["-0", "-9"])
   func comicBook(_ level: String) throws {
     let folder = try Folder()
-    for page in 1...11 { try folder.write("page \(page)", to: "p\(page).jpg") }
+    for page in 1...11 { try folder.write(jpeg(page), to: "p\(page).jpg") }
     try folder.write(
       "<?xml version=\"1.0\"?><ComicInfo><Series>Moss</Series><Number>3</Number></ComicInfo>",
       to: "ComicInfo.xml")

@@ -26,7 +26,9 @@ struct VersionPackingTests {
     }
 
     /// Another for each number.
-    static func page(_ number: Int, length: Int) -> [UInt8] { [UInt8(number)] + block.prefix(length - 1) }
+    static func page(_ number: Int, length: Int) -> [UInt8] {
+      [0xFF, 0xD8, 0xFF, UInt8(number)] + block.prefix(length - 4)
+    }
 
     static func name(_ page: Int) -> String { "page-\(page + 100).jpg" }
 

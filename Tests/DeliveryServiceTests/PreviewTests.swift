@@ -15,9 +15,10 @@ import Testing
 @Suite("Covers and samples without a ticket")
 struct PreviewTests {
   private static let issue = "com.example.issue1"
-  private static let cover = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 5) }
-  private static let page = (0..<7000).map { UInt8(truncatingIfNeeded: $0 &* 11 / 3) }
-  private static let secret = (0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 13 / 7) }
+  private static let start: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+  private static let cover = start + (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 5) }
+  private static let page = start + (0..<7000).map { UInt8(truncatingIfNeeded: $0 &* 11 / 3) }
+  private static let secret = start + (0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 13 / 7) }
 
   /// A folder of three pictures, of which the first is the cover, and some text that shrinks.
   private static func submit(
@@ -132,7 +133,7 @@ struct PreviewTests {
   @Test("a cover of more than 256 KiB is none, and one of exactly that is one", arguments: [0, 1])
   func longCover(excess: Int) async throws {
     try await ServerHarness.run { server in
-      let cover = [UInt8](repeating: 7, count: 256 << 10) + [UInt8](repeating: 7, count: excess)
+      let cover = Self.start + [UInt8](repeating: 7, count: (256 << 10) - Self.start.count + excess)
       try await Self.submit(
         to: server, samples: [], others: [("page-0.png", cover)], cover: "images/page-0.png")
       try await Self.release(server)

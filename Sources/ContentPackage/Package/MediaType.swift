@@ -26,6 +26,18 @@ public struct MediaType: Hashable, Sendable {
 
   /// A comic book as a ZIP archive of pictures (`.cbz`).
   public static let comicBook = MediaType(known: "application/vnd.comicbook+zip")
+  /// A comic book as a RAR archive (`.cbr`).
+  public static let comicBookRAR = MediaType(known: "application/vnd.comicbook-rar")
+  /// A comic book as a 7z archive (`.cb7`).
+  public static let comicBookSevenZip = MediaType(known: "application/x-cb7")
+  /// A comic book as a tar archive (`.cbt`).
+  public static let comicBookTar = MediaType(known: "application/x-cbt")
+  /// A Mobipocket or Kindle book (`.mobi`, `.azw3`).
+  public static let mobipocket = MediaType(known: "application/x-mobipocket-ebook")
+  /// A DjVu document (`.djvu`).
+  public static let djvu = MediaType(known: "image/vnd.djvu")
+  /// A FictionBook (`.fb2`).
+  public static let fictionBook = MediaType(known: "application/x-fictionbook+xml")
   /// An EPUB publication (`.epub`).
   public static let epub = MediaType(known: "application/epub+zip")
   /// A PDF document (`.pdf`).

@@ -2,27 +2,53 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// Looks into a comic archive that is no ZIP, whatever it is called, for its title and its pages. What it cannot read it
-/// leaves unsaid: the archive is delivered as it is, whatever is in it.
-enum NonZipComicArchive {
-  /// Blocks.
-  static func metadata(
-    of file: borrowing FileDescriptor, limits: PackageLimits
-  ) throws(SystemError) -> PublicationMetadata {
-    guard var archive = try ArchiveReader(file) else { return .none }
-    var paths: [PackagePath] = []
-    var comicInfo: ComicInfo?
+/// A comic archive that is no ZIP (7z, tar), whatever it is called: its title and its pages. What cannot be read is left
+/// unsaid: the archive is delivered as it is.
+struct NonZipComicArchive {
+  /// A `ComicInfo.xml` may lie in the folder that wraps everything; more of them than that are not looked at.
+  private static let maximumComicInfos = 8
+
+  private(set) var faults: [PackageValidationIssue] = []
+  private(set) var survey = PublicationSurvey()
+  private(set) var metadata = PublicationMetadata.none
+
+  /// Reads names, and the first bytes of what is called like a page; blocks. It stops where the entries together are longer
+  /// than those of a package of `length` bytes may be: skipping an entry takes unpacking it.
+  init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
+    guard var archive = try ArchiveReader(file) else { return }
+    var documents: [String: [UInt8]] = [:]
     var count = 0
-    while count < limits.maximumFiles, case .entry(let name) = archive.next() {
+    var unpacked: UInt64 = 0
+    var encodings: Set<ArchiveName.Encoding> = []
+    reading: while count < limits.maximumFiles {
       count += 1
-      // Names that are no safe paths are no pages; nothing is unpacked from here.
-      guard let name, let path = try? PackagePath(name) else { continue }
-      paths.append(path)
-      if path.text == ComicInfo.fileName, comicInfo == nil {
-        comicInfo = archive.bytes(upTo: Int(limits.maximumMetadataLength.rawValue))
-          .flatMap { ComicInfoReader.read($0) }
+      let name: ArchiveName
+      let size: UInt64
+      switch archive.next() {
+      case .entry(let bytes, let said): (name, size) = (ArchiveName(bytes), said)
+      case .other: continue
+      case .end, .broken: break reading
       }
+      let (sum, overflow) = unpacked.addingReportingOverflow(size)
+      unpacked = overflow ? UInt64(Int64.max) : min(sum, UInt64(Int64.max))
+      guard limits.allowsTotalRatio(unpackedLength: ByteCount(Int64(unpacked)), length: length) else {
+        survey.note(PublicationOddity("it unpacks to more than a package may: the rest was not looked at"))
+        break
+      }
+      if let fault = name.fault {
+        faults.append(PackageValidationIssue(fault.code, path: name.text, fault.reason))
+        continue
+      }
+      encodings.insert(name.encoding)
+      let isComicInfo = ComicInfo.isNamed(name.path)
+      if isComicInfo, documents.count < Self.maximumComicInfos {
+        documents[name.path] = archive.bytes(upTo: Int(limits.maximumMetadataLength.rawValue))
+      }
+      let start = PublicationSurvey.mayBePage(name.path) ? archive.start(PictureFormat.startLength) : nil
+      survey.add(
+        .init(path: name.path, length: size, picture: start.flatMap { PictureFormat(startOf: $0) }))
     }
-    return PublicationMetadata(paths: paths, comicInfo: comicInfo)
+    for encoding in encodings where encoding != .utf8 { survey.note(.names(in: encoding)) }
+    metadata = PublicationMetadata(comicBook: survey) { documents[$0] }
   }
 }

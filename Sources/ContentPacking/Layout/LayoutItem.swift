@@ -55,6 +55,8 @@ public struct SourceFile: Hashable, Sendable {
   public let path: PackagePath
   /// Bytes of the file when the folder was looked through.
   public let length: ByteCount
+  /// What its first bytes are, when it is called like a page.
+  public let picture: PictureFormat?
 }
 
 /// What the header of a file that does not fit into memory must say, from a first reading.

@@ -17,6 +17,13 @@ struct ComicInfo: Hashable, Sendable {
     guard let series else { return nil }
     return number.map { "\(series) #\($0)" } ?? series
   }
+
+  /// Whether the file at `path` is called so, in any case of its letters.
+  static func isNamed(_ path: String) -> Bool {
+    let name = path.utf8.suffix(fileName.utf8.count)
+    guard name.map({ $0 | 0x20 }) == fileName.utf8.map({ $0 | 0x20 }) else { return false }
+    return name.count == path.utf8.count || path.utf8.dropLast(name.count).last == 0x2F
+  }
 }
 
 /// Reads a `ComicInfo.xml`.
@@ -29,10 +36,11 @@ enum ComicInfoReader {
       switch event {
       case .start(let attributes):
         if path == ["ComicInfo"] { isComicInfo = true }
-        if path == ["ComicInfo", "Pages", "Page"], attributes["Type"] == "FrontCover", info.coverPage == nil {
-          info.coverPage = attributes["Image"].flatMap { Int($0) }
+        if path == ["ComicInfo", "Pages", "Page"], info.coverPage == nil, isFrontCover(attributes["Type"]) {
+          info.coverPage = attributes["Image"].flatMap { number($0) }
         }
       case .end(let text):
+        let text = text.collapsingWhiteSpace
         guard path.count == 2, !text.isEmpty else { return }
         switch path[1] {
         case "Title": info.title = text
@@ -45,4 +53,11 @@ enum ComicInfoReader {
     }
     return isWellFormed && isComicInfo ? info : nil
   }
+
+  /// The schema has a list of types, separated by spaces.
+  private static func isFrontCover(_ types: String?) -> Bool {
+    types?.split(whereSeparator: \.isWhitespace).contains { $0.lowercased() == "frontcover" } ?? false
+  }
+
+  private static func number(_ text: String) -> Int? { Int(text.collapsingWhiteSpace) }
 }

@@ -1,9 +1,10 @@
 import ContentPackage
 import Foundation
 
-/// What is read of an EPUB (versions 2 and 3): its title, and its documents in reading order.
+/// What is read of an EPUB (versions 2 and 3): its title, its cover, and its documents in reading order.
 struct EPUBMetadata: Hashable, Sendable {
   static let containerPath = "META-INF/container.xml"
+  static let mediaType = "application/epub+zip"
 
   var title: String?
   /// Paths within the publication, in the order of the spine.
@@ -14,77 +15,156 @@ struct EPUBMetadata: Hashable, Sendable {
   /// container or its package document is missing or is none.
   static func read(_ content: (String) throws -> [UInt8]?) rethrows -> EPUBMetadata? {
     guard let container = try content(containerPath), let path = packagePath(in: container),
-      let document = try content(path)
+      let document = try content(path), let package = EPUBPackageDocument(document)
     else { return nil }
-    return PackageDocument(document).map { $0.publication(at: path) }
+    var publication = package.publication(at: path)
+    // A page that shows the cover names the picture.
+    if let cover = publication.cover, FileName(at: cover).promisedPicture == nil {
+      publication.cover = try content(cover).flatMap { EPUBCoverPage.picture(in: $0, at: cover) }
+    }
+    return publication
   }
 
-  /// Where the first rendition's package document lies.
+  /// The same publication in a folder, whose name ends with a slash.
+  func moved(into folder: String) -> EPUBMetadata {
+    EPUBMetadata(title: title, readingOrder: readingOrder.map { folder + $0 }, cover: cover.map { folder + $0 })
+  }
+
+  /// Where the first package document lies.
   private static func packagePath(in container: [UInt8]) -> String? {
     var found: String?
     let isWellFormed = XMLReader.read(container) { path, event in
-      guard found == nil, path == ["container", "rootfiles", "rootfile"], case .start(let attributes) = event
+      guard found == nil, path == ["container", "rootfiles", "rootfile"], case .start(let attributes) = event,
+        attributes["media-type"].map({ $0 == "application/oebps-package+xml" }) ?? true
       else { return }
       found = attributes["full-path"]
     }
     return isWellFormed ? found : nil
   }
 
-  /// An OPF document.
-  private struct PackageDocument {
-    private var title: String?
-    private var items: [String: (address: String, properties: String)] = [:]
-    private var spine: [String] = []
-    private var coverItem: String?
-
-    init?(_ bytes: [UInt8]) {
-      var (title, coverItem): (String?, String?) = (nil, nil)
-      var items: [String: (address: String, properties: String)] = [:]
-      var spine: [String] = []
-      let isWellFormed = XMLReader.read(bytes) { path, event in
-        switch (path, event) {
-        case (["package", "metadata", "title"], .end(let text)):
-          if title == nil, !text.isEmpty { title = text }
-        case (["package", "metadata", "meta"], .start(let attributes)) where attributes["name"] == "cover":
-          coverItem = attributes["content"]
-        case (["package", "manifest", "item"], .start(let attributes)):
-          guard let id = attributes["id"], let address = attributes["href"] else { return }
-          items[id] = (address, attributes["properties"] ?? "")
-        case (["package", "spine", "itemref"], .start(let attributes)):
-          if let id = attributes["idref"] { spine.append(id) }
-        default: break
-        }
-      }
-      guard isWellFormed else { return nil }
-      (self.title, self.items, self.spine, self.coverItem) = (title, items, spine, coverItem)
+  /// The path that a relative address (RFC 3986 §5.2, without query and fragment) in the document at `document` leads to;
+  /// nil when it leads out.
+  static func path(_ address: String, from document: String) -> String? {
+    let path = address.collapsingWhiteSpace.prefix { $0 != "#" && $0 != "?" }
+    guard !path.hasPrefix("/"), !path.contains(":"), let decoded = String(path).removingPercentEncoding
+    else {
+      return nil
     }
-
-    func publication(at path: String) -> EPUBMetadata {
-      let folder = path.split(separator: "/").dropLast()
-      func resolve(_ address: String) -> String? { Self.path(address, from: folder) }
-      let named = items.values.first { $0.properties.split(separator: " ").contains("cover-image") }
-      let cover = named ?? coverItem.flatMap { items[$0] }
-      return EPUBMetadata(
-        title: title, readingOrder: spine.compactMap { items[$0].flatMap { resolve($0.address) } },
-        cover: cover.flatMap { resolve($0.address) })
-    }
-
-    /// The path that a relative address (RFC 3986 §5.2, without query and fragment) leads to; nil when it leads out.
-    private static func path(_ address: String, from folder: ArraySlice<Substring>) -> String? {
-      let path = address.prefix { $0 != "#" && $0 != "?" }
-      guard !path.hasPrefix("/"), !path.contains(":"), let decoded = String(path).removingPercentEncoding
-      else {
-        return nil
+    var segments = document.split(separator: "/").dropLast()
+    for segment in decoded.split(separator: "/") {
+      switch segment {
+      case ".": break
+      case "..": if segments.popLast() == nil { return nil }
+      default: segments.append(segment)
       }
-      var segments = folder
-      for segment in decoded.split(separator: "/") {
-        switch segment {
-        case ".": break
-        case "..": if segments.popLast() == nil { return nil }
-        default: segments.append(segment)
-        }
-      }
-      return segments.joined(separator: "/")
     }
+    return segments.joined(separator: "/")
+  }
+}
+
+/// The page of an EPUB that shows its cover.
+enum EPUBCoverPage {
+  /// The first picture in the page; nil when it has none.
+  static func picture(in page: [UInt8], at path: String) -> String? {
+    var found: String?
+    let isWellFormed = XMLReader.read(page) { elements, event in
+      guard found == nil, case .start(let attributes) = event else { return }
+      switch elements.last {
+      case "img": found = attributes["src"]
+      case "image": found = attributes["href"] ?? attributes.first { $0.key.hasSuffix(":href") }?.value
+      case "object": found = attributes["data"]
+      default: break
+      }
+    }
+    guard isWellFormed, let found else { return nil }
+    return EPUBMetadata.path(found, from: path)
+  }
+}
+
+/// An OPF document.
+struct EPUBPackageDocument {
+  private struct Item {
+    let address: String
+    let properties: String
+    let mediaType: String
+  }
+
+  private struct Title {
+    let id: String?
+    let text: String
+  }
+
+  private var titles: [Title] = []
+  /// The title of which a `meta` says that it is the main one.
+  private var mainTitle: String?
+  private var items: [String: Item] = [:]
+  private var spine: [String] = []
+  private var coverItem: String?
+  /// Where the guide of EPUB 2 says that the cover is.
+  private var coverReference: String?
+
+  /// Nil when `bytes` are no such document.
+  init?(_ bytes: [UInt8]) {
+    var document = EPUBPackageDocument()
+    var attributesOf: [String: String] = [:]
+    let isWellFormed = XMLReader.read(bytes) { path, event in
+      switch event {
+      case .start(let attributes):
+        if path.count == 3, path[1] == "metadata" { attributesOf = attributes }
+        document.note(path, attributes)
+      case .end(let text): document.note(path, text.collapsingWhiteSpace, attributesOf)
+      }
+    }
+    guard isWellFormed else { return nil }
+    self = document
+  }
+
+  private init() {}
+
+  private mutating func note(_ path: [String], _ attributes: [String: String]) {
+    switch path {
+    case ["package", "metadata", "meta"] where attributes["name"]?.lowercased() == "cover":
+      coverItem = coverItem ?? attributes["content"]
+    case ["package", "manifest", "item"]:
+      guard let id = attributes["id"], let address = attributes["href"] else { return }
+      items[id] = Item(
+        address: address, properties: attributes["properties"] ?? "", mediaType: attributes["media-type"] ?? "")
+    case ["package", "spine", "itemref"]:
+      if let id = attributes["idref"] { spine.append(id) }
+    case ["package", "guide", "reference"] where attributes["type"]?.lowercased() == "cover":
+      coverReference = coverReference ?? attributes["href"]
+    default: break
+    }
+  }
+
+  private mutating func note(_ path: [String], _ text: String, _ attributes: [String: String]) {
+    guard !text.isEmpty else { return }
+    switch path {
+    case ["package", "metadata", "title"]: titles.append(Title(id: attributes["id"], text: text))
+    case ["package", "metadata", "meta"] where attributes["property"] == "title-type" && text == "main":
+      mainTitle = mainTitle ?? attributes["refines"].map { String($0.drop { $0 == "#" }) }
+    default: break
+    }
+  }
+
+  func publication(at path: String) -> EPUBMetadata {
+    let main = mainTitle.flatMap { id in titles.first { $0.id == id } }
+    return EPUBMetadata(
+      title: (main ?? titles.first)?.text,
+      readingOrder: spine.compactMap { items[$0].flatMap { EPUBMetadata.path($0.address, from: path) } },
+      cover: coverAddress.flatMap { EPUBMetadata.path($0, from: path) })
+  }
+
+  /// By the property of EPUB 3, else by the `meta` of EPUB 2, which some tools give an address instead of an item, else by the
+  /// guide.
+  private var coverAddress: String? {
+    let named = items.values.filter { $0.properties.split(whereSeparator: \.isWhitespace).contains("cover-image") }
+      .map(\.address).min()
+    if let named { return named }
+    if let coverItem {
+      if let item = items[coverItem] { return item.address }
+      if items.values.contains(where: { $0.address == coverItem }) { return coverItem }
+    }
+    return coverReference
   }
 }

@@ -2,14 +2,16 @@ import ContentPackage
 import CoreTypes
 
 /// What a manifest says for readers: from `ComicInfo.xml` or an EPUB's package document where there is one, else from the
-/// files.
+/// files. Paths are texts: those in an archive that is never unpacked need not be such that they could be placed.
 struct PublicationMetadata: Hashable, Sendable {
   static let pageCounts = 1...1_000_000
 
   var title: String?
   var pageCount: Int?
-  var cover: PackagePath?
-  var readingOrder: [PackagePath]?
+  var cover: String?
+  var readingOrder: [String]?
+  /// Whether a `ComicInfo.xml` was read for it.
+  private(set) var hasComicInfo = false
 
   static let none = PublicationMetadata()
 
@@ -20,10 +22,10 @@ struct PublicationMetadata: Hashable, Sendable {
     self.pageCount = pageCount.flatMap { Self.pageCounts.contains($0) ? $0 : nil }
   }
 
-  /// `paths` are all the files; the images among them, in their natural order, are the pages.
-  init(paths: [PackagePath], comicInfo: ComicInfo?) {
-    let pages = paths.filter(\.isImage).sorted(by: NaturalOrder.precedes)
+  /// `pages` are in their order.
+  init(pages: [String], comicInfo: ComicInfo?) {
     self.init(title: comicInfo?.displayTitle, pageCount: pages.isEmpty ? comicInfo?.pageCount : pages.count)
+    hasComicInfo = comicInfo != nil
     guard !pages.isEmpty else { return }
     let coverPage = comicInfo?.coverPage ?? 0
     cover = pages.indices.contains(coverPage) ? pages[coverPage] : pages[0]
@@ -31,52 +33,68 @@ struct PublicationMetadata: Hashable, Sendable {
   }
 
   /// `paths` are all the files; what the publication names and is not among them is left out.
-  init(paths: [PackagePath], publication: EPUBMetadata) {
-    let known = Dictionary(paths.map { ($0.text, $0) }, uniquingKeysWith: { first, _ in first })
-    var seen: Set<PackagePath> = []
+  init(paths: [String], publication: EPUBMetadata) {
+    let known = Dictionary(paths.map { ($0, $0) }, uniquingKeysWith: { first, _ in first })
+    var seen: Set<String> = []
     let pages = publication.readingOrder.compactMap { known[$0] }.filter { seen.insert($0).inserted }
     self.init(title: publication.title, pageCount: pages.count)
     cover = publication.cover.flatMap { known[$0] }
     readingOrder = pages.isEmpty ? nil : pages
   }
 
+  /// Whitespace of any kind, line breaks too, is one space; what is not to be seen is left out.
   private static func title(_ text: String?) -> String? {
-    text.flatMap { text in
-      let bounded = String(text.removingInvisibleFormatting.prefix(ManifestDraft.maximumTitleLength))
-      return bounded.isEmpty ? nil : bounded
-    }
+    guard let text else { return nil }
+    let visible = text.collapsingWhiteSpace.removingInvisibleFormatting.unicodeScalars
+      .filter { $0.properties.generalCategory != .control }
+    let bounded = String(String(String.UnicodeScalarView(visible)).collapsingWhiteSpace
+      .prefix(ManifestDraft.maximumTitleLength))
+    return bounded.isEmpty ? nil : bounded
   }
 }
 
-/// The order in which people number pages: runs of digits count as numbers (`page2` before `page10`), the rest by
-/// lower-case text; paths that are the same to that are ordered by their bytes.
-enum NaturalOrder {
-  static func precedes(_ left: PackagePath, _ right: PackagePath) -> Bool {
-    let (first, second) = (parts(of: left.text), parts(of: right.text))
-    for (one, other) in zip(first, second) where one != other { return one < other }
-    return first.count == second.count ? left < right : first.count < second.count
+extension PublicationMetadata {
+  /// The metadata of a comic book. `content` gives the bytes of the file at a path, nil when it cannot be read.
+  init(comicBook survey: PublicationSurvey, _ content: (String) throws -> [UInt8]?) rethrows {
+    let document = try Self.comicInfoPath(in: survey).flatMap { try content($0) }
+    self.init(pages: survey.pagesInOrder(), comicInfo: document.flatMap { ComicInfoReader.read($0) })
   }
 
-  private enum Part: Comparable {
-    /// By length, then digit by digit: no number is too large.
-    case number(digits: Int, text: String)
-    case text(String)
+  /// The metadata of an EPUB, at the root or in the folder that wraps everything; nil where there is none that can be read.
+  init?(epub survey: PublicationSurvey, _ content: (String) throws -> [UInt8]?) rethrows {
+    let folder = Self.epubFolder(in: survey)
+    guard let publication = try EPUBMetadata.read({ try content(folder + $0) }) else { return nil }
+    self.init(paths: survey.files, publication: publication.moved(into: folder))
   }
 
-  private static func parts(of text: String) -> [Part] {
-    var parts: [Part] = []
-    var rest = text.lowercased()[...]
-    while let character = rest.first {
-      let isDigit = character.isASCII && character.isNumber
-      let run = rest.prefix { ($0.isASCII && $0.isNumber) == isDigit }
-      rest = rest[run.endIndex...]
-      if isDigit {
-        let significant = String(run.drop { $0 == "0" })
-        parts.append(.number(digits: significant.count, text: significant))
-      } else {
-        parts.append(.text(String(run)))
-      }
-    }
-    return parts
+  /// Where the EPUB's container lies, with a slash at the end.
+  static func epubFolder(in survey: PublicationSurvey) -> String {
+    survey.files.contains(EPUBMetadata.containerPath) ? "" : survey.wrappingFolder
   }
+
+  /// At the root, else in the folder that wraps everything.
+  private static func comicInfoPath(in survey: PublicationSurvey) -> String? {
+    let candidates = survey.files.filter { ComicInfo.isNamed($0) }
+    let folder = survey.wrappingFolder
+    let length = ComicInfo.fileName.utf8.count
+    return candidates.first { $0.utf8.count == length }
+      ?? candidates.first { $0.utf8.count == folder.utf8.count + length && $0.hasPrefix(folder) }
+  }
+}
+
+extension String {
+  /// Runs of white space as one space each, and none at the ends. A space that breaks no line stays.
+  var collapsingWhiteSpace: String {
+    let words = unicodeScalars.split { $0.properties.isWhitespace && !Self.nonBreaking.contains($0) }
+    let text = words.map { String($0) }.joined(separator: " ")
+    guard let first = text.unicodeScalars.first, let last = text.unicodeScalars.last,
+      first.properties.isWhitespace || last.properties.isWhitespace
+    else { return text }
+    var rest = Substring(text).unicodeScalars
+    while rest.first?.properties.isWhitespace == true { rest.removeFirst() }
+    while rest.last?.properties.isWhitespace == true { rest.removeLast() }
+    return String(rest)
+  }
+
+  private static let nonBreaking: Set<Unicode.Scalar> = ["\u{A0}", "\u{2007}", "\u{202F}"]
 }

@@ -2,13 +2,12 @@ import ContentPackage
 import Foundation
 import FoundationXML
 
-/// Reads a small XML document of a stranger's: UTF-8 only, elements by their local names, with bounds. There is nothing to
-/// expand and nothing to fetch: a document type is cut out before anything is parsed, and one that declares anything is
-/// refused.
+/// Reads a small XML document of a stranger's: elements by their local names, with bounds. There is nothing to expand and
+/// nothing to fetch: ``MarkupText`` cuts a document type out before anything is parsed, and refuses one that declares anything.
 final class XMLReader: NSObject, XMLParserDelegate {
   enum Event {
     case start(attributes: [String: String])
-    /// `text` is what stood in the element since its last child, without white space around it.
+    /// `text` is what stood in the element and the elements in it, without white space around it.
     case end(text: String)
   }
 
@@ -21,7 +20,8 @@ final class XMLReader: NSObject, XMLParserDelegate {
 
   private let handle: Handler
   private var path: [String] = []
-  private var text = ""
+  /// The texts of the elements that are open.
+  private var texts: [String] = []
   private var count = 0
   private var hasFailed = false
 
@@ -31,25 +31,13 @@ final class XMLReader: NSObject, XMLParserDelegate {
 
   /// False when `bytes` are no such document; what was told of it until then is worth nothing.
   static func read(_ bytes: [UInt8], _ handle: @escaping Handler) -> Bool {
-    guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0),
-      let document = withoutDocumentType(text)
-    else { return false }
-    let parser = XMLParser(data: Data(document.utf8))
+    guard let document = MarkupText(bytes) else { return false }
+    let parser = XMLParser(data: Data(document.bytes))
     parser.shouldResolveExternalEntities = false
     let reader = XMLReader(handle)
     parser.delegate = reader
     // parse() can answer true for a document that it repaired on the way.
-    return parser.parse() && parser.parserError == nil && !reader.hasFailed && reader.count > 0
-  }
-
-  private static func withoutDocumentType(_ text: String) -> String? {
-    guard let start = text.range(of: "<!DOCTYPE") else { return text.contains("<!ENTITY") ? nil : text }
-    guard let end = text[start.upperBound...].firstIndex(of: ">"),
-      !text[start.upperBound..<end].contains("[")
-    else { return nil }
-    var rest = text
-    rest.removeSubrange(start.lowerBound...end)
-    return rest.contains("<!DOCTYPE") || rest.contains("<!ENTITY") ? nil : rest
+    return parser.parse() && isHarmless(parser.parserError) && !reader.hasFailed && reader.count > 0
   }
 
   private static func localName(_ name: String) -> String {
@@ -66,28 +54,34 @@ final class XMLReader: NSObject, XMLParserDelegate {
       return parser.abortParsing()
     }
     path.append(Self.localName(name))
-    text = ""
+    texts.append("")
     handle(path, .start(attributes: attributes))
   }
 
-  func parser(_ parser: XMLParser, foundCharacters characters: String) {
-    if text.utf8.count < Self.maximumTextLength { text += characters }
-  }
+  func parser(_ parser: XMLParser, foundCharacters characters: String) { append(characters) }
 
-  func parser(_ parser: XMLParser, foundCDATA data: Data) {
-    if text.utf8.count < Self.maximumTextLength { text += String(decoding: data, as: UTF8.self) }
+  func parser(_ parser: XMLParser, foundCDATA data: Data) { append(String(decoding: data, as: UTF8.self)) }
+
+  private func append(_ characters: String) {
+    guard let last = texts.indices.last, texts[last].utf8.count < Self.maximumTextLength else { return }
+    texts[last] += characters
   }
 
   func parser(
     _ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?
   ) {
-    guard !path.isEmpty, !hasFailed else { return }
+    guard !path.isEmpty, !hasFailed, let text = texts.popLast() else { return }
     handle(path, .end(text: text.trimmingCharacters(in: .whitespacesAndNewlines)))
     path.removeLast()
-    text = ""
+    append(text)
   }
 
   func parser(_ parser: XMLParser, parseErrorOccurred error: any Error) {
-    hasFailed = true
+    if !Self.isHarmless(error) { hasFailed = true }
+  }
+
+  /// Prefixes that a document does not declare (XML_NS_ERR_UNDEFINED_NAMESPACE) mean nothing here: names are local.
+  private static func isHarmless(_ error: (any Error)?) -> Bool {
+    error.map { ($0 as NSError).code == 201 } ?? true
   }
 }

@@ -41,16 +41,17 @@ public struct PackageBuilder: Sendable {
     } else {
       try packer.packAll()
     }
-    let metadata = try Self.metadata(of: source, limits: limits)
+    let (metadata, report) = try Self.metadata(of: source, limits: limits)
+    let paths = Dictionary(source.files.map { ($0.path.text, $0.path) }, uniquingKeysWith: { first, _ in first })
     let packed = try packer.publish()
     let manifest = try Manifest(
       ManifestDraft(
         product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
         length: packed.length, digest: packed.digest, pieces: packed.pieces,
         unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
-        pageCount: metadata.pageCount, cover: metadata.cover, readingOrder: metadata.readingOrder,
-        files: packed.files), limits: limits)
-    return PackedPackage(manifest: manifest, skipped: source.skipped)
+        pageCount: metadata.pageCount, cover: metadata.cover.flatMap { paths[$0] },
+        readingOrder: metadata.readingOrder?.compactMap { paths[$0] }, files: packed.files), limits: limits)
+    return PackedPackage(manifest: manifest, skipped: source.skipped, report: report)
   }
 
   /// Describes the single file at `path` (`.cbz`, `.epub`, `.pdf`): it is the package as it is, read once and left
@@ -65,33 +66,39 @@ public struct PackageBuilder: Sendable {
       throw PackageValidationError([SourceFolder.tooLarge(atLeast: status.length, limits)])
     }
     let digests = try Self.digests(of: file, length: status.length, progress: progress)
+    let name = FileSystem.lastPart(of: path)
+    let found = try SingleFileInspection(file, name: name, length: status.length, limits: limits)
     let manifest = try Manifest.describing(
-      singleFile: file, name: FileSystem.lastPart(of: path), product: product, version: version,
-      length: status.length, digest: digests.digest, pieces: digests.pieces, limits: limits)
-    try SourceStamp(status).check(file, path: FileSystem.lastPart(of: path))
-    return PackedPackage(manifest: manifest, skipped: [])
+      found, name: name, product: product, version: version, length: status.length, digest: digests.digest,
+      pieces: digests.pieces, limits: limits)
+    try SourceStamp(status).check(file, path: name)
+    return PackedPackage(manifest: manifest, skipped: [], report: found.report)
   }
 
   private static func metadata(
     of source: SourceFolder, limits: PackageLimits
-  ) throws -> PublicationMetadata {
-    let lengths = Dictionary(
-      source.files.map { ($0.path.text, $0) }, uniquingKeysWith: { first, _ in first })
+  ) throws -> (PublicationMetadata, PublicationReport) {
+    var survey = PublicationSurvey()
+    for file in source.files {
+      survey.add(.init(path: file.path.text, length: UInt64(file.length.rawValue), picture: file.picture))
+    }
+    let files = Dictionary(source.files.map { ($0.path.text, $0) }, uniquingKeysWith: { first, _ in first })
     func content(of path: String) throws -> [UInt8]? {
-      guard let file = lengths[path], file.length <= limits.maximumMetadataLength else { return nil }
+      guard let file = files[path], file.length <= limits.maximumMetadataLength else { return nil }
       var bytes: [UInt8] = []
       let descriptor = try Directory(opening: source.path).openFile(at: file.path)
       try descriptor.read(upTo: Int(file.length.rawValue), at: .zero, into: &bytes)
       return bytes
     }
-    let paths = source.files.map(\.path)
-    if let comicInfo = try content(of: ComicInfo.fileName).flatMap(ComicInfoReader.read) {
-      return PublicationMetadata(paths: paths, comicInfo: comicInfo)
+    var metadata = try PublicationMetadata(comicBook: survey, content)
+    if !metadata.hasComicInfo, let publication = try PublicationMetadata(epub: survey, content) {
+      metadata = publication
     }
-    if let publication = try EPUBMetadata.read(content) {
-      return PublicationMetadata(paths: paths, publication: publication)
-    }
-    return PublicationMetadata(paths: paths, comicInfo: nil)
+    var report = PublicationReport()
+    report.leftOut = survey.leftOut
+    report.oddities = survey.oddities
+    report.cover = metadata.cover
+    return (metadata, report)
   }
 }
 
@@ -122,10 +129,15 @@ public struct PackedPackage: Sendable {
   public let manifest: Manifest
   /// What of the folder is not in the package, on purpose.
   public let skipped: [SkippedSource]
+  /// What the publisher should hear of its files.
+  public let report: PublicationReport
 
   /// Describes a package that was written.
-  public init(manifest: Manifest, skipped: [SkippedSource]) {
+  public init(
+    manifest: Manifest, skipped: [SkippedSource], report: PublicationReport = PublicationReport()
+  ) {
     self.manifest = manifest
     self.skipped = skipped
+    self.report = report
   }
 }

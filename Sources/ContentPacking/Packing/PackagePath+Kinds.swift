@@ -4,13 +4,6 @@ extension PackagePath {
   /// False for files whose format is compressed already: deflating them costs time and gains nothing.
   var isWorthDeflating: Bool { !Self.compressedExtensions.contains(fileExtension) }
 
-  /// Whether it is called like a page that a reader shows.
-  var isImage: Bool { Self.imageExtensions.contains(fileExtension) }
-
-  private static let imageExtensions: Set<String> = [
-    "jpg", "jpeg", "png", "gif", "webp", "avif", "jxl", "heic", "heif", "jp2", "bmp", "tif", "tiff", "svg",
-  ]
-
   private static let compressedExtensions: Set<String> = [
     "jpg", "jpeg", "png", "gif", "webp", "avif", "jxl", "heic", "heif", "jp2",
     "mp3", "m4a", "aac", "ogg", "oga", "opus", "flac", "mp4", "m4v", "mov", "webm", "mkv",

@@ -10,7 +10,6 @@ public import SystemCalls
 public struct SourceFolder: Sendable {
   /// The file that the publishing commands read; it is never packed.
   public static let productDescriptionName = "product.json5"
-  static let systemFileNames: Set<String> = [".DS_Store", "Thumbs.db"]
 
   /// The folder that the files' paths start from.
   public private(set) var path: String
@@ -57,7 +56,7 @@ public struct SourceFolder: Sendable {
         switch entry.name {
         case HostedContentInfo.fileName: .contentInfo
         case Self.productDescriptionName: .productDescription
-        default: Self.systemFileNames.contains(entry.name) ? .systemFile : .outsideContents
+        default: SystemName.reason(for: entry.name, isFolder: entry.kind == .directory) ?? .outsideContents
         }
       skipped.append(SkippedSource(path: entry.name, reason: reason))
     }
@@ -87,6 +86,11 @@ public struct SourceFolder: Sendable {
     }
     for entry in entries {
       let path = prefix.isEmpty ? entry.name : "\(prefix)/\(entry.name)"
+      // Nothing is looked for below such a folder.
+      if let reason = SystemName.reason(for: entry.name, isFolder: entry.kind == .directory) {
+        skipped.append(SkippedSource(path: path, reason: reason))
+        continue
+      }
       switch entry.kind {
       case .directory: try scan(try directory.subdirectory(entry.name), prefix: path, depth: depth + 1)
       case .regular: try add(entry.name, in: directory, path: path, isAtRoot: depth == 0)
@@ -105,9 +109,6 @@ public struct SourceFolder: Sendable {
     if isAtRoot, name == Self.productDescriptionName {
       return skipped.append(SkippedSource(path: path, reason: .productDescription))
     }
-    if Self.systemFileNames.contains(name) {
-      return skipped.append(SkippedSource(path: path, reason: .systemFile))
-    }
     let safePath: PackagePath
     do {
       safePath = try PackagePath(path)
@@ -117,10 +118,13 @@ public struct SourceFolder: Sendable {
     do {
       let file = try directory.open(name, .readOnly)
       let status = try file.status()
-      if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: status.permissions & 0o111 != 0) {
+      var start: [UInt8] = []
+      try file.read(upTo: ExecutableSignature.prefixLength, at: .zero, into: &start)
+      if let kind = ExecutableSignature.find(in: start, hasExecuteBit: status.permissions & 0o111 != 0) {
         faults.append(PackageValidationIssue(.executable, path: path, "\(kind) is not packed"))
       }
-      files.append(SourceFile(path: safePath, length: status.length))
+      let picture = PublicationSurvey.mayBePage(path) ? PictureFormat(startOf: start) : nil
+      files.append(SourceFile(path: safePath, length: status.length, picture: picture))
     } catch {
       // A name that is not UTF-8 arrives with replacement characters and is not found under them.
       guard error.isFileMissing, name.unicodeScalars.contains("\u{FFFD}") else { throw error }
@@ -162,26 +166,4 @@ extension SourceFolder {
       "the package would have at least \(length.rawValue) bytes, at most \(limits.maximumLength.rawValue) are allowed"
     )
   }
-}
-
-/// Something in a source folder that is not packed, on purpose.
-public struct SkippedSource: Hashable, Sendable {
-  /// Why a file is left out.
-  public enum Reason: String, Hashable, Sendable {
-    /// `product.json5` at the root: it describes the product to the server.
-    case productDescription
-    /// `.DS_Store`, `Thumbs.db`.
-    case systemFile
-    /// Directories follow from the files in them.
-    case emptyFolder
-    /// `ContentInfo.plist`: it says product and version.
-    case contentInfo
-    /// Beside `Contents` in the hosted-content layout.
-    case outsideContents
-  }
-
-  /// Where the file lies below the source folder.
-  public let path: String
-  /// Why it is left out.
-  public let reason: Reason
 }

@@ -4,46 +4,87 @@ public import CoreTypes
 public import Crypto
 public import SystemCalls
 
-/// A single file on its own: what may not be published, and what it says of itself.
+/// A single file on its own: what it is by its bytes, what may not be published, and what it says of itself.
 struct SingleFileInspection {
   let faults: [PackageValidationIssue]
   let metadata: PublicationMetadata
+  let report: PublicationReport
+  let mediaType: MediaType
 
   /// Reads all of an archive, and little of anything else; blocks.
   init(
     _ file: borrowing FileDescriptor, name: String, length: ByteCount, limits: PackageLimits
   ) throws {
+    var start: [UInt8] = []
+    try file.read(upTo: PictureFormat.startLength, at: .zero, into: &start)
     var faults: [PackageValidationIssue] = []
-    if let kind = try ExecutableSignature.find(in: file, hasExecuteBit: false) {
+    if let kind = ExecutableSignature.find(in: start, hasExecuteBit: false) {
       faults.append(PackageValidationIssue(.executable, path: name, "\(kind) is not published"))
     }
-    switch MediaType.guess(forFileNamed: name) {
-    case .comicBook, .epub:
-      if let archive = try ThirdPartyZipInspection(file, length: length, limits: limits) {
-        faults += archive.faults
-        faults += try archive.contentFaults(in: file)
-        metadata = try Self.metadata(of: archive, in: file, limits: limits)
-      } else {
-        metadata = try NonZipComicArchive.metadata(of: file, limits: limits)
+    let isNamedAsArchive = PublicationFormat.isNamedAsArchive(name)
+    var format: PublicationFormat
+    var survey = PublicationSurvey()
+    var metadata = PublicationMetadata.none
+    if let archive = try Self.zip(file, start, isNamedAsArchive, length: length, limits: limits) {
+      let zip = try ZipPublication(archive, in: file, isNamedAsPublication: isNamedAsArchive)
+      (format, survey, metadata) = (zip.format, zip.survey, zip.metadata)
+      // What is delivered as it is by the operator's word is no archive that readers open.
+      if format.isPublication || isNamedAsArchive { faults += zip.faults }
+    } else {
+      let kind = FileSignature.kind(of: start)
+      switch kind {
+      case .format(let found): format = found
+      case .sevenZip, .tar:
+        let archive = try NonZipComicArchive(file, length: length, limits: limits)
+        (survey, metadata) = (archive.survey, archive.metadata)
+        if metadata.readingOrder == nil {
+          format = .other(kind == .tar ? "a tar archive without a page" : "a 7z archive without a page that can be read")
+        } else {
+          format = kind == .tar ? .comicBookTar : .comicBookSevenZip
+          faults += archive.faults
+        }
       }
-    default: metadata = .none
     }
+    if format == .pdf { Self.notePDF(start, &survey) }
+    if format.isPublication, let oddity = Self.nameOddity(name, format) { survey.note(oddity) }
     self.faults = faults
+    self.metadata = metadata
+    mediaType = format.mediaType(named: name)
+    var report = PublicationReport()
+    report.format = format
+    report.leftOut = survey.leftOut
+    report.oddities = survey.oddities
+    report.cover = metadata.cover
+    self.report = report
   }
 
-  private static func metadata(
-    of archive: ThirdPartyZipInspection, in file: borrowing FileDescriptor, limits: PackageLimits
-  ) throws -> PublicationMetadata {
-    func content(of name: String) throws -> [UInt8]? {
-      try archive.bytes(of: name, upTo: limits.maximumMetadataLength, in: file)
+  /// Nil for what neither starts like a ZIP archive nor is called like one and ends so.
+  private static func zip(
+    _ file: borrowing FileDescriptor, _ start: [UInt8], _ isNamedAsArchive: Bool, length: ByteCount,
+    limits: PackageLimits
+  ) throws(SystemError) -> ThirdPartyZipInspection? {
+    let isZip = start.starts(with: [0x50, 0x4B, 3, 4]) || start.starts(with: [0x50, 0x4B, 5, 6])
+    guard isZip || isNamedAsArchive else { return nil }
+    return try ThirdPartyZipInspection(file, length: length, limits: limits)
+  }
+
+  private static func nameOddity(_ name: String, _ format: PublicationFormat) -> PublicationOddity? {
+    guard let expected = PublicationFormat.expected(of: name) else {
+      return PublicationOddity("it is \(format.clause), and its name does not end like one's")
     }
-    // Names that are no safe paths are faults already.
-    let paths = archive.entries.filter { !$0.isFolder }.compactMap { try? PackagePath($0.name) }
-    if let publication = try EPUBMetadata.read(content) {
-      return PublicationMetadata(paths: paths, publication: publication)
+    return expected == format
+      ? nil : PublicationOddity("it is \(format.clause), and called like \(expected.clause)")
+  }
+
+  private static func notePDF(_ start: [UInt8], _ survey: inout PublicationSurvey) {
+    guard let header = FileSignature.pdfHeader(in: start) else { return }
+    if header > 0 {
+      survey.note(PublicationOddity("the header of the PDF stands behind \(header) bytes of something else"))
     }
-    return PublicationMetadata(
-      paths: paths, comicInfo: try content(of: ComicInfo.fileName).flatMap(ComicInfoReader.read))
+    let version = start[(header + 5)...].prefix(3).map { $0 }
+    let isVersion = version.count == 3 && version[1] == 0x2E
+      && [version[0], version[2]].allSatisfy { (0x30...0x39).contains($0) }
+    if !isVersion { survey.note(PublicationOddity("the header of the PDF names no version")) }
   }
 }
 
@@ -56,7 +97,15 @@ extension Manifest {
     version: ContentVersion, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
     limits: PackageLimits = .standard
   ) throws -> Manifest {
-    let found = try SingleFileInspection(file, name: name, length: length, limits: limits)
+    try describing(
+      SingleFileInspection(file, name: name, length: length, limits: limits), name: name, product: product,
+      version: version, length: length, digest: digest, pieces: pieces, limits: limits)
+  }
+
+  static func describing(
+    _ found: SingleFileInspection, name: String, product: ProductIdentifier, version: ContentVersion,
+    length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest], limits: PackageLimits
+  ) throws -> Manifest {
     var faults = found.faults
     var path: PackagePath?
     do throws(PackagePathFault) {
@@ -65,12 +114,12 @@ extension Manifest {
       faults.append(PackageValidationIssue(error.code, path: name, error.reason))
     }
     guard faults.isEmpty, let path else { throw PackageValidationError(faults) }
-    let (mediaType, metadata) = (MediaType.guess(forFileNamed: name), found.metadata)
+    let metadata = found.metadata
     let entry = ManifestFile(
       path: path, offset: .zero, storedLength: length, length: length, method: .stored, digest: digest)
     return try Manifest(
       ManifestDraft(
-        product: product, version: version, kind: .file, name: name, mediaType: mediaType, length: length,
+        product: product, version: version, kind: .file, name: name, mediaType: found.mediaType, length: length,
         digest: digest, pieces: pieces, unpackedLength: length, title: metadata.title,
         pageCount: metadata.pageCount, cover: nil, readingOrder: nil, files: [entry]), limits: limits)
   }

@@ -5,19 +5,21 @@ import SystemCalls
 /// An entry of an archive from any other tool, as its central directory and its local header say it.
 struct ThirdPartyZipEntry: Sendable {
   let record: ZipCentralDirectoryHeader
-  /// The name as text: UTF-8, or else each byte a character.
-  let name: String
+  let named: ArchiveName
   /// Where the data lies; nil when the local header does not say so.
   var data: Range<UInt64>?
 
   init(_ record: ZipCentralDirectoryHeader) {
     self.record = record
-    name =
-      String(validating: record.name, as: UTF8.self)
-      ?? String(String.UnicodeScalarView(record.name.map { Unicode.Scalar($0) }))
+    named = ArchiveName(record.name)
   }
 
-  var isFolder: Bool { record.name.last == 0x2F }
+  /// The name as people read it.
+  var name: String { named.text }
+  /// A backslash at the end is a folder's where it is a separator.
+  var isFolder: Bool {
+    record.name.last == 0x2F || record.length == 0 && named.encoding == .utf8 && record.name.last == 0x5C
+  }
   var method: StorageMethod? { StorageMethod(zipNumber: record.methodNumber) }
   var isEncrypted: Bool { record.flags & ZipFormat.flagEncrypted != 0 }
 }

@@ -3,10 +3,19 @@ import CoreTypes
 import SystemCalls
 
 extension ThirdPartyZipInspection {
-  /// Reads every entry whose place is known: what does not unpack to its length and checksum, or is an executable.
-  func contentFaults(in file: borrowing FileDescriptor) throws -> [PackageValidationIssue] {
+  /// What reading every entry showed.
+  struct Content {
+    /// What does not unpack to its length and checksum, or is an executable.
     var faults: [PackageValidationIssue] = []
-    for entry in entries where !entry.isFolder && !entry.isEncrypted {
+    /// For each entry that is called like a page: what its first bytes are.
+    var pictures: [PictureFormat?] = []
+  }
+
+  /// Reads every entry whose place is known.
+  func content(in file: borrowing FileDescriptor) throws -> Content {
+    var content = Content()
+    content.pictures = Array(repeating: nil, count: entries.count)
+    for (index, entry) in entries.enumerated() where !entry.isFolder && !entry.isEncrypted {
       var check = CRC32()
       var prefix: [UInt8] = []
       do {
@@ -17,27 +26,31 @@ extension ThirdPartyZipInspection {
         }
         guard isRead else { continue }
       } catch let refusal as PackageValidationError {
-        faults += refusal.faults
+        content.faults += refusal.faults
         continue
       }
       if check.value != entry.record.checksum {
-        faults.append(
+        content.faults.append(
           PackageValidationIssue(
             .fileChecksumMismatch, path: entry.name, "its CRC-32 is not the one the archive gives"))
       }
       let mayBeRun = (entry.record.mode ?? 0) & 0o111 != 0
       if let kind = ExecutableSignature.find(in: prefix, hasExecuteBit: mayBeRun) {
-        faults.append(PackageValidationIssue(.executable, path: entry.name, "\(kind) is not published"))
+        content.faults.append(
+          PackageValidationIssue(.executable, path: entry.name, "\(kind) is not published"))
+      }
+      if PublicationSurvey.mayBePage(entry.named.path) {
+        content.pictures[index] = PictureFormat(startOf: prefix)
       }
     }
-    return faults
+    return content
   }
 
-  /// The bytes of the entry called `name`; nil when there is none, it has more than `limit` bytes, or is damaged.
-  func bytes(of name: String, upTo limit: ByteCount, in file: borrowing FileDescriptor) throws -> [UInt8]? {
-    guard let entry = entries.first(where: { $0.name == name }),
-      entry.record.length <= UInt64(limit.rawValue)
-    else { return nil }
+  /// The bytes of an entry; nil when it has more than `limit` bytes, or is damaged.
+  func bytes(
+    of entry: ThirdPartyZipEntry, upTo limit: ByteCount, in file: borrowing FileDescriptor
+  ) throws -> [UInt8]? {
+    guard entry.record.length <= UInt64(limit.rawValue) else { return nil }
     var bytes: [UInt8] = []
     do {
       let isRead = try read(entry, in: file) { chunk in

@@ -3,7 +3,7 @@ import CoreTypes
 import SystemCalls
 
 /// A single file that is a ZIP archive of any tool's (`.cbz`, `.epub`), checked against itself before readers open it:
-/// names, kinds, what the headers say of one another, and that no byte belongs to nothing. Unlike packages of ours it may have
+/// where names lead, kinds, what the headers say of one another, and that no byte belongs to nothing. Unlike packages of ours it may have
 /// dates, extra fields, comments, entries for folders, and lengths behind the data.
 struct ThirdPartyZipInspection {
   private(set) var faults: [PackageValidationIssue] = []
@@ -44,12 +44,12 @@ struct ThirdPartyZipInspection {
     _ end: ThirdPartyZipEnd, in file: borrowing FileDescriptor, length: ByteCount
   ) throws(SystemError) {
     var reader = ZipCentralDirectoryReader(range: end.central)
-    var register = PathConflictDetector()
+    var names: Set<[UInt8]> = []
     var unpacked: UInt64 = 0
     faults += try reader.forEachRecord(of: end.entryCount, in: file) { record in
       let entry = ThirdPartyZipEntry(record)
       faults += entry.formFaults(limits)
-      faults += Self.nameFaults(entry, &register)
+      faults += Self.nameFaults(entry, &names)
       entries.append(entry)
       let (sum, overflow) = unpacked.addingReportingOverflow(record.length)
       // Any five lengths that a record may tell can be more than 64 bits hold.
@@ -65,17 +65,15 @@ struct ThirdPartyZipInspection {
     }
   }
 
-  private static func nameFaults(_ entry: ThirdPartyZipEntry, _ register: inout PathConflictDetector)
+  /// Nothing is placed under these names: only those that lead elsewhere, or are there twice, are refused.
+  private static func nameFaults(_ entry: ThirdPartyZipEntry, _ names: inout Set<[UInt8]>)
     -> [PackageValidationIssue]
   {
-    do throws(PackagePathFault) {
-      let path = try PackagePath(entry.isFolder ? String(entry.name.dropLast()) : entry.name)
-      // A folder is told by the files in it too; only its name is looked at.
-      guard !entry.isFolder else { return [] }
-      return register.register(path).map { [$0] } ?? []
-    } catch {
-      return [PackageValidationIssue(error.code, path: entry.name, error.reason)]
+    if let fault = entry.named.fault {
+      return [PackageValidationIssue(fault.code, path: entry.name, fault.reason)]
     }
+    guard !entry.isFolder, !names.insert(entry.record.name).inserted else { return [] }
+    return [PackageValidationIssue(.pathDuplicate, path: entry.name, "the path occurs twice")]
   }
 
   private mutating func checkPlaces(

@@ -33,7 +33,11 @@ enum PackCommand: Command {
     let output = try context.arguments.required("output")
     let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
     guard source.form == .folder else {
-      throw CommandFailure(.failed, "\(path) is not a folder of files; a single file is a package as it is")
+      throw CommandFailure(
+        .failed,
+        source.form == .descriptionOnly
+          ? "\(path) has nothing to pack but a description"
+          : "\(path) is not a folder of files; a single file is a package as it is, and 'publish' sends it")
     }
     let product = try context.arguments.value("product").map(CommandContext.product) ?? source.product
     guard let product = product ?? ProductIdentifier(source.name) else {
@@ -53,6 +57,7 @@ enum PackCommand: Command {
       try StoredSignatures.write(keys.signatures(of: manifest), to: StoredSignatures.path(beside: output))
       try StoredManifest.write(manifest, to: StoredManifest.path(beside: output))
     }
+    PublicationNotes(package.packed).note(on: context.console)
     try ManifestReport.print(manifest, listsFiles: false, on: context.console)
   }
 
@@ -72,25 +77,39 @@ enum InspectCommand: Command {
     discussion: """
       If FILE.manifest.json exists, the command shows that manifest and does not read
       the package. Otherwise it reads the file and shows the manifest that it would
-      get as a package.
+      get as a package, and then what in it is no page and what is odd about it. With
+      --json these are a second object, if there are any.
       """,
     operands: [.init("FILE", completion: .file)])
 
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
-    let manifest = try await BlockingPool.shared.run { try describe(path) }
-    try ManifestReport.print(manifest, listsFiles: true, on: context.console)
+    let package = try await BlockingPool.shared.run { try describe(path) }
+    try ManifestReport.print(
+      package.manifest, report: package.report, listsFiles: true, on: context.console)
+    let notes = PublicationNotes(package)
+    guard !notes.report.isEmpty else { return }
+    if context.console.printsJSON {
+      try context.console.print(json: PublicationNotesDocument(notes))
+    } else {
+      context.console.print("")
+      for line in notes.lines { context.console.print(line) }
+    }
   }
 
-  private static func describe(_ path: String) throws -> Manifest {
-    if let stored = try StoredManifest.read(StoredManifest.path(beside: path)) { return stored }
-    if path.hasSuffix(".manifest.json"), let stored = try StoredManifest.read(path) { return stored }
+  private static func describe(_ path: String) throws -> PackedPackage {
+    if let stored = try StoredManifest.read(StoredManifest.path(beside: path)) {
+      return PackedPackage(manifest: stored, skipped: [])
+    }
+    if path.hasSuffix(".manifest.json"), let stored = try StoredManifest.read(path) {
+      return PackedPackage(manifest: stored, skipped: [])
+    }
     let name = FileSystem.lastPart(of: path)
     let product = ProductIdentifier(name.filter { $0.isASCII && ($0.isLetter || $0.isNumber) })
     guard let product, let version = ContentVersion("0") else {
       throw UsageError("'\(name)' has no letter that could name it")
     }
-    return try PackageBuilder(product: product, version: version).describe(file: path).manifest
+    return try PackageBuilder(product: product, version: version).describe(file: path)
   }
 }
 
@@ -147,7 +166,9 @@ enum VerifyCommand: Command {
 
 /// What a manifest says, for people.
 enum ManifestReport {
-  static func print(_ manifest: Manifest, listsFiles: Bool, on console: Console) throws {
+  static func print(
+    _ manifest: Manifest, report: PublicationReport = PublicationReport(), listsFiles: Bool, on console: Console
+  ) throws {
     if console.printsJSON {
       console.print(bytes: manifest.canonicalBytes() + [0x0A])
       return
@@ -164,7 +185,8 @@ enum ManifestReport {
     ]
     if let title = manifest.displayTitle { rows.append(("title", title)) }
     if let pages = manifest.pageCount { rows.append(("pages", String(pages))) }
-    if let cover = manifest.cover { rows.append(("cover", cover.text)) }
+    if let cover = manifest.cover?.text ?? report.cover { rows.append(("cover", cover)) }
+    if let format = report.format { rows.append(("content", format.clause)) }
     for (name, text) in rows {
       console.print(name + String(repeating: " ", count: 12 - name.count) + text)
     }

@@ -19,8 +19,10 @@ enum PublishCommand: Command {
       does not know, from that description or as a free product with the title of its \
       ComicInfo.xml or EPUB, else the folder's name. A folder with nothing but a description (a subscription) only creates or \
       changes the product. A package that 'pack' wrote is uploaded with the manifest \
-      and the signatures beside it. If an upload was interrupted, repeat the command: \
-      it continues where the upload stopped.
+      and the signatures beside it. A single file that is no publication by its bytes \
+      (a script, a text, an Office document, a RAR archive) is sent with --as-file only. \
+      If an upload was interrupted, repeat the command: it continues where the upload \
+      stopped.
       """,
     operands: [.init("DIR|FILE", completion: .file)],
     options: [
@@ -31,6 +33,9 @@ enum PublishCommand: Command {
         "manifest", "FILE", environment: .none,
         help: "Path of the package's manifest, if it is not beside the package"),
       SigningKeys.option,
+      .flag(
+        "as-file", environment: .none,
+        help: "Publish a single file as it is, even if it is no publication that readers open"),
       .flag("release", environment: .none, help: "Also approve and release the version"),
       .flag("draft", environment: .none, help: "Do not submit the version for review"),
       .flag(
@@ -64,10 +69,8 @@ enum PublishCommand: Command {
     let package = try await PreparedPackage.make(
       from: source, product: product, version: version, output: work.path + "/package.zip",
       following: previous, on: context.console)
-    for skipped in package.packed.skipped
-    where skipped.reason != .productDescription && skipped.reason != .contentInfo {
-      context.console.note("not packed: \(skipped.path) (\(skipped.reason.rawValue))")
-    }
+    if !context.arguments.isSet("as-file") { try requirePublication(package, at: path) }
+    PublicationNotes(package.packed).note(on: context.console)
     if !isKnown || context.arguments.isSet("update") {
       var description =
         source.description ?? source.defaultDescription(title: package.packed.manifest.displayTitle)
@@ -88,6 +91,20 @@ enum PublishCommand: Command {
     record = try await advance(record, client: client, context)
     try report(record, package: package, sent: sent, on: context.console)
     withExtendedLifetime(work) {}
+  }
+
+  /// What is delivered as one file by the operator's word is not sent by mistake.
+  private static func requirePublication(
+    _ package: PreparedPackage, at path: String
+  ) throws(CommandFailure) {
+    guard let format = package.packed.report.format, !format.isPublication else { return }
+    let name = FileSystem.lastPart(of: path)
+    let reason =
+      format == .rar
+      ? "\(name) is a RAR archive, whose pages cannot be counted or checked here: pack them as .cbz, or "
+      : "\(name) is \(format.clause), and no publication (PDF, EPUB, CBZ, CB7, CBT, MOBI, DjVu, FictionBook): "
+    throw CommandFailure(
+      .failed, reason + "give --as-file to deliver it as the one file that it is; nothing was sent")
   }
 
   /// The manifest that the new package is laid out after: that of the same version, when the server has it already and the

@@ -1,5 +1,6 @@
 import Commerce
 import ContentPackage
+import ContentPacking
 import CoreTypes
 import Crypto
 import SystemCalls
@@ -18,7 +19,10 @@ enum PackagePreviews {
   /// As ``ProductValidator`` holds descriptions to.
   static let maximumSamples = ProductValidator.maximumSamples
 
-  /// By the extension of the file's name. What a browser would run, such as SVG and HTML, is not among them.
+  /// Pages that are looked at in place of a cover that is none.
+  private static let maximumCandidates = 16
+
+  /// Of samples, by the ending of the file's name. What a browser would run, such as SVG and HTML, is not among them.
   private static let mediaTypes = [
     "avif": "image/avif", "gif": "image/gif", "jpeg": "image/jpeg", "jpg": "image/jpeg", "png": "image/png",
     "webp": "image/webp", "pdf": "application/pdf", "txt": "text/plain; charset=utf-8",
@@ -37,13 +41,13 @@ enum PackagePreviews {
     let files = Dictionary(
       manifest.files.map { ($0.path.text, $0) }, uniquingKeysWith: { first, _ in first })
     var previews: [PreviewTable.Preview] = []
-    if let cover = manifest.cover.flatMap({ files[$0.text] }), cover.length <= maximumCover,
-      let type = mediaType(of: cover), type.hasPrefix("image/")
-    {
-      previews.append(try preview(cover, type, at: PreviewTable.cover, in: file))
+    if let (cover, preview) = try cover(of: manifest, files, in: file) {
+      previews.append(preview)
       for (width, picture) in narrower(than: cover, among: manifest.files) {
-        guard let type = mediaType(of: picture) else { continue }
-        previews.append(try preview(picture, type, at: PreviewTable.place(ofWidth: width), in: file))
+        guard let narrow = try self.picture(picture, at: PreviewTable.place(ofWidth: width), in: file) else {
+          continue
+        }
+        previews.append(narrow)
       }
     }
     for (index, path) in samples.prefix(maximumSamples).enumerated() {
@@ -62,6 +66,31 @@ enum PackagePreviews {
     return previews
   }
 
+  /// The cover that the manifest names. Where that is no picture, as of packages made by tools that took resource forks for pages,
+  /// the first page that is one.
+  private static func cover(
+    of manifest: Manifest, _ files: [String: ManifestFile], in file: borrowing FileDescriptor
+  ) throws -> (ManifestFile, PreviewTable.Preview)? {
+    guard let named = manifest.cover else { return nil }
+    let pages = (manifest.readingOrder ?? []).lazy.filter { $0 != named && $0.mayBePage }
+    let candidates = (named.mayBePage ? [named] : []) + pages.prefix(maximumCandidates)
+    for path in candidates {
+      guard let candidate = files[path.text] else { continue }
+      guard candidate.length <= maximumCover else { return nil }
+      if let preview = try picture(candidate, at: PreviewTable.cover, in: file) { return (candidate, preview) }
+    }
+    return nil
+  }
+
+  /// Nil for a file whose bytes are no picture that browsers show.
+  private static func picture(
+    _ entry: ManifestFile, at place: Int, in file: borrowing FileDescriptor
+  ) throws -> PreviewTable.Preview? {
+    let content = try PackageFileReader.content(of: entry, in: file)
+    guard let type = PictureFormat(startOf: content)?.previewMediaType else { return nil }
+    return PreviewTable.Preview(place: place, mediaType: type, digest: entry.digest, content: content)
+  }
+
   /// The cover in other sizes: the files beside it that are named like it, with `@` and a width before the end, such as
   /// `cover@240w.jpg` beside `cover.jpg`. Those that could be no cover are none of it.
   static func narrower(
@@ -74,7 +103,7 @@ enum PackagePreviews {
       let rest = file.path.text.dropFirst(stem.count)
       guard let end = rest.firstIndex(of: "."), rest[..<end].last == "w",
         let width = Int(rest[..<end].dropLast()), widths.contains(width), found[width] == nil,
-        mediaType(of: file)?.hasPrefix("image/") == true
+        file.path.mayBePage
       else { continue }
       found[width] = file
     }
@@ -85,6 +114,8 @@ enum PackagePreviews {
     _ entry: ManifestFile, _ mediaType: String, at place: Int, in file: borrowing FileDescriptor
   ) throws -> PreviewTable.Preview {
     let content = try PackageFileReader.content(of: entry, in: file)
+    // A browser is told not to guess, so that the bytes count where the name is wrong.
+    let mediaType = PictureFormat(startOf: content)?.previewMediaType ?? mediaType
     return PreviewTable.Preview(place: place, mediaType: mediaType, digest: entry.digest, content: content)
   }
 
