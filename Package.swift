@@ -176,7 +176,7 @@ let tests: [Target] = [
       "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
       "ContentPacking", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
-      "BlobStore", "Monitoring", "PullboxDoctor", "PullboxTesting", "pullbox-server",
+      "BlobStore", "Monitoring", "PullboxDoctor", "PackageTesting", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "DownloadAgentTests",

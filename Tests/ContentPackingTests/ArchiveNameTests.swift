@@ -10,9 +10,12 @@ struct ArchiveNameTests {
     "a name that leads elsewhere is refused, by either separator; a backslash inside of a character is none",
     arguments: [
       ("../a", .dotSegment), ("a/../b", .dotSegment), ("a/..", .dotSegment), ("..", .dotSegment),
-      ("a\\..\\b", .dotSegment), ("/a", .absolute), ("\\a", .absolute), ("c:/a", .absolute), ("C:\\a", .absolute),
-      ("", .empty), ("a\0b", .controlCharacter), ("a..b/..c/d..", nil), ("...", nil), ("C: The End/1.jpg", nil),
-      ("con.jpg", nil), ("a\nb", nil), ("a//b", nil), ("./a", nil), (String(repeating: "a", count: 3000), nil),
+      ("a\\..\\b", .dotSegment), ("/a", .absolute), ("\\a", .absolute), ("c:/a", .absolute),
+      ("C:\\a", .absolute),
+      ("", .empty), ("a\0b", .controlCharacter), ("a..b/..c/d..", nil), ("...", nil),
+      ("C: The End/1.jpg", nil),
+      ("con.jpg", nil), ("a\nb", nil), ("a//b", nil), ("./a", nil),
+      (String(repeating: "a", count: 3000), nil),
     ] as [(String, PackagePathFault?)])
   func faults(_ name: String, _ fault: PackagePathFault?) {
     #expect(ArchiveName(Array(name.utf8)).fault == fault)

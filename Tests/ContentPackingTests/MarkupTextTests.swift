@@ -17,8 +17,10 @@ struct MarkupTextTests {
     arguments: [
       ("Main\n  two", "Main two"), ("\t Main\r\n\u{2028}two \u{85}", "Main two"), ("A\u{A0}b", "A\u{A0}b"),
       ("&nbsp; A &nbsp;", "A"), ("<![CDATA[<b>&amp;]]>", "<b>&amp;"), ("Tom & Jerry", "Tom & Jerry"),
-      ("AT&T; R&D", "AT&T; R&D"), ("&amp;lt;", "&lt;"), ("&#65;&#x42;", "AB"), ("a&#0;&#x1F;&#xD800;&#x110000;b", "ab"),
-      ("&eacute;&Eacute;&yuml;&mdash;", "éÉÿ—"), ("&foo;", "&foo;"), ("a\u{B}b", "ab"), ("a<i> b</i> c", "a b c"),
+      ("AT&T; R&D", "AT&T; R&D"), ("&amp;lt;", "&lt;"), ("&#65;&#x42;", "AB"),
+      ("a&#0;&#x1F;&#xD800;&#x110000;b", "ab"),
+      ("&eacute;&Eacute;&yuml;&mdash;", "éÉÿ—"), ("&foo;", "&foo;"), ("a\u{B}b", "ab"),
+      ("a<i> b</i> c", "a b c"),
       ("a<!-- & <x> -->b", "ab"), ("a<?x & ?>b", "ab"), ("<x:y>a</x:y>", "a"), ("&#x9B;31mred", "31mred"),
     ])
   func text(_ content: String, _ expected: String) {
@@ -39,7 +41,8 @@ struct MarkupTextTests {
 
   @Test("UTF-16 of either order is read, with its mark or without")
   func wide() {
-    let units = Array("<?xml version=\"1.0\" encoding=\"UTF-16\"?><ComicInfo><Title>Été 🦆</Title></ComicInfo>".utf16)
+    let units = Array(
+      "<?xml version=\"1.0\" encoding=\"UTF-16\"?><ComicInfo><Title>Été 🦆</Title></ComicInfo>".utf16)
     let little = units.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
     let big = units.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
     for bytes in [little, big, [0xFF, 0xFE] + little, [0xFE, 0xFF] + big] { #expect(title(bytes) == "Été 🦆") }
@@ -62,7 +65,8 @@ struct MarkupTextTests {
     "a document that declares anything, or ends in the middle, is not read",
     arguments: [
       "<!DOCTYPE a [<!ENTITY b \"c\">]><ComicInfo/>", "<!DOCTYPE a><!DOCTYPE b><ComicInfo/>", "<!DOCTYPE a",
-      "<ComicInfo><![CDATA[", "<ComicInfo><!-- ", "<?xml", "<ComicInfo/><!ELEMENT a>", "<?xml version=\"1.0\"",
+      "<ComicInfo><![CDATA[", "<ComicInfo><!-- ", "<?xml", "<ComicInfo/><!ELEMENT a>",
+      "<?xml version=\"1.0\"",
     ])
   func refused(_ document: String) {
     #expect(title(Array(document.utf8)) == nil)

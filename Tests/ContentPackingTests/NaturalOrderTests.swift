@@ -12,7 +12,7 @@ struct NaturalOrderTests {
     ["a/2.jpg", "a b/1.jpg", "ab/1.jpg"],
     ["1.jpg", "2.jpg", "10.jpg", "a.jpg"],
     ["001.jpg", "01.jpg", "1.jpg"],
-    ["00.jpg", "0.jpg", "1.jpg"],
+    ["0.jpg", "00.jpg", "1.jpg"],
     ["1/0.jpg", "1.jpg", "1.png"],
     ["v01/p9.jpg", "v1/p10.jpg"],
     ["９.jpg", "10.jpg", "１１.jpg"],
@@ -40,12 +40,14 @@ struct NaturalOrderTests {
   @Test("the order is total and strict: of any three names, in any order", arguments: [1, 2, 3] as [UInt64])
   func total(_ seed: UInt64) {
     let parts = [
-      "0", "1", "01", "10", "１", "٢", "a", "A", "é", "e\u{301}", "É", " ", "-", ".", "/", ".jpg", "ß", "ı", "İ", "😀",
+      "0", "1", "01", "10", "１", "٢", "a", "A", "é", "e\u{301}", "É", " ", "-", ".", "/", ".jpg", "ß", "ı",
+      "İ", "😀",
       "99999999999999999999", "Ǆ", "ǆ", "K",
     ]
     var random = SplitMix(seed: seed)
-    let names = (0..<60).map { _ in
-      (0..<Int.random(in: 1...5, using: &random)).map { _ in parts.randomElement(using: &random) ?? "" }.joined()
+    let names = (0..<36).map { _ in
+      (0..<Int.random(in: 1...5, using: &random)).map { _ in parts.randomElement(using: &random) ?? "" }
+        .joined()
     }
     func precedes(_ left: String, _ right: String) -> Bool { NaturalOrder.precedes(left, right) }
     for first in names {

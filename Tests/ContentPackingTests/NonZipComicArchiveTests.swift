@@ -56,7 +56,9 @@ struct NonZipComicArchiveTests {
     #expect(try found(program) == [])
   }
 
-  @Test("names that lead elsewhere, and doubled ones, are refused, each by its name; others are not placed and may be")
+  @Test(
+    "names that lead elsewhere, and doubled ones, are refused, each by its name; others are not placed and may be"
+  )
   func names() throws {
     #expect(
       try found(

@@ -23,7 +23,7 @@ struct PreviewTests {
   /// A folder of three pictures, of which the first is the cover, and some text that shrinks.
   private static func submit(
     to server: ServerHarness, samples: [String], others: [(String, [UInt8])] = [],
-    cover: String = "images/page-1.png"
+    cover: String = "images/page-1.png", namedCover: String? = nil
   ) async throws {
     _ = try await server.operatorAPI.call(
       "PUT", "/v1/operator/products/\(issue)", body: ProductDescription(samples: samples),
@@ -39,10 +39,11 @@ struct PreviewTests {
     let packed = try builder.pack(folder: folder, to: directory.path("issue.zip"))
     #expect(packed.manifest.cover?.text == cover)
     let bytes = try FileSystem.read(directory.path("issue.zip"), upTo: .mebibytes(1))
+    let manifest = String(decoding: packed.manifest.canonicalBytes(), as: UTF8.self).replacing(
+      "\"cover\":\"\(cover)\"", with: "\"cover\":\"\(namedCover ?? cover)\"")
     let submission = VersionSubmission(
       upload: try await server.upload(bytes, name: "issue.zip"),
-      version: try #require(ContentVersion("1.0")),
-      manifest: Base64.encode(packed.manifest.canonicalBytes()))
+      version: try #require(ContentVersion("1.0")), manifest: Base64.encode(Array(manifest.utf8)))
     _ = try await server.operatorAPI.call(
       "POST", "/v1/operator/products/\(issue)/versions", body: submission, as: VersionRecord.self)
   }
@@ -139,6 +140,29 @@ struct PreviewTests {
       try await Self.release(server)
       let answer = try await Self.get("/v1/products/\(Self.issue)/cover", server)
       #expect(answer.status == (excess == 0 ? 200 : 404))
+    }
+  }
+
+  @Test("where a manifest names a cover whose bytes are no picture, the first page that is one is shown")
+  func coverThatIsNone() async throws {
+    try await ServerHarness.run { server in
+      try await Self.submit(
+        to: server, samples: [], others: [("fork.png", [0, 5, 0x16, 7])], namedCover: "images/fork.png")
+      try await Self.release(server)
+      let answer = try await Self.get("/v1/products/\(Self.issue)/cover", server)
+      #expect(answer.status == 200 && answer.body == Self.cover)
+    }
+  }
+
+  @Test("a cover is of the type that its bytes are, whatever it is called")
+  func coverOfAnotherType() async throws {
+    try await ServerHarness.run { server in
+      let cover: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0] + [UInt8](repeating: 1, count: 50)
+      try await Self.submit(
+        to: server, samples: [], others: [("page-0.png", cover)], cover: "images/page-0.png")
+      try await Self.release(server)
+      let answer = try await Self.get("/v1/products/\(Self.issue)/cover", server)
+      #expect(answer.body == cover && answer.headers["Content-Type"] == "image/jpeg")
     }
   }
 

@@ -51,7 +51,9 @@ struct ArchiveName: Hashable, Sendable {
 
   private static func text(of bytes: [UInt8]) -> (String, Encoding) {
     if let text = String(validating: bytes, as: UTF8.self) { return (text, .utf8) }
-    if isShiftJIS(bytes), let text = String(data: Data(bytes), encoding: .shiftJIS) { return (text, .shiftJIS) }
+    if isShiftJIS(bytes), let text = String(data: Data(bytes), encoding: .shiftJIS) {
+      return (text, .shiftJIS)
+    }
     var scalars = String.UnicodeScalarView()
     for byte in bytes {
       scalars.append(byte < 0x80 ? Unicode.Scalar(byte) : codePage437[Int(byte) - 0x80])
@@ -81,4 +83,10 @@ struct ArchiveName: Hashable, Sendable {
   private static let codePage437 = Array(
     ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
       + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}").unicodeScalars)
+}
+
+extension PublicationOddity {
+  static func names(in encoding: ArchiveName.Encoding) -> PublicationOddity {
+    PublicationOddity("names are not in UTF-8 and were read as \(encoding.rawValue)")
+  }
 }

@@ -27,7 +27,8 @@ struct EPUBMetadata: Hashable, Sendable {
 
   /// The same publication in a folder, whose name ends with a slash.
   func moved(into folder: String) -> EPUBMetadata {
-    EPUBMetadata(title: title, readingOrder: readingOrder.map { folder + $0 }, cover: cover.map { folder + $0 })
+    EPUBMetadata(
+      title: title, readingOrder: readingOrder.map { folder + $0 }, cover: cover.map { folder + $0 })
   }
 
   /// Where the first package document lies.
@@ -128,7 +129,8 @@ struct EPUBPackageDocument {
     case ["package", "manifest", "item"]:
       guard let id = attributes["id"], let address = attributes["href"] else { return }
       items[id] = Item(
-        address: address, properties: attributes["properties"] ?? "", mediaType: attributes["media-type"] ?? "")
+        address: address, properties: attributes["properties"] ?? "",
+        mediaType: attributes["media-type"] ?? "")
     case ["package", "spine", "itemref"]:
       if let id = attributes["idref"] { spine.append(id) }
     case ["package", "guide", "reference"] where attributes["type"]?.lowercased() == "cover":
@@ -158,8 +160,10 @@ struct EPUBPackageDocument {
   /// By the property of EPUB 3, else by the `meta` of EPUB 2, which some tools give an address instead of an item, else by the
   /// guide.
   private var coverAddress: String? {
-    let named = items.values.filter { $0.properties.split(whereSeparator: \.isWhitespace).contains("cover-image") }
-      .map(\.address).min()
+    let named = items.values.filter {
+      $0.properties.split(whereSeparator: \.isWhitespace).contains("cover-image")
+    }
+    .map(\.address).min()
     if let named { return named }
     if let coverItem {
       if let item = items[coverItem] { return item.address }

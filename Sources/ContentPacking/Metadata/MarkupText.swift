@@ -78,7 +78,9 @@ struct MarkupText {
 
   /// A reference to what is known is copied, or becomes its character; any other stays as the text that it is.
   private mutating func copyReference() {
-    let name = source[(position + 1)...].prefix(32).prefix { $0 != 0x3B && $0 != 0x26 && $0 != 0x3C && $0 > 0x20 }
+    let name = source[(position + 1)...].prefix(32).prefix {
+      $0 != 0x3B && $0 != 0x26 && $0 != 0x3C && $0 > 0x20
+    }
     let end = position + 1 + name.count
     guard !name.isEmpty, end < source.count, source[end] == 0x3B else {
       bytes += Array("&amp;".utf8)
@@ -104,7 +106,8 @@ struct MarkupText {
     guard let value = UInt32(isHexadecimal ? digits.dropFirst() : digits, radix: isHexadecimal ? 16 : 10),
       let scalar = Unicode.Scalar(value)
     else { return nil }
-    let isCharacter = value >= 0x20 && value != 0xFFFE && value != 0xFFFF || [0x09, 0x0A, 0x0D].contains(value)
+    let isCharacter =
+      value >= 0x20 && value != 0xFFFE && value != 0xFFFF || [0x09, 0x0A, 0x0D].contains(value)
     return isCharacter ? scalar : nil
   }
 
@@ -130,7 +133,9 @@ struct MarkupText {
 extension MarkupText {
   /// The bytes speak first: a declaration counts only where they could be in any of many encodings.
   private static func decoded(_ bytes: [UInt8]) -> String? {
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return String(validating: bytes.dropFirst(3), as: UTF8.self) }
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
+      return String(validating: bytes.dropFirst(3), as: UTF8.self)
+    }
     if bytes.starts(with: [0xFF, 0xFE]) { return wide(bytes.dropFirst(2), isLittle: true) }
     if bytes.starts(with: [0xFE, 0xFF]) { return wide(bytes.dropFirst(2), isLittle: false) }
     if bytes.starts(with: [0x3C, 0]) { return wide(bytes[...], isLittle: true) }

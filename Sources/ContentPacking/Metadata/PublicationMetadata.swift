@@ -47,8 +47,9 @@ struct PublicationMetadata: Hashable, Sendable {
     guard let text else { return nil }
     let visible = text.collapsingWhiteSpace.removingInvisibleFormatting.unicodeScalars
       .filter { $0.properties.generalCategory != .control }
-    let bounded = String(String(String.UnicodeScalarView(visible)).collapsingWhiteSpace
-      .prefix(ManifestDraft.maximumTitleLength))
+    let bounded = String(
+      String(String.UnicodeScalarView(visible)).collapsingWhiteSpace
+        .prefix(ManifestDraft.maximumTitleLength))
     return bounded.isEmpty ? nil : bounded
   }
 }

@@ -42,7 +42,8 @@ public struct PackageBuilder: Sendable {
       try packer.packAll()
     }
     let (metadata, report) = try Self.metadata(of: source, limits: limits)
-    let paths = Dictionary(source.files.map { ($0.path.text, $0.path) }, uniquingKeysWith: { first, _ in first })
+    let paths = Dictionary(
+      source.files.map { ($0.path.text, $0.path) }, uniquingKeysWith: { first, _ in first })
     let packed = try packer.publish()
     let manifest = try Manifest(
       ManifestDraft(
@@ -67,12 +68,11 @@ public struct PackageBuilder: Sendable {
     }
     let digests = try Self.digests(of: file, length: status.length, progress: progress)
     let name = FileSystem.lastPart(of: path)
-    let found = try SingleFileInspection(file, name: name, length: status.length, limits: limits)
-    let manifest = try Manifest.describing(
-      found, name: name, product: product, version: version, length: status.length, digest: digests.digest,
-      pieces: digests.pieces, limits: limits)
+    let (manifest, report) = try Manifest.inspecting(
+      singleFile: file, name: name, product: product, version: version, length: status.length,
+      digest: digests.digest, pieces: digests.pieces, limits: limits)
     try SourceStamp(status).check(file, path: name)
-    return PackedPackage(manifest: manifest, skipped: [], report: found.report)
+    return PackedPackage(manifest: manifest, skipped: [], report: report)
   }
 
   private static func metadata(

@@ -13,7 +13,7 @@ public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
   case svg = "SVG"
 
   /// Bytes from the front of a file that are looked at, at most.
-  public static let startLength = ExecutableSignature.prefixLength
+  public static let startLength = 4096
 
   /// Nil when a file that starts with `start` is no picture.
   public init?(startOf start: some Collection<UInt8>) {

@@ -23,7 +23,7 @@ enum SystemName {
     return nil
   }
 
-  /// Nil for a name that is nobody's.
+  /// Nil for a name that no system leaves.
   static func reason(for name: String, isFolder: Bool) -> SkippedSource.Reason? {
     if name.hasPrefix("._") || name == "__MACOSX" || name == ".AppleDouble" { return .resourceFork }
     let name = name.lowercased()

@@ -56,12 +56,17 @@ enum FileSignature {
     let digits = start[148..<156].drop { $0 == 0x20 }.prefix { (0x30...0x37).contains($0) }
     guard !digits.isEmpty else { return false }
     let said = digits.reduce(0) { $0 << 3 | Int($1 - 0x30) }
-    let sum = start[..<512].enumerated().reduce(0) { $0 + ((148..<156).contains($1.offset) ? 0x20 : Int($1.element)) }
+    let sum = start[..<512].enumerated().reduce(0) {
+      $0 + ((148..<156).contains($1.offset) ? 0x20 : Int($1.element))
+    }
     return said == sum
   }
 
   private static let others: [(offset: Int, bytes: [UInt8], clause: String)] = [
-    (0, [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1], "an Office document of the older kind (.doc, .xls, .ppt)"),
+    (
+      0, [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1],
+      "an Office document of the older kind (.doc, .xls, .ppt)"
+    ),
     (0, [0x06, 0x06, 0xED, 0xF5, 0xD8, 0x1D, 0x46, 0xE5], "an InDesign document (export it as PDF or EPUB)"),
     (0, Array("8BPS".utf8), "a Photoshop document"),
     (0, Array("%!PS".utf8), "a PostScript document"),
@@ -70,7 +75,8 @@ enum FileSignature {
     (0, [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0], "an xz file"), (0, [0x28, 0xB5, 0x2F, 0xFD], "a Zstandard file"),
     (0, Array("SQLite format 3\0".utf8), "an SQLite database"),
     (0, Array("ID3".utf8), "an MP3 recording"), (0, Array("fLaC".utf8), "a FLAC recording"),
-    (0, Array("OggS".utf8), "an Ogg recording"), (0, [0x1A, 0x45, 0xDF, 0xA3], "a Matroska or WebM recording"),
+    (0, Array("OggS".utf8), "an Ogg recording"),
+    (0, [0x1A, 0x45, 0xDF, 0xA3], "a Matroska or WebM recording"),
     (4, Array("ftyp".utf8), "an MPEG-4 recording"), (8, Array("WAVE".utf8), "a WAVE recording"),
     (0, [0, 0x05, 0x16, 0x07], "a resource fork of macOS"),
     (0, Array("bplist00".utf8), "a property list"),

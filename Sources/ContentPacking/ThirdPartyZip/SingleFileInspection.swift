@@ -38,7 +38,8 @@ struct SingleFileInspection {
         let archive = try NonZipComicArchive(file, length: length, limits: limits)
         (survey, metadata) = (archive.survey, archive.metadata)
         if metadata.readingOrder == nil {
-          format = .other(kind == .tar ? "a tar archive without a page" : "a 7z archive without a page that can be read")
+          format = .other(
+            kind == .tar ? "a tar archive without a page" : "a 7z archive without a page that can be read")
         } else {
           format = kind == .tar ? .comicBookTar : .comicBookSevenZip
           faults += archive.faults
@@ -82,7 +83,8 @@ struct SingleFileInspection {
       survey.note(PublicationOddity("the header of the PDF stands behind \(header) bytes of something else"))
     }
     let version = start[(header + 5)...].prefix(3).map { $0 }
-    let isVersion = version.count == 3 && version[1] == 0x2E
+    let isVersion =
+      version.count == 3 && version[1] == 0x2E
       && [version[0], version[2]].allSatisfy { (0x30...0x39).contains($0) }
     if !isVersion { survey.note(PublicationOddity("the header of the PDF names no version")) }
   }
@@ -97,15 +99,19 @@ extension Manifest {
     version: ContentVersion, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
     limits: PackageLimits = .standard
   ) throws -> Manifest {
-    try describing(
-      SingleFileInspection(file, name: name, length: length, limits: limits), name: name, product: product,
-      version: version, length: length, digest: digest, pieces: pieces, limits: limits)
+    try inspecting(
+      singleFile: file, name: name, product: product, version: version, length: length, digest: digest,
+      pieces: pieces, limits: limits
+    ).manifest
   }
 
-  static func describing(
-    _ found: SingleFileInspection, name: String, product: ProductIdentifier, version: ContentVersion,
-    length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest], limits: PackageLimits
-  ) throws -> Manifest {
+  /// The same manifest, with what its publisher should hear.
+  static func inspecting(
+    singleFile file: borrowing FileDescriptor, name: String, product: ProductIdentifier,
+    version: ContentVersion, length: ByteCount, digest: SHA256Digest, pieces: [SHA256Digest],
+    limits: PackageLimits
+  ) throws -> (manifest: Manifest, report: PublicationReport) {
+    let found = try SingleFileInspection(file, name: name, length: length, limits: limits)
     var faults = found.faults
     var path: PackagePath?
     do throws(PackagePathFault) {
@@ -117,10 +123,12 @@ extension Manifest {
     let metadata = found.metadata
     let entry = ManifestFile(
       path: path, offset: .zero, storedLength: length, length: length, method: .stored, digest: digest)
-    return try Manifest(
+    let manifest = try Manifest(
       ManifestDraft(
-        product: product, version: version, kind: .file, name: name, mediaType: found.mediaType, length: length,
+        product: product, version: version, kind: .file, name: name, mediaType: found.mediaType,
+        length: length,
         digest: digest, pieces: pieces, unpackedLength: length, title: metadata.title,
         pageCount: metadata.pageCount, cover: nil, readingOrder: nil, files: [entry]), limits: limits)
+    return (manifest, found.report)
   }
 }

@@ -40,12 +40,17 @@ struct ZipPublication {
     case .other(let clause): format = .other(clause)
     case .epub: format = .epub
     case .pages:
-      let hasContainer = entries[PublicationMetadata.epubFolder(in: survey) + EPUBMetadata.containerPath] != nil
+      let hasContainer =
+        entries[PublicationMetadata.epubFolder(in: survey) + EPUBMetadata.containerPath] != nil
       let hasPages = !survey.pagesInOrder().isEmpty
       format =
-        hasContainer ? .epub
-        : hasPages ? .comicBookZip
-        : .other(archive.entries.isEmpty && !archive.faults.isEmpty ? "a damaged ZIP archive" : "a ZIP archive without a page")
+        hasContainer
+        ? .epub
+        : hasPages
+          ? .comicBookZip
+          : .other(
+            archive.entries.isEmpty && !archive.faults.isEmpty
+              ? "a damaged ZIP archive" : "a ZIP archive without a page")
     }
     if format.isPublication || isNamedAsPublication { try read(file) }
   }
@@ -76,11 +81,14 @@ struct ZipPublication {
       survey.note(.names(in: encoding))
     }
     if names.contains(where: { $0.encoding == .utf8 && $0.text.utf8.contains(0x5C) }) {
-      survey.note(PublicationOddity("names have backslashes between their parts, which some readers do not divide"))
+      survey.note(
+        PublicationOddity("names have backslashes between their parts, which some readers do not divide"))
     }
     var register = PathConflictDetector()
     for entry in archive.entries where !entry.isFolder {
-      guard let path = try? PackagePath(entry.named.path), let conflict = register.register(path) else { continue }
+      guard let path = try? PackagePath(entry.named.path), let conflict = register.register(path) else {
+        continue
+      }
       survey.note(PublicationOddity(path: entry.name, conflict.detail))
     }
   }
@@ -90,7 +98,9 @@ struct ZipPublication {
     let folder = PublicationMetadata.epubFolder(in: survey)
     if !folder.isEmpty {
       survey.note(
-        PublicationOddity(path: String(folder.dropLast()), "everything lies in this folder, where readers of EPUBs do not look"))
+        PublicationOddity(
+          path: String(folder.dropLast()),
+          "everything lies in this folder, where readers of EPUBs do not look"))
     }
     guard let first = archive.entries.first else { return }
     if first.named.path != "mimetype" {
@@ -104,15 +114,10 @@ struct ZipPublication {
     in entries: [String: ThirdPartyZipEntry], of archive: ThirdPartyZipInspection,
     in file: borrowing FileDescriptor
   ) throws -> String? {
-    guard let entry = entries["mimetype"], let bytes = try archive.bytes(of: entry, upTo: ByteCount(256), in: file)
+    guard let entry = entries["mimetype"],
+      let bytes = try archive.bytes(of: entry, upTo: ByteCount(256), in: file)
     else { return nil }
     return String(validating: bytes, as: UTF8.self).map(\.collapsingWhiteSpace)
-  }
-}
-
-extension PublicationOddity {
-  static func names(in encoding: ArchiveName.Encoding) -> PublicationOddity {
-    PublicationOddity("names are not in UTF-8 and were read as \(encoding.rawValue)")
   }
 }
 
@@ -136,9 +141,11 @@ private enum ZipKind {
     func hasFolder(_ name: String) -> Bool { paths.contains { $0.hasPrefix(name + "/") } }
     if paths.contains("[Content_Types].xml") {
       self = .other(
-        hasFolder("word") ? "a Word document"
-          : hasFolder("xl") ? "an Excel workbook"
-          : hasFolder("ppt") ? "a PowerPoint presentation" : "an Office document")
+        hasFolder("word")
+          ? "a Word document"
+          : hasFolder("xl")
+            ? "an Excel workbook"
+            : hasFolder("ppt") ? "a PowerPoint presentation" : "an Office document")
     } else if paths.contains(where: { $0.hasSuffix(".iwa") }) || paths.contains("index.apxl") {
       self = .other("a Pages, Numbers or Keynote document")
     } else if paths.contains("META-INF/MANIFEST.MF") || paths.contains("AndroidManifest.xml") {

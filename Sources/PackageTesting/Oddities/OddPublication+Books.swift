@@ -17,9 +17,11 @@ struct EPUBMaker {
   }
 
   var package: String {
-    let items = documents.map { "<item id=\"\($0)\" href=\"\($0)\" media-type=\"application/xhtml+xml\"/>" }.joined()
+    let items = documents.map { "<item id=\"\($0)\" href=\"\($0)\" media-type=\"application/xhtml+xml\"/>" }
+      .joined()
     let spine = documents.map { "<itemref idref=\"\($0)\"/>" }.joined()
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?><package xmlns=\"http://www.idpf.org/2007/opf\" version=\"3.0\">"
+    return
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?><package xmlns=\"http://www.idpf.org/2007/opf\" version=\"3.0\">"
       + "<metadata xmlns:dc=\"http://purl.org/dc/elements/1.1/\">\(title)\(metadata)</metadata>"
       + "<manifest>\(items)\(self.items)</manifest><spine\(spineAttributes)>\(spine)</spine>\(guide)</package>"
   }
@@ -28,7 +30,10 @@ struct EPUBMaker {
     [
       .init(folder + "mimetype", "application/epub+zip"), .init(folder + "META-INF/container.xml", container),
       .init(folder + "OEBPS/book.opf", package),
-    ] + documents.map { .init(folder + "OEBPS/" + $0, "<html xmlns=\"http://www.w3.org/1999/xhtml\"><body/></html>") }
+    ]
+      + documents.map {
+        .init(folder + "OEBPS/" + $0, "<html xmlns=\"http://www.w3.org/1999/xhtml\"><body/></html>")
+      }
       + extra
   }
 
@@ -85,19 +90,25 @@ extension OddPublication {
         $0.items = item
         $0.extra = [
           picture,
-          .init("OEBPS/cover.xhtml", "<html><body><svg><image xlink:href=\"img/c%201.jpg\"/></svg>&nbsp;</body></html>"),
+          .init(
+            "OEBPS/cover.xhtml",
+            "<html><body><svg><image xlink:href=\"img/c%201.jpg\"/></svg>&nbsp;</body></html>"),
         ]
       }
     ) { $0.cover = "OEBPS/img/c 1.jpg" },
     book(
-      "a title over lines, in CDATA, with entities that nobody declared",
-      EPUBMaker { $0.title = "<dc:title xml:space=\"preserve\">\n  Main\n  <![CDATA[<two>]]> &mdash; l&rsquo;&eacute;t&eacute;\t</dc:title>" }
+      "a title over lines, in CDATA, with entities that it does not declare",
+      EPUBMaker {
+        $0.title =
+          "<dc:title xml:space=\"preserve\">\n  Main\n  <![CDATA[<two>]]> &mdash; l&rsquo;&eacute;t&eacute;\t</dc:title>"
+      }
     ) { $0.title = "Main <two> — l’été" },
     book(
       "a subtitle in front of the title",
       EPUBMaker {
         $0.title = "<dc:title id=\"s\">Sub</dc:title><dc:title id=\"m\">Main</dc:title>"
-        $0.metadata = "<meta refines=\"#s\" property=\"title-type\">subtitle</meta><meta refines=\"#m\" property=\"title-type\">main</meta>"
+        $0.metadata =
+          "<meta refines=\"#s\" property=\"title-type\">subtitle</meta><meta refines=\"#m\" property=\"title-type\">main</meta>"
       }
     ) { $0.title = "Main" },
     book(
@@ -115,11 +126,14 @@ extension OddPublication {
     book(
       "fixed layout",
       EPUBMaker {
-        $0.metadata = "<meta property=\"rendition:layout\">pre-paginated</meta><meta property=\"rendition:spread\">landscape</meta>"
+        $0.metadata =
+          "<meta property=\"rendition:layout\">pre-paginated</meta><meta property=\"rendition:spread\">landscape</meta>"
         $0.documents = (1...12).map { "p\($0).xhtml" }
       }
     ) { $0.pages = 12 },
-    book("mimetype is not the first entry", entries: Array(EPUBMaker().entries.reversed())) { $0.oddities = 1 },
+    book("mimetype is not the first entry", entries: Array(EPUBMaker().entries.reversed())) {
+      $0.oddities = 1
+    },
     book(
       "mimetype is compressed, and has a line break",
       entries: [ZipMaker.Entry("mimetype", "application/epub+zip\r\n").with { $0.method = 8 }]
@@ -128,7 +142,9 @@ extension OddPublication {
     book("no mimetype", entries: Array(EPUBMaker().entries.dropFirst())) { $0.oddities = 1 },
     book(
       "macOS: an EPUB that was unpacked and packed in the Finder",
-      entries: EPUBMaker { $0.folder = "Book/" }.entries + [.init("__MACOSX/Book/._mimetype", PageBytes.appleDouble)]
+      entries: EPUBMaker { $0.folder = "Book/" }.entries + [
+        .init("__MACOSX/Book/._mimetype", PageBytes.appleDouble)
+      ]
     ) {
       $0.leftOut = ["__MACOSX resourceFork"]
       $0.oddities = 2
@@ -142,7 +158,10 @@ extension OddPublication {
         return entry.with {
           $0.content = Array(
             (String(decoding: entry.content, as: UTF8.self).replacing(
-              "<package", with: "<!DOCTYPE package PUBLIC \"+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN\" \"http://openebook.org/dtds/oeb-1.2/oebpkg12.dtd\"><package")).utf8)
+              "<package",
+              with:
+                "<!DOCTYPE package PUBLIC \"+//ISBN 0-9673008-1-9//DTD OEB 1.2 Package//EN\" \"http://openebook.org/dtds/oeb-1.2/oebpkg12.dtd\"><package"
+            )).utf8)
         }
       }),
     book(

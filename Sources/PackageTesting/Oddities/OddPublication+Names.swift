@@ -42,7 +42,8 @@ extension OddPublication {
       $0.oddities = 1
     },
     comic(
-      "Windows: a page called like a device", ZipMaker([.init("con.jpg", jpeg(1)), .init("nul/2.jpg", jpeg(2))])
+      "Windows: a page called like a device",
+      ZipMaker([.init("con.jpg", jpeg(1)), .init("nul/2.jpg", jpeg(2))])
     ) {
       $0.pages = 2
       $0.cover = "con.jpg"
@@ -88,7 +89,10 @@ extension OddPublication {
       $0.order = ["🦆 1.jpg", "🦆 2.jpg"]
       $0.cover = "🦆 1.jpg"
     },
-    folder("a title from right to left", [("صفحة ٢.jpg", jpeg(2)), ("صفحة ١.jpg", jpeg(1)), ("صفحة ١٠.jpg", jpeg(3))]) {
+    folder(
+      "a title from right to left",
+      [("صفحة ٢.jpg", jpeg(2)), ("صفحة ١.jpg", jpeg(1)), ("صفحة ١٠.jpg", jpeg(3))]
+    ) {
       $0.pages = 3
       $0.order = ["صفحة ١.jpg", "صفحة ٢.jpg", "صفحة ١٠.jpg"]
       $0.cover = "صفحة ١.jpg"
@@ -97,10 +101,16 @@ extension OddPublication {
       $0.pages = 1
       $0.cover = "page\n1.jpg"
     },
-    refused("a name that leads out", ZipMaker([ZipMaker.Entry].pages + [.init("a/../../x.jpg", jpeg(4))]), "path-unsafe a/../../x.jpg"),
-    refused("a name that leads out on Windows", ZipMaker([.init("a\\..\\..\\x.jpg", jpeg(4))]), "path-unsafe a\\..\\..\\x.jpg"),
+    refused(
+      "a name that leads out", ZipMaker([ZipMaker.Entry].pages + [.init("a/../../x.jpg", jpeg(4))]),
+      "path-unsafe a/../../x.jpg"),
+    refused(
+      "a name that leads out on Windows", ZipMaker([.init("a\\..\\..\\x.jpg", jpeg(4))]),
+      "path-unsafe a\\..\\..\\x.jpg"),
     refused("an absolute name", ZipMaker([.init("/etc/1.jpg", jpeg(4))]), "path-unsafe /etc/1.jpg"),
-    refused("an absolute name of Windows", ZipMaker([.init("D:\\scans\\1.jpg", jpeg(4))]), "path-unsafe D:\\scans\\1.jpg"),
+    refused(
+      "an absolute name of Windows", ZipMaker([.init("D:\\scans\\1.jpg", jpeg(4))]),
+      "path-unsafe D:\\scans\\1.jpg"),
   ]
 
   /// The order of pages.
@@ -115,7 +125,9 @@ extension OddPublication {
     },
     folder(
       "chapters in folders, and chapters between them",
-      ["Chapter 1 Extra/001.jpg", "Chapter 1.5/001.jpg", "Chapter 1/001.jpg", "Chapter 1/002.jpg"].map { ($0, jpeg(1)) }
+      ["Chapter 1 Extra/001.jpg", "Chapter 1.5/001.jpg", "Chapter 1/001.jpg", "Chapter 1/002.jpg"].map {
+        ($0, jpeg(1))
+      }
     ) {
       $0.pages = 4
       $0.order = ["Chapter 1/001.jpg", "Chapter 1/002.jpg", "Chapter 1 Extra/001.jpg", "Chapter 1.5/001.jpg"]
@@ -123,11 +135,15 @@ extension OddPublication {
     },
     folder(
       "numbers longer than any integer, and with leading zeros",
-      ["100000000000000000000000.jpg", "99999999999999999999999.jpg", "0000000000000000000000000000002.jpg", "3.jpg"].map { ($0, jpeg(1)) }
+      [
+        "100000000000000000000000.jpg", "99999999999999999999999.jpg", "0000000000000000000000000000002.jpg",
+        "3.jpg",
+      ].map { ($0, jpeg(1)) }
     ) {
       $0.pages = 4
       $0.order = [
-        "0000000000000000000000000000002.jpg", "3.jpg", "99999999999999999999999.jpg", "100000000000000000000000.jpg",
+        "0000000000000000000000000000002.jpg", "3.jpg", "99999999999999999999999.jpg",
+        "100000000000000000000000.jpg",
       ]
       $0.cover = "0000000000000000000000000000002.jpg"
     },
@@ -136,17 +152,25 @@ extension OddPublication {
       $0.order = ["第1話.jpg", "第２話.jpg", "第１０話.jpg"]
       $0.cover = "第1話.jpg"
     },
-    folder("capitals and small letters", ["b.jpg", "A.jpg", "C.jpg", "Ärger.jpg", "ärger 2.jpg"].map { ($0, jpeg(1)) }) {
+    folder(
+      "capitals and small letters",
+      ["b.jpg", "A.jpg", "C.jpg", "Ärger.jpg", "ärger 2.jpg"].map { ($0, jpeg(1)) }
+    ) {
       $0.pages = 5
       $0.order = ["A.jpg", "b.jpg", "C.jpg", "Ärger.jpg", "ärger 2.jpg"]
       $0.cover = "A.jpg"
     },
-    folder("two spellings of a chapter's number", ["1/b.jpg", "01/a.jpg", "1/a.jpg", "01/b.jpg"].map { ($0, jpeg(1)) }) {
+    folder(
+      "two spellings of a chapter's number",
+      ["1/b.jpg", "01/a.jpg", "1/a.jpg", "01/b.jpg"].map { ($0, jpeg(1)) }
+    ) {
       $0.pages = 4
       $0.order = ["01/a.jpg", "01/b.jpg", "1/a.jpg", "1/b.jpg"]
       $0.cover = "01/a.jpg"
     },
-    comic("entries in reverse order", ZipMaker([ZipMaker.Entry].pages.reversed()).with { $0.isReversed = true }) {
+    comic(
+      "entries in reverse order", ZipMaker([ZipMaker.Entry].pages.reversed()).with { $0.isReversed = true }
+    ) {
       $0.pages = 3
       $0.order = ["1.jpg", "2.jpg", "3.jpg"]
       $0.cover = "1.jpg"

@@ -54,7 +54,8 @@ package struct OddPublication: Sendable {
   }
 
   static func file(
-    _ name: String, called file: String, _ bytes: [UInt8], type: String, _ change: (inout Expected) -> Void = { _ in }
+    _ name: String, called file: String, _ bytes: [UInt8], type: String,
+    _ change: (inout Expected) -> Void = { _ in }
   ) -> OddPublication {
     var expected = Expected()
     expected.type = type

@@ -167,7 +167,8 @@ enum VerifyCommand: Command {
 /// What a manifest says, for people.
 enum ManifestReport {
   static func print(
-    _ manifest: Manifest, report: PublicationReport = PublicationReport(), listsFiles: Bool, on console: Console
+    _ manifest: Manifest, report: PublicationReport = PublicationReport(), listsFiles: Bool,
+    on console: Console
   ) throws {
     if console.printsJSON {
       console.print(bytes: manifest.canonicalBytes() + [0x0A])

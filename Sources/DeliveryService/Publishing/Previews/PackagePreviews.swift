@@ -77,7 +77,9 @@ enum PackagePreviews {
     for path in candidates {
       guard let candidate = files[path.text] else { continue }
       guard candidate.length <= maximumCover else { return nil }
-      if let preview = try picture(candidate, at: PreviewTable.cover, in: file) { return (candidate, preview) }
+      if let preview = try picture(candidate, at: PreviewTable.cover, in: file) {
+        return (candidate, preview)
+      }
     }
     return nil
   }

@@ -27,7 +27,7 @@ struct PublicationSurvey {
   private(set) var oddities: [PublicationOddity] = []
   private var systemPaths: Set<String> = []
 
-  /// Whether the first bytes of a file decide: it is called like a page, and nobody's but the publication's.
+  /// Whether the first bytes of a file decide: it is called like a page, and is the publication's own.
   static func mayBePage(_ path: String) -> Bool {
     FileName(at: path).promisedPicture != nil && SystemName.first(in: path) == nil
       && !SystemName.isHidden(path)
@@ -50,7 +50,8 @@ struct PublicationSurvey {
       pages.append(file.path)
       if picture != promised {
         oddities.append(
-          PublicationOddity(path: file.path, "its bytes are \(picture.rawValue), its name says \(promised.rawValue)"))
+          PublicationOddity(
+            path: file.path, "its bytes are \(picture.rawValue), its name says \(promised.rawValue)"))
       }
     } else {
       leftOut.append(SkippedSource(path: file.path, reason: .notAPicture))
