@@ -86,6 +86,23 @@ struct MutationTests {
     }
   }
 
+  @Test("comic books in tar and 7z archives", arguments: [10, 11, 12] as [UInt64])
+  func otherArchives(_ seed: UInt64) throws {
+    var dice = Dice(state: seed)
+    let folder = try Folder()
+    let entries = (1...3).map { (name: "p\($0).jpg", content: jpeg($0)) }
+    for good in [TarMaker.bytes(entries), SevenZipMaker.bytes(entries)] {
+      for _ in 0..<Self.rounds / 4 {
+        let bytes = dice.mutate(good)
+        try folder.write(bytes, to: "issue")
+        let file = try FileDescriptor.open("\(folder.path)/issue", .readOnly)
+        let found = try SingleFileInspection(
+          file, name: "issue.cb7", length: ByteCount(bytes.count), limits: .standard)
+        #expect((found.metadata.pageCount ?? 0) <= 3)
+      }
+    }
+  }
+
   @Test("property lists and package documents", arguments: [7, 8, 9] as [UInt64])
   func documents(_ seed: UInt64) throws {
     var dice = Dice(state: seed)
