@@ -62,11 +62,21 @@ extension HTTPRequest {
   }
 
   /// Throws `request-malformed`, naming the first, for parameters of the query that are not among `names`: ignored, a
-  /// misspelled filter would show everything.
-  public func requireQuery(only names: Set<String>) throws(Problem) {
-    guard let unknown = query.first(where: { !names.contains($0.name) }) else { return }
-    let known = names.isEmpty ? "there are none" : "there are " + names.sorted().joined(separator: ", ")
-    throw Problem(.requestMalformed, "\(unknown.name): there is no such parameter; \(known)")
+  /// misspelled filter would show everything. The same for one that is there twice and is not among `repeatable`: which of
+  /// them counts would be for proxies to decide.
+  public func requireQuery(
+    only names: Set<String>, repeatable: Set<String> = []
+  ) throws(Problem) {
+    var seen: Set<String> = []
+    for name in query.lazy.map(\.name) {
+      guard names.contains(name) else {
+        let known = names.isEmpty ? "there are none" : "there are " + names.sorted().joined(separator: ", ")
+        throw Problem(.requestMalformed, "\(name): there is no such parameter; \(known)")
+      }
+      guard seen.insert(name).inserted || repeatable.contains(name) else {
+        throw Problem(.requestMalformed, "\(name) occurs more than once")
+      }
+    }
   }
 
   /// A parameter of the query as a number within `range`; `fallback` when it is not there. Throws

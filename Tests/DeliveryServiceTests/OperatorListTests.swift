@@ -232,6 +232,32 @@ struct OperatorListTests {
   }
 
   @Test(
+    "a parameter that occurs twice is refused by name, even with one value",
+    arguments: [
+      ("/v1/operator/deliveries?device=a&device=b", "device"), ("/v1/operator/grants?limit=1&limit=2", "limit"),
+      ("/v1/operator/audit?actor=ada&limit=1&actor=ada", "actor"),
+      ("/v1/operator/uploads?limit=1&limit=1", "limit"), ("/v1/operator/reports?store=a&store=b", "store"),
+      ("/v1/products?id=a&id=b&locale=en&locale=de", "locale"), ("/v1/singles?device=a&device=b", "device"),
+      ("/v1/feed?device=a&device=b", "device"), ("/v1/diagnostics?ticket=a&ticket=b", "ticket"),
+    ])
+  func doubledParameters(path: String, name: String) async throws {
+    try await ServerHarness.run { server in
+      let problem = try await server.problem { _ = try await server.operatorAPI.exchange("GET", path) }
+      #expect(problem.code == .requestMalformed)
+      #expect(problem.detail == "\(name) occurs more than once")
+    }
+  }
+
+  @Test("several products are asked for at once, each with an id of its own")
+  func repeatedIdentifiers() async throws {
+    try await ServerHarness.run { server in
+      let path = "/v1/products?id=com.example.one&id=com.example.two"
+      let products = try await server.api.get(path, as: ProductsResponse.self)
+      #expect(products.invalidProductIdentifiers == ["com.example.one", "com.example.two"])
+    }
+  }
+
+  @Test(
     "an invalid cursor or filter is refused, not ignored",
     arguments: [
       "/v1/operator/deliveries?after=00000000000000000000000000000000", "/v1/operator/audit?after=4711",

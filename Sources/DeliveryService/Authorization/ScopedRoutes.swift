@@ -39,20 +39,21 @@ struct ScopedRoutes {
     self.answers = answers
   }
 
-  /// A route that needs no key. With `query`, parameters of other names are refused.
+  /// A route that needs no key. With `query`, parameters of other names are refused, and so is one that occurs twice and is
+  /// not among `repeatable`.
   mutating func `public`(
-    _ method: HTTPMethod, _ pattern: String, query: Set<String>? = nil,
+    _ method: HTTPMethod, _ pattern: String, query: Set<String>? = nil, repeatable: Set<String> = [],
     use responder: @escaping APIRoutes.Responder
   ) {
     declarations.append(Declaration(method: method, pattern: pattern, access: .open, query: query))
     routes.on(method, pattern) { request, parameters in
-      if let query { try request.requireQuery(only: query) }
+      if let query { try request.requireQuery(only: query, repeatable: repeatable) }
       return try await responder(request, parameters)
     }
   }
 
   /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`. Parameters of the query that
-  /// `query` does not name are refused. With `takesIdempotencyKey`, see ``IdempotentAnswers``.
+  /// `query` does not name are refused, and so is one that occurs twice. With `takesIdempotencyKey`, see ``IdempotentAnswers``.
   mutating func on(
     _ method: HTTPMethod, _ pattern: String, requires scope: OperatorScope, query: Set<String> = [],
     takesIdempotencyKey: Bool = false,

@@ -32,7 +32,7 @@ struct CatalogRoutes: Sendable {
       try await identifiers.response(to: request)
     }
     let query: Set<String> = ["id", "locale", "territory", "device", "application", "subscribedSince"]
-    routes.public(.get, "/v1/products", query: query) { request, _ in
+    routes.public(.get, "/v1/products", query: query, repeatable: ["id"]) { request, _ in
       let names = request.queryValues("id")
       guard names.count <= Self.maximumIdentifiers else {
         throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")

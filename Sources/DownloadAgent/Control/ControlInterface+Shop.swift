@@ -16,7 +16,7 @@ extension ControlInterface {
 
   func addShop(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/products") { request, _ in
-      try request.requireQuery(only: ["id", "locale"])
+      try request.requireQuery(only: ["id", "locale"], repeatable: ["id"])
       return try .json(
         try await shop.products(request.queryValues("id"), locale: request.queryValue("locale")))
     }
