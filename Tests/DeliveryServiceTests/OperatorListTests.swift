@@ -234,7 +234,8 @@ struct OperatorListTests {
   @Test(
     "a parameter that occurs twice is refused by name, even with one value",
     arguments: [
-      ("/v1/operator/deliveries?device=a&device=b", "device"), ("/v1/operator/grants?limit=1&limit=2", "limit"),
+      ("/v1/operator/deliveries?device=a&device=b", "device"),
+      ("/v1/operator/grants?limit=1&limit=2", "limit"),
       ("/v1/operator/audit?actor=ada&limit=1&actor=ada", "actor"),
       ("/v1/operator/uploads?limit=1&limit=1", "limit"), ("/v1/operator/reports?store=a&store=b", "store"),
       ("/v1/products?id=a&id=b&locale=en&locale=de", "locale"), ("/v1/singles?device=a&device=b", "device"),
