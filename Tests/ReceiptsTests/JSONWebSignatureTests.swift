@@ -50,6 +50,7 @@ struct JSONWebSignatureTests {
     arguments: [
       #"{"alg":"none"}"#, #"{"alg":"HS256"}"#, #"{"alg":"ES256"}"#, #"{"alg":"eddsa"}"#, #"{}"#, #"[]"#, "",
       #"{"alg":"EdDSA","crit":["exp"]}"#, #"{"alg":"EdDSA","b64":false}"#, #"{"alg":["EdDSA"]}"#,
+      #"{"alg":"EdDSA","alg":"none"}"#, #"{"alg":"EdDSA","kid":"a","k\u0069d":"b"}"#,
     ])
   func headers(header: String) throws {
     let input = Base64.encode(Array(header.utf8), .url) + "." + Base64.encode(Array("{}".utf8), .url)

@@ -76,6 +76,9 @@ public struct IdentityToken: Hashable, Sendable {
 
   /// Throws as ``init(text:keys:expected:at:)`` does for a token with a good signature.
   static func check(claims payload: [UInt8], against expected: Expectation, at now: Timestamp) throws {
+    guard JSONMembers.areUnique(in: payload) else {
+      throw ReceiptError.malformed("the token has a claim twice")
+    }
     let claims = try GoogleDocument.decode(
       Claims.self, from: payload, upTo: maximumLength, "token's payload")
     let seconds = -9_000_000_000_000...9_000_000_000_000
@@ -108,6 +111,9 @@ public struct IdentityToken: Hashable, Sendable {
       throw ReceiptError.malformed("the token's header is no base 64")
     }
     let header = try GoogleDocument.decode(Header.self, from: bytes, upTo: 4096, "token's header")
+    guard JSONMembers.areUnique(in: bytes) else {
+      throw ReceiptError.malformed("the token's header has a member twice")
+    }
     guard header.alg == "RS256", header.crit == nil, header.b64 == nil else {
       throw ReceiptError.malformed("the token is not of the kind RS256")
     }

@@ -50,6 +50,9 @@ public struct JSONWebSignature: Hashable, Sendable {
     } catch {
       throw ReceiptError.malformed("the signature's header is not readable")
     }
+    guard JSONMembers.areUnique(in: header) else {
+      throw ReceiptError.malformed("the signature's header has a member twice")
+    }
     guard parsed.alg == "EdDSA", parsed.crit == nil, parsed.b64 == nil else {
       throw ReceiptError.malformed("the signature is not of the kind EdDSA")
     }

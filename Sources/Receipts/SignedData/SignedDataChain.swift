@@ -130,6 +130,9 @@ extension SignedDataChain {
     } catch {
       throw ReceiptError.malformed("the signed data's header is not readable")
     }
+    guard JSONMembers.areUnique(in: bytes) else {
+      throw ReceiptError.malformed("the signed data's header has a member twice")
+    }
     guard header.alg == "ES256", header.crit == nil, header.b64 == nil else {
       throw ReceiptError.malformed("the signed data's signature is not of the kind ES256")
     }

@@ -125,6 +125,19 @@ struct IdentityTokenTests {
     try check(token(), at: GoogleDocuments.now - .seconds(60))
   }
 
+  @Test("a token that has a claim twice, or a member of its header, is malformed whichever is the good one")
+  func doubledMembers() throws {
+    for text in [
+      token(["email": #""push@p.iam.gserviceaccount.com","email":"other@x""#]),
+      token(["email_verified": #"true,"email_verifi\u0065d":false"#]), token(["sub": #""1","sub":"1""#]),
+      token(header: #"{"alg":"RS256","kid":"k1","alg":"none"}"#),
+      token(header: #"{"kid":"k2","alg":"RS256","kid":"k1"}"#),
+    ] {
+      let error = #expect(throws: ReceiptError.self) { try check(text) }
+      #expect(error?.code == .malformed)
+    }
+  }
+
   @Test("another key, name of a key, issuer, receiver, account, time or algorithm is refused")
   func forged() throws {
     let (early, late) = (GoogleDocuments.now - .seconds(61), GoogleDocuments.now + .seconds(3660))

@@ -68,6 +68,22 @@ struct SignedDataTests {
     #expect(refusal(of: unsigned) == .malformed)
   }
 
+  @Test(
+    "a header that has a member twice is refused, whichever of them is the good one",
+    arguments: [
+      #""alg":"none""#, #""alg":"ES256""#, #""x5c":[]"#, #""al\u0067":"none""#, #""new":1,"new":2"#,
+    ])
+  func doubledMembers(member: String) throws {
+    let encoded = certificates.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
+    let header = #""alg":"ES256","x5c":[\#(encoded)]"#
+    for text in ["{\(header),\(member)}", "{\(member),\(header)}"] {
+      #expect(refusal(of: try authority.sign(payload, rawHeader: text)) == .malformed)
+    }
+    // Names within values, and values that look like names, are none of its members.
+    let values = #""a":{"alg":"none"},"b":["alg","b",{"alg":1}],"c":"alg","d":"c""#
+    #expect(refusal(of: try authority.sign(payload, rawHeader: "{\(header),\(values)}")) == nil)
+  }
+
   @Test("a header that asks for more than this version understands is refused")
   func extensions() throws {
     let encoded = certificates.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
