@@ -51,6 +51,19 @@ public enum Base64 {
     return bytes
   }
 
+  /// The same of what a client sends, perhaps in lines: line ends (CR, LF) are passed over wherever they stand, and nothing else is.
+  public static func decodeLines(_ text: String, _ alphabet: Alphabet = .standard) -> [UInt8]? {
+    decode(withoutLineEnds(text), alphabet)
+  }
+
+  /// The text without its carriage returns and line feeds.
+  public static func withoutLineEnds(_ text: String) -> String {
+    guard text.utf8.contains(where: isLineEnd) else { return text }
+    return String(decoding: text.utf8.filter { !isLineEnd($0) }, as: UTF8.self)
+  }
+
+  private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+
   /// Decodes without allocating. Nil when `text` is not base 64 in that alphabet or `output` is too small; else the
   /// number of bytes written.
   public static func decode(

@@ -54,6 +54,49 @@ struct ArrivalTests {
   }
 
   @Test(
+    "a refund of what lies on the device is told there, also after a restart and without services, and so is its reversal",
+    arguments: [true, false])
+  func refund(isNotified: Bool) async throws {
+    var options = Stack.Options()
+    options.signsData = true
+    options.isNotified = isNotified
+    try await Stack.with(options) { stack in
+      let product = issue(1)
+      let file = try await Material.file("issue.cbz", length: 200_000, seed: 21, in: stack.directory)
+      let price = try #require(Price(amount: "2.99", currency: "USD"))
+      try await stack.describe(product, ProductDescription(prices: ["USA": price]))
+      try await stack.release(file, as: product, version: "1.0")
+      #expect(try await stack.agent.buy(product).status == 201)
+      let bought = try await stack.agent.finishedTransaction(of: product)
+      @Sendable func item() async throws -> LibraryItem? {
+        try await stack.agent.web.get("/v1/library").decoded(LibraryResponse.self).items.first {
+          $0.product.description == product
+        }
+      }
+      try await eventually { try await item()?.owned == true }
+
+      try await stack.control("transactions/\(bought.id)/refund")
+      try await eventually { try await item()?.owned == false }
+      let refunded = try #require(try await item())
+      #expect(refunded.because == "revoked" && refunded.state == .present)
+      let news = try await stack.pullbox("news")
+      #expect(news.succeeded && news.output.contains("\(product) is on this device and owned no more"))
+      let library = try await stack.pullbox("library")
+      #expect(library.succeeded && library.output.contains("not owned"), "\(library.output)")
+
+      await stack.kill(.server)
+      await stack.kill(.store)
+      try await stack.restart(.agent)
+      try await eventually { try await item()?.owned == false }
+      try await stack.start(.store)
+      try await stack.start(.server)
+      try await stack.control("transactions/\(bought.id)/reverse")
+      try await eventually { try await item()?.owned == true }
+      #expect(!(try await stack.pullbox("news")).output.contains("owned no more"))
+    }
+  }
+
+  @Test(
     "three issues of a subscription reach both devices by themselves, a fourth after its end does not; a correction does"
   )
   func magazine() async throws {

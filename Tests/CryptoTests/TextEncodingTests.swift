@@ -46,6 +46,22 @@ import Testing
     #expect(Base64.decode(text) == nil)
   }
 
+  @Test(
+    "line ends of what a client sends are passed over wherever they stand",
+    arguments: ["Zm9v\nYg==\n", "Zm9v\r\nYg==\r\n", "Z\rm9vYg=\n=", "\n\nZm9vYg=="])
+  func lines(text: String) {
+    #expect(Base64.decodeLines(text) == Array("foob".utf8))
+    #expect(Base64.decode(text) == nil)
+    #expect(Base64.withoutLineEnds(text) == "Zm9vYg==")
+  }
+
+  @Test(
+    "nothing but line ends is passed over",
+    arguments: ["Zm9v Yg==", "Zm9v\tYg==", "Zm9v\u{B}Yg==", "Zm9v\u{2028}Yg==", "Zm9vYg\n", "Zm-v\n", "Z\n"])
+  func onlyLines(text: String) {
+    #expect(Base64.decodeLines(text) == nil)
+  }
+
   @Test("a foreign character is found at every place, whatever the length") func foreignEverywhere() throws {
     for length in 1...16 {
       let text = Base64.encode((0..<length).map { UInt8($0 * 37 & 0xFF) }, .url)

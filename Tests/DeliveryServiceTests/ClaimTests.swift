@@ -501,6 +501,49 @@ struct ClaimTests {
   }
 
   @Test(
+    "an account that requests name for the purchases of three store accounts is listed, and never refused")
+  func named() async throws {
+    try await run { server in
+      func ask(_ number: Int, for account: String) async throws -> ProblemCode? {
+        let device = try device(number)
+        let receipt = try server.store.receipt(
+          of: [server.purchase(id: "200000000000010\(number)")], device: device.id)
+        return try await self.ask(
+          server, Proof(store: "sandbox", receipt: receipt), for: account, device: device)
+      }
+      for number in 1...2 { #expect(try await ask(number, for: "ada") == nil) }
+      // The same purchase again is no other payer, and another account another matter.
+      #expect(try await ask(1, for: "ada") == nil)
+      #expect(try await ask(4, for: "ben") == nil)
+      #expect(try await irregularities(server).isEmpty)
+      #expect(try await ask(3, for: "ada") == nil)
+      let found = try await irregularities(server)
+      #expect(found.map(\.kind) == [.namedByMany] && found.first?.wasRefused == false)
+      #expect(try await ask(5, for: "ada") == nil)
+    }
+  }
+
+  @Test(
+    "a receipt in lines is the same proof; so is a device's key",
+    arguments: [("\n", 64), ("\r\n", 76)])
+  func lines(end: String, columns: Int) async throws {
+    try await run { server in
+      let whole = try #require(try proof(server, server.device).receipt)
+      let characters = Array(whole)
+      let text = stride(from: 0, to: characters.count, by: columns).map { start in
+        String(characters[start..<min(start + columns, characters.count)]) + end
+      }.joined()
+      #expect(try await ask(server, Proof(store: "sandbox", receipt: text)) == nil)
+      #expect(try await ask(server, Proof(store: "sandbox", receipt: whole + " ")) == .receiptMalformed)
+      let key = try #require(server.device.publicKey).text
+      let device = try APIJSON.decode(
+        Device.self,
+        from: Array(#"{"id":"a","publicKey":"\#(key.prefix(20))\n\#(key.dropFirst(20))\n"}"#.utf8))
+      #expect(device.publicKey == server.device.publicKey)
+    }
+  }
+
+  @Test(
     "purchases that were only heard of are no payers; several of one receipt are one, also on another day",
     arguments: ["'reject'", "{share: 3}"])
   func heardOf(claims: String) async throws {

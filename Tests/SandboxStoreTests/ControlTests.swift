@@ -45,6 +45,45 @@ struct ControlTests {
     #expect(try await store.refusal(.patch, "/sandbox/v1/accounts/none", body: Array("{}".utf8)) == .notFound)
   }
 
+  @Test("receipts say with which version an account came by the application, and when, as a test says it")
+  func application() async throws {
+    let opened = try await store.openNamedAccount()
+    func receipt() async throws -> AppReceipt {
+      let base64 = try await store.receipt(opened.token)
+      let answer = try await store.verify(base64)
+      let claims = try UnverifiedAppReceipt(base64: base64).claims
+      #expect(answer.receipt?.originalApplicationVersion == claims.originalApplicationVersion)
+      #expect(answer.receipt?.downloadIdentifier == claims.downloadIdentifier)
+      return claims
+    }
+    let before = try await receipt()
+    #expect(before.originalApplicationVersion == "1.0" && before.downloadIdentifier == 0)
+    #expect(before.originalPurchaseDate == Timestamp(year: 2013, month: 8, day: 1, hour: 7))
+
+    let path = "/sandbox/v1/accounts/\(opened.account)"
+    let date = Timestamp(year: 2024, month: 3, day: 1)
+    _ = try await store.call(
+      .patch, path,
+      body: AccountChange(originalApplicationVersion: "1.4", originalPurchaseDate: date),
+      as: StoreAccount.self)
+    let after = try await receipt()
+    #expect(after.originalApplicationVersion == "1.4" && after.originalPurchaseDate == date)
+    let download = try #require(after.downloadIdentifier)
+    #expect(AppTransactionIdentifier(String(download)) != nil)
+
+    _ = try await store.call(.patch, path, body: AccountChange(downloadId: 0), as: StoreAccount.self)
+    #expect(try await receipt().downloadIdentifier == 0)
+    #expect(try await receipt().originalApplicationVersion == "1.4")
+
+    for change in [
+      AccountChange(originalApplicationVersion: ""), AccountChange(originalApplicationVersion: "1 4"),
+      AccountChange(downloadId: -1),
+    ] {
+      let body = try APIJSON.encode(change)
+      #expect(try await store.refusal(.patch, path, body: body) == .requestMalformed)
+    }
+  }
+
   @Test(
     "currencies are those of the territories",
     arguments: [("USA", "USD"), ("GBR", "GBP"), ("JPN", "JPY"), ("POL", "PLN")])

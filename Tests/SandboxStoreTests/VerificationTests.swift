@@ -80,6 +80,37 @@ struct VerificationTests {
     #expect(recent.latestReceiptInfo?.map(\.transactionIdentifier) == [second.id.description])
   }
 
+  @Test(
+    "a receipt's base 64 may come in lines, and nothing else may stand in it",
+    arguments: [("\n", 64), ("\r\n", 76), ("\n", 1_000_000)])
+  func lines(end: String, columns: Int) async throws {
+    let token = try await store.openAccount()
+    try await store.buy(StoreHarness.issue, token: token)
+    let receipt = try await store.receipt(token)
+    let characters = Array(receipt)
+    let text = stride(from: 0, to: characters.count, by: columns).map { start in
+      String(characters[start..<min(start + columns, characters.count)]) + end
+    }.joined()
+    #expect(text != receipt)
+    #expect(try await store.verify(text).status == .valid)
+    #expect(try await store.verify(text + " ").status == .malformed)
+  }
+
+  @Test(
+    "the store's answer says of a purchase what the application called its user, as it was given",
+    arguments: [
+      "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
+      "8B6FD3A2-6E5D-4D0C-9C0C-0F7E8E2E5B11",
+    ])
+  func accounts(name: String) async throws {
+    let token = try await store.openAccount()
+    let order = try APIJSON.encode(
+      PurchaseRequest(product: StoreHarness.issue, applicationUsername: name))
+    _ = try await store.send(.post, "/store/v1/purchases", token: token, body: order)
+    let answer = try await store.verify(store.receipt(token))
+    #expect(answer.receipt?.purchases.map(\.appAccountToken) == [name])
+  }
+
   @Test("a finished consumable leaves the receipt, everything else stays")
   func consumable() async throws {
     let token = try await store.openAccount()

@@ -95,6 +95,14 @@ CREATE TABLE offered (
   version TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE ownership (
+  product TEXT PRIMARY KEY,
+  is_owned INTEGER NOT NULL,
+  because TEXT,
+  until INTEGER,
+  as_of INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE publisher_keys (
   product TEXT NOT NULL,
   key_id TEXT NOT NULL,

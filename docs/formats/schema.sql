@@ -360,6 +360,7 @@ CREATE TABLE purchase_claims (
   since INTEGER NOT NULL,
   PRIMARY KEY (store, environment, original_id, position)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX purchase_claims_by_account ON purchase_claims (account, environment, since);
 
 CREATE TABLE remembered_proofs (
   store TEXT NOT NULL,

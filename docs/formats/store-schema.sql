@@ -7,7 +7,10 @@ CREATE TABLE accounts (
   created INTEGER NOT NULL,
   next_failure TEXT,
   can_make_payments INTEGER NOT NULL DEFAULT 1,
-  asks_to_buy INTEGER NOT NULL DEFAULT 0
+  asks_to_buy INTEGER NOT NULL DEFAULT 0,
+  original_version TEXT,
+  original_purchased INTEGER,
+  download_id INTEGER
 ) STRICT;
 
 CREATE TABLE calendar (

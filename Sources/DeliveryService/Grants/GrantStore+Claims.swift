@@ -75,6 +75,24 @@ extension GrantStore {
     try IrregularityTable.note(.manyPayers(for: account, original), at: now, in: connection)
   }
 
+  /// Writes down that requests name one account for the purchases of many store accounts, once the claim of one is written. It is
+  /// listed alone: anyone may say it of anyone.
+  static func noteNaming(
+    of named: ApplicationAccount?, by decision: PurchaseClaim.Decision, for transaction: VerifiedTransaction,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    guard let named, named != transaction.account?.canonical else { return }
+    switch decision {
+    case .stands, .refused: return
+    case .belongs, .transferred: break
+    }
+    let original = transaction.originalKey
+    guard try ClaimTable.isNamedByMany(named, in: original.environment, at: now, in: connection) else {
+      return
+    }
+    try IrregularityTable.note(.namedByMany(for: named, original), at: now, in: connection)
+  }
+
   /// Throws `purchase-claimed` where the decision refuses the claim, or too many payers buy for its account.
   static func require(
     _ decision: PurchaseClaim.Decision, on transaction: VerifiedTransaction, isNew: Bool,

@@ -171,6 +171,8 @@ struct GrantStore: Sendable {
     // Nothing refuses the claim any more.
     var changed = try write(
       decision, on: basis.transaction.originalKey, by: device.id, at: now, in: connection)
+    try noteNaming(
+      of: admission.conditions.account, by: decision, for: basis.transaction, at: now, in: connection)
     if isRevoked, var grant = existing {
       changed.append(try takeBack(&grant, at: now, in: connection))
       existing = grant

@@ -153,7 +153,7 @@ struct VersionPublisher: Sendable {
 
   private static func manifestBytes(of submission: VersionSubmission) throws(Problem) -> [UInt8]? {
     guard let text = submission.manifest else { return nil }
-    guard let bytes = Base64.decode(text) else {
+    guard let bytes = Base64.decodeLines(text) else {
       throw Problem(.requestMalformed, "manifest is not base 64")
     }
     return bytes

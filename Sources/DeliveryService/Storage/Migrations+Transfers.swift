@@ -19,4 +19,10 @@ extension Migrations {
       ALTER TABLE transferred_grants ADD COLUMN excuses INTEGER;
       CREATE INDEX transferred_grants_by_excuse ON transferred_grants (excuses) WHERE excuses IS NOT NULL;
       """)
+
+  static let claimsByAccount = Migration(
+    "for whom requests claimed purchases",
+    script: """
+      CREATE INDEX purchase_claims_by_account ON purchase_claims (account, environment, since);
+      """)
 }

@@ -13,7 +13,7 @@ enum Migrations {
     sale, salesReports, acknowledgements, claims, googlePurchases, entitlements,
     transfers, verificationFailures, applicationPurchases, backIssues, removedProducts,
     transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime, stoppedVersions,
-    boughtProducts, feedItemsByProduct,
+    boughtProducts, feedItemsByProduct, claimsByAccount,
   ]
 
   private static let firstTables = Migration(

@@ -196,6 +196,10 @@ actor ArrivalFollower {
 
   private func take(_ answer: FeedResponse) async throws {
     try await noteOffered(answer.entries)
+    // What cannot be saved is told again: the place in the feed is saved after it.
+    for item in try await downloads.steps.library.noteOwnership(of: answer.entries) {
+      hub.publish(.library(LibraryEvent(change: .changed, item: item)))
+    }
     guard cursor != nil, !answer.entries.isEmpty || answer.isWhole else {
       if cursor != answer.cursor { try database.setFeedCursor(answer.cursor) }
       cursor = answer.cursor

@@ -150,6 +150,10 @@ extension Library {
     let listing = listings[record.product]
     item.productTitle = listing?.title
     item.cover = cover(of: record.product)
+    if let known = ownership[record.product] {
+      (item.owned, item.because) = (known.isOwned, known.because)
+      (item.until, item.ownedAsOf) = (known.until, known.asOf)
+    }
     return item
   }
 

@@ -54,6 +54,7 @@ final class Library: Sendable {
   let space: LibrarySpace
   let titles = ProductTitles()
   let listings = KeptListings()
+  let ownership = OwnershipRegister()
   private let state: Mutex<State>
   private let advice = Mutex<EvictionAdvice?>(nil)
   let placements = RecentPlacements()

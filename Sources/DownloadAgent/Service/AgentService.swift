@@ -193,6 +193,7 @@ public final class AgentService: Service {
       for record in try database.libraryRecords() { library.titles.note(record.title, of: record.product) }
       let listings = try database.listings()
       library.listings.load(listings)
+      library.ownership.load(try database.ownership())
       for (product, listing) in listings {
         if let title = listing.title { library.titles.noteListed(title, of: product) }
       }

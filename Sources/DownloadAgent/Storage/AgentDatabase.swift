@@ -100,6 +100,7 @@ struct AgentDatabase: Sendable {
     offers,
     arrivals,
     listings,
+    ownership,
   ]
 
   /// What is checked of placed content, and which library it is in.

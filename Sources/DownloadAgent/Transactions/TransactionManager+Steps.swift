@@ -203,11 +203,24 @@ extension TransactionManager {
     waiting: [TransactionIdentifier]? = nil
   ) async throws(StepFailure) -> EntitlementsResponse {
     hasShownReceipt = true
+    let asked = wallClock.now()
     let answer = try await store.withReceipt { [server] proof async throws(APICallError) in
       try await server.entitlements(of: proof, waiting: waiting)
     }
     latestFeed = answer.feed ?? latestFeed
+    await note(answer.products, asked: asked)
     return answer
+  }
+
+  /// The library shows what is owned, also while no service can be asked.
+  private func note(_ owned: [EntitledProduct], asked: Timestamp) async {
+    do {
+      for item in try await downloads.steps.library.noteOwned(owned, asked: asked) {
+        hub.publish(.library(LibraryEvent(change: .changed, item: item)))
+      }
+    } catch {
+      log.warning("what is owned cannot be noted", ["error": LogValue(error)])
+    }
   }
 
   /// Publishes `record`, or what has become of it meanwhile.

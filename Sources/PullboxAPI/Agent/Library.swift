@@ -43,14 +43,30 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   /// True where the delivery server has told since that it offers an earlier version of the product; absent is false.
   public var rolledBack: Bool?
 
+  /// Whether the account owns the product, as the delivery server told it last; absent while it has told nothing. What is not owned
+  /// any more stays where it lies.
+  public var owned: Bool?
+  /// Why it is owned, or is not any more: a rule of docs/entitlements.md, such as `purchased` or `revoked`; absent where that is not
+  /// known.
+  public var because: String?
+  /// When it is owned no more unless something is paid for again, or when that was; absent for what has no end.
+  public var until: Timestamp?
+  /// Since when the agent has known that it stands so.
+  public var ownedAsOf: Timestamp?
+
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, version: ContentVersion, path: String, digest: SHA256Digest,
     length: ByteCount,
     placedAt: Timestamp, title: String? = nil, state: State? = nil, lengthOnDisk: ByteCount? = nil,
     lastOpened: Timestamp? = nil, pinned: Bool? = nil,
-    rolledBack: Bool? = nil, productTitle: String? = nil, cover: String? = nil
+    rolledBack: Bool? = nil, productTitle: String? = nil, cover: String? = nil, owned: Bool? = nil,
+    because: String? = nil, until: Timestamp? = nil, ownedAsOf: Timestamp? = nil
   ) {
+    self.owned = owned
+    self.because = because
+    self.until = until
+    self.ownedAsOf = ownedAsOf
     self.product = product
     self.version = version
     self.path = path

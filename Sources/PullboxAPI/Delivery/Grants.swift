@@ -112,6 +112,18 @@ public struct Proof: Codable, Sendable {
   }
 }
 
+extension Proof {
+  /// Line ends in the receipt's base 64 are passed over: however it is broken into lines, it is one proof.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      store: try container.decodeIfPresent(String.self, forKey: .store),
+      receipt: try container.decodeIfPresent(String.self, forKey: .receipt).map(Base64.withoutLineEnds),
+      signedTransaction: try container.decodeIfPresent(String.self, forKey: .signedTransaction),
+      purchaseToken: try container.decodeIfPresent(String.self, forKey: .purchaseToken))
+  }
+}
+
 /// The device a grant is for.
 public struct Device: Codable, Hashable, Sendable {
   /// The device's own name.
@@ -124,6 +136,20 @@ public struct Device: Codable, Hashable, Sendable {
   public init(id: DeviceIdentifier, publicKey: VerificationKey? = nil) {
     self.id = id
     self.publicKey = publicKey
+  }
+}
+
+extension Device {
+  /// Line ends in the key's base 64 are passed over. Throws `DecodingError`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(id: try container.decode(DeviceIdentifier.self, forKey: .id))
+    guard let text = try container.decodeIfPresent(String.self, forKey: .publicKey) else { return }
+    guard let key = VerificationKey(text: Base64.withoutLineEnds(text)) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .publicKey, in: container, debugDescription: "not 32 bytes in base64url")
+    }
+    publicKey = key
   }
 }
 

@@ -9,10 +9,13 @@ public struct Irregularity: Codable, Sendable {
     public static let manyDevices = Kind(rawValue: "many-devices")
     /// Three store accounts or more began to buy for one application account within a day.
     public static let manyPayers = Kind(rawValue: "many-payers")
+    /// Requests named one application account, within a day, for purchases of three store accounts or more of which the store names
+    /// none, or another: the requests' own word, which refuses nothing.
+    public static let namedByMany = Kind(rawValue: "named-by-many")
     /// Another application account claimed a purchase than the one it belongs to.
     public static let otherAccount = Kind(rawValue: "other-account")
     /// Those that this version knows.
-    public static let known: [Kind] = [.manyDevices, .manyPayers, .otherAccount]
+    public static let known: [Kind] = [.manyDevices, .manyPayers, .namedByMany, .otherAccount]
 
     /// The word.
     public var rawValue: String

@@ -9,12 +9,26 @@ public struct AccountChange: Codable, Sendable {
   public var askToBuy: Bool?
   /// Never changes: any value is refused.
   public var territory: String?
+  /// The version of the application that the account bought, or downloaded first.
+  public var originalApplicationVersion: String?
+  /// When the account bought the application, or downloaded it first.
+  public var originalPurchaseDate: Timestamp?
+  /// What app receipts call that download; 0 for none, as in Apple's sandbox. Where version or date is given and this is not, it
+  /// becomes the number of the account's app transaction, unless there is one already.
+  public var downloadId: Int64?
 
   /// Creates the change.
-  public init(canMakePayments: Bool? = nil, askToBuy: Bool? = nil, territory: String? = nil) {
+  public init(
+    canMakePayments: Bool? = nil, askToBuy: Bool? = nil, territory: String? = nil,
+    originalApplicationVersion: String? = nil, originalPurchaseDate: Timestamp? = nil,
+    downloadId: Int64? = nil
+  ) {
     self.canMakePayments = canMakePayments
     self.askToBuy = askToBuy
     self.territory = territory
+    self.originalApplicationVersion = originalApplicationVersion
+    self.originalPurchaseDate = originalPurchaseDate
+    self.downloadId = downloadId
   }
 }
 

@@ -20,9 +20,9 @@ public struct UnverifiedAppReceipt: Hashable, Sendable {
   /// The length that `verifyReceipt` accepts in base 64, in bytes.
   public static let maximumBase64Length = 3_145_728
 
-  /// Standard base 64 with padding. Throws ``ReceiptError`` `malformed`.
+  /// Standard base 64 with padding, perhaps in lines, whose ends count for the length. Throws ``ReceiptError`` `malformed`.
   public init(base64: String) throws {
-    guard base64.utf8.count <= Self.maximumBase64Length, let encoded = Base64.decode(base64) else {
+    guard base64.utf8.count <= Self.maximumBase64Length, let encoded = Base64.decodeLines(base64) else {
       throw ReceiptError.malformed("the receipt is no base 64, or too long")
     }
     try self.init(encoded: encoded)

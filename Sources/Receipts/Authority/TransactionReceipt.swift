@@ -81,12 +81,12 @@ public struct UnverifiedTransactionReceipt: Hashable, Sendable {
   /// Nil for what is not in this style at all: then it may be a unified receipt. Throws ``ReceiptError`` `malformed` for one
   /// that is, and cannot be read.
   public init?(base64: String) throws {
-    guard base64.utf8.count <= Self.maximumLength / 3 * 4, let bytes = Base64.decode(base64),
+    guard base64.utf8.count <= Self.maximumLength / 3 * 4, let bytes = Base64.decodeLines(base64),
       bytes.first == UInt8(ascii: "{")
     else { return nil }
     let outer = try Self.members(of: bytes)
-    guard let signature = outer["signature"].flatMap({ Base64.decode($0) }),
-      let info = outer["purchase-info"].flatMap({ Base64.decode($0) })
+    guard let signature = outer["signature"].flatMap({ Base64.decodeLines($0) }),
+      let info = outer["purchase-info"].flatMap({ Base64.decodeLines($0) })
     else { throw ReceiptError.malformed("the receipt has no signature or no purchase-info") }
     self.signature = signature
     self.info = info

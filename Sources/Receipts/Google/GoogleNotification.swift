@@ -131,7 +131,7 @@ public struct GooglePushMessage: Hashable, Sendable {
       Envelope.self, from: body, upTo: Self.maximumLength, "message")
     guard let identifier = envelope.message.messageId,
       (1...Self.maximumIdentifierLength).contains(identifier.utf8.count),
-      let data = envelope.message.data.flatMap({ Base64.decode($0) ?? Base64.decode($0, .url) })
+      let data = envelope.message.data.flatMap({ Base64.decodeLines($0) ?? Base64.decodeLines($0, .url) })
     else { throw ReceiptError.malformed("the message lacks its name or its data") }
     self.identifier = identifier
     self.data = data

@@ -37,6 +37,12 @@ extension PaymentStore {
     return account
   }
 
+  /// How an account came by the application.
+  func application(of account: Int64) async throws -> ApplicationPurchase {
+    try await database.read { try AccountTable.find(in: $0, id: account) }?.application
+      ?? ApplicationPurchase()
+  }
+
   /// What an app asks before it shows a shop.
   func publicAccount(_ account: Account) -> StoreAccount {
     StoreAccount(

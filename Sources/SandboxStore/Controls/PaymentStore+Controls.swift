@@ -5,7 +5,7 @@ import PullboxAPI
 
 /// What tests do to accounts, transactions and subscriptions.
 extension PaymentStore {
-  /// Throws `not-found` for an unknown account, `state-conflict` for a territory.
+  /// Throws `not-found` for an unknown account, `state-conflict` for a territory, and `request-malformed`.
   func change(account name: String, to change: AccountChange) async throws -> StoreAccount {
     guard change.territory == nil else {
       throw Problem(.stateConflict, "an account's territory never changes")
@@ -14,6 +14,7 @@ extension PaymentStore {
       var account = try AccountTable.named(name, in: connection)
       account.canMakePayments = change.canMakePayments ?? account.canMakePayments
       account.asksToBuy = change.askToBuy ?? account.asksToBuy
+      try account.application.take(change, account: account.id)
       try AccountTable.update(account, in: connection)
       return account
     }

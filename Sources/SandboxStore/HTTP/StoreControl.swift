@@ -19,8 +19,9 @@ struct StoreControl: Sendable {
   static let all = [
     StoreControl("POST /sandbox/v1/accounts", "territory, name", "opens an account"),
     StoreControl(
-      "PATCH /sandbox/v1/accounts/{account}", "canMakePayments?, askToBuy?",
-      "refuses payments, or lets purchases wait for an approval"),
+      "PATCH /sandbox/v1/accounts/{account}",
+      "canMakePayments?, askToBuy?, originalApplicationVersion?, originalPurchaseDate?, downloadId?",
+      "refuses payments, lets purchases wait for an approval, or says when the application was bought"),
     StoreControl(
       "POST /sandbox/v1/purchases/fail-next", "error", "an account's next purchase fails, or is interrupted"),
     StoreControl(

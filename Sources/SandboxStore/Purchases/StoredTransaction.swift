@@ -79,6 +79,7 @@ struct StoredTransaction: Hashable, Sendable {
   func latestReceiptEntry(at now: Timestamp) -> InAppPurchase? {
     guard var entry = receiptEntry(at: now), let sale else { return nil }
     entry.ownershipType = ownership.rawValue
+    entry.appAccountToken = applicationUsername
     if sale.offer?.kind == .code { entry.offerCodeReferenceName = sale.offer?.name }
     entry.isUpgraded = sale.upgraded == nil || sale.revocation != nil ? nil : true
     if entry.cancellationDate != nil {

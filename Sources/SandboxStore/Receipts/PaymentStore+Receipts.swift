@@ -12,8 +12,8 @@ extension PaymentStore {
   ) async throws -> ReceiptResponse {
     let contents = ReceiptContents(try await sold(to: account.id), at: clock.now())
     let receipt = try issuer.issue(
-      contents, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier, device: device,
-      at: faults.statedTime(clock.now()))
+      contents, of: account.application, bundleIdentifier: bundleIdentifier ?? issuer.bundleIdentifier,
+      device: device, at: faults.statedTime(clock.now()))
     return ReceiptResponse(receipt: faults.current.wrongSignature == true ? receipt.damaged : receipt)
   }
 
@@ -56,7 +56,7 @@ extension PaymentStore {
       case .xcode: return VerifyReceiptResponse(status: .notAuthentic)
       }
     }
-    let genuine: AppReceipt
+    var genuine: AppReceipt
     do {
       genuine = try issuer.verify(receipt, at: faults.statedTime(clock.now()))
     } catch is ReceiptError {
@@ -64,11 +64,27 @@ extension PaymentStore {
     }
     let needsPassword = genuine.purchases.contains { $0.expiresDate != nil }
     if let refusal = refusal(of: request.password, needed: needsPassword) { return refusal }
+    try await nameAccounts(in: &genuine)
     var response = VerifyReceiptResponse(status: .valid)
     response.environment = environment.rawValue
     response.receipt = VerifyReceiptResponse.Receipt(genuine, requestDate: faults.statedTime(clock.now()))
     try await addLatest(to: &response, from: genuine, excludingOld: request.excludesOldTransactions == true)
     return response
+  }
+
+  /// A receipt itself has no place for what the application called its users: the store's answer says it of each purchase, as it was
+  /// given.
+  private func nameAccounts(in receipt: inout AppReceipt) async throws {
+    guard let id = receipt.purchases.first.flatMap({ Int64($0.transactionIdentifier) }),
+      let account = try await database.read({ try TransactionTable.find(in: $0, id: id)?.account })
+    else { return }
+    let names = Dictionary(
+      try await sold(to: account).map { (String($0.id), $0.applicationUsername) },
+      uniquingKeysWith: { first, _ in first })
+    for index in receipt.purchases.indices {
+      receipt.purchases[index].appAccountToken =
+        names[receipt.purchases[index].transactionIdentifier] ?? nil
+    }
   }
 
   /// Adds what the store knows beyond the receipt, when there are auto-renewable subscriptions in it.

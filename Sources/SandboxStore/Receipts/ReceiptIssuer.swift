@@ -23,19 +23,20 @@ struct ReceiptIssuer: Sendable {
   /// A receipt in base 64, bound to `device`. A receipt for another application is as genuine, and empty: nothing was
   /// bought there.
   func issue(
-    _ contents: ReceiptContents, bundleIdentifier: String, device: DeviceIdentifier, at now: Timestamp
+    _ contents: ReceiptContents, of application: ApplicationPurchase = ApplicationPurchase(),
+    bundleIdentifier: String, device: DeviceIdentifier, at now: Timestamp
   ) throws -> String {
+    let application = bundleIdentifier == self.bundleIdentifier ? application : ApplicationPurchase()
     let contents = bundleIdentifier == self.bundleIdentifier ? contents : ReceiptContents([], at: now)
     var receipt = AppReceipt(
       environmentName: "", bundleIdentifier: bundleIdentifier, applicationVersion: "1",
       creationDate: now.wholeSeconds)
     put(contents, into: &receipt)
-    // What sandbox receipts say of the application itself.
     receipt.appIdentifier = 0
-    receipt.downloadIdentifier = 0
+    receipt.downloadIdentifier = application.download
     receipt.versionExternalIdentifier = 0
-    receipt.originalPurchaseDate = Timestamp(year: 2013, month: 8, day: 1, hour: 7)
-    receipt.originalApplicationVersion = "1.0"
+    receipt.originalPurchaseDate = application.date
+    receipt.originalApplicationVersion = application.originalVersion
     receipt.bind(to: device)
     return try signer.signBase64(receipt)
   }

@@ -113,7 +113,10 @@ struct ServerAPIRoutes: Sendable {
       .get, "/inApps/v1/transactions/appTransactions/{id}",
       use: answering(kind) { [store, issuer] _, parameters in
         let account = try await store.account(ofAny: parameters["id"])
-        return try .json(["signedAppTransactionInfo": issuer.appTransaction(account: account)])
+        let application = try await store.application(of: account)
+        return try .json([
+          "signedAppTransactionInfo": issuer.appTransaction(application, account: account)
+        ])
       })
     for version in [1, 2] {
       routes.on(

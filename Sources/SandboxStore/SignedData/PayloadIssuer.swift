@@ -35,11 +35,14 @@ struct PayloadIssuer: Sendable {
     return try signature(over: payload)
   }
 
-  func appTransaction(account: Int64) throws -> String {
+  /// How the account came by the application.
+  func appTransaction(_ application: ApplicationPurchase, account: Int64) throws -> String {
     try signature(
       over: AppTransactionPayload(
         receiptType: environment.rawValue, appAppleId: appIdentifier, bundleId: bundleIdentifier,
         receiptCreationDate: stated(clock.now()),
+        originalPurchaseDate: application.date.millisecondsSinceEpoch,
+        originalApplicationVersion: application.originalVersion,
         appTransactionId: AppTransactionIdentifier(account: account).text))
   }
 

@@ -154,8 +154,8 @@ struct RenewalPayload: Codable, Hashable, Sendable {
   }
 }
 
-/// What a signed app transaction says: that an account has the application. The values are those that Apple's sandbox
-/// has for every application.
+/// What a signed app transaction says: that an account has the application. Unless a test says otherwise, the values are those
+/// that Apple's sandbox has for every application.
 struct AppTransactionPayload: Codable, Hashable, Sendable {
   var receiptType: String
   var appAppleId: Int64?
@@ -164,9 +164,8 @@ struct AppTransactionPayload: Codable, Hashable, Sendable {
   var versionExternalIdentifier: Int64 = 0
   /// What stands for the date of the signature.
   var receiptCreationDate: Int64
-  /// 2013-08-01T07:00:00Z.
-  var originalPurchaseDate: Int64 = 1_375_340_400_000
-  var originalApplicationVersion = "1.0"
+  var originalPurchaseDate: Int64
+  var originalApplicationVersion: String
   var appTransactionId: String
   var originalPlatform = "iOS"
 }

@@ -37,16 +37,28 @@ enum AccountTable {
   }
 
   private static func account(_ row: Row) throws -> Account {
-    Account(
+    let standard = ApplicationPurchase()
+    return Account(
       id: try row.integer("id"), name: try row.text("name"), territory: try row.text("territory"),
-      canMakePayments: try row.boolean("can_make_payments"), asksToBuy: try row.boolean("asks_to_buy"))
+      canMakePayments: try row.boolean("can_make_payments"), asksToBuy: try row.boolean("asks_to_buy"),
+      application: ApplicationPurchase(
+        originalVersion: try row.optionalText("original_version") ?? standard.originalVersion,
+        date: try row.optionalTimestamp("original_purchased") ?? standard.date,
+        download: try row.optionalInteger("download_id") ?? standard.download))
   }
 
   /// Saves what may change of an account.
   static func update(_ account: Account, in connection: borrowing Connection) throws {
     try connection.execute(
-      "UPDATE accounts SET can_make_payments = ?, asks_to_buy = ? WHERE id = ?",
-      [.boolean(account.canMakePayments), .boolean(account.asksToBuy), .integer(account.id)])
+      """
+      UPDATE accounts SET can_make_payments = ?, asks_to_buy = ?, original_version = ?, original_purchased = ?,
+        download_id = ? WHERE id = ?
+      """,
+      [
+        .boolean(account.canMakePayments), .boolean(account.asksToBuy),
+        .text(account.application.originalVersion), .timestamp(account.application.date),
+        .integer(account.application.download), .integer(account.id),
+      ])
   }
 
   static func count(in connection: borrowing Connection) throws -> Int {
@@ -83,4 +95,40 @@ struct Account: Hashable, Sendable {
   var canMakePayments = true
   /// Whether another person must approve each purchase.
   var asksToBuy = false
+  var application = ApplicationPurchase()
+}
+
+/// How an account came by the application itself. Unless a test says otherwise, as Apple's sandbox has it of every account.
+struct ApplicationPurchase: Hashable, Sendable {
+  static let lengths = 1...64
+
+  var originalVersion = "1.0"
+  /// 2013-08-01T07:00:00Z.
+  var date = Timestamp(millisecondsSinceEpoch: 1_375_340_400_000)
+  /// What app receipts call it; 0 for none.
+  var download: Int64 = 0
+
+  /// What a test wants of the account. Throws `request-malformed`.
+  mutating func take(_ change: AccountChange, account: Int64) throws(Problem) {
+    if let version = change.originalApplicationVersion {
+      guard Self.lengths.contains(version.utf8.count),
+        version.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+      else {
+        throw Problem(.requestMalformed, "originalApplicationVersion has 1 to 64 visible characters (ASCII)")
+      }
+      originalVersion = version
+    }
+    if let date = change.originalPurchaseDate {
+      guard date.secondsSinceEpoch >= 0 else {
+        throw Problem(.requestMalformed, "originalPurchaseDate is not before 1970")
+      }
+      self.date = date.wholeSeconds
+    }
+    if let number = change.downloadId {
+      guard number >= 0 else { throw Problem(.requestMalformed, "downloadId is not below 0") }
+      download = number
+    } else if download == 0, change.originalApplicationVersion != nil || change.originalPurchaseDate != nil {
+      download = Int64(AppTransactionIdentifier(account: account).text) ?? account
+    }
+  }
 }

@@ -235,5 +235,12 @@ enum StoreSchema {
         CREATE INDEX google_messages_due ON google_messages (next_attempt, id);
         CREATE INDEX google_messages_by_token ON google_messages (token, kind);
         """),
+    Migration(
+      "when accounts bought the application",
+      script: """
+        ALTER TABLE accounts ADD COLUMN original_version TEXT;
+        ALTER TABLE accounts ADD COLUMN original_purchased INTEGER;
+        ALTER TABLE accounts ADD COLUMN download_id INTEGER;
+        """),
   ]
 }

@@ -9,7 +9,8 @@ enum IrregularitiesCommand: Command {
     discussion: """
       many-devices: more devices than its store allows showed a customer's proof.
       many-payers: three store accounts began to buy for one application account
-      within a day. other-account: an application account claimed a purchase of
+      within a day. named-by-many: requests named one application account for the
+      purchases of three store accounts within a day. other-account: an application account claimed a purchase of
       another's. 'pullbox grants --transaction' shows what was granted.
       """,
     options: [

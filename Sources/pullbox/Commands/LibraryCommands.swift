@@ -43,7 +43,27 @@ enum LibraryCommand: Command {
   }
 
   private static func state(_ item: LibraryItem) -> String {
-    item.rolledBack == true && item.state == .present ? "taken back" : item.state?.rawValue ?? ""
+    let state =
+      item.rolledBack == true && item.state == .present ? "taken back" : item.state?.rawValue ?? ""
+    guard item.owned == false else { return state }
+    return state.isEmpty ? mark(item) : "\(state), \(mark(item))"
+  }
+
+  /// Of what is not owned any more.
+  private static func mark(_ item: LibraryItem) -> String {
+    item.because == EntitlementRule.closedByLapse.rawValue ? "closed" : "not owned"
+  }
+
+  /// The sentence of what is not owned any more, for people.
+  static func notice(_ item: LibraryItem) -> String {
+    let reason =
+      switch item.because {
+      case EntitlementRule.revoked.rawValue: "the store has taken its purchase back, as with a refund"
+      case EntitlementRule.closedByLapse.rawValue: "the subscription that opened it has ended"
+      default: item.because ?? "the server said so"
+      }
+    let date = item.ownedAsOf.map { " (known since \(LocalTime.text($0)))" } ?? ""
+    return "\(item.product) is on this device and owned no more: \(reason)\(date)"
   }
 
   private static func verify(

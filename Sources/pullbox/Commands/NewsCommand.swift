@@ -9,6 +9,7 @@ enum NewsCommand: Command {
     "news", summary: "Show issues and corrections that have arrived and are not fetched by themselves",
     discussion: """
       The agent lists them where its configuration says arrivals: "ask"; 'pullbox restore ID' fetches one.
+      Below them stands what lies on this device and is owned no more.
       """)
 
   static func run(_ context: CommandContext) async throws {
@@ -28,6 +29,11 @@ enum NewsCommand: Command {
         entry.publicationDate.map { LocalTime.text($0) } ?? "", words(entry.kind),
         titles[entry.product] ?? news.title ?? "",
       ]
+    }
+    guard !context.console.printsJSON, let items = try? await agent.library() else { return }
+    var seen: Set<ProductIdentifier> = []
+    for item in items where item.owned == false && seen.insert(item.product).inserted {
+      context.console.print(LibraryCommand.notice(item))
     }
   }
 

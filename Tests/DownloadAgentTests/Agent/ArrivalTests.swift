@@ -305,6 +305,44 @@ struct ArrivalTests {
     }
   }
 
+  @Test("what the library holds says that it was refunded, also after a restart, and that it is owned again")
+  func refunded() async throws {
+    let product = packages[0].manifest.product
+    try await server.open { [harness, server, packages] url in
+      @Sendable func item() async throws -> LibraryItem? {
+        try await harness.get("/v1/library", as: LibraryResponse.self).items.current(of: product)
+      }
+      @Sendable func changed(_ agent: AgentService, isOwned: Bool) async throws {
+        _ = try await agent.event { event in
+          guard case .library(let event) = event else { return false }
+          return event.change == .changed && event.item.product == product && event.item.owned == isOwned
+        }
+      }
+      try await run(at: url) { agent in
+        async let ready: Void = self.ready(agent, packages[0])
+        server.tell(try entry(packages[0]))
+        try await ready
+        #expect(try await item()?.owned == true)
+        async let lost: Void = changed(agent, isOwned: false)
+        server.change { $0.isReleased = false }
+        server.tell(try entry(packages[0], .revoked))
+        try await lost
+        let refunded = try #require(try await item())
+        #expect(refunded.owned == false && refunded.because == "revoked" && refunded.state == .present)
+        #expect(refunded.ownedAsOf != nil)
+      }
+      // So that there is something to read.
+      server.tell(try entry(packages[1], .withdrawn))
+      try await run(at: url) { agent in
+        #expect(try await item()?.owned == false)
+        async let back: Void = changed(agent, isOwned: true)
+        server.tell(try entry(packages[0], .reinstated))
+        try await back
+        #expect(try await item()?.owned == true)
+      }
+    }
+  }
+
   @Test("while nothing happens the feed is asked once a minute at most")
   func pace() {
     #expect(ArrivalFollower.wait + ArrivalFollower.pace >= .seconds(60))

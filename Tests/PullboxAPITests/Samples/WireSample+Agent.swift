@@ -52,11 +52,14 @@ extension WireSample {
     """
   static let item = """
     {
+      "because": "revoked",
       "cover": "/var/lib/pullbox/library/com.example.heroes.issue42/.pullbox/cover.jpg",
       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
       "lastOpened": "2026-11-21T09:00:00.000Z",
       "length": 250003657,
       "lengthOnDisk": 250011648,
+      "owned": false,
+      "ownedAsOf": "2026-11-22T08:30:00.000Z",
       "path": "/var/lib/pullbox/library/com.example.heroes.issue42/1.10",
       "pinned": true,
       "placedAt": "2026-11-21T08:30:00.120Z",
@@ -65,6 +68,7 @@ extension WireSample {
       "rolledBack": true,
       "state": "present",
       "title": "Heroes nº 42",
+      "until": "2026-11-22T08:00:00.000Z",
       "version": "1.10"
     }
     """

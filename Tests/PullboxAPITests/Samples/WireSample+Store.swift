@@ -69,7 +69,17 @@ extension WireSample {
 
   static let store = [
     WireSample(
-      AccountChange.self, #"{"askToBuy": true, "canMakePayments": false, "territory": "FRA"}"#, minimal: "{}"),
+      AccountChange.self,
+      """
+      {
+        "askToBuy": true,
+        "canMakePayments": false,
+        "downloadId": 7,
+        "originalApplicationVersion": "1.4",
+        "originalPurchaseDate": "2024-03-01T00:00:00.000Z",
+        "territory": "FRA"
+      }
+      """, minimal: "{}"),
     WireSample(AccountRequest.self, #"{"name": "Ada", "territory": "FRA"}"#),
     WireSample(AccountResponse.self, #"{"account": "17", "token": "kept-by-the-reader-alone"}"#),
     WireSample(

@@ -87,7 +87,8 @@ struct WireWords: Sendable, CustomTestStringConvertible {
       ]),
     WireWords(
       SalesReport.Dimension.self, ["day", "product", "territory", "store", "environment"]),
-    WireWords(Irregularity.Kind.self, ["many-devices", "many-payers", "other-account"], isOpen: true),
+    WireWords(
+      Irregularity.Kind.self, ["many-devices", "many-payers", "named-by-many", "other-account"], isOpen: true),
     WireWords(SaleState.self, ["draft", "submitted", "rejected", "cleared", "withdrawn"]),
     WireWords(LibraryEvent.Change.self, ["placed", "removed", "changed"]),
     WireWords(AgentRestoreRequest.Order.self, ["newest", "smallest"]),

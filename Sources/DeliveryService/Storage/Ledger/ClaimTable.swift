@@ -16,6 +16,28 @@ enum ClaimTable {
     ).map { try $0.identifier("account") }
   }
 
+  /// Whether requests have named the account lately for purchases of store accounts in an irregular number, told apart as customers
+  /// are. Only purchases that the store sold for no account, or for another, are here.
+  static func isNamedByMany(
+    _ account: ApplicationAccount, in environment: StoreEnvironment, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let found = try connection.query(
+      """
+      SELECT DISTINCT transactions.customer FROM purchase_claims
+      JOIN transactions ON transactions.store = purchase_claims.store
+        AND transactions.environment = purchase_claims.environment
+        AND transactions.transaction_id = purchase_claims.original_id
+      WHERE purchase_claims.account = ? AND purchase_claims.environment = ? AND purchase_claims.since > ?
+      LIMIT ?
+      """,
+      [
+        .identifier(account), .choice(environment), .timestamp(now - StoreRules.feedingWindow),
+        .integer(StoreRules.irregularPayers),
+      ])
+    return found.count == StoreRules.irregularPayers
+  }
+
   /// From now on the purchase belongs to these, in that order.
   static func set(
     _ holders: [ApplicationAccount], of original: TransactionKey, at now: Timestamp,

@@ -37,6 +37,13 @@ enum IrregularityTable {
         subject: SHA256Digest.of(Array(account.description.utf8)).hexadecimal, wasRefused: wasRefused)
     }
 
+    /// The requests' own word: of another weight than the store's, and a case of its own.
+    static func namedByMany(for account: ApplicationAccount, _ transaction: TransactionKey) -> Sighting {
+      Sighting(
+        kind: .namedByMany, transaction: transaction,
+        subject: SHA256Digest.of(Array(account.description.utf8)).hexadecimal, wasRefused: false)
+    }
+
     static func otherAccount(
       _ original: TransactionKey, device: DeviceIdentifier, wasRefused: Bool
     ) -> Sighting {

@@ -1,0 +1,54 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// How a product of the account stood when the server told of it last. Pure.
+struct KnownOwnership: Hashable, Sendable {
+  var isOwned: Bool
+  /// A rule of docs/entitlements.md; nil where the server did not say.
+  var because: String?
+  /// When it ends unless something is paid for again, or when it ended.
+  var until: Timestamp?
+  /// Since when it is known to stand so.
+  var asOf: Timestamp
+
+  /// Whether the other says the same, whenever that was.
+  func says(_ other: KnownOwnership?) -> Bool {
+    isOwned == other?.isOwned && because == other?.because && until == other?.until
+  }
+
+  /// What an entry of the feed makes of what was known; nil for one that does not speak of it.
+  init?(_ entry: FeedEntry, after known: KnownOwnership?, at now: Timestamp) {
+    switch entry.known {
+    case .revoked:
+      // What a subscription opened ends with it; anything else was refunded, or taken back otherwise.
+      let lapsed = known.map { $0.isOwned ? $0.until.map { $0 <= now } ?? false : false } ?? false
+      if let known, !known.isOwned {
+        self = known
+      } else {
+        self.init(
+          isOwned: false, because: (lapsed ? EntitlementRule.closedByLapse : .revoked).rawValue,
+          until: lapsed ? known?.until : nil, asOf: now)
+      }
+    case .issueAvailable, .correctionAvailable, .reinstated:
+      if let known, known.isOwned {
+        self = known
+      } else {
+        self.init(isOwned: true, because: nil, until: nil, asOf: now)
+      }
+    case .withdrawn, .subscriptionEnding, .subscriptionEnded, nil: return nil
+    }
+  }
+
+  /// What the server lists as owned.
+  init(_ owned: EntitledProduct, at now: Timestamp) {
+    self.init(isOwned: true, because: owned.because, until: owned.until, asOf: now)
+  }
+
+  init(isOwned: Bool, because: String?, until: Timestamp?, asOf: Timestamp) {
+    self.isOwned = isOwned
+    self.because = because
+    self.until = until
+    self.asOf = asOf
+  }
+}
