@@ -102,14 +102,14 @@ struct FaultTests {
       clock: store.clock, faults: store.store.faults)
     let verifier = SignedDataVerifier(roots: [authority.root], timer: SystemMonotonicClock())
     func verify() throws {
-      _ = try verifier.verify(SignedData(text: issuer.appTransaction(ApplicationPurchase(), account: 1)), at: store.clock.now())
+      _ = try verifier.verify(SignedData(text: issuer.appTransaction(account: 1)), at: store.clock.now())
     }
     try verify()
     try await set(StoreFaults(wrongSignature: true))
     #expect(throws: ReceiptError.self) { try verify() }
     try await set(StoreFaults(skew: -3600))
     try verify()
-    let payload: AppTransactionPayload = try PlainSigner.payload(of: issuer.appTransaction(ApplicationPurchase(), account: 1))
+    let payload: AppTransactionPayload = try PlainSigner.payload(of: issuer.appTransaction(account: 1))
     let stated = store.clock.now() + .seconds(-3600)
     #expect(payload.receiptCreationDate == stated.millisecondsSinceEpoch)
   }

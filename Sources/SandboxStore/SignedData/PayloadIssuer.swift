@@ -36,7 +36,7 @@ struct PayloadIssuer: Sendable {
   }
 
   /// How the account came by the application.
-  func appTransaction(_ application: ApplicationPurchase, account: Int64) throws -> String {
+  func appTransaction(_ application: ApplicationPurchase = .init(), account: Int64) throws -> String {
     try signature(
       over: AppTransactionPayload(
         receiptType: environment.rawValue, appAppleId: appIdentifier, bundleId: bundleIdentifier,
