@@ -62,11 +62,37 @@ let contract: [Target] = [
     name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "ServiceRuntime", "CoreTypes"]),
 ]
 
+// The rooms of the delivery server, each over those above it.
+let delivery: [Target] = [
+  .target(
+    name: "ContentDelivery",
+    dependencies: [
+      "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage", "HTTPServer", "Monitoring",
+      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
+  .target(
+    name: "PackageStorage", dependencies: ["BlobStore", "SystemCalls", "Crypto", "CoreTypes"]),
+  .target(
+    name: "DeliveryRecords",
+    dependencies: [
+      "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database", "ServiceRuntime", "SystemCalls",
+      "Crypto", "CoreTypes",
+    ]),
+  .target(
+    name: "PaymentStores",
+    dependencies: [
+      "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Monitoring",
+      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
+]
+
 let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking",
+      "ContentDelivery", "PackageStorage", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "PullboxAPIServer", "PullboxAPIClient", "Commerce",
+      "ContentPackage", "ContentPacking",
       "Receipts", "HTTPServer", "HTTPClient", "Database", "BlobStore", "Monitoring", "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -173,7 +199,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "DeliveryService", "ContentDelivery", "PackageStorage", "PaymentStores", "DeliveryRecords",
+      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
       "ContentPacking", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
       "BlobStore", "Monitoring", "PullboxDoctor", "PackageTesting", "PullboxTesting", "pullbox-server",
@@ -225,7 +252,8 @@ let package = Package(
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
-  targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + services + executables
+  targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + services
+    + executables
     + examples + benchmarks
     + [
       .target(

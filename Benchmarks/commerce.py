@@ -181,7 +181,7 @@ class Catalog:
         connection.close()
 
     def feed(self, number, device):
-        """The token of the feed, as the server seals them (Sources/DeliveryService/Tickets/FeedToken.swift)."""
+        """The token of the feed, as the server seals them (Sources/ContentDelivery/Tickets/FeedToken.swift)."""
         customer = f"{int(device.split('-')[1]):016d}"
         tags = b"".join(hashlib.sha256(name.encode()).digest()[:8] for name in (device, customer))
         head = bytes([130]) + self.key.to_bytes(4) + (int(time.time()) + 864_000).to_bytes(8) + number.to_bytes(8) + tags

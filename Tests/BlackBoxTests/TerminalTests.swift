@@ -11,6 +11,9 @@ struct TerminalTests {
   private static let green = "\u{1B}[32m"
 
   /// A product of that name.
+  /// What the made packages are called, by their ComicInfo: the same for all.
+  private static let title = "Test package 1.0"
+
   private func publish(_ product: String, pieces: Int64 = 2, in stack: Stack) async throws {
     let file = try await Material.file("\(product).cbz", length: pieces * pieceLength, in: stack.directory)
     try await stack.publish(file, as: product)
@@ -31,14 +34,14 @@ struct TerminalTests {
       let plain = try await stack.pullbox("buy", "plain", "--yes", "--wait")
       #expect(plain.succeeded, "\(plain.errors)")
       #expect(plain.output.hasPrefix("transaction ") && !plain.output.contains("\u{1B}"))
-      #expect(plain.errors.contains("\nplain 1.0: 100 %, ") && !plain.errors.contains("\u{1B}"))
+      #expect(plain.errors.contains("\n\(Self.title) 1.0: 100 %, ") && !plain.errors.contains("\u{1B}"))
 
       let monochrome = try await stack.pullbox(
         onTerminal: "buy monochrome --yes --wait", environment: ["NO_COLOR": "1"])
       #expect(monochrome.output.contains(Self.clearsLine) && !monochrome.output.contains(Self.green))
 
       let dumb = try await stack.pullbox(onTerminal: "buy dumb --yes --wait", environment: ["TERM": "dumb"])
-      #expect(dumb.output.contains("dumb 1.0: 100 %, ") && !dumb.output.contains("\u{1B}"))
+      #expect(dumb.output.contains("\(Self.title) 1.0: 100 %, ") && !dumb.output.contains("\u{1B}"))
 
       let colored = try await stack.pullbox("buy", "colored", "--yes", "--wait", "--color", "always")
       #expect(colored.errors.contains(Self.green) && !colored.errors.contains(Self.clearsLine))
@@ -98,7 +101,7 @@ struct TerminalTests {
       #expect(try await stack.pullbox("remove", "done").succeeded)
       let restore = try await stack.pullbox("restore", "done", "--wait", "--timeout", "60s")
       #expect(restore.succeeded, "\(restore.errors)")
-      #expect(restore.output.hasPrefix("done 1.0  "))
+      #expect(restore.output.hasPrefix("\(Self.title) 1.0  "))
       #expect(try await stack.pullbox("path", "done").succeeded)
     }
   }

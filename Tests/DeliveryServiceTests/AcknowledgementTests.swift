@@ -6,6 +6,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Purchases that a store takes back unless it is told of their delivery")

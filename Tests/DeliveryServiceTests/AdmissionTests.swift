@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Admission of requests")

@@ -6,6 +6,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// With the real aria2c.

@@ -4,6 +4,8 @@ import PullboxAPI
 import PullboxAPIClient
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Steps on versions with the same package at the same moment", .timeLimit(.minutes(1)))

@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What a change of the catalog costs")

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("The body of an import")

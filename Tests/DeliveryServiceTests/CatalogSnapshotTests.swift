@@ -9,6 +9,8 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("The catalog in memory")

@@ -2,6 +2,7 @@ import CoreTypes
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Circuit breaker of a store")
 struct CircuitBreakerTests {

@@ -8,7 +8,9 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PackageStorage
 
 /// A package goes in three steps: condemned, removed, forgotten. Between any two of them the server may die, or an upload
 /// of the same bytes may be completed.

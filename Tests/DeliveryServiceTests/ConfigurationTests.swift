@@ -3,6 +3,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("The server's configuration")

@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// Each refusal is asked for at both doors: on the loop, and off the loops, where requests go whose query has more than the

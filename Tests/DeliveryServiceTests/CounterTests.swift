@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Counters of the database")
@@ -57,7 +58,7 @@ struct CounterTests {
         """
         INSERT INTO irregularities (kind, store, environment, subject, transaction_id, first_seen, last_seen, refused)
         VALUES (?, 'a', 'Sandbox', ?, 't', 0, 0, 0) ON CONFLICT (kind, store, environment, subject) DO NOTHING
-        """, [.text(Irregularity.Kind.known[row % 3].rawValue), .text("\(row)")]
+        """, [.text(Irregularity.Kind.known[row % Irregularity.Kind.known.count].rawValue), .text("\(row)")]
       )
     case 9: statement = ("DELETE FROM irregularities WHERE id = ?", [.integer(row)])
     default: statement = ("DELETE FROM outbox WHERE id = ?", [.integer(row)])

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxAPIClient
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Pages of other sites")

@@ -1,6 +1,9 @@
 import CoreTypes
+import PullboxAPI
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Names of grants and customers")

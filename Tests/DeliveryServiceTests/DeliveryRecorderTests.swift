@@ -10,6 +10,8 @@ import Receipts
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Counts of bytes sent, in memory and in the database", .timeLimit(.minutes(1)))

@@ -1,6 +1,7 @@
 import HTTPServer
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Forwarding fields of proxies")

@@ -3,6 +3,7 @@ import Crypto
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What a collection may take")

@@ -6,7 +6,9 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PackageStorage
 
 @Suite("Garbage collection by itself")
 struct GarbageCollectionScheduleTests {

@@ -12,6 +12,7 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Garbage collection")
@@ -208,7 +209,8 @@ struct GarbageCollectionTests {
         try await server.publish(content, as: "com.example.issue\(number)")
       }
       let cache = OpenPackageCache(
-        shelf: server.server.collector.shelf, database: server.server.collector.database, limit: 2)
+        source: StoredPackages(
+          shelf: server.server.collector.shelf, database: server.server.collector.database), limit: 2)
       let releases = Mutex(0)
       cache.releaseIdle { releases.withLock { $0 += 1 } }
       // Of three in turn, each is the one that was forgotten last.

@@ -9,6 +9,7 @@ import Receipts
 import Synchronization
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Grants of several products", .timeLimit(.minutes(2)))

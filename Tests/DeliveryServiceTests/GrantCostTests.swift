@@ -6,7 +6,9 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// A grant of a product that everybody buys must cost no more than one of a product that nobody does: what is
 /// compared is the work of each statement, in operations of SQLite's virtual machine, which are the same on

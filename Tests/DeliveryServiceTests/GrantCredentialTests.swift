@@ -5,6 +5,8 @@ import PullboxAPI
 import Receipts
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What proves that a request comes from a grant's device")

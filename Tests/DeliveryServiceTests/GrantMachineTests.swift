@@ -1,6 +1,7 @@
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Grant state machine")

@@ -9,6 +9,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Requests that come again with an idempotency key")

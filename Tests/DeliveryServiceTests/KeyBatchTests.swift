@@ -2,6 +2,7 @@ import Commerce
 import Database
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Many keys in one statement")

@@ -4,7 +4,10 @@ import Database
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Dates of answers that repeat what is known")
 struct LaterDatesTests {

@@ -9,6 +9,8 @@ import PullboxTesting
 import Receipts
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What a leaked ticket, list or name opens")

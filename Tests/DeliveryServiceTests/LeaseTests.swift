@@ -4,6 +4,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Leases of work that one process alone may do")

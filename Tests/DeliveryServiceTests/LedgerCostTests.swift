@@ -6,6 +6,8 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What the ledger costs")

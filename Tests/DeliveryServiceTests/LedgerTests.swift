@@ -5,7 +5,9 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("The ledger of verified transactions, and whose they are")
 struct LedgerTests {

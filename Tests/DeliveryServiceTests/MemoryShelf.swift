@@ -6,6 +6,7 @@ import Synchronization
 import SystemCalls
 
 @testable import DeliveryService
+@testable import PackageStorage
 
 /// A shelf that is not the directory where files are received, as one in another place would be: it takes the bytes from
 /// there. A test can let removals wait, and fail.

@@ -8,6 +8,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Meters of many grants")

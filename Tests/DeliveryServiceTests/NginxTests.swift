@@ -7,6 +7,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// With the real nginx and the configuration that operators get, `deploy/nginx/pullbox.conf`.

@@ -4,6 +4,8 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Routes and docs/openapi.yaml")

@@ -7,6 +7,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Metrics and access log")

@@ -10,6 +10,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Operator keys")

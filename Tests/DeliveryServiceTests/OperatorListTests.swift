@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Operators' lists")

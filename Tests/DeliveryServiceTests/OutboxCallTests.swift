@@ -6,6 +6,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Calls of the outbox, one by one", .timeLimit(.minutes(1)))

@@ -8,7 +8,9 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// An outbox over a database, with stores that the test scripts, on clocks that the test moves.
 final class OutboxHarness: Sendable {

@@ -6,7 +6,9 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("What the outbox tells stores", .timeLimit(.minutes(1)))
 struct OutboxKindTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Outbox state machine")
 struct OutboxMachineTests {

@@ -8,6 +8,7 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("The outbox in operators' hands", .timeLimit(.minutes(1)))

@@ -6,6 +6,7 @@ import PullboxTesting
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// Each transaction is finished, and none later than twice the outage and a minute.
 @Suite("Stores that are slow, silent or lie", .timeLimit(.minutes(2)))

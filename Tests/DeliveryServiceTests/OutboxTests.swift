@@ -9,6 +9,8 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Store calls of the outbox", .timeLimit(.minutes(1)))

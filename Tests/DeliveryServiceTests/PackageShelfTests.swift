@@ -6,6 +6,7 @@ import SystemCalls
 import Testing
 
 @testable import DeliveryService
+@testable import PackageStorage
 
 /// What delivery and publishing rely on. A further shelf passes it before it is used.
 @Suite("Every shelf of packages")

@@ -6,6 +6,7 @@ import PullboxAPI
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// Expected texts are those of CLDR (ICU's data of Foundation for Linux); digits and signs are escaped where a terminal would

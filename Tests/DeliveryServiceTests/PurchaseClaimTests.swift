@@ -1,6 +1,7 @@
 import Commerce
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Whose a purchase is")

@@ -6,7 +6,10 @@ import HTTPServer
 import PullboxAPI
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// Ten thousand products must be no slower than a hundred: every statement finds its rows by an index.
 @Suite("How the database finds what operators and readers ask for")

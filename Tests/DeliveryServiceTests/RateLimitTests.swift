@@ -8,6 +8,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Limits of a grant and a device")

@@ -4,6 +4,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("What the papers say of the server, and what it is")

@@ -10,7 +10,9 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Refunds of what is being sent, which nothing tells of", .timeLimit(.minutes(2)))
 struct RefundPollTests {

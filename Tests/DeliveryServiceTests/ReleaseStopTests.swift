@@ -7,6 +7,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("A release that pauses itself", .timeLimit(.minutes(2)))

@@ -7,6 +7,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Reloading")

@@ -7,6 +7,8 @@ import PullboxTesting
 import Receipts
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What is forgotten, and what is not")

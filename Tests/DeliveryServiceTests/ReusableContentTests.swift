@@ -5,6 +5,7 @@ import HTTPClient
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Content that a device has of an earlier version")

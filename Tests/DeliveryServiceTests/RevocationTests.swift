@@ -8,6 +8,8 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Revocations and withdrawals")

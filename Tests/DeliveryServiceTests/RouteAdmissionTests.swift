@@ -11,6 +11,7 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Admission before the routes")

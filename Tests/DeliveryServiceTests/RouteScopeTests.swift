@@ -5,6 +5,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Routes and the operator scopes they need")

@@ -5,6 +5,7 @@ import Database
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Columns as the domain's types")

@@ -5,7 +5,9 @@ import Database
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("The database's own rules")
 struct SchemaTests {

@@ -11,6 +11,7 @@ import Receipts
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// A delivery server on a port of its own, with a payment store it can ask, and clocks that the test moves.

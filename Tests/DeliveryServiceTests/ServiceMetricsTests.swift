@@ -5,6 +5,8 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 /// Dashboards and alerts name metrics: what the page had once stays, in its order. A new metric needs no line here.

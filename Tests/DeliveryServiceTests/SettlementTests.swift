@@ -8,6 +8,8 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What lessens a debt settles it", .timeLimit(.minutes(1)))

@@ -3,12 +3,13 @@ import Foundation
 /// The statements that stand in the source of the service, each as the parts between what it interpolates.
 enum SourceStatements {
   static func all() throws -> [[String]] {
-    let root =
-      #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/Sources/DeliveryService"
-    let files = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
+    let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/Sources"
     var found: [[String]] = []
-    for file in files.sorted() where file.hasSuffix(".swift") && !file.contains("Migrations") {
-      found += statements(in: try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8))
+    for root in ["\(sources)/DeliveryRecords", "\(sources)/DeliveryService"] {
+      let files = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
+      for file in files.sorted() where file.hasSuffix(".swift") && !file.contains("Migrations") {
+        found += statements(in: try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8))
+      }
     }
     return found
   }

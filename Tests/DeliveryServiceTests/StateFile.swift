@@ -3,6 +3,7 @@ import Database
 import Foundation
 import PullboxTesting
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 /// A server's database in a directory of a test's own. Everything that was opened is closed before the directory goes.

@@ -8,7 +8,10 @@ import PullboxAPI
 import Receipts
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// What the functions of the tables cost that no request of ``StatementCostTests`` leads to. Each group runs in one write that is undone,
 /// about the grant with the number 51 and what belongs to it.
@@ -212,6 +215,7 @@ extension TableCalls {
     try await measure { connection in
       try ClaimTable.set([account], of: key, at: now, in: connection)
       _ = try ClaimTable.holders(of: key, in: connection)
+      _ = try ClaimTable.isNamedByMany(account, in: key.environment, at: now, in: connection)
       try FeedingTable.note(account, fedBy: key, at: now, in: connection)
       _ = try FeedingTable.isKnown(account, fedBy: Self.customer(51), in: connection)
       _ = try FeedingTable.isKnown([key], in: connection)
@@ -312,7 +316,7 @@ extension TableCalls {
       _ = try NotificationTable.forget(before: now, limit: 5, in: connection)
       try NotificationHistoryTable.setPosition(.sandbox, .sandbox, until: now, recovered: 1, in: connection)
       _ = try NotificationHistoryTable.position(of: .sandbox, .sandbox, in: connection)
-      let purchase = GooglePurchaseTable.Record(
+      let purchase = GooglePurchaseRecord(
         kind: .product, environment: .sandbox, original: key.id, replaced: nil)
       for _ in 0..<2 {
         try GooglePurchaseTable.put(purchase, of: token, at: .sandbox, in: connection)

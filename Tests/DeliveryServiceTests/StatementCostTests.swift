@@ -11,7 +11,10 @@ import Receipts
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// Every statement of the service, run by what the service does, on a database with a hundred grants of one product and
 /// on one with a hundred thousand: what it costs, in operations of SQLite's virtual machine, must not grow with them.

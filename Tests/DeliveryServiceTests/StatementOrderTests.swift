@@ -6,7 +6,9 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 /// What was said of one transaction, by the way that it came.
 private enum Word: Sendable {

@@ -11,7 +11,9 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("A disk that is full, may not be written, or holds something else", .timeLimit(.minutes(2)))
 struct StorageFailureTests {

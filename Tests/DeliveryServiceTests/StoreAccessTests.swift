@@ -12,6 +12,7 @@ import SystemCalls
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Stores, their addresses and their environments")
 struct StoreAccessTests {

@@ -4,6 +4,7 @@ import PullboxAPIClient
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("What a store's answer to a call means")
 struct StoreAnswerTests {

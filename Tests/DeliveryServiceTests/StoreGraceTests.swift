@@ -9,7 +9,10 @@ import Receipts
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("While a store is away, what it said before serves", .timeLimit(.minutes(2)))
 struct StoreGraceTests {

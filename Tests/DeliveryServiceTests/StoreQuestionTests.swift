@@ -13,6 +13,7 @@ import SystemCalls
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Questions to the store", .timeLimit(.minutes(2)))
 struct StoreQuestionTests {

@@ -2,7 +2,9 @@ import Commerce
 import CoreTypes
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Calls to one store that are in hand")
 struct StoreQueueTests {

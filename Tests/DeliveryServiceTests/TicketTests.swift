@@ -3,6 +3,7 @@ import Crypto
 import PullboxAPI
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Tickets")

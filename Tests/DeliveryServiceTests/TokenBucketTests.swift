@@ -1,5 +1,6 @@
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Token bucket")

@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("How a transaction stands by all that was said of it")

@@ -6,6 +6,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// TLS, its certificate's renewal, and sockets that were handed over.

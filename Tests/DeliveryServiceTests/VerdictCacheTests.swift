@@ -3,9 +3,11 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 import Receipts
+import ServiceRuntime
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("Verdicts that are kept")
 struct VerdictCacheTests {

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Content version state machine")

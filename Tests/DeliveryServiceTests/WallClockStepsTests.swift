@@ -1,6 +1,7 @@
 import CoreTypes
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("A wall clock that is set")

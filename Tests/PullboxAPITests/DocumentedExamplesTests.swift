@@ -13,7 +13,8 @@ struct DocumentedExamplesTests {
   /// What a body that is sent to such an address is.
   private static func type(ofBodyFor command: Substring) -> String? {
     let addresses = [
-      ("/release", "ReleaseRequest"), ("/versions", "VersionSubmission"), ("/accounts", "AccountRequest"),
+      ("/release", "ReleaseRequest"), ("/versions", "VersionSubmission"),
+      ("/accounts/", "AccountChange"), ("/accounts", "AccountRequest"),
       ("/store/v1/purchases", "PurchaseRequest"), ("/operator/products/", "ProductDescription"),
     ]
     return addresses.first { command.contains($0.0) }?.1

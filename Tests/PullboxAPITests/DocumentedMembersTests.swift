@@ -102,7 +102,7 @@ struct DocumentedMembersTests {
       "until", "historyReadUntil", "oldestCall", "received", "signed", "unconfirmed",
       "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
       "gracePeriodExpiresDate", "lastAsked",
-      "lastOpened",
+      "lastOpened", "originalPurchaseDate", "ownedAsOf",
       "lastSuccess", "notBefore",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "resumeDate", "revocationDate", "serverTime", "since",

@@ -42,7 +42,7 @@ struct LayoutItem: Hashable, Sendable {
   /// Bytes of header and data.
   var entryLength: UInt64 { headerLength + storedLength }
 
-  /// Whether the same bytes stand in a package for both, names aside.
+  /// Whether the same bytes stand in a for both, names aside.
   func holdsSameBytes(as other: LayoutItem) -> Bool {
     digest == other.digest && method == other.method && storedLength == other.storedLength
       && length == other.length

@@ -1,3 +1,4 @@
+import ContentDelivery
 import CoreTypes
 import HTTPServer
 import PullboxAPI

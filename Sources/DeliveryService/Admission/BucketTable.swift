@@ -1,3 +1,4 @@
+import ContentDelivery
 import CoreTypes
 
 /// The state of many token buckets in memory of a fixed size, for keys that clients choose.

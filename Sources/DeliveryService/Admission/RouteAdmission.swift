@@ -1,3 +1,4 @@
+import ContentDelivery
 import CoreTypes
 import HTTPServer
 import PullboxAPI
@@ -176,14 +177,6 @@ private final class AdmittedBody: BodyReservation {
       case .given, .refused: break
       }
     }
-  }
-}
-
-extension LiveSettings {
-  /// The client's address, as a trusted proxy names it.
-  func client(of request: HTTPRequest) -> PeerAddress {
-    guard dependsOnProxies else { return request.peer }
-    return value.proxies.origin(of: request.peer, ForwardingFields(request)).client
   }
 }
 

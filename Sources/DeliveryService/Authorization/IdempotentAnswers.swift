@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -126,7 +127,8 @@ final class IdempotentAnswers: Sendable {
       return nil
     }
     return IdempotentAnswerTable.Entry(
-      fingerprint: fingerprint, status: response.status, location: response.headers["Location"], body: body)
+      fingerprint: fingerprint, status: response.status.rawValue, location: response.headers["Location"],
+      body: body)
   }
 
   /// Lets go of the key, with the answer if there is one to keep. The step is done: what fails here is logged, and no error of
@@ -154,7 +156,8 @@ final class IdempotentAnswers: Sendable {
 
   private static func response(_ entry: IdempotentAnswerTable.Entry) -> HTTPResponse {
     var response = HTTPResponse(
-      status: entry.status, headers: ["Cache-Control": "no-store", "Idempotency-Replayed": "true"])
+      status: HTTPStatus(rawValue: entry.status),
+      headers: ["Cache-Control": "no-store", "Idempotency-Replayed": "true"])
     if let location = entry.location { response.headers["Location"] = location }
     if !entry.body.isEmpty {
       response.headers["Content-Type"] = "application/json"

@@ -1,3 +1,4 @@
+import ContentDelivery
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -7,7 +8,7 @@ import PullboxAPIServer
 ///
 ///     routes.public(.get, "/v1/products") { request, _ in … }
 ///     routes.on(.post, "/v1/operator/collection", requires: .admin) { request, parameters, actor in … }
-struct ScopedRoutes {
+struct ScopedRoutes: PublicRoutes {
   /// What a request must carry for a route.
   enum Access: Hashable, Sendable {
     /// No key; what else the request must prove (a ticket, a receipt) is for the responder to check.
@@ -42,7 +43,7 @@ struct ScopedRoutes {
   /// A route that needs no key. With `query`, parameters of other names are refused, and so is one that occurs twice and is
   /// not among `repeatable`.
   mutating func `public`(
-    _ method: HTTPMethod, _ pattern: String, query: Set<String>? = nil, repeatable: Set<String> = [],
+    _ method: HTTPMethod, _ pattern: String, query: Set<String>?, repeatable: Set<String>,
     use responder: @escaping APIRoutes.Responder
   ) {
     declarations.append(Declaration(method: method, pattern: pattern, access: .open, query: query))

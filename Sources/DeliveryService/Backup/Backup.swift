@@ -1,4 +1,5 @@
 import BlobStore
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database

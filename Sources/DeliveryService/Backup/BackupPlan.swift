@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 
 /// What the records of a database say of one package.
 struct PackageNeed: Hashable, Sendable {

@@ -1,7 +1,9 @@
 import BlobStore
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import PullboxAPI
 import SystemCalls
 

@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import PullboxAPI
 import PullboxAPIServer
 import SystemCalls

@@ -1,4 +1,5 @@
 import Database
+import DeliveryRecords
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -1,5 +1,7 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

@@ -1,4 +1,5 @@
 import Commerce
+import DeliveryRecords
 
 /// A product in memory, with what is released of it.
 extension CatalogSnapshot {

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
 import PullboxAPI
 
 /// Every product, decoded, with what is released of it, as the catalog was at one revision. A value: who has one may

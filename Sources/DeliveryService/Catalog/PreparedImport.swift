@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import DeliveryRecords
 import PullboxAPI
 
 /// An import whose items are good each by itself, with their documents and what the catalog says of them. Pure.

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceRuntime
 import Synchronization
 
 /// A list of all that is for sale, as a document for each application that products belong to: made once for each change of the

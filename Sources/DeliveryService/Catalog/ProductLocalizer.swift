@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import DeliveryRecords
 import Foundation
 import PullboxAPI
 

@@ -1,4 +1,5 @@
 import CoreTypes
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

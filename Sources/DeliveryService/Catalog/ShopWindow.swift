@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import DeliveryRecords
 import PullboxAPI
 
 /// The catalog as one reader sees it: what is for sale in a territory, to a device, in the words of a locale. A value.

@@ -1,3 +1,4 @@
+import ContentDelivery
 public import ServiceRuntime
 
 extension DeliveryConfiguration {

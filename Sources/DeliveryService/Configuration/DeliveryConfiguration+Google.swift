@@ -1,5 +1,6 @@
 import Commerce
 import HTTPServer
+import PaymentStores
 import Receipts
 import ServiceRuntime
 

@@ -1,4 +1,6 @@
+import ContentDelivery
 import CoreTypes
+import DeliveryRecords
 public import ServiceRuntime
 
 extension DeliveryConfiguration {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import PaymentStores
 import Receipts
 import ServiceRuntime
 import SystemCalls

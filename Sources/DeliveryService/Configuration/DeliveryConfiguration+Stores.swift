@@ -1,4 +1,6 @@
 import Commerce
+import DeliveryRecords
+import PaymentStores
 import Receipts
 public import ServiceRuntime
 

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
 
 /// What is read of a feed in one go.
 struct FeedFacts: Sendable {

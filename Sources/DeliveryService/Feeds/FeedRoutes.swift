@@ -1,4 +1,5 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import HTTPServer
 import PullboxAPI

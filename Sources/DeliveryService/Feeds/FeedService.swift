@@ -1,8 +1,11 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import Monitoring
+import PaymentStores
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
@@ -78,7 +81,7 @@ final class FeedService: Sendable {
   /// A feed as tokens name it.
   struct Name: Hashable, Sendable {
     var number: Int64
-    /// ``FeedToken/tag(of:)`` the customer.
+    /// ``FeedToken/tag(ofCustomer:)``.
     var customer: UInt64
 
     init(number: Int64, customer: UInt64) {
@@ -87,7 +90,7 @@ final class FeedService: Sendable {
     }
 
     init(_ feed: FeedTable.Feed) {
-      self.init(number: feed.number, customer: FeedToken.tag(of: feed.customer))
+      self.init(number: feed.number, customer: FeedToken.tag(ofCustomer: feed.customer?.bytes))
     }
   }
 

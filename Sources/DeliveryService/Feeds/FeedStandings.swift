@@ -1,5 +1,7 @@
 import Commerce
 import CoreTypes
+import DeliveryRecords
+import PaymentStores
 
 /// How every product that a customer's transactions concern stands for a device. Pure.
 ///

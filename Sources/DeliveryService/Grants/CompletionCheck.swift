@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import DeliveryRecords
 import PullboxAPI
 import Receipts
 

@@ -1,7 +1,9 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import Monitoring
 import PullboxAPI
 import ServiceRuntime

@@ -2,7 +2,9 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import HTTPServer
+import PaymentStores
 import PullboxAPI
 import PullboxAPIServer
 

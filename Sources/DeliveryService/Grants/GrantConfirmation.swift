@@ -1,7 +1,10 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Database
+import DeliveryRecords
 import Monitoring
+import PaymentStores
 import PullboxAPI
 import ServiceRuntime
 import Synchronization

@@ -1,7 +1,10 @@
 import Commerce
+import ContentDelivery
 import ContentPackage
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 /// What a request wants: a product, and what it says besides.

@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 /// What proofs own: the plan of a restore.

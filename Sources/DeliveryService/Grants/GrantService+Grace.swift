@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 /// What serves while a store is away: its last good verdict on that very proof, for that device, as long as

@@ -1,7 +1,10 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 extension GrantService {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import PaymentStores
 import PullboxAPI
 
 /// The proofs of one request, each with what its store says of it.

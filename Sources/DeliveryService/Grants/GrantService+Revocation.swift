@@ -1,4 +1,7 @@
 import Commerce
+import ContentDelivery
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 extension GrantService {

@@ -1,8 +1,11 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import Monitoring
+import PaymentStores
 import PullboxAPI
 import Receipts
 

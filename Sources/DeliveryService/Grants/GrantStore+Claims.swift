@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 /// Who may be granted what a purchase pays for: the application accounts that it belongs to, on as many devices as its store's

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import PullboxAPI
 
 /// From a device's report to the end of its transaction.

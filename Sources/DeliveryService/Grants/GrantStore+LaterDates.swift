@@ -1,5 +1,6 @@
 import CoreTypes
 import Database
+import DeliveryRecords
 import Monitoring
 import ServiceRuntime
 

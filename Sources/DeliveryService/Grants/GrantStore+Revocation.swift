@@ -1,6 +1,9 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 
 extension GrantStore {

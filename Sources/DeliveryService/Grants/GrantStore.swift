@@ -1,7 +1,10 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 import PullboxAPIServer
 
@@ -278,26 +281,5 @@ struct GrantStore: Sendable {
     }
     guard let grant = grants.first else { throw Problem(.grantUnknown) }
     return grant
-  }
-}
-
-extension GrantStatus {
-  init(_ grant: GrantRecord, delivered: ByteCount, history: [GrantStatus.Event]) {
-    self.init(
-      grant: grant.id, state: grant.machine.name, store: grant.store.description,
-      transaction: grant.transaction,
-      product: grant.product, version: grant.version, device: grant.device, digest: grant.digest,
-      length: grant.length, bytesDelivered: delivered, history: history,
-      environment: grant.environment.rawValue)
-  }
-}
-
-extension OperatorGrant {
-  init(_ grant: GrantRecord, delivered: ByteCount, history: [GrantStatus.Event]) {
-    self.init(
-      grant: grant.handle.shortName, state: grant.machine.name, store: grant.store.description,
-      transaction: grant.transaction, product: grant.product, version: grant.version, device: grant.device,
-      digest: grant.digest, length: grant.length, bytesDelivered: delivered, history: history,
-      environment: grant.environment.rawValue)
   }
 }

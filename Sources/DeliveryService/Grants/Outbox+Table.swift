@@ -1,7 +1,9 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
 import Monitoring
+import PaymentStores
 import PullboxAPI
 import ServiceRuntime
 import Synchronization
@@ -140,7 +142,12 @@ extension Outbox {
     let stores = stores.keys
     let moved = try await grantStore.database.write(locking: [.everything], waiting: .unlimited) {
       connection in
-      try stores.reduce(0) { try $0 + OutboxTable.bringForward(to: $1, at: now, in: connection) }
+      try stores.reduce(0) {
+        try $0
+          + OutboxTable.bringForward(
+            to: $1, at: now, longestPause: OutboxMachine.unavailabilityBackoff.cap,
+            afterRefusal: OutboxMachine.refusalBackoff.cap, in: connection)
+      }
     }
     if moved > 0 { wake() }
     let counts = try await grantStore.database.read(waiting: .unlimited) {

@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import ServiceRuntime
 import Synchronization
 

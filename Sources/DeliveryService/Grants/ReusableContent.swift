@@ -3,7 +3,10 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
+import ServiceRuntime
 import Synchronization
 import SystemCalls
 

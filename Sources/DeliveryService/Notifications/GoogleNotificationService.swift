@@ -2,7 +2,9 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import Monitoring
+import PaymentStores
 import PullboxAPI
 import Receipts
 import ServiceRuntime
@@ -188,113 +190,5 @@ extension GoogleNotificationService: MetricSource {
         return Outcome.allCases.map { .init(outcomes[$0] ?? 0, labels: [$0.rawValue]) }
       }
     ])
-  }
-}
-
-extension GoogleStoreClient {
-  /// The transactions of an order that was refunded, as such. One that was never heard of is asked about.
-  func voided(
-    _ order: GoogleOrder, _ token: GooglePurchaseToken, _ kind: GooglePurchaseKind?, at date: Timestamp
-  ) async throws(StoreRefusal) -> [VerifiedTransaction] {
-    var known: [VerifiedTransaction] = []
-    for environment in StoreEnvironment.allCases {
-      known += try await transactions(of: order, in: environment)
-    }
-    if known.isEmpty {
-      do {
-        if let purchase = try await purchase(with: token, of: kind) { known = try await taken(purchase) }
-      } catch {
-        guard case .final = error.kind else { throw error }
-      }
-    }
-    // Not before anything that was said of them meanwhile: of two words of one moment the one that revokes counts.
-    let moment = clock.now()
-    let heard = laterDates.heard(of: known.map(\.key))
-    return known.filter { $0.id == order.id || $0.isPart(of: order) }.map { transaction in
-      let last = max(transaction.asOf, heard[transaction.key]?.asOf ?? transaction.asOf)
-      return transaction.revised(revokedDate: transaction.revokedDate ?? date, asOf: max(moment, last))
-    }
-  }
-
-  private func transactions(
-    of order: GoogleOrder, in environment: StoreEnvironment
-  ) async throws(StoreRefusal) -> [VerifiedTransaction] {
-    let key = TransactionKey(store: name, environment: environment, id: order.original)
-    do {
-      return try await database.read { try LedgerTable.transactions(ofPurchase: key, in: $0) }
-        .filter { $0.id == order.id || $0.isPart(of: order) }
-    } catch {
-      throw .undetermined(retryAfter: .seconds(30), cause: "\(error)", outcome: .abandoned)
-    }
-  }
-}
-
-extension VerifiedTransaction {
-  /// Whether it is of one of several products of that order.
-  fileprivate func isPart(of order: GoogleOrder) -> Bool {
-    id.description.hasPrefix("\(order.id).p")
-  }
-}
-
-/// The keys by which callers are known, fetched when a token names one that is not known, and again after an hour.
-final class IdentityKeyCache: Sendable {
-  /// How long a set is believed.
-  static let lifetime: Duration = .seconds(3600)
-  /// A token that names an unknown key leads to no more than one question in this time.
-  static let pause: Duration = .seconds(60)
-
-  private struct State {
-    var keys: IdentityKeys?
-    var fetched: MonotonicInstant?
-  }
-
-  private let interface: GoogleInterfaceClient
-  private let address: String
-  private let timer: any MonotonicClock
-  private let state = Mutex(State())
-  private let questions = SharedQuestions<String, IdentityKeys>()
-
-  init(interface: GoogleInterfaceClient, address: String, timer: any MonotonicClock) {
-    self.interface = interface
-    self.address = address
-    self.timer = timer
-  }
-
-  /// Throws the refusal: not authentic, or undetermined while the keys cannot be had.
-  func check(
-    _ token: String, _ expected: IdentityToken.Expectation, at now: Timestamp
-  ) async throws(StoreRefusal) {
-    guard let name = IdentityToken.keyIdentifier(of: token) else {
-      throw .final(.receiptNotAuthentic, "the sender's token is none of RS256", onStoresWord: false)
-    }
-    let keys = try await keys(naming: name)
-    do {
-      _ = try IdentityToken(text: token, keys: keys, expected: expected, at: now)
-    } catch {
-      throw .final(.receiptNotAuthentic, "\(error)", onStoresWord: false)
-    }
-  }
-
-  private func keys(naming name: String) async throws(StoreRefusal) -> IdentityKeys {
-    let now = timer.now()
-    let state = state.withLock { $0 }
-    if let keys = state.keys, let fetched = state.fetched {
-      let age = now - fetched
-      if age < Self.pause || age < Self.lifetime && keys[name] != nil { return keys }
-    }
-    do {
-      let (keys, _) = try await questions.answer(to: address) { [self] in
-        try await interface.identityKeys(address)
-      }
-      self.state.withLock { state in
-        state.keys = keys
-        state.fetched = now
-      }
-      return keys
-    } catch let failure as GoogleInterfaceClient.Failure {
-      throw .undetermined(retryAfter: .seconds(30), cause: failure.detail, outcome: .abandoned)
-    } catch {
-      throw .abandoned
-    }
   }
 }

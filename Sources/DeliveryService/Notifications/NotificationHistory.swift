@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
+import PaymentStores
 import PullboxAPI
 import ServiceRuntime
 
@@ -20,8 +22,8 @@ struct NotificationHistory: Sendable {
     .seconds(86_400 * (environment == .production ? 180 : 30) - 3600)
   }
 
-  /// Where to read on behind `position`, at the store's earliest. A position that is ahead was written by a clock that was: where it
-  /// stood is not known, so all that the store keeps is read again.
+  /// Where to read on behind `position`, at the store's earliest. A position that is ahead was written by a clock that was: where
+  /// it stood is not known, so all that the store keeps is read again.
   static func beginning(after position: Timestamp?, at now: Timestamp, depth: Duration) -> Timestamp {
     let oldest = now - depth
     guard let position, position - overlap <= now else { return oldest }

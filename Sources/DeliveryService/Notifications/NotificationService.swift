@@ -1,7 +1,9 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
 import Monitoring
+import PaymentStores
 import PullboxAPI
 import Receipts
 import ServiceRuntime

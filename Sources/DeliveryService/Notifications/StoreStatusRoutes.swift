@@ -1,7 +1,9 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
 import HTTPServer
+import PaymentStores
 import PullboxAPI
 import PullboxAPIServer
 

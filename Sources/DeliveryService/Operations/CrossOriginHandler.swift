@@ -1,3 +1,4 @@
+import ContentDelivery
 import HTTPServer
 import PullboxAPIServer
 

@@ -1,3 +1,4 @@
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

@@ -1,5 +1,6 @@
 import CoreTypes
 import Database
+import DeliveryRecords
 import ServiceRuntime
 import Synchronization
 

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

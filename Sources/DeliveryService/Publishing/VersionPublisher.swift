@@ -5,6 +5,8 @@ import ContentPacking
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
+import PackageStorage
 import PullboxAPI
 import SystemCalls
 

@@ -1,11 +1,15 @@
 import BlobStore
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import HTTPClient
 import HTTPServer
 import Monitoring
+import PackageStorage
+import PaymentStores
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
@@ -85,10 +89,7 @@ struct DeliveryComponents: Sendable {
       keyring.keys, needsSecondKey: configuration.requireSecondKey ?? false,
       reviewsProducts: configuration.requireProductReview ?? false,
       wrongKeys: WrongKeys(timer: timer),
-      client: { request in
-        guard settings.dependsOnProxies else { return request.peer }
-        return settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).client
-      })
+      client: { settings.client(of: $0) })
     self.operators = operators
     meters = MeterRegistry(timer: timer)
     recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
@@ -184,7 +185,8 @@ struct DeliveryComponents: Sendable {
       database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
       didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() })
 
-    let packages = OpenPackageCache(shelf: infrastructure.shelf, database: database)
+    let packages = OpenPackageCache(
+      source: StoredPackages(shelf: infrastructure.shelf, database: database))
     self.packages = packages
     scrubber = PackageScrubber(
       database: database, shelf: infrastructure.shelf, stops: revocations, clock: clock, timer: timer,
@@ -269,7 +271,8 @@ struct DeliveryComponents: Sendable {
         return GoogleStoreClient(
           interface: GoogleInterfaceClient(
             access: google, client: infrastructure.client, clock: infrastructure.clock),
-          database: infrastructure.database, laterDates: infrastructure.laterDates,
+          memory: StoredGooglePurchases(
+            database: infrastructure.database, laterDates: infrastructure.laterDates),
           clock: infrastructure.clock)
       }
       let receipts = VerifyReceiptStoreClient(
@@ -325,8 +328,8 @@ extension DeliveryComponents {
     OperatorGrantRoutes(grants: grants).add(to: &routes)
     ExplanationRoutes(grants: grants, stores: storeDescriptions.map(\.name)).add(to: &routes)
     ContentRoutes(
-      packages: packages, scrubber: scrubber, verifier: verifier, meters: meters,
-      timer: infrastructure.timer, publicURL: publicURL
+      packages: packages, noteMissing: { [scrubber] in await scrubber.noteMissing($0) }, verifier: verifier,
+      meters: meters, timer: infrastructure.timer, publicURL: publicURL
     )
     .add(to: &routes)
     if infrastructure.configuration.diagnostics {

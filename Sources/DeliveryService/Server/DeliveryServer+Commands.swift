@@ -1,3 +1,4 @@
+import ContentDelivery
 import CoreTypes
 public import ServiceRuntime
 import SystemCalls

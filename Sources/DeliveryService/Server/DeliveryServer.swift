@@ -1,9 +1,12 @@
 import BlobStore
+import ContentDelivery
 public import CoreTypes
 import Database
+import DeliveryRecords
 import HTTPClient
 import HTTPServer
 import Monitoring
+import PaymentStores
 import PullboxAPIServer
 public import ServiceRuntime
 public import SystemCalls

@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// When each of what is to be fetched is: by the monotonic clock. A device's wall clock may be years off until a network tells it the
+/// When each of what is to be fetched is: by a clock that is never set. A device's wall clock may be years off until a network tells it the
 /// time, and what is due must neither wait for the year to come round nor come at once because of that. Pure.
 struct ArrivalSlots {
   private struct Slot {

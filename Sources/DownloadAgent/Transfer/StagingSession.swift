@@ -3,7 +3,7 @@ import CoreTypes
 import Synchronization
 import SystemCalls
 
-/// Owns the staging area of one package while it is worked on, on a thread of its own: everything here blocks.
+/// Owns the staging area of one while it is worked on, on a thread of its own: everything here blocks.
 /// Lives from the transfer to the placing, over every setback between, so that nothing is read twice. After an
 /// error of the disk, and when the medium is another one, the area is opened again, and what is there is read.
 actor StagingSession {

@@ -59,7 +59,7 @@ public enum Cause: String, CaseIterable, Sendable {
   // What the proxy does with responses.
   /// A range reaches the server and is answered otherwise.
   case rangeUndone = "range-undone"
-  /// A cache fetches the whole package for each range.
+  /// A cache fetches the whole for each range.
   case fetchedWhole = "fetched-whole"
   /// `ETag` does not arrive.
   case entityTagRemoved = "entity-tag-removed"

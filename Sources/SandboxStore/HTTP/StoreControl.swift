@@ -21,7 +21,7 @@ struct StoreControl: Sendable {
     StoreControl(
       "PATCH /sandbox/v1/accounts/{account}",
       "canMakePayments?, askToBuy?, originalApplicationVersion?, originalPurchaseDate?, downloadId?",
-      "refuses payments, lets purchases wait for an approval, or says when the application was bought"),
+      "how it pays, and when it bought the application"),
     StoreControl(
       "POST /sandbox/v1/purchases/fail-next", "error", "an account's next purchase fails, or is interrupted"),
     StoreControl(

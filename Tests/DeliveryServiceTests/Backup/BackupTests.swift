@@ -12,6 +12,7 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Backups of a server's state")

@@ -9,6 +9,8 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Checking a server's state")

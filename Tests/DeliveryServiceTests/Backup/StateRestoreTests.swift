@@ -13,6 +13,7 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Restoring a server's state")

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What one look has found beside what another tells")

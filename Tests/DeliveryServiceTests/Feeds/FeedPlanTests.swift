@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("What a feed has to tell")

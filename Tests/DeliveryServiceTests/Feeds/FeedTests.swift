@@ -8,6 +8,7 @@ import PullboxTesting
 import Receipts
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("The feed of a device")

@@ -1,7 +1,9 @@
 import CoreTypes
 import Crypto
+import PullboxAPI
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Tokens of feeds")

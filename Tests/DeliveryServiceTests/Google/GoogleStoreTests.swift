@@ -12,7 +12,9 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 
 @Suite("A store of the kind google", .timeLimit(.minutes(2)))
 struct GoogleStoreTests {

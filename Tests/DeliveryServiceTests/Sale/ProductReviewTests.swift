@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("The review of products")

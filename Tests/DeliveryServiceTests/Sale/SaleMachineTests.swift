@@ -1,6 +1,7 @@
 import PullboxAPI
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("A product's way to the shop window")

@@ -1,12 +1,14 @@
 import Commerce
 import CoreTypes
 import Database
+@testable import DeliveryRecords
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Reports of sales")

@@ -13,6 +13,7 @@ import SystemCalls
 import Testing
 
 @testable import DeliveryService
+@testable import PaymentStores
 @testable import Receipts
 
 /// A store of the kind apple, of the test's own: it signs transactions and notifications, answers for its certificates, and

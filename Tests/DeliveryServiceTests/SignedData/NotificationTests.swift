@@ -9,6 +9,7 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 @testable import Receipts
 

@@ -12,7 +12,9 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 @testable import Receipts
 
 @Suite("Signed transactions as proofs of purchase", .timeLimit(.minutes(2)))

@@ -11,7 +11,9 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
+@testable import PaymentStores
 @testable import Receipts
 
 /// By the table of endpoints and error codes of the App Store Server API.

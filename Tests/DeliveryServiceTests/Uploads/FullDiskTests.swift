@@ -10,6 +10,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("A disk that fills up under an upload")

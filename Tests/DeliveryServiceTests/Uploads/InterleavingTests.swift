@@ -9,6 +9,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Several clients on one upload")

@@ -1,6 +1,7 @@
 import Crypto
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 @Suite("Structured fields (RFC 9651)")

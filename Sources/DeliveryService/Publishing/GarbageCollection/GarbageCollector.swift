@@ -2,6 +2,8 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
+import PackageStorage
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls

@@ -1,8 +1,11 @@
 import BlobStore
+import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import Monitoring
+import PackageStorage
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls

@@ -3,6 +3,7 @@ import ContentPackage
 import ContentPacking
 import CoreTypes
 import Crypto
+import DeliveryRecords
 import SystemCalls
 
 /// Takes out of a package what everyone may see of it: the cover and the samples that the product's description names. Nothing

@@ -1,6 +1,8 @@
 import Commerce
+import ContentDelivery
 import CoreTypes
 import Database
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

@@ -3,6 +3,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import PullboxAPI
 import SystemCalls
 

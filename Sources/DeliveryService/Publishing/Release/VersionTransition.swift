@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import PullboxAPI
 
 /// One step with one version, written down: the plan decides, and the new states, the audit log and the count

@@ -1,4 +1,5 @@
 import CoreTypes
+import DeliveryRecords
 import ServiceRuntime
 import Synchronization
 

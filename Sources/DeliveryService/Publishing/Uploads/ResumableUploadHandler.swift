@@ -1,5 +1,7 @@
+import ContentDelivery
 import CoreTypes
 import Crypto
+import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

@@ -2,8 +2,10 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
 import HTTPServer
 import Monitoring
+import PackageStorage
 import PullboxAPI
 
 /// Receives uploads, whatever protocol their requests speak: an ``AppendPolicy`` has the protocol's rules.

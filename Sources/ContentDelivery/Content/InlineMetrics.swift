@@ -1,0 +1,85 @@
+package import Monitoring
+import PullboxAPI
+import Synchronization
+
+/// The requests for content that the loops answered themselves. Each loop counts for itself, with a load and a
+/// store; the sums belong to the metric of all requests (``RouteMetrics``).
+package final class InlineMetrics: Sendable {
+  /// What one loop counted. Only its thread adds.
+  final class Loop: Sendable {
+    fileprivate let whole = Atomic<Int>(0)
+    fileprivate let part = Atomic<Int>(0)
+    fileprivate let notModified = Atomic<Int>(0)
+    fileprivate let preconditionFailed = Atomic<Int>(0)
+    fileprivate let unsatisfiable = Atomic<Int>(0)
+    /// By ``ContentRefusal/rawValue``.
+    fileprivate let refused = ContentRefusal.allCases.map { _ in Count() }
+
+    fileprivate final class Count: Sendable {
+      let value = Atomic<Int>(0)
+    }
+
+    package func count(_ refusal: ContentRefusal) {
+      Self.increment(refused[refusal.rawValue].value)
+    }
+
+    @inline(__always)
+    package func count(_ decision: RangeDecision) {
+      switch decision {
+      case .whole: Self.increment(whole)
+      case .part: Self.increment(part)
+      case .notModified: Self.increment(notModified)
+      case .preconditionFailed: Self.increment(preconditionFailed)
+      case .unsatisfiable: Self.increment(unsatisfiable)
+      // Not answered on a loop.
+      case .parts: break
+      }
+    }
+
+    @inline(__always)
+    private static func increment(_ count: borrowing Atomic<Int>) {
+      count.store(count.load(ordering: .relaxed) + 1, ordering: .relaxed)
+    }
+  }
+
+  private let loops = Mutex<[Loop]>([])
+
+  /// Its counts are part of `requests` from now on.
+  package init(includedIn requests: RouteMetrics) {
+    requests.include({ self.totals }, refusals: { self.refusals })
+  }
+
+  func makeLoop() -> Loop {
+    let loop = Loop()
+    loops.withLock { $0.append(loop) }
+    return loop
+  }
+
+  /// What was refused on all loops; a reason that never was has no entry.
+  private var refusals: [RouteMetrics.Refusal: Int] {
+    let loops = loops.withLock { $0 }
+    return ContentRefusal.allCases.reduce(into: [:]) { sums, refusal in
+      let count = loops.reduce(0) { $0 + $1.refused[refusal.rawValue].value.load(ordering: .relaxed) }
+      guard count > 0 else { return }
+      sums[RouteMetrics.Refusal(route: ContentRoutes.pattern, code: refusal.code.text)] = count
+    }
+  }
+
+  /// The sums over all loops; a status that was never sent has none.
+  private var totals: [RouteMetrics.Key: Int] {
+    let loops = loops.withLock { $0 }
+    func sum(_ count: (Loop) -> Int) -> Int { loops.reduce(0) { $0 + count($1) } }
+    let totals = [
+      (200, sum { $0.whole.load(ordering: .relaxed) }), (206, sum { $0.part.load(ordering: .relaxed) }),
+      (304, sum { $0.notModified.load(ordering: .relaxed) }),
+      (412, sum { $0.preconditionFailed.load(ordering: .relaxed) }),
+      (416, sum { $0.unsatisfiable.load(ordering: .relaxed) }),
+    ]
+    let refusals = ContentRefusal.allCases.map { refusal in
+      (refusal.code.status, sum { $0.refused[refusal.rawValue].value.load(ordering: .relaxed) })
+    }
+    return (totals + refusals).filter { $0.1 > 0 }.reduce(into: [:]) { totals, sum in
+      totals[RouteMetrics.Key(route: ContentRoutes.pattern, status: sum.0), default: 0] += sum.1
+    }
+  }
+}

@@ -1,0 +1,17 @@
+package import Crypto
+package import HTTPServer
+package import PullboxAPI
+
+/// The packages that may be sent, as those who keep them know them. Content is delivered through it without a database of its
+/// own: what is asked here is remembered in an ``OpenPackageCache``.
+package protocol PackageSource: Sendable {
+  /// The package's bytes, open for reading; nil where they are not there.
+  func open(_ digest: SHA256Digest) async throws -> SharedDescriptor?
+
+  /// The manifest of any version with that package; nil where there is none.
+  func manifest(of digest: SHA256Digest) async throws -> [UInt8]?
+
+  /// The manifest that a grant of that package promised to its device; nil where there is no such grant, or it is of another
+  /// package.
+  func manifest(of digest: SHA256Digest, promisedTo grant: DeliveryHandle) async throws -> [UInt8]?
+}

@@ -1,0 +1,80 @@
+package import Commerce
+package import CoreTypes
+package import HTTPServer
+import Synchronization
+
+/// What tickets, limits and proxies are decided by, and an operator may change while the server runs.
+package struct DeliverySettings: Sendable {
+  package var keys: TicketKeys
+  package var ticketLifetime: Duration
+  package var classes: RateClasses
+  package var proxies = TrustedProxies()
+  /// Nil where this server sends every body itself.
+  package var accelRedirect: AccelRedirect?
+  /// The sites whose pages may call the public interface.
+  package var origins = CrossOriginPolicy.none
+  /// By whose rules prices are written where that is not by the likely language of their territory.
+  package var priceLocales: [Territory: String] = [:]
+  /// Since when: what is priced was another document before. A restart counts, which may have brought others.
+  package var pricesSince = Timestamp(millisecondsSinceEpoch: 0)
+
+  package init(
+    keys: TicketKeys, ticketLifetime: Duration, classes: RateClasses,
+    proxies: TrustedProxies = TrustedProxies(), accelRedirect: AccelRedirect? = nil,
+    origins: CrossOriginPolicy = CrossOriginPolicy.none, priceLocales: [Territory: String] = [:],
+    pricesSince: Timestamp = Timestamp(millisecondsSinceEpoch: 0)
+  ) {
+    self.keys = keys
+    self.ticketLifetime = ticketLifetime
+    self.classes = classes
+    self.proxies = proxies
+    self.accelRedirect = accelRedirect
+    self.origins = origins
+    self.priceLocales = priceLocales
+    self.pricesSince = pricesSince
+  }
+}
+
+/// The settings that count now. What asks for every request keeps a copy and reads again when the generation
+/// has changed.
+package final class LiveSettings: Sendable {
+  private let settings: Mutex<DeliverySettings>
+  package let generation: Generation
+  private let looksAtProxies: Atomic<Bool>
+  private let looksAtOrigins: Atomic<Bool>
+
+  package init(_ settings: DeliverySettings, generation: Generation) {
+    self.settings = Mutex(settings)
+    looksAtProxies = Atomic(Self.needsProxies(settings))
+    looksAtOrigins = Atomic(!settings.origins.isNone)
+    self.generation = generation
+  }
+
+  package var value: DeliverySettings { settings.withLock { $0 } }
+
+  /// Whether anything depends on the proxy that forwards a request: false for most servers, which then need
+  /// not look.
+  package var dependsOnProxies: Bool { looksAtProxies.load(ordering: .relaxed) }
+
+  /// Whether the pages of any site may call this server: false for most servers.
+  package var allowsOrigins: Bool { looksAtOrigins.load(ordering: .relaxed) }
+
+  private static func needsProxies(_ settings: DeliverySettings) -> Bool {
+    !settings.proxies.networks.isEmpty
+  }
+
+  package func replace(_ new: DeliverySettings) {
+    settings.withLock { $0 = new }
+    looksAtProxies.store(Self.needsProxies(new), ordering: .relaxed)
+    looksAtOrigins.store(!new.origins.isNone, ordering: .relaxed)
+    generation.advance()
+  }
+}
+
+extension LiveSettings {
+  /// The client's address, as a trusted proxy names it.
+  package func client(of request: HTTPRequest) -> PeerAddress {
+    guard dependsOnProxies else { return request.peer }
+    return value.proxies.origin(of: request.peer, ForwardingFields(request)).client
+  }
+}

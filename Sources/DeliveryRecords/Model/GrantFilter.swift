@@ -1,0 +1,27 @@
+package import Commerce
+package import PullboxAPI
+
+/// Which grants a list is to have; nothing set is all of them.
+package struct GrantFilter: Sendable {
+  package var product: ProductIdentifier?
+  /// However it is spelled.
+  package var version: ContentVersion?
+  package var transaction: TransactionIdentifier?
+  package var device: DeviceIdentifier?
+  package var state: GrantState?
+  /// When they were granted.
+  package var granted = TimeRange()
+
+  package init(
+    product: ProductIdentifier? = nil, version: ContentVersion? = nil,
+    transaction: TransactionIdentifier? = nil, device: DeviceIdentifier? = nil, state: GrantState? = nil,
+    granted: TimeRange = TimeRange()
+  ) {
+    self.product = product
+    self.version = version
+    self.transaction = transaction
+    self.device = device
+    self.state = state
+    self.granted = granted
+  }
+}

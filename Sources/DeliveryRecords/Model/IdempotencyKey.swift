@@ -1,0 +1,12 @@
+/// The `Idempotency-Key` of an operator's request. Two operator keys may use the same text for different requests.
+package struct IdempotencyKey: Hashable, Sendable {
+  /// The name of the operator key.
+  package var actor: String
+  /// What the client made up, without quotation marks.
+  package var text: String
+
+  package init(actor: String, text: String) {
+    self.actor = actor
+    self.text = text
+  }
+}

@@ -1,0 +1,105 @@
+package import PullboxAPI
+
+/// Where a product stands between its description and the shop window.
+///
+/// ```
+/// draft ── submit ──▶ submitted ── approve ──▶ cleared ── withdraw ──▶ withdrawn
+///   ▲                  │      └─── reject ───▶ rejected ─ submit ─▶ …      │
+///   └──── withdraw ────┘                          submit, or put on sale ──┘
+/// ```
+///
+/// Pure: the shell writes down what it says.
+package struct SaleMachine: Hashable, Sendable {
+  /// What an operator asks for.
+  package enum Step: Hashable, Sendable {
+    case submit
+    case approve
+    case reject
+    case withdraw
+    /// To be sold without another review.
+    case putOnSale
+  }
+
+  /// What the server is configured to ask for.
+  package struct Rules: Hashable, Sendable {
+    /// Nothing is for sale that was not approved.
+    package var requiresReview = false
+    /// Another key approves than the one that submitted.
+    package var requiresSecondKey = false
+
+    package init(requiresReview: Bool = false, requiresSecondKey: Bool = false) {
+      self.requiresReview = requiresReview
+      self.requiresSecondKey = requiresSecondKey
+    }
+  }
+
+  package enum Refusal: Error, Hashable, Sendable {
+    case state(SaleState)
+    case needsReview(SaleState)
+    case needsSecondKey(String)
+  }
+
+  package var state: SaleState
+  /// The key that submitted it last; nil for what never was.
+  package var submittedBy: String?
+  /// Whether the last review approved of it as it is.
+  package var isApproved = false
+
+  package init(state: SaleState, submittedBy: String? = nil, isApproved: Bool = false) {
+    self.state = state
+    self.submittedBy = submittedBy
+    self.isApproved = isApproved
+  }
+
+  /// Throws ``Refusal``; nothing has changed then. A step to where the product is already changes nothing.
+  package mutating func handle(_ step: Step, by actor: String, under rules: Rules) throws(Refusal) {
+    switch (step, state) {
+    case (.submit, .draft), (.submit, .submitted), (.submit, .rejected), (.submit, .withdrawn):
+      state = .submitted
+      submittedBy = actor
+      isApproved = false
+    case (.approve, .submitted):
+      if rules.requiresSecondKey, let submittedBy, submittedBy == actor {
+        throw .needsSecondKey(submittedBy)
+      }
+      state = .cleared
+      isApproved = true
+    case (.approve, .cleared): break
+    case (.reject, .submitted): state = .rejected
+    case (.reject, .rejected): break
+    case (.withdraw, .cleared): state = .withdrawn
+    case (.withdraw, .submitted): state = .draft
+    case (.withdraw, .withdrawn), (.withdraw, .draft), (.withdraw, .rejected): break
+    case (.putOnSale, .cleared): break
+    case (.putOnSale, .draft), (.putOnSale, .withdrawn):
+      guard isApproved || !rules.requiresReview else { throw .needsReview(state) }
+      state = .cleared
+    // A reviewer has the word, whatever the server asks for.
+    case (.putOnSale, .submitted), (.putOnSale, .rejected): throw .needsReview(state)
+    default: throw .state(state)
+    }
+  }
+
+  /// The product is described as something else than what was reviewed: how it is sold, or what it opens.
+  package mutating func becameAnother(under rules: Rules) {
+    isApproved = false
+    guard rules.requiresReview, state != .draft else { return }
+    state = .draft
+  }
+}
+
+extension Problem {
+  /// What an operator reads when a step is refused.
+  package init(_ refusal: SaleMachine.Refusal, of product: String) {
+    switch refusal {
+    case .state(let state): self.init(.stateConflict, "\(product) is \(state.rawValue)")
+    case .needsReview(let state):
+      self.init(
+        .stateConflict, "\(product) is \(state.rawValue): it is for sale once a review has approved of it")
+    case .needsSecondKey(let name):
+      self.init(
+        .secondKeyRequired,
+        "\(product) was handed in by the key \(name); this server wants another key's approval")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+package import Commerce
+import CoreTypes
+
+/// Who may use the purchases of a store, as the operator decided.
+package struct StoreRules: Hashable, Sendable {
+  /// How long a device is a customer's that does not show a proof any more.
+  package static let silence: Duration = .seconds(90 * 86_400)
+  /// What is counted of store accounts is of the last day.
+  package static let feedingWindow: Duration = .seconds(86_400)
+  /// So many store accounts that buy for one application account within ``feedingWindow`` are irregular.
+  static let irregularPayers = 3
+
+  package var claims = ClaimRule.reject
+  /// Devices of one customer that are granted something.
+  package var deviceLimit = 10
+  /// Whether what is irregular is refused, and not only listed.
+  package var refusesIrregular = false
+
+  package init(claims: ClaimRule = ClaimRule.reject, deviceLimit: Int = 10, refusesIrregular: Bool = false) {
+    self.claims = claims
+    self.deviceLimit = deviceLimit
+    self.refusesIrregular = refusesIrregular
+  }
+
+  /// Whether a device that was never granted anything of the customer's finds a place beside those that were.
+  package func hasPlace(besides devices: Int) -> Bool { devices < deviceLimit }
+}
+
+/// What becomes of a purchase that another application account claims than the one that it belongs to.
+package enum ClaimRule: Hashable, Sendable {
+  /// It stays with the first.
+  case reject
+  /// It is the one's who claimed it last, and no other's.
+  case transfer
+  /// So many accounts have it together.
+  case share(Int)
+
+  package static let shares = 2...1000
+
+  /// Whether purchases that name one account are one customer's, also where several store accounts paid for them. Where they are not, naming another's
+  /// account opens nothing of theirs.
+  package var joinsAccounts: Bool { self != .reject }
+}
+
+/// A purchase and the application accounts that it belongs to. Pure.
+///
+///     var claim = PurchaseClaim(signed: transaction.account, holders: written)
+///     claim.decide(on: request.account, by: .reject)
+package struct PurchaseClaim: Hashable, Sendable {
+  package enum Decision: Hashable, Sendable {
+    /// Nothing is to be written: it is the claimant's, or nothing is known of whose it is.
+    case stands
+    /// It belongs to these from now on.
+    case belongs(to: [ApplicationAccount])
+    case transferred(to: ApplicationAccount)
+    case refused
+  }
+
+  /// Whom the store says that it was bought for.
+  package var signed: ApplicationAccount?
+  /// In the order of their claims; empty before the first that differs from ``signed``.
+  package var holders: [ApplicationAccount]
+
+  package init(signed: ApplicationAccount? = nil, holders: [ApplicationAccount]) {
+    self.signed = signed
+    self.holders = holders
+  }
+
+  /// What the claim of an application account comes to. A request that names none asks for the account of the purchase: it
+  /// binds nothing and takes nothing from others.
+  package func decide(on named: ApplicationAccount?, by rule: ClaimRule) -> Decision {
+    let present = holders.isEmpty ? [signed].compactMap { $0 } : holders
+    guard let claimant = named ?? signed, !present.contains(claimant) else { return .stands }
+    guard !present.isEmpty else { return .belongs(to: [claimant]) }
+    switch rule {
+    // Who claimed it before the store named an account has it no more.
+    case .reject: return claimant == signed ? .belongs(to: [claimant]) : .refused
+    case .transfer: return named == nil ? .refused : .transferred(to: claimant)
+    case .share(let count): return present.count < count ? .belongs(to: present + [claimant]) : .refused
+    }
+  }
+}
+
+/// What a request for grants says besides its orders, and the rules of its store.
+package struct GrantConditions: Sendable {
+  package var rules = StoreRules()
+  /// Whom the application asks for.
+  package var account: ApplicationAccount?
+  /// Whether the store may learn what was delivered; nil where that stays as it was.
+  package var consentsToConsumption: Bool?
+
+  package init(
+    rules: StoreRules = StoreRules(), account: ApplicationAccount? = nil,
+    consentsToConsumption: Bool? = nil
+  ) {
+    self.rules = rules
+    self.account = account
+    self.consentsToConsumption = consentsToConsumption
+  }
+}

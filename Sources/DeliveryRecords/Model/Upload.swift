@@ -1,0 +1,89 @@
+package import CoreTypes
+package import Crypto
+
+/// An upload as the database knows it; its bytes are an incoming file of the blob store.
+package struct Upload: Sendable {
+  package var id: String
+  /// The name of the operator key that began it.
+  package var owner: String
+  /// Nil while the client has not said.
+  package var length: ByteCount?
+  /// `Upload-Metadata` as it was given.
+  package var metadata: String
+  /// Set when the bytes are complete and on their way into the store of packages.
+  package var digest: SHA256Digest?
+  /// A request that says so ends it (`Upload-Complete: ?1`), not its length alone.
+  package var awaitsEnd: Bool
+  /// What the whole must add up to, where the client said so when it began.
+  package var wholeDigest: SHA256Digest?
+  package var created: Timestamp
+  /// When a request last added to it.
+  package var touched: Timestamp
+  /// A client may know its address. One that none can know is of no use after the request that makes it.
+  package var isAddressed = true
+}
+
+extension Upload {
+  /// The upload that a client asks for, as the database begins it.
+  package init(_ newUpload: NewUpload, owner: String, at now: Timestamp) {
+    self.init(
+      id: RandomBytes.token(bits: 192), owner: owner, length: newUpload.length, metadata: newUpload.metadata,
+      digest: nil, awaitsEnd: newUpload.awaitsEnd, wholeDigest: newUpload.wholeDigest, created: now,
+      touched: now, isAddressed: newUpload.isAddressed)
+  }
+}
+
+/// What a client says when it begins an upload.
+package struct NewUpload: Sendable {
+  package var length: ByteCount?
+  package var metadata = ""
+  package var awaitsEnd = false
+  package var wholeDigest: SHA256Digest?
+  /// How many bytes come with the same request; nil for a chunked body.
+  package var contentLength: ByteCount?
+  /// The client learns the address before its bytes come, or there are none.
+  package var isAddressed = true
+
+  package init(
+    length: ByteCount? = nil, metadata: String = "", awaitsEnd: Bool = false,
+    wholeDigest: SHA256Digest? = nil, contentLength: ByteCount? = nil, isAddressed: Bool = true
+  ) {
+    self.length = length
+    self.metadata = metadata
+    self.awaitsEnd = awaitsEnd
+    self.wholeDigest = wholeDigest
+    self.contentLength = contentLength
+    self.isAddressed = isAddressed
+  }
+}
+
+/// `Upload-Metadata` of tus: keys, each with a base 64 value or none, separated by commas.
+package struct UploadMetadata {
+  private let values: [String: [UInt8]]
+
+  /// Nil when the list is malformed: an element without a key, a key that is not ASCII or there twice. An empty
+  /// text is a list without elements.
+  package init?(_ text: String) {
+    var values: [String: [UInt8]] = [:]
+    let pairs = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
+    for pair in pairs {
+      let parts = pair.split(separator: " ")
+      guard (1...2).contains(parts.count), parts[0].allSatisfy(\.isASCII), values[String(parts[0])] == nil
+      else {
+        return nil
+      }
+      guard parts.count == 2 else {
+        values[String(parts[0])] = []
+        continue
+      }
+      guard let value = Base64.decode(parts[1]) else { return nil }
+      values[String(parts[0])] = value
+    }
+    self.values = values
+  }
+
+  /// The value as text; nil without the key or when it is not UTF-8.
+  package subscript(key: String) -> String? {
+    values[key].flatMap { String(validating: $0, as: UTF8.self) }
+  }
+}

@@ -1,0 +1,23 @@
+package import CoreTypes
+
+/// A place in the list of uploads, which stays when the upload that was there has gone: `<created>-<id>`.
+package struct UploadCursor: Hashable, Sendable, LosslessStringConvertible {
+  /// When the upload before that place began.
+  package var created: Timestamp
+  /// That upload.
+  package var id: String
+
+  package init(created: Timestamp, id: String) {
+    self.created = created
+    self.id = id
+  }
+
+  /// Nil for other texts than ``description``.
+  package init?(_ text: String) {
+    let parts = text.split(separator: "-", maxSplits: 1)
+    guard parts.count == 2, let created = Int64(parts[0]), created >= 0 else { return nil }
+    self.init(created: Timestamp(millisecondsSinceEpoch: created), id: String(parts[1]))
+  }
+
+  package var description: String { "\(created.millisecondsSinceEpoch)-\(id)" }
+}

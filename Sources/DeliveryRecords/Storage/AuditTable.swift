@@ -1,0 +1,111 @@
+package import Commerce
+package import CoreTypes
+package import Database
+package import PullboxAPI
+
+/// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.
+package enum AuditTable {
+  /// The actor of what the server does by itself, such as scheduled garbage collection.
+  package static let serverActor = "server"
+
+  package static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "INSERT INTO audit (at, actor, action, subject, detail, environment) VALUES (?, ?, ?, ?, ?, ?)",
+      [
+        .timestamp(entry.at), .text(entry.actor), .text(entry.action), .text(entry.subject),
+        .optional(entry.detail), .optional(entry.environment),
+      ])
+  }
+
+  /// Which entries to list; nil members ask for nothing.
+  package struct Filter: Sendable {
+    /// About the product or one of its versions.
+    package var product: ProductIdentifier?
+    /// The name of an operator key.
+    package var actor: String?
+    /// Such as `version.release`.
+    package var action: String?
+    package var times = TimeRange()
+
+    package init(
+      product: ProductIdentifier? = nil, actor: String? = nil, action: String? = nil,
+      times: TimeRange = TimeRange()
+    ) {
+      self.product = product
+      self.actor = actor
+      self.action = action
+      self.times = times
+    }
+  }
+
+  /// Where an entry stands in the order of the log: by its time, and of one time by its row. A clock that was set back makes that
+  /// another order than that of the rows.
+  package struct Place: Hashable, Comparable, Sendable {
+    package var time: Timestamp
+    package var row: Int64
+
+    /// Before every entry that can be.
+    package static let end = Place(time: Timestamp(millisecondsSinceEpoch: .max), row: .max)
+
+    package static func < (a: Place, b: Place) -> Bool { (a.time, a.row) < (b.time, b.row) }
+  }
+
+  /// Where that entry stands, behind which a page can begin; nil without such an entry.
+  package static func place(of row: Int64, in connection: borrowing Connection) throws -> Place? {
+    try connection.first("SELECT at FROM audit WHERE id = ?", [.integer(row)]).map {
+      Place(time: try $0.timestamp("at"), row: row)
+    }
+  }
+
+  /// At most `limit` entries older than the one at `place`, newest first, each with its row.
+  package static func page(
+    before place: Place = .end, matching filter: Filter, limit: Int, in connection: borrowing Connection
+  ) throws -> [(id: Int64, entry: AuditEntry)] {
+    let end = min(place, filter.times.until.map { Place(time: $0, row: .min) } ?? .end)
+    var conditions = ["(at, id) < (?, ?)", "at >= ?"]
+    var values: [SQLValue] = [
+      .timestamp(end.time), .integer(end.row),
+      .timestamp(filter.times.since ?? Timestamp(millisecondsSinceEpoch: .min)),
+    ]
+    for (column, value) in [
+      ("product", filter.product?.description), ("actor", filter.actor), ("action", filter.action),
+    ] {
+      guard let value else { continue }
+      conditions.append("\(column) = ?")
+      values.append(.text(value))
+    }
+    return try connection.query(
+      """
+      SELECT * FROM audit \(SQLDialect.index(index(for: filter))) WHERE \(conditions.joined(separator: " AND "))
+      ORDER BY at DESC, id DESC LIMIT ?
+      """, values + [.integer(limit)]
+    ).map { (try $0.integer("id"), try entry($0)) }
+  }
+
+  /// Those of a product are few; the others are found by all that is asked, in the order of the list.
+  private static func index(for filter: Filter) -> String {
+    if filter.product != nil { return "audit_by_product" }
+    return switch (filter.actor, filter.action) {
+    case (nil, nil): "audit_by_time"
+    case (_, nil): "audit_by_actor"
+    case (nil, _): "audit_by_action"
+    case (_, _): "audit_by_actor_and_action"
+    }
+  }
+
+  /// What was done with one subject, the newest first.
+  package static func history(
+    of subject: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [AuditEntry] {
+    try connection.query(
+      "SELECT * FROM audit WHERE subject = ? ORDER BY id DESC LIMIT ?", [.text(subject), .integer(limit)]
+    ).map(entry)
+  }
+
+  private static func entry(_ row: Row) throws -> AuditEntry {
+    AuditEntry(
+      at: try row.timestamp("at"), actor: try row.text("actor"), action: try row.text("action"),
+      subject: try row.text("subject"), detail: try row.optionalText("detail"),
+      environment: try row.optionalText("environment"))
+  }
+}

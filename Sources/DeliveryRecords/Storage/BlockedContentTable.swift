@@ -1,0 +1,23 @@
+package import CoreTypes
+package import Crypto
+package import Database
+
+/// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is
+/// its image in memory.
+package enum BlockedContentTable {
+  package static func add(
+    _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "INSERT INTO content_stops (digest, at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+      [.digest(digest), .timestamp(now)])
+  }
+
+  package static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM content_stops WHERE digest = ?", [.digest(digest)])
+  }
+
+  package static func all(in connection: borrowing Connection) throws -> [SHA256Digest] {
+    try connection.query("SELECT digest FROM content_stops").map { try $0.digest("digest") }
+  }
+}

@@ -1,0 +1,55 @@
+package import Commerce
+package import CoreTypes
+package import Database
+
+/// How often what the catalog says has changed, and when it last did: what was made of the catalog at one
+/// revision is good until there is another.
+package struct CatalogRevision: Hashable, Sendable {
+  package var number: Int64
+  package var changed: Timestamp
+
+  package init(number: Int64, changed: Timestamp) {
+    self.number = number
+    self.changed = changed
+  }
+
+  package static func current(in connection: borrowing Connection) throws -> CatalogRevision {
+    guard let row = try connection.first("SELECT revision, changed FROM catalogue_state") else {
+      return CatalogRevision(number: 0, changed: Timestamp(millisecondsSinceEpoch: 0))
+    }
+    return try revision(row)
+  }
+
+  /// Counts a change of a product or of what is released of it. The date never goes back, whatever the clock
+  /// does.
+  package static func increment(
+    at now: Timestamp, by product: ProductIdentifier, in connection: borrowing Connection
+  ) throws {
+    guard let revision = try increment(at: now, in: connection) else { return }
+    try connection.execute(
+      "UPDATE products SET revision = ? WHERE id = ?", [.integer(revision.number), .identifier(product)])
+  }
+
+  /// Counts a change of something else than products.
+  @discardableResult
+  package static func increment(
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> CatalogRevision? {
+    try connection.noteChange(of: .catalog)
+    return try connection.first(
+      """
+      UPDATE catalogue_state SET revision = revision + 1, changed = CASE WHEN changed < ? THEN ? ELSE changed END
+      RETURNING revision, changed
+      """, [.timestamp(now), .timestamp(now)]
+    ).map(revision)
+  }
+
+  private static func revision(_ row: Row) throws -> CatalogRevision {
+    CatalogRevision(number: try row.integer("revision"), changed: try row.timestamp("changed"))
+  }
+}
+
+extension ChangeTopic {
+  /// Whatever takes ``CatalogRevision`` on.
+  package static let catalog = ChangeTopic("catalog")
+}

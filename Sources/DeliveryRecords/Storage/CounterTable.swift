@@ -1,0 +1,54 @@
+import Commerce
+package import CoreTypes
+package import Database
+package import PullboxAPI
+
+/// How many rows there are of what metrics show. Triggers of the tables keep the counts in the transaction that changes a
+/// row, so that nothing is counted when a page of metrics is asked for.
+package enum CounterTable {
+  /// Grants of one state and environment.
+  package struct GrantCount: Hashable, Sendable {
+    package var state: String
+    package var environment: String
+    package var count: Int64
+  }
+
+  /// How many grants there are in each state, by its name; those that are revoked count as `revoked` alone.
+  package static func grants(in connection: borrowing Connection) throws -> [GrantCount] {
+    try [StoreEnvironment.production, .sandbox].flatMap { environment in
+      var counts: [String: Int64] = [:]
+      for state in GrantMachine.State.all {
+        counts[GrantMachine(state: state).name.rawValue, default: 0] += try value(
+          "grants \(environment.rawValue) \(state.stored)", in: connection)
+      }
+      return counts.sorted { $0.key < $1.key }.map {
+        GrantCount(state: $0.key, environment: environment.rawValue, count: $0.value)
+      }
+    }
+  }
+
+  /// Cases that are kept, of one kind.
+  package static func irregularities(
+    of kind: Irregularity.Kind, in connection: borrowing Connection
+  ) throws -> Int64 {
+    try value("irregularities \(kind.rawValue)", in: connection)
+  }
+
+  /// What was served while its store was away and is still to be confirmed.
+  package struct Unconfirmed: Hashable, Sendable {
+    package var proofs: Int64
+    package var length: ByteCount
+    package var grants: Int64
+  }
+
+  package static func unconfirmed(in connection: borrowing Connection) throws -> Unconfirmed {
+    Unconfirmed(
+      proofs: try value("unconfirmed proofs", in: connection),
+      length: ByteCount(try value("unconfirmed bytes", in: connection)),
+      grants: try value("unconfirmed grants", in: connection))
+  }
+
+  private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {
+    try connection.first("SELECT value FROM counters WHERE name = ?", [.text(name)])?.integer("value") ?? 0
+  }
+}

@@ -1,0 +1,39 @@
+package import Commerce
+package import CoreTypes
+package import Crypto
+package import Database
+package import PullboxAPI
+
+/// How many bytes were sent for each grant, in rows of a few bytes: while downloads run, these change every few
+/// seconds.
+package enum DeliveredBytesTable {
+  /// Adds to the count of the grant; of one that is not there, nothing is counted.
+  package static func add(
+    _ bytes: ByteCount, to grant: DeliveryHandle, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, ? FROM grants WHERE handle = ?
+      ON CONFLICT (grant_number) DO UPDATE SET bytes = delivered_bytes.bytes + excluded.bytes
+      """, [.byteCount(bytes), .handle(grant)])
+  }
+
+  /// What was sent for one grant.
+  package static func bytes(of grant: Int64, in connection: borrowing Connection) throws -> ByteCount {
+    try connection.first("SELECT bytes FROM delivered_bytes WHERE grant_number = ?", [.integer(grant)])?
+      .byteCount("bytes") ?? .zero
+  }
+
+  /// What a device was sent of a package, over all its grants.
+  package static func bytes(
+    of digest: SHA256Digest, to device: DeviceIdentifier, in connection: borrowing Connection
+  ) throws -> ByteCount {
+    try connection.first(
+      """
+      SELECT coalesce(sum(bytes), 0) AS bytes
+      FROM grants \(SQLDialect.index("grants_by_device")) JOIN delivered_bytes ON grant_number = number
+      WHERE device = ? AND product IN (SELECT product FROM versions WHERE digest = ?) AND digest = ?
+      """, [.identifier(device), .digest(digest), .digest(digest)])?
+      .byteCount("bytes") ?? .zero
+  }
+}

@@ -1,0 +1,239 @@
+package import Commerce
+package import CoreTypes
+package import Database
+import PullboxAPI
+
+/// The feeds of devices, and what each was told last of every product. A product has one row, so that a feed takes no more
+/// room than what its customer owns, and no cursor is ever too old for it.
+package enum FeedTable {
+  /// Products of one feed that are told of, at most.
+  package static let maximumItems = 5000
+
+  package struct Feed: Sendable {
+    package var number: Int64
+    package var store: StoreIdentifier
+    package var device: DeviceIdentifier
+    /// Of the customer's proof that was shown last; nil where there is no customer.
+    package var environment: StoreEnvironment?
+    /// As the ledger called it when the feed was made; nil for the feed of proofs without a purchase.
+    package var customer: CustomerIdentifier?
+    /// Says which feed a cursor is of: another one after this one was forgotten.
+    package var epoch: Int64
+    /// Of the item that was told last; 0 before there was one.
+    package var sequence: Int64
+    /// When it was last asked, by days.
+    package var used: Timestamp
+
+    /// The last sequence of before the server was restored; 0 where it was not.
+    package var sequenceAtRestore: Int64 { sequence / lifeLength * lifeLength }
+
+    /// Whether it is an epoch of this feed from before a restore, or from a life of it that the restore has undone.
+    package func hadEpoch(_ other: Int64) -> Bool {
+      sequenceAtRestore > 0 && other != epoch && other & ~lifeBits == epoch & ~lifeBits
+    }
+  }
+
+  package static func count(in connection: borrowing Connection) throws -> Int {
+    Int(try connection.first("SELECT count(*) AS count FROM feeds")?.integer("count") ?? 0)
+  }
+
+  /// The customer's feed on the device; without a customer that of proofs without a purchase. Of customers who have become one
+  /// the feed that was made first is that one's.
+  package static func find(
+    of device: DeviceIdentifier, at store: StoreIdentifier, customer: CustomerIdentifier?,
+    in connection: borrowing Connection
+  ) throws -> Feed? {
+    guard let customer else {
+      return try connection.first(
+        "SELECT * FROM feeds WHERE device = ? AND store = ? AND customer IS NULL",
+        [.identifier(device), .identifier(store)]
+      ).map(feed)
+    }
+    return try connection.first(
+      """
+      SELECT * FROM feeds WHERE device = ? AND store = ? AND customer IN (
+        SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
+      ORDER BY number LIMIT 1
+      """,
+      [
+        .identifier(device), .identifier(store), .customer(customer), .customer(customer),
+      ]
+    ).map(feed)
+  }
+
+  /// Of every customer, at every store, also at those that are not configured any more.
+  package static func all(of device: DeviceIdentifier, in connection: borrowing Connection) throws -> [Feed] {
+    try connection.query(
+      "SELECT * FROM feeds WHERE device = ? ORDER BY store, number LIMIT 100", [.identifier(device)]
+    ).map(feed)
+  }
+
+  package static func find(_ number: Int64, in connection: borrowing Connection) throws -> Feed? {
+    try connection.first("SELECT * FROM feeds WHERE number = ?", [.integer(number)]).map(feed)
+  }
+
+  /// The feeds of a customer's devices, as many as a customer may have.
+  package static func numbers(
+    of customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> [Int64] {
+    try connection.query(
+      """
+      SELECT number FROM feeds WHERE customer IN (
+        SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
+      LIMIT 100
+      """, [.customer(customer), .customer(customer)]
+    ).map { try $0.integer("number") }
+  }
+
+  /// The feed of a proof.
+  package struct Placed: Sendable {
+    package var feed: Feed
+    /// The feed of proofs without a purchase, where it ended by this.
+    package var ended: Int64?
+
+    package init(feed: Feed, ended: Int64? = nil) {
+      self.feed = feed
+      self.ended = ended
+    }
+  }
+
+  /// The customer's feed on the device, made where there is none. Whose a feed is never changes: a device's name is no secret, so a feed
+  /// must not be had, nor ended, with another customer's proof. The feed of proofs without a purchase tells nothing, and ends
+  /// where a customer is known: who reads it shows the proof again, and goes on at the same place.
+  package static func put(
+    of device: DeviceIdentifier, at store: StoreIdentifier, environment: StoreEnvironment?,
+    customer: CustomerIdentifier?, epoch: Int64, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Placed? {
+    let customer = try customer.map { try CustomerTable.current($0, in: connection) }
+    let empty = try find(of: device, at: store, customer: nil, in: connection)
+    guard customer != nil || empty == nil else { return empty.map { Placed(feed: $0) } }
+    if let empty { try forget(empty.number, in: connection) }
+    if let customer, var feed = try find(of: device, at: store, customer: customer, in: connection) {
+      if let environment, feed.environment != environment {
+        try connection.execute(
+          "UPDATE feeds SET environment = ? WHERE number = ?",
+          [.choice(environment), .integer(feed.number)])
+        feed.environment = environment
+      }
+      return Placed(feed: feed, ended: empty?.number)
+    }
+    let epoch = empty?.epoch ?? epoch
+    let number = try SQLDialect.insertNumbered(
+      """
+      INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
+      """,
+      [
+        .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
+        .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
+      ], in: connection)
+    return number.map { number in
+      Placed(
+        feed: Feed(
+          number: number, store: store, device: device, environment: environment, customer: customer,
+          epoch: epoch, sequence: 0, used: now), ended: empty?.number)
+    }
+  }
+
+  /// What was told of every product, by their names.
+  package static func items(of feed: Int64, in connection: borrowing Connection) throws -> [FeedItem] {
+    try connection.query(
+      "SELECT * FROM feed_items WHERE feed = ? ORDER BY product LIMIT ?",
+      [.integer(feed), .integer(maximumItems)]
+    ).map(item)
+  }
+
+  /// Puts each in the place of what was told of its product before, and forgets what was told of `forgotten`; answers them with their
+  /// places in the feed, which are behind all that it has.
+  package static func tell(
+    _ items: [FeedItem], forgetting forgotten: [ProductIdentifier] = [], to feed: Feed,
+    in connection: borrowing Connection
+  ) throws -> [FeedItem] {
+    for product in forgotten {
+      try connection.execute(
+        "DELETE FROM feed_items WHERE feed = ? AND product = ?",
+        [.integer(feed.number), .identifier(product)])
+    }
+    guard !items.isEmpty else { return [] }
+    var (told, sequence) = (items, feed.sequence)
+    for place in told.indices {
+      sequence += 1
+      told[place].sequence = sequence
+      let item = told[place]
+      try connection.execute(
+        """
+        INSERT INTO feed_items
+          (feed, product, kind, version, length, transaction_id, not_before, until, sequence)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (feed, product) DO UPDATE SET kind = excluded.kind, version = excluded.version,
+          length = excluded.length, transaction_id = excluded.transaction_id, not_before = excluded.not_before,
+          until = excluded.until, sequence = excluded.sequence
+        """,
+        [
+          .integer(feed.number), .identifier(item.product), .choice(item.kind),
+          .optional(item.version, SQLValue.identifier), .optional(item.length) { .integer($0.rawValue) },
+          .identifier(item.transaction), .optional(item.notBefore), .optional(item.until), .integer(sequence),
+        ])
+    }
+    try connection.execute(
+      "UPDATE feeds SET sequence = ? WHERE number = ?", [.integer(sequence), .integer(feed.number)])
+    return told
+  }
+
+  package static func noteUse(of feed: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE feeds SET used = ? WHERE number = ?", [.timestamp(now), .integer(feed)])
+  }
+
+  /// Bits of an epoch that are others after each restore of the server.
+  private static let lifeBits: Int64 = 1 << 20 - 1
+  /// Sequences between the beginnings of two lives, more than are ever told in one.
+  private static let lifeLength: Int64 = 1 << 32
+
+  /// What tells the feeds of a server that is restored from those of before, for ``noteRestore(_:in:)``.
+  package static func newLife() -> Int64 { Int64.random(in: 1...lifeBits) }
+
+  /// The server was restored: devices may have been told what the backup does not know. Each feed begins a new life, whose cursors
+  /// none of before is taken for, though the sequences of before are given to other items.
+  package static func noteRestore(_ life: Int64, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      UPDATE feeds SET epoch = (epoch | ?) - (epoch & ?), sequence = (sequence / ? + 1) * ?
+      """, [.integer(life), .integer(life), .integer(lifeLength), .integer(lifeLength)])
+  }
+
+  /// Forgets feeds that were not asked since `cutoff`, `limit` at most; answers how many.
+  package static func forget(
+    unusedSince cutoff: Timestamp, limit: Int, in connection: borrowing Connection
+  ) throws -> Int {
+    let feeds = try connection.query(
+      "SELECT number FROM feeds WHERE used < ? ORDER BY used LIMIT ?", [.timestamp(cutoff), .integer(limit)]
+    ).map { try $0.integer("number") }
+    for feed in feeds {
+      try forget(feed, in: connection)
+    }
+    return feeds.count
+  }
+
+  private static func feed(_ row: Row) throws -> Feed {
+    Feed(
+      number: try row.integer("number"), store: try row.identifier("store"),
+      device: try row.identifier("device"),
+      environment: try row.optionalText("environment").flatMap { StoreEnvironment(rawValue: $0) },
+      customer: try row.optionalCustomer("customer"), epoch: try row.integer("epoch"),
+      sequence: try row.integer("sequence"), used: try row.timestamp("used"))
+  }
+
+  private static func item(_ row: Row) throws -> FeedItem {
+    FeedItem(
+      product: try row.identifier("product"), kind: try row.choice("kind"),
+      version: try row.optionalText("version").flatMap { ContentVersion($0) },
+      length: try row.optionalByteCount("length"), transaction: try row.identifier("transaction_id"),
+      sequence: try row.integer("sequence"),
+      notBefore: try row.optionalTimestamp("not_before"), until: try row.optionalTimestamp("until"))
+  }
+
+  private static func forget(_ feed: Int64, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM feed_items WHERE feed = ?", [.integer(feed)])
+    try connection.execute("DELETE FROM feeds WHERE number = ?", [.integer(feed)])
+  }
+}

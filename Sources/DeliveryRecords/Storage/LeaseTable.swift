@@ -1,0 +1,66 @@
+package import CoreTypes
+package import Database
+import Synchronization
+
+/// Who does work that one process alone may do at a time, and until when.
+package enum LeaseTable {
+  /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now. A hold of another one
+  /// that would last longer than twice as long as this one was taken by a clock that is wrong, and does not count.
+  package static func take(
+    _ name: String, for holder: String, until: Timestamp, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      """
+      INSERT INTO leases (name, holder, until) VALUES (?, ?, ?)
+      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+        WHERE leases.holder = excluded.holder OR leases.until <= ? OR leases.until > ?
+      RETURNING holder
+      """,
+      [
+        .text(name), .text(holder), .timestamp(until), .timestamp(now), .timestamp(until + (until - now)),
+      ]) != nil
+  }
+
+  /// Lets go of a lease, unless another process has taken it by now.
+  package static func remove(
+    _ name: String, of holder: String, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "DELETE FROM leases WHERE name = ? AND holder = ?", [.text(name), .text(holder)])
+  }
+
+  /// Lets go of all leases, of whatever process: where no other one uses the database.
+  package static func removeAll(in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM leases")
+  }
+}
+
+/// One process's hold on work that one alone may do. It costs a write every quarter of a minute, and nothing in between.
+package final class WorkerLease: Sendable {
+  private let name: String
+  private let holder: String
+  private let database: Database
+  private let clock: any WallClock
+  private let machine = Mutex(LeaseMachine())
+
+  /// `holder` names the process, and no other one.
+  package init(_ name: String, holder: String, database: Database, clock: any WallClock) {
+    self.name = name
+    self.holder = holder
+    self.database = database
+    self.clock = clock
+  }
+
+  /// Whether this process may do the next piece of the work. Throws what the database throws.
+  package func isHeld() async throws -> Bool {
+    let now = clock.now()
+    if machine.withLock({ $0.decide(at: now) }) == .work { return true }
+    let (name, holder) = (name, holder)
+    let isHeld = try await database.write(locking: [.lease(name)]) {
+      try LeaseTable.take(name, for: holder, until: now + LeaseMachine.duration, at: now, in: $0)
+    }
+    machine.withLock { $0.handle(isHeld: isHeld, askedAt: now) }
+    return isHeld
+  }
+}

@@ -1,0 +1,60 @@
+package import Commerce
+package import CoreTypes
+package import Database
+
+/// Purchases that their stores take back unless they are told of the delivery in time.
+package enum AcknowledgementTable {
+  /// Counted at most.
+  package static let maximumCount = 10_000
+  /// What should have been told of longer ago is the store's to tell: it has taken the purchase back.
+  package static let window: Duration = .seconds(7 * 86_400)
+
+  /// How one store stands.
+  package struct Standing: Hashable, Sendable {
+    package var waiting: Int64 = 0
+    /// Of these, those that should be told of within ``alarm``.
+    package var urgent: Int64 = 0
+    package var next: Timestamp?
+
+    /// When one that waits is urgent.
+    static let alarm: Duration = .seconds(86_400)
+  }
+
+  /// The store was told, so nothing is due.
+  package static func noteTold(of transaction: TransactionKey, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      UPDATE transactions SET acknowledgement_due = NULL
+      WHERE store = ? AND environment = ? AND transaction_id = ?
+      """, transaction.values)
+  }
+
+  /// What the store was not told of yet, as far as it has not taken that back.
+  package static func standing(
+    of store: StoreIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Standing {
+    // An answer that was on its way while the call was made may have brought the date back.
+    let row = try connection.first(
+      """
+      SELECT count(*) AS waiting, coalesce(sum(CASE WHEN due <= ? THEN 1 ELSE 0 END), 0) AS urgent, min(due) AS next FROM (
+        SELECT acknowledgement_due AS due
+        FROM transactions \(SQLDialect.index("transactions_by_acknowledgement"))
+        WHERE store = ? AND acknowledgement_due > ? AND revoked IS NULL
+          AND NOT EXISTS (
+            SELECT 1 FROM outbox
+            WHERE outbox.store = transactions.store AND outbox.kind = transactions.acknowledgement
+              AND outbox.subject = transactions.transaction_id
+              AND outbox.environment = transactions.environment
+              AND outbox.done IS NOT NULL AND outbox.dropped IS NULL)
+        ORDER BY acknowledgement_due LIMIT ?) AS unacknowledged
+      """,
+      [
+        .timestamp(now + Standing.alarm), .identifier(store), .timestamp(now - window),
+        .integer(maximumCount),
+      ])
+    guard let row else { return Standing() }
+    return Standing(
+      waiting: try row.integer("waiting"), urgent: try row.integer("urgent"),
+      next: try row.optionalTimestamp("next"))
+  }
+}

@@ -1,0 +1,173 @@
+package import Commerce
+package import CoreTypes
+import Synchronization
+
+/// As of when stores last repeated what the database has of transactions. An answer that tells nothing else is not written
+/// down at once: questions are many, and each would rewrite every transaction of its customer. Its date counts all the same,
+/// since a statement that comes later may be older than it.
+///
+///     let heard = dates.heard(of: keys)                  // with what the database has: all that was said
+///     if dates.note(repeated) == .outdated { … }         // it is to be written
+///     dates.begin(keys); defer { dates.end(keys) }       // around a write of statements
+///
+/// Each date is held against the row that it was heard beside (``Heard/written``): where the row has another date by now, it
+/// counts no more, and where a row is being written, what is heard is written after it.
+package final class LaterDates: Sendable {
+  /// What was heard of one transaction.
+  package struct Heard: Hashable, Sendable {
+    /// The date of the row that the store repeated.
+    package var written: Timestamp
+    package var asOf: Timestamp
+    /// As of when the store last told of licenses.
+    package var licenseAsOf: Timestamp?
+
+    package init(written: Timestamp, asOf: Timestamp, licenseAsOf: Timestamp? = nil) {
+      self.written = written
+      self.asOf = asOf
+      self.licenseAsOf = licenseAsOf
+    }
+
+    fileprivate var isUnwritten: Bool { asOf > written || licenseAsOf != nil }
+  }
+
+  /// Of one transaction.
+  package struct Dated: Hashable, Sendable {
+    package var key: TransactionKey
+    package var heard: Heard
+
+    package init(key: TransactionKey, heard: Heard) {
+      self.key = key
+      self.heard = heard
+    }
+  }
+
+  private struct Entry: Sendable {
+    var heard: Heard
+    /// It was heard, or written, since the last pass.
+    var isNew = true
+  }
+
+  private struct State: Sendable {
+    var entries: [TransactionKey: Entry] = [:]
+    var writes: [TransactionKey: Int] = [:]
+
+    /// Forgets what is written down where there is no room for so many more; false where there is none then either.
+    mutating func makeRoom(for count: Int) -> Bool {
+      if entries.count + count <= LaterDates.maximumCount { return true }
+      entries = entries.filter { $1.heard.isUnwritten }
+      return entries.count + count <= LaterDates.maximumCount
+    }
+  }
+
+  /// What became of dates that were to be kept.
+  package enum Noting: Hashable, Sendable {
+    case kept
+    /// One of the rows was written since it was read, or is being written: the answer is to be held against it again.
+    case outdated
+    /// There is no room. The rows have earlier dates then, as if nothing had been repeated.
+    case full
+  }
+
+  /// Transactions of which a date is kept.
+  package static let maximumCount = 65_536
+
+  private let state = Mutex(State())
+
+  /// Nothing was heard yet.
+  package init() {}
+
+  package func heard(of transactions: [TransactionKey]) -> [TransactionKey: Heard] {
+    state.withLock { state in
+      guard !state.entries.isEmpty else { return [:] }
+      return Dictionary(
+        transactions.compactMap { key in state.entries[key].map { (key, $0.heard) } },
+        uniquingKeysWith: { $1 })
+    }
+  }
+
+  /// Keeps these dates, all of them or none. `isWriter` says that a write of their rows is the caller's own.
+  package func note(_ dates: [Dated], isWriter: Bool = false) -> Noting {
+    guard !dates.isEmpty else { return .kept }
+    return state.withLock { state in
+      let fits = dates.allSatisfy { date in
+        (state.entries[date.key].map { $0.heard.written == date.heard.written } ?? true)
+          && state.writes[date.key, default: 0] <= (isWriter ? 1 : 0)
+      }
+      guard fits else { return .outdated }
+      let added = dates.count { state.entries[$0.key] == nil }
+      guard state.makeRoom(for: added) else { return .full }
+      for date in dates {
+        let known = state.entries[date.key]?.heard ?? date.heard
+        state.entries[date.key] = Entry(
+          heard: Heard(
+            written: date.heard.written, asOf: max(known.asOf, date.heard.asOf),
+            licenseAsOf: [known.licenseAsOf, date.heard.licenseAsOf].compactMap { $0 }.max()))
+      }
+      return .kept
+    }
+  }
+
+  /// A write of statements about these begins: what is heard of them until its end is written after it.
+  package func begin(_ transactions: Set<TransactionKey>) {
+    state.withLock { state in
+      for key in transactions { state.writes[key, default: 0] += 1 }
+    }
+  }
+
+  package func end(_ transactions: Set<TransactionKey>) {
+    state.withLock { state in
+      for key in transactions {
+        let rest = state.writes[key, default: 1] - 1
+        state.writes[key] = rest > 0 ? rest : nil
+      }
+    }
+  }
+
+  /// The rows of these have those dates now. Who has read them before hears of it with ``note(_:isWriter:)``.
+  package func wrote(_ dates: [TransactionKey: Timestamp]) {
+    state.withLock { state in
+      for (key, date) in dates {
+        guard state.entries[key] != nil || state.entries.count < Self.maximumCount else { continue }
+        state.entries[key] = Entry(heard: Heard(written: date, asOf: date))
+      }
+    }
+  }
+
+  /// What is to be written down, at most `limit` of it.
+  package func unwritten(limit: Int) -> [Dated] {
+    state.withLock { state in
+      var dates: [Dated] = []
+      for (key, entry) in state.entries where entry.heard.isUnwritten {
+        dates.append(Dated(key: key, heard: entry.heard))
+        guard dates.count < limit else { break }
+      }
+      return dates
+    }
+  }
+
+  /// These were written down, unless something else was meanwhile.
+  package func confirm(_ dates: [Dated]) {
+    state.withLock { state in
+      for date in dates {
+        guard let known = state.entries[date.key]?.heard, known.written == date.heard.written else {
+          continue
+        }
+        state.entries[date.key] = Entry(
+          heard: Heard(
+            written: date.heard.asOf, asOf: known.asOf,
+            licenseAsOf: known == date.heard ? nil : known.licenseAsOf))
+      }
+    }
+  }
+
+  /// Forgets what is written down, and was for one pass at least.
+  package func forgetOld() {
+    state.withLock { state in
+      state.entries = state.entries.filter { $1.isNew || $1.heard.isUnwritten }
+      for index in state.entries.values.indices { state.entries.values[index].isNew = false }
+    }
+  }
+
+  /// Transactions of which something is kept.
+  package var count: Int { state.withLock { $0.entries.count } }
+}

@@ -1,0 +1,159 @@
+package import Commerce
+package import CoreTypes
+package import Database
+package import PullboxAPI
+
+/// What the ledger says of sales, counted by day and by what else is asked for. Every statement reads the part of an index that
+/// the report's days span.
+package enum SalesTable {
+  /// Which transactions count; nil members ask for nothing.
+  package struct Filter: Sendable {
+    package var product: ProductIdentifier?
+    package var territory: Territory?
+    package var store: StoreIdentifier?
+    package var environment: StoreEnvironment?
+
+    package init(
+      product: ProductIdentifier? = nil, territory: Territory? = nil, store: StoreIdentifier? = nil,
+      environment: StoreEnvironment? = nil
+    ) {
+      self.product = product
+      self.territory = territory
+      self.store = store
+      self.environment = environment
+    }
+  }
+
+  /// No copy that a restore has made: what was bought once is that of the first, and of two that paid for one period the one that is
+  /// named first counts.
+  private static let isOwn = """
+    (t.original_id = t.transaction_id OR NOT EXISTS (SELECT 1 FROM transactions AS first
+      WHERE first.store = t.store AND first.environment = t.environment AND first.transaction_id = t.original_id
+        AND first.product = t.product
+        AND (t.expires IS NULL OR (first.purchased = t.purchased AND first.expires = t.expires))))
+    AND (t.expires IS NULL OR NOT EXISTS (SELECT 1 FROM transactions AS same \(SQLDialect.index("transactions_by_original"))
+      WHERE same.store = t.store AND same.environment = t.environment AND same.original_id = t.original_id
+        AND same.original_id <> same.transaction_id AND same.product = t.product
+        AND same.purchased = t.purchased AND same.expires = t.expires AND same.transaction_id < t.transaction_id))
+    """
+
+  /// How far a renewal may begin behind the end of the period that it continues.
+  private static let tolerance: Duration = .seconds(300)
+
+  /// All counts of events in `from ..< to`, and what was running at `from`, as it is known at `now`: a period has lapsed once a
+  /// renewal would begin too late to continue it.
+  package static func counts(
+    from: Timestamp, to: Timestamp, asOf now: Timestamp, by dimensions: Set<SalesReport.Dimension>,
+    matching filter: Filter,
+    in connection: borrowing Connection
+  ) throws -> [SalesCount] {
+    let question = Question(dimensions: dimensions, filter: filter, from: from, to: to)
+    let isFirst = "t.original_id = t.transaction_id AND t.expires IS NOT NULL"
+    let later = """
+      NOT EXISTS (SELECT 1 FROM transactions AS next \(SQLDialect.index("transactions_by_original"))
+        WHERE next.store = t.store AND next.environment = t.environment AND next.original_id = t.original_id
+          AND next.original_id <> next.transaction_id AND next.expires > t.expires
+          AND next.purchased <= t.expires + \(tolerance.milliseconds) AND next.revoked IS NULL)
+      """
+    let refunded = "t.revoked IS NOT NULL AND t.revoked < t.expires"
+    return try question.count(.sold, by: "purchased", index: "transactions_by_purchase", in: connection)
+      + question.count(.refunded, by: "revoked", index: "transactions_by_refund", in: connection)
+      + question.count(
+        .began, by: "purchased", index: "transactions_by_purchase", where: isFirst, countsRows: true,
+        in: connection)
+      + question.count(
+        .lapsed, by: "expires", index: "transactions_by_end",
+        where: "t.revoked IS NULL AND t.expires < \((now - tolerance).millisecondsSinceEpoch) AND \(later)",
+        countsRows: true, in: connection)
+      + question.count(
+        .lapsed, by: "revoked", index: "transactions_by_refund", where: refunded, countsRows: true,
+        in: connection)
+      + question.count(
+        .periodBegan, by: "purchased", index: "transactions_by_purchase", where: "t.expires > t.purchased",
+        countsRows: true, in: connection)
+      + question.count(
+        .periodEnded, by: "expires", index: "transactions_by_end",
+        where: "t.expires > t.purchased AND (t.revoked IS NULL OR t.revoked >= t.expires)", countsRows: true,
+        in: connection)
+      + question.count(
+        .periodEnded, by: "revoked", index: "transactions_by_refund",
+        where: "\(refunded) AND t.expires > t.purchased", countsRows: true, in: connection)
+      + question.running(in: connection)
+  }
+
+  private struct Question {
+    let columns: String
+    let grouping: String
+    let conditions: [String]
+    let values: [SQLValue]
+    let from: Timestamp
+    let to: Timestamp
+
+    init(
+      dimensions: Set<SalesReport.Dimension>, filter: Filter, from: Timestamp, to: Timestamp
+    ) {
+      let names: [(SalesReport.Dimension, String)] = [
+        (.product, "product"), (.territory, "territory"), (.store, "store"), (.environment, "environment"),
+      ]
+      let wanted = names.filter { dimensions.contains($0.0) }.map(\.1)
+      columns = wanted.map { ", t.\($0) AS \($0)" }.joined()
+      grouping = wanted.map { ", t.\($0)" }.joined()
+      let filters: [(String, SQLValue)?] = [
+        filter.product.map { ("t.product = ?", .identifier($0)) },
+        filter.territory.map { ("t.territory = ?", .text($0.code)) },
+        filter.store.map { ("t.store = ?", .identifier($0)) },
+        filter.environment.map { ("t.environment = ?", .choice($0)) },
+      ]
+      conditions = filters.compactMap { $0?.0 }
+      values = filters.compactMap { $0?.1 }
+      (self.from, self.to) = (from, to)
+    }
+
+    func count(
+      _ event: SalesCount.Event, by date: String, index: String, where condition: String? = nil,
+      countsRows: Bool = false, in connection: borrowing Connection
+    ) throws -> [SalesCount] {
+      let all =
+        [
+          "t.\(date) >= ?", "t.\(date) < ?", "t.product IS NOT NULL", "t.origin IS NULL", SalesTable.isOwn,
+        ]
+        + [condition].compactMap { $0 }
+        + conditions
+      let number = countsRows ? "count(*)" : "coalesce(sum(t.quantity), 0)"
+      return try connection.query(
+        """
+        SELECT t.\(date) / 86400000 AS day, \(number) AS number\(columns)
+        FROM transactions AS t \(SQLDialect.index(index))
+        WHERE \(all.joined(separator: " AND ")) GROUP BY day\(grouping)
+        """, [.timestamp(from), .timestamp(to)] + values
+      ).map { try Self.count(event, $0, day: Int(try $0.integer("day"))) }
+    }
+
+    /// Periods that had begun before, and were running.
+    func running(in connection: borrowing Connection) throws -> [SalesCount] {
+      let all =
+        [
+          "t.expires >= ?", "t.purchased < ?", "(t.revoked IS NULL OR t.revoked >= ?)",
+          "t.product IS NOT NULL", "t.expires > t.purchased", SalesTable.isOwn,
+        ] + conditions
+      return try connection.query(
+        """
+        SELECT 0 AS day, count(*) AS number\(columns)
+        FROM transactions AS t \(SQLDialect.index("transactions_by_end"))
+        WHERE \(all.joined(separator: " AND ")) GROUP BY day\(grouping)
+        """, [.timestamp(from), .timestamp(from), .timestamp(from)] + values
+      ).map { try Self.count(.runningBefore, $0, day: 0) }
+    }
+
+    private static func count(_ event: SalesCount.Event, _ row: Row, day: Int) throws -> SalesCount {
+      func text(_ column: String) throws -> String {
+        row.columns.contains(column) ? try row.optionalText(column) ?? "" : ""
+      }
+      return SalesCount(
+        event: event, day: day,
+        group: SalesCount.Group(
+          product: try text("product"), territory: try text("territory"), store: try text("store"),
+          environment: try text("environment")), count: Int(try row.integer("number")))
+    }
+  }
+}

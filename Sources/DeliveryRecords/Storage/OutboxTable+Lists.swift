@@ -1,0 +1,189 @@
+package import Commerce
+package import CoreTypes
+package import Database
+package import PullboxAPI
+import ServiceRuntime
+
+/// What operators see of the outbox, and what they decide.
+extension OutboxTable {
+  /// Which calls to list; nil members ask for nothing.
+  package struct Filter: Sendable {
+    package var state: OutboxCall.State?
+    /// Any text: a row is shown whatever it holds.
+    package var store: String?
+    package var kind: String?
+
+    package init(state: OutboxCall.State? = nil, store: String? = nil, kind: String? = nil) {
+      self.state = state
+      self.store = store
+      self.kind = kind
+    }
+  }
+
+  /// At most `limit` calls older than the row `before`, newest first. It visits as many as it answers of each store, kind and
+  /// state, however many there are.
+  package static func page(
+    before: Int64, matching filter: Filter, limit: Int, in connection: borrowing Connection
+  ) throws -> [OutboxCall] {
+    guard filter.state != nil || filter.store != nil || filter.kind != nil else {
+      return try connection.query(
+        "SELECT * FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?", [.integer(before), .integer(limit)]
+      ).map(call)
+    }
+    var ids: [Int64] = []
+    for state in filter.state.map({ [$0] }) ?? OutboxCall.State.allCases {
+      for first in try firsts(state, of: filter.store, filter.kind, in: connection) {
+        ids += try connection.query(
+          """
+          SELECT id FROM outbox \(SQLDialect.index("outbox_by_state"))
+          WHERE state = ? AND store = ? AND kind = ? AND id < ? ORDER BY id DESC LIMIT ?
+          """, [.choice(state), .text(first.store), .text(first.kind), .integer(before), .integer(limit)]
+        ).map { try $0.integer("id") }
+      }
+    }
+    return try ids.sorted(by: >).prefix(limit).compactMap { try call($0, in: connection) }
+  }
+
+  /// A store and a kind of which there are calls in some state.
+  private struct First {
+    var store: String
+    var kind: String
+  }
+
+  /// Each store and kind, or one of them, of which there are calls of that state: a look at the index for each.
+  private static func firsts(
+    _ state: OutboxCall.State, of store: String? = nil, _ kind: String? = nil,
+    in connection: borrowing Connection
+  ) throws -> [First] {
+    var firsts: [First] = []
+    var last: First?
+    while let first = try next(state, after: last, to: store, in: connection) {
+      if kind == nil || kind == first.kind { firsts.append(first) }
+      last = first
+    }
+    return firsts
+  }
+
+  /// That of the next kind to the same store, else of the first kind to the next one. Two statements: one about both columns
+  /// would look at all calls of the last kind.
+  private static func next(
+    _ state: OutboxCall.State, after last: First?, to store: String?, in connection: borrowing Connection
+  ) throws -> First? {
+    if let same = last?.store ?? store {
+      let row = try connection.first(
+        """
+        SELECT store, kind FROM outbox \(SQLDialect.index("outbox_by_state"))
+        WHERE state = ? AND store = ? AND kind > ? ORDER BY kind, id LIMIT 1
+        """, [.choice(state), .text(same), .text(last?.kind ?? "")])
+      if let row { return try first(row) }
+    }
+    guard store == nil else { return nil }
+    let row = try connection.first(
+      """
+      SELECT store, kind FROM outbox \(SQLDialect.index("outbox_by_state"))
+      WHERE state = ? AND store > ? ORDER BY store, kind, id LIMIT 1
+      """, [.choice(state), .text(last?.store ?? "")])
+    return try row.map(first)
+  }
+
+  private static func first(_ row: Row) throws -> First {
+    First(store: try row.text("store"), kind: try row.text("kind"))
+  }
+
+  package static func call(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall? {
+    try connection.first("SELECT * FROM outbox WHERE id = ?", [.integer(id)]).map(call)
+  }
+
+  /// Has a call made again that waits, is parked or was dropped: at once, and with its refusals forgotten.
+  package static func retry(_ id: Int64, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      UPDATE outbox SET next_attempt = ?, refusals = 0, parked = NULL, done = NULL, dropped = NULL
+      WHERE id = ? AND (done IS NULL OR dropped IS NOT NULL)
+      """, [.timestamp(OutboxEntry.atOnce), .integer(id)])
+  }
+
+  /// Decides that a call is not made.
+  package static func drop(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE outbox SET done = ?, dropped = ?, parked = NULL WHERE id = ? AND done IS NULL",
+      [.timestamp(now), .timestamp(now), .integer(id)])
+  }
+
+  /// Calls to one store, of one kind, that wait or are parked.
+  package struct Count: Sendable {
+    package var store: String
+    package var kind: String
+    package var waiting: Int64
+    package var parked: Int64
+
+    package init(store: String, kind: String, waiting: Int64, parked: Int64) {
+      self.store = store
+      self.kind = kind
+      self.waiting = waiting
+      self.parked = parked
+    }
+  }
+
+  package static func counts(in connection: borrowing Connection) throws -> [Count] {
+    try connection.query(
+      "SELECT * FROM outbox_counts WHERE waiting > 0 OR parked > 0 ORDER BY store, kind"
+    ).map { row in
+      Count(
+        store: try row.text("store"), kind: try row.text("kind"), waiting: try row.integer("waiting"),
+        parked: try row.integer("parked"))
+    }
+  }
+
+  /// When the oldest call of that state, which is not over, was added, to one store or to any; nil when there is none. A call whose
+  /// payload was changed since is as old as that.
+  package static func oldest(
+    _ state: OutboxCall.State, to store: StoreIdentifier? = nil, in connection: borrowing Connection
+  ) throws -> Timestamp? {
+    let stores = try store.map { [$0.description] } ?? Array(Set(firsts(state, in: connection).map(\.store)))
+    return try stores.compactMap { store in
+      try connection.first(
+        """
+        SELECT created FROM outbox \(SQLDialect.index("outbox_by_age"))
+        WHERE done IS NULL AND state = ? AND store = ? ORDER BY created LIMIT 1
+        """, [.choice(state), .text(store)])?.timestamp("created")
+    }.min()
+  }
+
+  /// Brings attempts forward that are further away than the longest pause, as they are after the wall clock was set
+  /// back while no server ran; answers how many. The pause is another one after a refusal.
+  package static func bringForward(
+    to store: StoreIdentifier, at now: Timestamp, longestPause: Duration, afterRefusal: Duration,
+    in connection: borrowing Connection
+  ) throws -> Int {
+    try connection.execute(
+      """
+      UPDATE outbox \(SQLDialect.index("outbox_waiting")) SET next_attempt = ?
+      WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt > ?
+        AND next_attempt > CASE refusals WHEN 0 THEN ? ELSE ? END
+      """,
+      [
+        .timestamp(now), .identifier(store), .timestamp(now),
+        .timestamp(now + longestPause),
+        .timestamp(now + afterRefusal),
+      ])
+  }
+
+  private static func call(_ row: Row) throws -> OutboxCall {
+    let state: OutboxCall.State = try row.choice("state")
+    let created = try row.timestamp("created")
+    return OutboxCall(
+      id: try row.integer("id"), store: try row.text("store"), kind: try row.text("kind"),
+      transaction: try row.text("subject"), state: state, attempts: try row.integer("attempts"),
+      refusals: try row.integer("refusals"),
+      nextAttempt: state == .waiting ? try nextAttempt(row, created) : nil,
+      lastError: try row.optionalText("last_error"), created: created,
+      parked: try row.optionalTimestamp("parked"), done: try row.optionalTimestamp("done"),
+      environment: try row.text("environment"))
+  }
+
+  private static func nextAttempt(_ row: Row, _ created: Timestamp) throws -> Timestamp {
+    let next = try row.timestamp("next_attempt")
+    return next == OutboxEntry.atOnce ? created : next
+  }
+}

@@ -1,0 +1,76 @@
+package import CoreTypes
+package import Crypto
+package import Database
+package import PullboxAPI
+
+/// When each package was last read, and what was wrong with it. Packages that were never read have no row.
+package enum PackageCheckTable {
+  /// One package's last check.
+  package struct Check: Hashable, Sendable {
+    package var checked: Timestamp
+    package var fault: PackageFault?
+  }
+
+  package static func all(in connection: borrowing Connection) throws -> [SHA256Digest: Check] {
+    var checks: [SHA256Digest: Check] = [:]
+    for row in try connection.query("SELECT * FROM package_checks") {
+      checks[try row.digest("digest")] = Check(
+        checked: try row.timestamp("checked"),
+        fault: try row.optionalText("fault").map { PackageFault(rawValue: $0) })
+    }
+    return checks
+  }
+
+  package static func fault(
+    of digest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> PackageFault? {
+    try connection.first("SELECT fault FROM package_checks WHERE digest = ?", [.digest(digest)])?
+      .optionalText("fault").map { PackageFault(rawValue: $0) }
+  }
+
+  package static func faulty(in connection: borrowing Connection) throws -> [SHA256Digest] {
+    try connection.query(
+      "SELECT digest FROM package_checks \(SQLDialect.index("package_checks_faults")) WHERE fault IS NOT NULL"
+    ).map { try $0.digest("digest") }
+  }
+
+  package static func countFaults(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first(
+      """
+      SELECT count(*) AS faults FROM package_checks \(SQLDialect.index("package_checks_faults"))
+      WHERE fault IS NOT NULL
+      """)?.integer("faults") ?? 0
+  }
+
+  package static func record(
+    _ fault: PackageFault?, of digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO package_checks (digest, checked, fault) VALUES (?, ?, ?)
+      ON CONFLICT (digest) DO UPDATE SET checked = excluded.checked, fault = excluded.fault
+      """, [.digest(digest), .timestamp(now), .optional(fault) { .text($0.rawValue) }])
+  }
+
+  /// For a package that is gone and that nothing needs.
+  package static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM package_checks WHERE digest = ?", [.digest(digest)])
+  }
+
+  /// The packages of versions that are to have one.
+  package static func expected(
+    keepsWithdrawn: Bool, in connection: borrowing Connection
+  ) throws -> Set<SHA256Digest> {
+    let rows = try connection.query(
+      "SELECT DISTINCT digest FROM versions WHERE ? OR state <> 'withdrawn'", [.boolean(keepsWithdrawn)])
+    return Set(try rows.map { try $0.digest("digest") })
+  }
+
+  package static func isExpected(
+    _ digest: SHA256Digest, keepsWithdrawn: Bool, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 AS one FROM versions WHERE digest = ? AND (? OR state <> 'withdrawn') LIMIT 1",
+      [.digest(digest), .boolean(keepsWithdrawn)]) != nil
+  }
+}

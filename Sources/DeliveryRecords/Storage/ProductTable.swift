@@ -1,0 +1,257 @@
+package import Commerce
+package import CoreTypes
+package import Database
+package import PullboxAPI
+import Synchronization
+
+/// The rows of products: each a document, with the columns by which products are found beside it.
+package enum ProductTable {
+  package struct Entry: Sendable {
+    package var product: Product
+    package var sale: SaleState
+    package var created: Timestamp
+    package var changed: Timestamp
+
+    package init(product: Product, sale: SaleState, created: Timestamp, changed: Timestamp) {
+      self.product = product
+      self.sale = sale
+      self.created = created
+      self.changed = changed
+    }
+
+    /// False for one that only those have who bought it before, if any.
+    package var isOnSale: Bool { sale == .cleared }
+
+    /// What holds for a new product whose description does not say whether it is on sale: it is, but a subscription only with a price.
+    /// It needs no released content, and its first description may be a draft.
+    package static func isOnSaleUnlessSaid(_ product: Product) -> Bool {
+      !product.type.isSubscription || product.type == .freeSubscription || !product.prices.isEmpty
+        || product.priceTier != nil
+    }
+
+    /// Whether it is sold at that moment, its territory aside.
+    package func isOnSale(at now: Timestamp) -> Bool { isOnSale && product.isAvailable(at: now) }
+  }
+
+  package static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
+    try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(id)]).map(entry)
+  }
+
+  package static func exists(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM products WHERE id = ?", [.identifier(id)]) != nil
+  }
+
+  /// Whether an issue of the publication is released to all devices.
+  package static func hasReleasedIssue(
+    of publication: ProductIdentifier?, in connection: borrowing Connection
+  ) throws -> Bool {
+    guard let publication else { return false }
+    return try connection.first(
+      """
+      SELECT 1 FROM products JOIN versions ON versions.product = products.id
+      WHERE products.publication = ? AND products.type IN (?, ?)
+        AND versions.state = 'released' AND versions.percentage = 100 LIMIT 1
+      """,
+      [.identifier(publication), .choice(ProductType.consumable), .choice(ProductType.nonConsumable)]) != nil
+  }
+
+  package static func put(
+    _ product: Product, sale: SaleState = .cleared, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try put(EncodedDocument(product), sale: sale, at: now, in: connection)
+  }
+
+  package static func put(
+    _ document: EncodedDocument<Product>, sale: SaleState, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    let product = document.value
+    // Before the row, which is then written once, with its place in the index of revisions.
+    let revision = try CatalogRevision.increment(at: now, in: connection)
+    try connection.execute(
+      """
+      INSERT INTO products (id, document, type, publication, sale, on_sale, available_from, available_until,
+        price_tier, created, changed, revision)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET
+        document = excluded.document, type = excluded.type, publication = excluded.publication,
+        sale = excluded.sale, on_sale = excluded.on_sale, available_from = excluded.available_from,
+        available_until = excluded.available_until, price_tier = excluded.price_tier, changed = excluded.changed,
+        revision = excluded.revision
+      """,
+      [
+        .identifier(product.id), .text(document.text), .choice(product.type),
+        .optional(product.publication, SQLValue.identifier), .choice(sale), .boolean(sale == .cleared),
+        .optional(product.availableFrom), .optional(product.availableUntil),
+        .optional(product.priceTier, SQLValue.identifier), .timestamp(now), .timestamp(now),
+        .integer(revision?.number ?? 0),
+      ])
+  }
+
+  /// Whether something refers to the product that outlives it: content, or a device that was granted some.
+  package static func isReferred(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool
+  {
+    try connection.first(
+      "SELECT 1 FROM versions WHERE product = ? UNION ALL SELECT 1 FROM grants WHERE product = ? LIMIT 1",
+      [.identifier(id), .identifier(id)]) != nil
+  }
+
+  /// Whether a device was granted something of the publication: also by a payment of long ago, of which the ledger does not know
+  /// what it was for.
+  package static func isGranted(_ publication: ProductIdentifier, in connection: borrowing Connection) throws
+    -> Bool
+  {
+    try connection.first(
+      "SELECT 1 FROM products JOIN grants ON grants.product = products.id WHERE products.publication = ? LIMIT 1",
+      [.identifier(publication)]) != nil
+  }
+
+  /// Whether there was ever a payment for the product.
+  package static func isBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
+    try connection.first("SELECT 1 FROM bought_products WHERE product = ?", [.identifier(id)]) != nil
+  }
+
+  static func noteBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING", [.identifier(id)])
+  }
+
+  /// Removes it with its review; nothing may refer to it.
+  package static func remove(
+    _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    for table in ["product_reviews", "product_screenshots"] {
+      try connection.execute("DELETE FROM \(table) WHERE product = ?", [.identifier(id)])
+    }
+    try connection.execute("DELETE FROM products WHERE id = ?", [.identifier(id)])
+    guard let revision = try CatalogRevision.increment(at: now, in: connection) else { return }
+    try connection.execute(
+      """
+      INSERT INTO removed_products (id, revision) VALUES (?, ?)
+      ON CONFLICT (id) DO UPDATE SET revision = excluded.revision
+      """, [.identifier(id), .integer(revision.number)])
+  }
+
+  /// The products that were removed since that revision of the catalog, those among them that were made anew.
+  package static func removed(
+    since revision: Int64, in connection: borrowing Connection
+  ) throws -> [ProductIdentifier] {
+    try connection.query("SELECT id FROM removed_products WHERE revision > ?", [.integer(revision)]).map {
+      try $0.identifier("id")
+    }
+  }
+
+  package static func entry(_ row: Row) throws -> Entry { try StoredDocument(row).entry() }
+
+  /// A product as its row has it: its document is not decoded yet, which is not for the database's threads where
+  /// there are many.
+  package struct StoredDocument: Sendable {
+    package var document: String
+    package var sale: SaleState
+    package var created: Timestamp
+    package var changed: Timestamp
+
+    package init(_ row: Row) throws {
+      document = try row.text("document")
+      sale = try row.choice("sale")
+      created = try row.timestamp("created")
+      changed = try row.timestamp("changed")
+    }
+
+    package func entry() throws -> Entry {
+      Entry(
+        product: try APIJSON.decode(Product.self, from: Array(document.utf8)), sale: sale,
+        created: created, changed: changed)
+    }
+  }
+
+  /// Documents in no order, each of which leaves memory when it was taken.
+  package final class StoredDocuments: Sendable {
+    private let rest: Mutex<[StoredDocument]>
+
+    package init(_ documents: [StoredDocument]) {
+      rest = Mutex(documents)
+    }
+
+    package var count: Int { rest.withLock { $0.count } }
+
+    /// Ends early with what `body` throws.
+    package func takeEach(_ body: (StoredDocument) throws -> Void) rethrows {
+      while let document = rest.withLock({ $0.popLast() }) { try body(document) }
+    }
+  }
+
+  /// The products that have changed since that revision of the catalog, they or what is released of them.
+  package static func changed(
+    since revision: Int64, in connection: borrowing Connection
+  ) throws -> StoredDocuments {
+    var documents: [StoredDocument] = []
+    try connection.forEach(
+      """
+      SELECT document, sale, created, changed FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
+      """, [.integer(revision)]
+    ) { documents.append(try StoredDocument($0)) }
+    return StoredDocuments(documents)
+  }
+}
+
+/// Products as operators list them.
+extension ProductTable {
+  /// Which products to list; nil members ask for nothing.
+  package struct Filter: Sendable {
+    package var publication: ProductIdentifier?
+    package var type: ProductType?
+    /// Those with a version in that state.
+    package var state: VersionState?
+    /// Those whose sale is in that state.
+    package var sale: SaleState?
+
+    package init(
+      publication: ProductIdentifier? = nil, type: ProductType? = nil, state: VersionState? = nil,
+      sale: SaleState? = nil
+    ) {
+      self.publication = publication
+      self.type = type
+      self.state = state
+      self.sale = sale
+    }
+  }
+
+  /// At most `limit` products after `after`, by identifier.
+  package static func page(
+    after: String, matching filter: Filter, limit: Int, in connection: borrowing Connection
+  ) throws -> [Entry] {
+    var conditions = ["id > ?"]
+    var values: [SQLValue] = [.text(after)]
+    if let publication = filter.publication {
+      conditions.append("publication = ?")
+      values.append(.identifier(publication))
+    }
+    if let type = filter.type {
+      conditions.append("type = ?")
+      values.append(.choice(type))
+    }
+    if let sale = filter.sale {
+      // The index has those that are not cleared alone.
+      conditions.append(sale == .cleared ? "sale = ?" : "sale = ? AND sale <> 'cleared'")
+      values.append(.choice(sale))
+    }
+    if let state = filter.state {
+      // The index on state and product answers it in the products' order.
+      conditions.append(
+        """
+        id IN (SELECT DISTINCT product FROM versions WHERE state = ? AND product > ? ORDER BY product LIMIT ?)
+        """)
+      values += [.choice(state), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
+    }
+    return try connection.query(
+      "SELECT * FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
+      values + [.integer(limit)]
+    ).map(entry)
+  }
+}
+
+extension ProductTable.Filter {
+  /// The first matches by state are the page then; else the other conditions may leave some of them out.
+  fileprivate var isByStateOnly: Bool { publication == nil && type == nil && sale == nil }
+}

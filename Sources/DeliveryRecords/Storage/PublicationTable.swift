@@ -1,0 +1,56 @@
+package import Commerce
+package import CoreTypes
+package import Database
+package import PullboxAPI
+
+/// The rows of publications that operators have described.
+package enum PublicationTable {
+  /// As many as a server has, at most: every change of the catalog reads all of them.
+  package static let capacity = 2000
+
+  package static func find(
+    _ id: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> OperatorPublication? {
+    try connection.first("SELECT document FROM publications WHERE id = ?", [.identifier(id)]).map(publication)
+  }
+
+  package static func all(in connection: borrowing Connection) throws -> [OperatorPublication] {
+    try connection.query("SELECT document FROM publications ORDER BY id").map(publication)
+  }
+
+  /// At most `limit` behind `after`, by identifier.
+  package static func page(
+    after: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [OperatorPublication] {
+    try connection.query(
+      "SELECT document FROM publications WHERE id > ? ORDER BY id LIMIT ?", [.text(after), .integer(limit)]
+    ).map(publication)
+  }
+
+  package static func count(in connection: borrowing Connection) throws -> Int {
+    Int(try connection.first("SELECT count(*) AS count FROM publications")?.integer("count") ?? 0)
+  }
+
+  package static func put(
+    _ document: EncodedDocument<OperatorPublication>, in connection: borrowing Connection
+  ) throws {
+    let publication = document.value
+    try connection.execute(
+      """
+      INSERT INTO publications (id, document) VALUES (?, ?)
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document
+      """, [.identifier(publication.id), .text(document.text)])
+    try CatalogRevision.increment(at: publication.changed, in: connection)
+  }
+
+  package static func remove(
+    _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute("DELETE FROM publications WHERE id = ?", [.identifier(id)])
+    try CatalogRevision.increment(at: now, in: connection)
+  }
+
+  private static func publication(_ row: Row) throws -> OperatorPublication {
+    try APIJSON.decode(OperatorPublication.self, from: Array(try row.text("document").utf8))
+  }
+}

@@ -1,0 +1,116 @@
+package import Commerce
+package import CoreTypes
+package import Crypto
+package import Database
+package import PullboxAPI
+
+/// The domain's types as columns hold them: the one place that says how each is stored. Identifiers and
+/// versions are text as they are written on the wire, choices their names, digests and public keys their
+/// bytes.
+extension SQLValue {
+  package static func identifier(_ value: some LosslessStringCodable) -> SQLValue { .text(value.description) }
+  package static func choice(_ value: some RawRepresentable<String>) -> SQLValue { .text(value.rawValue) }
+  package static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
+  package static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
+  package static func handle(_ value: DeliveryHandle) -> SQLValue { .blob(value.bytes) }
+  package static func customer(_ value: CustomerIdentifier) -> SQLValue { .blob(value.bytes) }
+  static func grantState(_ value: GrantMachine.State) -> SQLValue { .text(value.stored) }
+}
+
+extension TransactionKey {
+  /// In the order in which statements ask for them: store, environment, transaction.
+  package var values: [SQLValue] { [.identifier(store), .choice(environment), .identifier(id)] }
+
+  package init(row: Row) throws {
+    self.init(
+      store: try row.identifier("store"), environment: try row.choice("environment"),
+      id: try row.identifier("transaction_id"))
+  }
+}
+
+/// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or
+/// what the column's own accessor throws; the `optional` ones answer nil for NULL.
+extension Row {
+  package func identifier<Value: LosslessStringCodable>(_ column: String) throws -> Value {
+    try made(column, as: "\(Value.self)", from: text(column)) { Value($0) }
+  }
+
+  package func choice<Value: RawRepresentable<String>>(_ column: String) throws -> Value {
+    try made(column, as: "\(Value.self)", from: text(column)) { Value(rawValue: $0) }
+  }
+
+  func optionalChoice<Value: RawRepresentable<String>>(_ column: String) throws -> Value? {
+    try optional(column, as: "\(Value.self)", from: optionalText) { Value(rawValue: $0) }
+  }
+
+  package func digest(_ column: String) throws -> SHA256Digest {
+    try made(column, as: "a SHA-256", from: blob(column)) { SHA256Digest($0) }
+  }
+
+  func optionalDigest(_ column: String) throws -> SHA256Digest? {
+    try optional(column, as: "a SHA-256", from: optionalBlob) { SHA256Digest($0) }
+  }
+
+  /// Nil for NULL and for bytes that are no digest: for rows that are read all at once, where one that is damaged
+  /// must not keep the others from being read.
+  func digestIfIntact(_ column: String) throws -> SHA256Digest? {
+    try optionalBlob(column).flatMap { SHA256Digest($0) }
+  }
+
+  package func publicKey(_ column: String) throws -> VerificationKey {
+    try made(column, as: "an Ed25519 key", from: blob(column)) { VerificationKey($0) }
+  }
+
+  func optionalPublicKey(_ column: String) throws -> VerificationKey? {
+    try optional(column, as: "an Ed25519 key", from: optionalBlob) { VerificationKey($0) }
+  }
+
+  package func handle(_ column: String) throws -> DeliveryHandle {
+    try made(column, as: "a delivery handle", from: blob(column)) { DeliveryHandle($0) }
+  }
+
+  package func customer(_ column: String) throws -> CustomerIdentifier {
+    try made(column, as: "a customer", from: blob(column)) { CustomerIdentifier($0) }
+  }
+
+  func optionalCustomer(_ column: String) throws -> CustomerIdentifier? {
+    try optional(column, as: "a customer", from: optionalBlob) { CustomerIdentifier($0) }
+  }
+
+  func grantState(_ column: String) throws -> GrantMachine.State {
+    try made(column, as: "a grant's state", from: text(column)) { GrantMachine.State(stored: $0) }
+  }
+
+  package func optionalByteCount(_ column: String) throws -> ByteCount? {
+    try optionalInteger(column).map { ByteCount(rawValue: $0) }
+  }
+
+  /// What `make` makes of the value that `read` finds in the column; nil for NULL.
+  func optional<Stored, Value>(
+    _ column: String, as expected: @autoclosure () -> String, from read: (String) throws -> Stored?,
+    _ make: (Stored) -> Value?
+  ) throws -> Value? {
+    guard let stored = try read(column) else { return nil }
+    return try made(column, as: expected(), from: stored, make)
+  }
+
+  private func made<Stored, Value>(
+    _ column: String, as expected: @autoclosure () -> String, from stored: Stored,
+    _ make: (Stored) -> Value?
+  ) throws -> Value {
+    guard let value = make(stored) else { throw ColumnTypeMismatch(column: column, expected: expected()) }
+    return value
+  }
+}
+
+/// A column holds what this program never writes there.
+package struct ColumnTypeMismatch: Error, CustomStringConvertible {
+  package var column: String
+  package var expected: String
+
+  package init(column: String, expected: String) {
+    self.column = column
+    self.expected = expected
+  }
+  package var description: String { "column \(column) does not hold \(expected)" }
+}

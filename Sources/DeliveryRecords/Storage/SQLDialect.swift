@@ -1,0 +1,62 @@
+import Commerce
+package import Database
+
+/// What SQLite and PostgreSQL do not share in the statements of the tables: it stands here and in the migrations, and
+/// nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound
+/// to `?`.
+package enum SQLDialect {
+  /// Inserts one row into a table whose key is a number that the database chooses, and answers it; nil where the statement says
+  /// `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number; `RETURNING`, which PostgreSQL would have
+  /// here, makes a table of 100 KiB in memory for each statement.
+  static func insertNumbered(
+    _ statement: String, _ values: [SQLValue], in connection: borrowing Connection
+  ) throws(DatabaseError) -> Int64? {
+    try connection.execute(statement, values) > 0 ? connection.lastInsertedRowID : nil
+  }
+
+  /// Numbers that a restored database passes over in the tables that never give one twice: of more rows than a backup can miss.
+  static let numbersPassedOver: Int64 = 1 << 32
+
+  /// The database was restored: what the backup does not know had numbers as well, and tokens, or operators, still name it by them.
+  /// PostgreSQL would set its sequences.
+  package static func passOverNumbers(in connection: borrowing Connection) throws {
+    for table in ["feeds", "outbox", "irregularities"] {
+      try connection.execute(
+        """
+        INSERT INTO sqlite_sequence (name, seq)
+        SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)
+        """, [.text(table), .text(table)])
+      try connection.execute(
+        "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = ?",
+        [.integer(numbersPassedOver), .text(table)])
+    }
+  }
+
+  /// Behind `INSERT` and `UPDATE`, of a statement with triggers whose failure is its body's: so that SQLite copies none of the pages that
+  /// it changes, to undo the statement alone. What it has changed until then goes with all that the body wrote. PostgreSQL would
+  /// have nothing here.
+  static let failing = "OR FAIL"
+
+  /// Behind a table's name: the index that the statement is to use. SQLite chooses by statistics of a sample, which say
+  /// nothing of the one product that most of the grants are of, or of the few that have changed since an import of all. PostgreSQL would have nothing here.
+  package static func index(_ name: String) -> String { "INDEXED BY \(name)" }
+}
+
+/// Some of many transactions that one statement asks about: in few sizes, so that few statements are prepared.
+struct KeyBatch {
+  private static let sizes = [1, 8, 64]
+
+  package let values: [SQLValue]
+
+  var placeholders: String { Array(repeating: "?", count: values.count).joined(separator: ", ") }
+
+  /// All of `transactions`, the last one repeated where a batch has room.
+  package static func all(of transactions: [TransactionIdentifier]) -> [KeyBatch] {
+    let largest = sizes[sizes.count - 1]
+    return stride(from: 0, to: transactions.count, by: largest).map { start in
+      let part = transactions[start..<min(start + largest, transactions.count)].map(SQLValue.identifier)
+      let size = sizes.first { $0 >= part.count } ?? largest
+      return KeyBatch(values: part + Array(repeating: part[part.count - 1], count: size - part.count))
+    }
+  }
+}

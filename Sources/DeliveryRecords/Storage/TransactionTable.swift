@@ -1,0 +1,30 @@
+package import Commerce
+package import Database
+
+/// What stores last said of the transactions that they vouched for, or took back: of a row of the ledger
+/// (``LedgerTable``), the part that decides whether grants stand.
+package enum TransactionTable {
+  package static func word(
+    on transaction: TransactionKey, in connection: borrowing Connection
+  ) throws -> TransactionStanding.StoreWord? {
+    try connection.first(
+      "SELECT as_of, revoked FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?",
+      transaction.values
+    ).map {
+      TransactionStanding.StoreWord(
+        asOf: try $0.timestamp("as_of"), revoked: try $0.optionalTimestamp("revoked"))
+    }
+  }
+
+  package static func setWord(
+    _ word: TransactionStanding.StoreWord, on transaction: TransactionKey,
+    in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO transactions (store, environment, transaction_id, as_of, revoked) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (store, environment, transaction_id) DO UPDATE SET
+        as_of = excluded.as_of, revoked = excluded.revoked
+      """, transaction.values + [.timestamp(word.asOf), .optional(word.revoked)])
+  }
+}

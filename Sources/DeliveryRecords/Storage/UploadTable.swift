@@ -1,0 +1,101 @@
+package import CoreTypes
+package import Crypto
+package import Database
+
+/// The rows of uploads.
+package enum UploadTable {
+  package static func insert(_ upload: Upload, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      INSERT INTO uploads (id, owner, length, metadata, awaits_end, whole_digest, created, touched, addressed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [
+        .text(upload.id), .text(upload.owner), .optional(upload.length, SQLValue.byteCount),
+        .text(upload.metadata), .boolean(upload.awaitsEnd), .optional(upload.wholeDigest, SQLValue.digest),
+        .timestamp(upload.created), .timestamp(upload.touched), .boolean(upload.isAddressed),
+      ])
+  }
+
+  package static func find(_ id: String, in connection: borrowing Connection) throws -> Upload? {
+    try connection.first("SELECT * FROM uploads WHERE id = ?", [.text(id)]).map(upload)
+  }
+
+  /// The uploads whose bytes no version has. Those of versions stay until they expire, for a client that asks again.
+  package static func countWithoutVersion(in connection: borrowing Connection) throws -> Int64 {
+    try connection.first(
+      """
+      SELECT count(*) AS uploads FROM uploads WHERE digest IS NULL
+        OR NOT EXISTS (SELECT 1 FROM versions WHERE versions.digest = uploads.digest)
+      """)?.integer("uploads") ?? 0
+  }
+
+  /// The oldest first.
+  package static func all(in connection: borrowing Connection) throws -> [Upload] {
+    try connection.query("SELECT * FROM uploads ORDER BY created, id").map(upload)
+  }
+
+  /// At most `limit` uploads behind `after`, the oldest first.
+  package static func page(
+    after: UploadCursor?, limit: Int, in connection: borrowing Connection
+  ) throws -> [Upload] {
+    let after = after ?? UploadCursor(created: Timestamp(millisecondsSinceEpoch: .min), id: "")
+    return try connection.query(
+      """
+      SELECT * FROM uploads \(SQLDialect.index("uploads_by_age")) WHERE (created, id) > (?, ?)
+      ORDER BY created, id LIMIT ?
+      """,
+      [.timestamp(after.created), .text(after.id), .integer(limit)]
+    ).map(upload)
+  }
+
+  package static func setLength(
+    _ length: ByteCount, of id: String, in connection: borrowing Connection
+  ) throws {
+    try connection.execute("UPDATE uploads SET length = ? WHERE id = ?", [.byteCount(length), .text(id)])
+  }
+
+  /// The bytes end here; nothing follows.
+  package static func setEnd(_ length: ByteCount, of id: String, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "UPDATE uploads SET length = ?, awaits_end = 0 WHERE id = ?", [.byteCount(length), .text(id)])
+  }
+
+  package static func setDigest(
+    _ digest: SHA256Digest, of id: String, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE uploads SET digest = ?, touched = ? WHERE id = ?",
+      [.digest(digest), .timestamp(now), .text(id)])
+  }
+
+  package static func touch(_ id: String, at now: Timestamp, in connection: borrowing Connection) throws {
+    try connection.execute("UPDATE uploads SET touched = ? WHERE id = ?", [.timestamp(now), .text(id)])
+  }
+
+  /// Its client is about to be told the address.
+  package static func setAddressed(_ id: String, in connection: borrowing Connection) throws {
+    try connection.execute("UPDATE uploads SET addressed = 1 WHERE id = ?", [.text(id)])
+  }
+
+  /// Forgets the uploads whose address no client can know, when no request is making any.
+  package static func removeUnaddressed(in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM uploads WHERE addressed = 0")
+  }
+
+  package static func remove(_ id: String, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM uploads WHERE id = ?", [.text(id)])
+  }
+
+  private static func upload(_ row: Row) throws -> Upload {
+    Upload(
+      id: try row.text("id"), owner: try row.text("owner"),
+      length: try row.optionalByteCount("length"),
+      metadata: try row.text("metadata"),
+      digest: try row.digestIfIntact("digest"),
+      awaitsEnd: try row.boolean("awaits_end"),
+      wholeDigest: try row.digestIfIntact("whole_digest"),
+      created: try row.timestamp("created"), touched: try row.timestamp("touched"),
+      isAddressed: try row.boolean("addressed"))
+  }
+}

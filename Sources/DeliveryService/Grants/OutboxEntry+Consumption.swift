@@ -1,0 +1,15 @@
+import CoreTypes
+import DeliveryRecords
+import PaymentStores
+import PullboxAPI
+
+extension OutboxEntry {
+  /// What the store is told of a purchase that may be refunded; nil for another kind, and for a payload that is no statement.
+  var consumption: ConsumptionStatement? {
+    guard kind == .consumption, let payload else { return nil }
+    return try? APIJSON.decode(ConsumptionStatement.self, from: Array(payload.utf8))
+  }
+
+  /// Whether the store would not take the call any more.
+  func isOverdue(at now: Timestamp) -> Bool { consumption?.answerBy.map { $0 <= now } ?? false }
+}

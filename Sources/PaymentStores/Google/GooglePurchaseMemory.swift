@@ -1,0 +1,27 @@
+package import Commerce
+package import CoreTypes
+package import Receipts
+
+/// The memory that Google's interface has not: its answers tell the end of a subscription and not its beginning, and nothing
+/// of the purchases before. A call throws where the memory cannot be reached; a cancelled one throws `CancellationError`.
+package protocol GooglePurchaseMemory: Sendable {
+  /// What is known of these tokens; one that was never seen has no entry.
+  func records(
+    of tokens: [GooglePurchaseToken], at store: StoreIdentifier
+  ) async throws -> [GooglePurchaseToken: GooglePurchaseRecord]
+
+  /// Keeps what is known of tokens now, all of it or nothing. A replacement that is known stays.
+  func keep(
+    _ records: [(token: GooglePurchaseToken, record: GooglePurchaseRecord)], at store: StoreIdentifier
+  ) async throws
+
+  /// Every transaction of these purchases, each named by its first.
+  func transactions(ofPurchases purchases: [TransactionKey]) async throws -> [VerifiedTransaction]
+
+  /// As of when a store last repeated what is known of these transactions, where that was heard and is not written with them
+  /// yet.
+  func dates(of transactions: [TransactionKey]) -> [TransactionKey: Timestamp]
+
+  /// Those of the products that may be bought again once they are used up.
+  func consumables(among products: [ProductIdentifier]) async throws -> Set<ProductIdentifier>
+}

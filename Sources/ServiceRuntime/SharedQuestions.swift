@@ -1,0 +1,93 @@
+import Synchronization
+
+/// Questions that cost something to ask: a task that asks what is being asked already waits for the same answer.
+///
+///     let answer = try await questions.answer(to: digest) { try await store.verify(receipt) }
+///
+/// An error is shared like an answer. A task that is cancelled stops waiting, and the others go on; with the last
+/// one that waits, the question is given up.
+package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendable {
+  private struct Waiter {
+    var isShared: Bool
+    var continuation: CheckedContinuation<(answer: Answer, isShared: Bool), any Error>
+  }
+
+  private struct Question {
+    var number: Int
+    var task: Task<Void, Never>?
+    var waiters: [Int: Waiter] = [:]
+  }
+
+  private struct State {
+    var questions: [Key: Question] = [:]
+    var lastNumber = 0
+
+    mutating func nextNumber() -> Int {
+      lastNumber += 1
+      return lastNumber
+    }
+  }
+
+  private let state = Mutex(State())
+
+  /// No question is being asked.
+  package init() {}
+
+  /// How many are being asked.
+  package var count: Int { state.withLock { $0.questions.count } }
+
+  /// How many wait for answers.
+  package var waiterCount: Int { state.withLock { $0.questions.values.reduce(0) { $0 + $1.waiters.count } } }
+
+  /// Asks by `ask`, unless the same is being asked; `isShared` says which. Throws what `ask` throws, and
+  /// `CancellationError` when the task is cancelled.
+  package func answer(
+    to key: Key, asking ask: @escaping @Sendable () async throws -> Answer
+  ) async throws -> (answer: Answer, isShared: Bool) {
+    let number = state.withLock { $0.nextNumber() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        state.withLock { state in
+          let isShared = state.questions[key] != nil
+          if !isShared {
+            // No request's own task: it goes on when the request that asked first is gone, and others wait.
+            state.questions[key] = Question(
+              number: number, task: Task { await self.settle(key, number, by: ask) })
+          }
+          state.questions[key]?.waiters[number] = Waiter(isShared: isShared, continuation: continuation)
+        }
+        // Before that there was none to leave.
+        if Task.isCancelled { leave(key, waiter: number) }
+      }
+    } onCancel: {
+      leave(key, waiter: number)
+    }
+  }
+
+  private func settle(
+    _ key: Key, _ question: Int, by ask: @escaping @Sendable () async throws -> Answer
+  ) async {
+    let result: Result<Answer, any Error>
+    do {
+      result = .success(try await ask())
+    } catch {
+      result = .failure(error)
+    }
+    let settled = state.withLock { state in
+      state.questions[key]?.number == question ? state.questions.removeValue(forKey: key) : nil
+    }
+    for waiter in settled?.waiters.values ?? [:].values {
+      waiter.continuation.resume(with: result.map { ($0, waiter.isShared) })
+    }
+  }
+
+  private func leave(_ key: Key, waiter: Int) {
+    let (left, abandoned) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
+      guard let left = state.questions[key]?.waiters.removeValue(forKey: waiter) else { return (nil, nil) }
+      guard state.questions[key]?.waiters.isEmpty == true else { return (left, nil) }
+      return (left, state.questions.removeValue(forKey: key)?.task)
+    }
+    abandoned?.cancel()
+    left?.continuation.resume(throwing: CancellationError())
+  }
+}
