@@ -6,6 +6,10 @@ extension EntitlementFinding {
     switch rule {
     case .purchased: "It was bought\(span(prefix: ", for the time "))\(end(", and the license ends "))."
     case .publishedDuringSubscription: "It appeared while a subscription ran\(span(prefix: ": "))."
+    case .publishedInToleratedGap:
+      "It appeared between two periods, in a gap that the publication tolerates\(span(prefix: ": "))."
+    case .publishedInPaidGrace:
+      "It appeared before a late payment, which came in the grace\(span(prefix: ": "))."
     case .unlockedAtStart: "It was the latest issue when a subscription began\(span(prefix: ": "))."
     case .backIssue: "The publication gives it to subscribers who begin after it\(span(prefix: ": "))."
     case .publishedInGrace: "It appeared in a grace, which the publication counts in\(span(prefix: ": "))."

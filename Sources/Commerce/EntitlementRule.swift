@@ -6,6 +6,10 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   case purchased
   /// An issue that appeared while a subscription to its publication ran.
   case publishedDuringSubscription = "published-during-subscription"
+  /// An issue that appeared between two periods, in a gap that the publication's policy tolerates.
+  case publishedInToleratedGap = "published-in-tolerated-gap"
+  /// An issue that appeared behind a period, in a grace in which the payment came.
+  case publishedInPaidGrace = "published-in-paid-grace"
   /// The issue that was the latest one when an uninterrupted run of a subscription began.
   case unlockedAtStart = "unlocked-at-start"
   /// An issue before that one, as many of which as the publication's policy gives.
@@ -53,7 +57,8 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   /// Whether it speaks for the entitlement.
   public var isInFavor: Bool {
     switch self {
-    case .purchased, .publishedDuringSubscription, .unlockedAtStart, .backIssue, .publishedInGrace,
+    case .purchased, .publishedDuringSubscription, .publishedInToleratedGap, .publishedInPaidGrace,
+      .unlockedAtStart, .backIssue, .publishedInGrace,
       .grantedBefore, .inGrace, .inBillingRetry, .ownedWithApplication:
       true
     case .notBought, .notInCatalog, .revoked, .licenseEnded, .periodWithoutEnd, .periodAhead, .periodOver,

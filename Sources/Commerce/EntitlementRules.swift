@@ -233,8 +233,8 @@ struct PurchaseHistory {
       guard let (period, rule) = run.claim(on: issue, published: published) else { continue }
       isOpened = true
       open(
-        period.transaction, rule, during: period.named, by: subscription, policy: subscription.policy,
-        into: &evidence)
+        period.transaction, rule, during: run.time(opening: published, by: period), by: subscription,
+        policy: subscription.policy, into: &evidence)
     }
     var isOfGrace = false
     for period in subscription.periods {

@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// What a subscription to one publication opens, and for how long: the operator's choice, publication by publication.
 ///
 /// ```swift
@@ -20,7 +22,8 @@ public struct PublicationPolicy: Hashable, Sendable {
   public var unlocksLatestIssue: Bool
   /// How many issues before the latest one are opened when an uninterrupted run begins; those of one date count once.
   public var backIssues: Int
-  /// The longest gap between two periods that does not count as a lapse: a store may renew a little late.
+  /// The longest gap behind a period of a week or more that does not count as a lapse: a store may renew a little late. Behind a
+  /// shorter one it is as much shorter, see ``tolerance(after:)``.
   public var tolerance: Duration
   /// Whether the subscription goes on in the grace that a store gives after a period that could not be charged.
   public var servesInGrace: Bool
@@ -43,5 +46,22 @@ public struct PublicationPolicy: Hashable, Sendable {
     self.servesInGrace = servesInGrace
     self.servesInBillingRetry = servesInBillingRetry
     self.keepsIssuesOfUnrecoveredGrace = keepsIssuesOfUnrecoveredGrace
+  }
+
+  /// The shortest period of a subscription that real stores sell. What is shorter is time that a store for tests contracts.
+  public static let shortestRealPeriod: Duration = .seconds(7 * 86_400)
+
+  /// The longest gap behind a period of that length that does not count as a lapse: ``tolerance`` in real time, and in
+  /// contracted time the same share of it that the period is of ``shortestRealPeriod``, to the millisecond below.
+  public func tolerance(after length: Duration) -> Duration {
+    Self.scaled(tolerance, after: length)
+  }
+
+  /// What `tolerance` comes to behind a period of that length; never less than nothing.
+  public static func scaled(_ tolerance: Duration, after length: Duration) -> Duration {
+    guard length < shortestRealPeriod else { return tolerance }
+    // Both are within a week, so that milliseconds multiplied have room.
+    return .milliseconds(
+      tolerance.milliseconds * max(0, length.milliseconds) / shortestRealPeriod.milliseconds)
   }
 }

@@ -163,7 +163,7 @@ struct ContinuousSubscription {
   func claim(
     on issue: ProductIdentifier, published date: Timestamp
   ) -> (period: SubscriptionPeriod, rule: EntitlementRule)? {
-    if let period = period(at: date) { return (period, .publishedDuringSubscription) }
+    if let (period, rule, _) = opened(at: date) { return (period, rule) }
     let first = periods[0].transaction.id
     if record.unlocked[first] != nil {
       return record.rule(unlocking: issue, by: first).map { (periods[0], $0) }
@@ -173,11 +173,30 @@ struct ContinuousSubscription {
     return policy.unlocksLatestIssue ? (periods[0], .unlockedAtStart) : nil
   }
 
-  /// The period that `moment` belongs to: the last that began before it, so that a moment in a bridged gap belongs to
-  /// the period before the gap. Nil outside the run.
-  private func period(at moment: Timestamp) -> SubscriptionPeriod? {
+  /// The time for which the finding of ``claim(on:published:)`` names an issue: of one that appeared in a bridged gap the gap, and
+  /// of any other the period.
+  func time(opening date: Timestamp, by period: SubscriptionPeriod) -> EntitlementFinding.Period {
+    opened(at: date)?.gap ?? period.named
+  }
+
+  /// The period that opens what appears at `moment`, and by which rule: the last that runs then. In a bridged gap it is the one
+  /// before the gap that reaches it, by its grace or by the tolerance. Nil outside the run.
+  private func opened(
+    at moment: Timestamp
+  ) -> (period: SubscriptionPeriod, rule: EntitlementRule, gap: EntitlementFinding.Period?)? {
     guard start <= moment, moment < end else { return nil }
-    return periods.last { $0.contains(moment) } ?? periods.last { $0.start <= moment }
+    if let period = periods.last(where: { $0.contains(moment) }) {
+      return (period, .publishedDuringSubscription, nil)
+    }
+    let before = periods.filter { $0.end <= moment }
+    guard let next = periods.first(where: { $0.start > moment }),
+      let last = before.map(\.end).max(),
+      let period = before.last(where: { Self.bridge(of: $0, policy) >= next.start })
+    else { return nil }
+    return (
+      period, period.graceEnd == nil ? .publishedInToleratedGap : .publishedInPaidGrace,
+      EntitlementFinding.Period(start: last, end: next.start)
+    )
   }
 
   /// The runs of `periods`, which are in the order of their starts. A gap within the policy's tolerance is no lapse, and
@@ -208,8 +227,10 @@ struct ContinuousSubscription {
     return runs
   }
 
+  /// A store that gives a grace has said that the payment is late: then only a payment within it continues the run.
   private static func bridge(of period: SubscriptionPeriod, _ policy: PublicationPolicy) -> Timestamp {
-    max(period.end + policy.tolerance, period.graceEnd ?? period.end)
+    guard period.end != SubscriptionPeriod.never else { return period.end }
+    return period.graceEnd ?? period.end + policy.tolerance(after: period.end - period.start)
   }
 }
 

@@ -51,6 +51,99 @@ struct EntitlementRuleListTests {
       ])
   }
 
+  /// A period that begins so many seconds after the 20th of May, and lasts so many.
+  private func span(
+    _ id: String, from start: Int, for length: Int, grace: Int? = nil
+  ) -> VerifiedTransaction {
+    let begin = day("2026-05-20") + .seconds(start)
+    return VerifiedTransaction(
+      vouchedForBy: .sandbox, in: .sandbox, id: transaction(id), originalID: transaction("1"),
+      product: Magazine.monthly, purchaseDate: begin, expiresDate: begin + .seconds(length),
+      graceExpiresDate: grace.map { begin + .seconds(length + $0) })
+  }
+
+  /// The issue of June, as one that appears so many seconds after the 20th of May.
+  private func explain(
+    issueAt seconds: Int, _ transactions: [VerifiedTransaction], policy: PublicationPolicy = .standard
+  ) -> EntitlementExplanation {
+    let catalog = [
+      Magazine.catalog.first { $0.id == Magazine.monthly },
+      Product(
+        id: Magazine.issue(1), type: .nonConsumable, publication: Magazine.publication,
+        publicationDate: day("2026-05-01")),
+      Product(
+        id: Magazine.issue(6), type: .nonConsumable, publication: Magazine.publication,
+        publicationDate: day("2026-05-20") + .seconds(seconds)),
+      // What is the latest issue when a run begins is opened by that; this one is it for what begins later.
+      Product(
+        id: Magazine.issue(7), type: .nonConsumable, publication: Magazine.publication,
+        publicationDate: day("2026-05-20") + .seconds(seconds + 1)),
+    ].compactMap { $0 }
+    return EntitlementRules().explain(
+      Magazine.issue(6), by: transactions, catalog: catalog, policies: [Magazine.publication: policy],
+      at: day("2026-12-31"))
+  }
+
+  @Test("published-in-tolerated-gap: names the gap, and not a period that was over when the issue appeared")
+  func publishedInToleratedGap() {
+    let month = 30 * 86_400
+    let issue = explain(
+      issueAt: month + 100, [span("1", from: 0, for: month), span("2", from: month + 300, for: month)])
+    let end = day("2026-05-20") + .seconds(month)
+    #expect(
+      issue.because == [
+        EntitlementFinding(
+          rule: .publishedInToleratedGap, transaction: transaction("1"),
+          period: .init(start: end, end: end + .seconds(300)))
+      ])
+    #expect(issue.because.first?.sentence.contains("a gap that the publication tolerates") == true)
+    let late = explain(
+      issueAt: month + 100, [span("1", from: 0, for: month), span("2", from: month + 301, for: month)])
+    #expect(!late.isAllowed && rules(late.against) == [.publishedOutsidePeriods])
+  }
+
+  @Test(
+    "a lapse of a contracted month is one, however short the month is, and a gap of its share is none",
+    arguments: [2, 10, 30, 300])
+  func contractedMonth(seconds month: Int) {
+    let lapsed = explain(
+      issueAt: month + 1, [span("1", from: 0, for: month), span("2", from: 2 * month, for: month)])
+    #expect(!lapsed.isAllowed && rules(lapsed.against) == [.publishedOutsidePeriods])
+    // 300 s of a week are a 2016th part.
+    #expect(
+      PublicationPolicy.standard.tolerance(after: .seconds(month))
+        == .milliseconds(month * 1000 / 2016))
+  }
+
+  @Test("the tolerance behind a week and longer is the policy's, also where that is a day")
+  func realPeriods() {
+    for days in [7, 28, 365] {
+      #expect(PublicationPolicy.standard.tolerance(after: .seconds(days * 86_400)) == .seconds(300))
+      #expect(
+        PublicationPolicy(tolerance: .seconds(86_400)).tolerance(after: .seconds(days * 86_400))
+          == .seconds(86_400))
+    }
+  }
+
+  @Test("published-in-paid-grace: only a payment within the grace counts, not one shortly behind it")
+  func publishedInPaidGrace() {
+    let (month, grace) = (30 * 86_400, 200)
+    func explained(paidAt payment: Int) -> EntitlementExplanation {
+      explain(
+        issueAt: month + 100,
+        [span("1", from: 0, for: month, grace: grace), span("2", from: month + payment, for: month)])
+    }
+    let end = day("2026-05-20") + .seconds(month)
+    #expect(
+      explained(paidAt: 150).because == [
+        EntitlementFinding(
+          rule: .publishedInPaidGrace, transaction: transaction("1"),
+          period: .init(start: end, end: end + .seconds(150)))
+      ])
+    let late = explained(paidAt: 202)
+    #expect(!late.isAllowed && rules(late.against) == [.publishedInUnpaidGrace])
+  }
+
   @Test("unlocked-at-start: the latest issue, unless the policy leaves it out")
   func unlockedAtStart() {
     #expect(rules(explain(Magazine.issue(5), [may()]).because) == [.unlockedAtStart])
@@ -251,7 +344,7 @@ struct EntitlementRuleListTests {
 
   @Test("each rule has a name of its own, a side and a sentence")
   func sentences() {
-    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 9)
+    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 11)
     let period = EntitlementFinding.Period(start: day("2026-05-20"), end: nil)
     for rule in EntitlementRule.allCases {
       for finding in [

@@ -115,7 +115,7 @@ struct EntitlementRulesTests {
     // The April issue appears within the gap.
     let expected: EntitlementClaim =
       seconds == 300
-      ? .init(transaction: Self.identifier("1"), reason: .publishedDuringSubscription)
+      ? .init(transaction: Self.identifier("1"), reason: .publishedInToleratedGap)
       : .init(transaction: Self.identifier("2"), reason: .unlockedAtStart)
     #expect(report[Self.issue(4)] == .owned(expected))
   }

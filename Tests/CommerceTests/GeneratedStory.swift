@@ -33,7 +33,9 @@ struct GeneratedStory: CustomStringConvertible {
     policy = PublicationPolicy(
       keepsIssuesAfterLapse: !chance(3), unlocksLatestIssue: !chance(4),
       backIssues: chance(2) ? 0 : number(1...3),
-      tolerance: Self.tick * number(0...5), servesInGrace: !chance(3), servesInBillingRetry: chance(2),
+      // Behind periods of hours and days little of it is left.
+      tolerance: Self.tick * (chance(2) ? number(0...5) : number(6...60)), servesInGrace: !chance(3),
+      servesInBillingRetry: chance(2),
       keepsIssuesOfUnrecoveredGrace: chance(2))
     for index in 0..<number(1...10) {
       issues[product("com.example.daily.\(index)")] = number(0...Self.length)

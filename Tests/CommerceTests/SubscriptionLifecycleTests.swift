@@ -111,7 +111,7 @@ struct SubscriptionLifecycleTests {
     #expect(Magazine.months([late]) == [5, 6])
     #expect(Magazine.months([late, paid]) == [5, 6, 7])
     #expect(
-      Magazine.evaluate([late, paid])[Magazine.issue(7)] == .owned(by: "1", .publishedDuringSubscription))
+      Magazine.evaluate([late, paid])[Magazine.issue(7)] == .owned(by: "1", .publishedInPaidGrace))
     // The grace is over with the payment, also where the new period is.
     let short = period("2", "2026-06-22", "2026-06-25", original: "1")
     #expect(until([late, short], at: "2026-06-27") == nil)

@@ -124,16 +124,24 @@ struct TickByTick {
   /// Marks the ticks of uninterrupted runs: those that were paid, and gaps that are no lapse.
   private mutating func cover() {
     for tick in isCovered.indices { isCovered[tick] = tracks.values.contains { $0.paid[tick] } }
-    let tolerance = Int(story.policy.tolerance / GeneratedStory.tick)
     var gap: Int?
     for tick in isCovered.indices.dropFirst() {
       if isCovered[tick - 1], !isCovered[tick] { gap = tick }
       guard isCovered[tick], !isCovered[tick - 1], let start = gap else { continue }
-      let isRecovered = spans.contains { $0.end <= tick && $0.graceReach >= tick }
-      if tick - start <= tolerance || isRecovered {
+      let isRecovered = spans.contains { $0.end <= start && $0.graceReach >= tick }
+      if isRecovered || spans.contains(where: { tolerates(behind: $0, upTo: tick, from: start) }) {
         for bridged in start..<tick { isCovered[bridged] = true }
       }
     }
+  }
+
+  /// A gap behind a period of a week or more, 42 ticks, may have the whole tolerance, and behind a shorter one the share of it that
+  /// the period is of a week. Where the store gave a grace, the payment has to come in that.
+  private func tolerates(behind span: Span, upTo tick: Int, from start: Int) -> Bool {
+    guard span.end <= start, span.graceReach == 0 else { return false }
+    let share = min(42, span.end - span.start)
+    return Double(tick - span.end) * 42 * (GeneratedStory.tick / .seconds(1))
+      <= (story.policy.tolerance / .seconds(1)) * Double(share)
   }
 
   private func isOpened(_ issue: ProductIdentifier) -> Bool {

@@ -8,6 +8,7 @@ import Receipts
 import ServiceRuntime
 import Testing
 
+@testable import ContentDelivery
 @testable import DeliveryService
 
 /// docs/entitlements.md: what a license or a publication's policy closes, although nothing is taken back.
@@ -133,7 +134,7 @@ struct ClosingTests {
       let first = server.purchase(of: Self.plan, id: "1", expires: server.clock.now() + .seconds(600))
       _ = try await server.grant(
         Self.issue, receipt: try server.store.receipt(of: [first], device: server.device.id))
-      server.clock.advance(by: .seconds(601))
+      server.clock.advance(by: .seconds(600))
       func second(cancelled: Timestamp? = nil) -> InAppPurchase {
         var renewal = server.purchase(
           of: Self.plan, id: "2", expires: server.clock.now() + Self.day, cancelled: cancelled)

@@ -1,7 +1,6 @@
 import Commerce
 import CoreTypes
 import Database
-@testable import DeliveryRecords
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -9,6 +8,7 @@ import PullboxTesting
 import Testing
 
 @testable import ContentDelivery
+@testable import DeliveryRecords
 @testable import DeliveryService
 
 @Suite("Reports of sales")
@@ -63,11 +63,25 @@ struct SalesReportTests {
     ]
   }
 
+  @Test("a lapse of one contracted month is counted, also where the subscription goes on afterwards")
+  func contractedLapse() async throws {
+    try await ServerHarness.run { server in
+      let start = ServerHarness.start - .seconds(60)
+      try await record(
+        [
+          try sale("1", at: start, until: start + .seconds(10)),
+          try sale("2", original: "1", at: start + .seconds(20), until: start + .seconds(30)),
+        ], server)
+      let rows = try await report([("by", "product")], server).rows
+      #expect(rows.map(\.lapsed).reduce(0, +) == 2)
+    }
+  }
+
   @Test("a period that has ended has lapsed once nothing can continue it any more, 300 seconds later")
   func lapsing() async throws {
     try await ServerHarness.run { server in
       let end = ServerHarness.start - .seconds(69)
-      try await record([try sale("1", at: end - .seconds(86_400), until: end)], server)
+      try await record([try sale("1", at: end - .seconds(30 * 86_400), until: end)], server)
       func lapsed() async throws -> Int {
         try await report([("by", "product")], server).rows.map(\.lapsed).reduce(0, +)
       }

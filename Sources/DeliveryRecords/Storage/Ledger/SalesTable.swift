@@ -37,8 +37,15 @@ package enum SalesTable {
         AND same.purchased = t.purchased AND same.expires = t.expires AND same.transaction_id < t.transaction_id))
     """
 
-  /// How far a renewal may begin behind the end of the period that it continues.
-  private static let tolerance: Duration = .seconds(300)
+  /// How far a renewal may begin behind the end of a period `t` that it continues, in milliseconds: as the standard policy says.
+  private static let tolerance: String = {
+    let (most, week) = (
+      PublicationPolicy.standard.tolerance.milliseconds, PublicationPolicy.shortestRealPeriod.milliseconds
+    )
+    return """
+      CASE WHEN t.expires - t.purchased >= \(week) THEN \(most) ELSE (t.expires - t.purchased) * \(most) / \(week) END
+      """
+  }()
 
   /// All counts of events in `from ..< to`, and what was running at `from`, as it is known at `now`: a period has lapsed once a
   /// renewal would begin too late to continue it.
@@ -53,7 +60,7 @@ package enum SalesTable {
       NOT EXISTS (SELECT 1 FROM transactions AS next \(SQLDialect.index("transactions_by_original"))
         WHERE next.store = t.store AND next.environment = t.environment AND next.original_id = t.original_id
           AND next.original_id <> next.transaction_id AND next.expires > t.expires
-          AND next.purchased <= t.expires + \(tolerance.milliseconds) AND next.revoked IS NULL)
+          AND next.purchased <= t.expires + \(tolerance) AND next.revoked IS NULL)
       """
     let refunded = "t.revoked IS NOT NULL AND t.revoked < t.expires"
     return try question.count(.sold, by: "purchased", index: "transactions_by_purchase", in: connection)
@@ -63,7 +70,8 @@ package enum SalesTable {
         in: connection)
       + question.count(
         .lapsed, by: "expires", index: "transactions_by_end",
-        where: "t.revoked IS NULL AND t.expires < \((now - tolerance).millisecondsSinceEpoch) AND \(later)",
+        where:
+          "t.revoked IS NULL AND t.expires + \(tolerance) < \(now.millisecondsSinceEpoch) AND \(later)",
         countsRows: true, in: connection)
       + question.count(
         .lapsed, by: "revoked", index: "transactions_by_refund", where: refunded, countsRows: true,
