@@ -54,14 +54,9 @@ public struct PublicationPolicy: Hashable, Sendable {
   /// The longest gap behind a period of that length that does not count as a lapse: ``tolerance`` in real time, and in
   /// contracted time the same share of it that the period is of ``shortestRealPeriod``, to the millisecond below.
   public func tolerance(after length: Duration) -> Duration {
-    Self.scaled(tolerance, after: length)
-  }
-
-  /// What `tolerance` comes to behind a period of that length; never less than nothing.
-  public static func scaled(_ tolerance: Duration, after length: Duration) -> Duration {
-    guard length < shortestRealPeriod else { return tolerance }
+    guard length < Self.shortestRealPeriod else { return tolerance }
     // Both are within a week, so that milliseconds multiplied have room.
     return .milliseconds(
-      tolerance.milliseconds * max(0, length.milliseconds) / shortestRealPeriod.milliseconds)
+      tolerance.milliseconds * max(0, length.milliseconds) / Self.shortestRealPeriod.milliseconds)
   }
 }
