@@ -6,6 +6,8 @@ extension EntitlementFinding {
     switch rule {
     case .purchased: "It was bought\(span(prefix: ", for the time "))\(end(", and the license ends "))."
     case .publishedDuringSubscription: "It appeared while a subscription ran\(span(prefix: ": "))."
+    case .releasedDuringSubscription:
+      "Its date is earlier, and it was released while a subscription ran\(span(prefix: ": "))."
     case .publishedInToleratedGap:
       "It appeared between two periods, in a gap that the publication tolerates\(span(prefix: ": "))."
     case .publishedInPaidGrace:

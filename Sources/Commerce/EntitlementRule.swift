@@ -6,6 +6,8 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   case purchased
   /// An issue that appeared while a subscription to its publication ran.
   case publishedDuringSubscription = "published-during-subscription"
+  /// An issue whose date was before, and which was first released while a subscription to its publication ran.
+  case releasedDuringSubscription = "released-during-subscription"
   /// An issue that appeared between two periods, in a gap that the publication's policy tolerates.
   case publishedInToleratedGap = "published-in-tolerated-gap"
   /// An issue that appeared behind a period, in a grace in which the payment came.
@@ -57,9 +59,9 @@ public enum EntitlementRule: String, Codable, Sendable, CaseIterable {
   /// Whether it speaks for the entitlement.
   public var isInFavor: Bool {
     switch self {
-    case .purchased, .publishedDuringSubscription, .publishedInToleratedGap, .publishedInPaidGrace,
-      .unlockedAtStart, .backIssue, .publishedInGrace,
-      .grantedBefore, .inGrace, .inBillingRetry, .ownedWithApplication:
+    case .purchased, .publishedDuringSubscription, .releasedDuringSubscription, .publishedInToleratedGap,
+      .publishedInPaidGrace, .unlockedAtStart, .backIssue, .publishedInGrace, .grantedBefore,
+      .inGrace, .inBillingRetry, .ownedWithApplication:
       true
     case .notBought, .notInCatalog, .revoked, .licenseEnded, .periodWithoutEnd, .periodAhead, .periodOver,
       .graceNotServed, .billingRetryNotServed, .notYetPublished, .publishedOutsidePeriods,

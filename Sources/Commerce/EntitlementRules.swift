@@ -83,15 +83,15 @@ struct PurchaseHistory {
       grouping: catalog.lazy.filter { $0.publication != nil }, by: \.publication
     ).mapValues { PublicationIssues(of: $0).dates }
     self.init(
-      of: transactions, catalog: catalog, issueDates: { issues[$0] ?? [] }, policies: policies,
+      of: transactions, catalog: catalog, issueDates: { issues[$0] ?? IssueDates() }, policies: policies,
       defaultPolicy: defaultPolicy, record: record, now: now)
   }
 
   /// `catalog` may be without products that neither the transactions nor the record name, as long as `issueDates` has the dates of
-  /// every issue of a publication, each once and in their order.
+  /// every issue of a publication.
   init(
     of transactions: [VerifiedTransaction], catalog: [Product],
-    issueDates: (ProductIdentifier) -> [Timestamp], policies: [ProductIdentifier: PublicationPolicy],
+    issueDates: (ProductIdentifier) -> IssueDates, policies: [ProductIdentifier: PublicationPolicy],
     defaultPolicy: PublicationPolicy, record: EntitlementRecord, now: Timestamp
   ) {
     self.now = now
@@ -192,7 +192,9 @@ struct PurchaseHistory {
       if now < published {
         evidence.object(.notYetPublished, until: published)
       } else {
-        judge(product.id, published: published, by: subscription, into: &evidence)
+        judge(
+          product.id, published: published, released: product.lateRelease.flatMap { $0 <= now ? $0 : nil },
+          by: subscription, into: &evidence)
       }
     }
     for (transaction, rule) in recorded[product.id] ?? [] {
@@ -224,21 +226,25 @@ struct PurchaseHistory {
     }
   }
 
+  /// `released` is the first release of an issue whose date was before it.
   private func judge(
-    _ issue: ProductIdentifier, published: Timestamp, by subscription: PublicationSubscription,
-    into evidence: inout EntitlementEvidence
+    _ issue: ProductIdentifier, published: Timestamp, released: Timestamp?,
+    by subscription: PublicationSubscription, into evidence: inout EntitlementEvidence
   ) {
+    let moments = [published] + [released].compactMap { $0 }
     var isOpened = false
     for run in subscription.live {
-      guard let (period, rule) = run.claim(on: issue, published: published) else { continue }
+      guard let (period, rule, time) = run.claim(on: issue, published: published, released: released) else {
+        continue
+      }
       isOpened = true
       open(
-        period.transaction, rule, during: run.time(opening: published, by: period), by: subscription,
-        policy: subscription.policy, into: &evidence)
+        period.transaction, rule, during: time, by: subscription, policy: subscription.policy,
+        into: &evidence)
     }
     var isOfGrace = false
     for period in subscription.periods {
-      guard let end = period.graceEnd, period.end <= published, published < end,
+      guard let end = period.graceEnd, moments.contains(where: { period.end <= $0 && $0 < end }),
         !evidence.isJudged(by: period.transaction)
       else { continue }
       let grace = EntitlementFinding.Period(start: period.end, end: end)
@@ -254,7 +260,7 @@ struct PurchaseHistory {
         into: &evidence)
     }
     for run in subscription.revoked {
-      if let (period, _) = run.claim(on: issue, published: published) {
+      if let (period, _, _) = run.claim(on: issue, published: published, released: released) {
         evidence.discount(period.transaction, at: now, period: period.named)
       }
     }

@@ -51,6 +51,15 @@ public struct Product: Hashable, Sendable, Codable {
   public var privacyURL: String?
   /// Whose purchase of the application owns it without another; nil for none.
   public var ownedIf: OwnershipCondition?
+  /// When a version of it was released for the first time, to whichever share of the devices; nil where none was. It is what
+  /// happened, and no part of the description: documents do not have it.
+  public var firstReleased: Timestamp?
+
+  private enum CodingKeys: CodingKey {
+    case id, type, localizations, prices, publication, publicationDate, period, samples, publisherKeys,
+      priceTier
+    case preservedPrices, availableFrom, availableUntil, application, privacyURL, ownedIf
+  }
 
   /// Creates the product; what is nil does not apply to its type.
   public init(
@@ -78,6 +87,19 @@ public struct Product: Hashable, Sendable, Codable {
     self.application = application
     self.privacyURL = privacyURL
     self.ownedIf = ownedIf
+  }
+
+  /// The first release of an issue that came later than its date: readers saw it no earlier. Nil for every other product.
+  public var lateRelease: Timestamp? {
+    guard let publicationDate, let firstReleased, publicationDate < firstReleased else { return nil }
+    return firstReleased
+  }
+
+  /// Whether both are the same in all that an operator says of them.
+  public func isDescribed(as other: Product) -> Bool {
+    var other = other
+    other.firstReleased = firstReleased
+    return self == other
   }
 
   /// Whether it may be sold at that moment, by its dates alone.

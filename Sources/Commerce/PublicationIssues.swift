@@ -2,35 +2,85 @@ public import CoreTypes
 
 /// The issues of one publication that have a date, arranged once for all customers whose transactions are judged.
 public struct PublicationIssues: Sendable {
+  private typealias Dated = (date: Timestamp, product: Product)
+
   /// In the order of their dates.
-  private let issues: [(date: Timestamp, product: Product)]
-  /// Each once.
-  let dates: [Timestamp]
+  private let issues: [Dated]
+  /// Those that were released later than their dates, in the order of their first releases.
+  private let late: [Dated]
+  let dates: IssueDates
 
   /// Creates the list; of `products`, which all belong to the publication, subscriptions and those without a date are left out.
   public init(of products: some Sequence<Product>) {
     issues = products.compactMap { product in
       product.type.isSubscription ? nil : product.publicationDate.map { ($0, product) }
     }.sorted { $0.date < $1.date }
-    var dates: [Timestamp] = []
-    for issue in issues where dates.last != issue.date { dates.append(issue.date) }
-    self.dates = dates
+    late = issues.compactMap { issue in issue.product.lateRelease.map { ($0, issue.product) } }
+      .sorted { $0.date < $1.date }
+    dates = IssueDates(issues.map { ($0.date, $0.product.firstReleased) })
   }
 
   /// How many there are.
   public var count: Int { issues.count }
 
   /// When the next issue appears; nil where none is known.
-  public func nextDate(after moment: Timestamp) -> Timestamp? {
+  public func nextDate(after moment: Timestamp) -> Timestamp? { dates.next(after: moment) }
+
+  /// Those that have appeared between the two moments, both included, by their dates or by their first releases.
+  func issues(from first: Timestamp, through last: Timestamp) -> [Product] {
+    Self.slice(issues, from: first, through: last).map(\.product)
+      + Self.slice(late, from: first, through: last).map(\.product).filter {
+        $0.publicationDate.map { $0 < first } ?? false
+      }
+  }
+
+  private static func slice(
+    _ issues: [Dated], from first: Timestamp, through last: Timestamp
+  ) -> ArraySlice<Dated> {
+    let start = issues.partitioningIndex { $0.date >= first }
+    let end = issues.partitioningIndex { $0.date > last }
+    return issues[start..<max(start, end)]
+  }
+}
+
+/// The dates of a publication's issues, each once, in their order.
+struct IssueDates: Sendable {
+  private var dates: [Timestamp] = []
+  /// Of each date: when an issue of it was first released; nil where none was.
+  private var releases: [Timestamp?] = []
+
+  /// `issues` are in the order of their dates.
+  init(_ issues: some Sequence<(date: Timestamp, firstReleased: Timestamp?)> = []) {
+    for issue in issues {
+      if dates.last == issue.date {
+        let other = releases.removeLast()
+        releases.append([other, issue.firstReleased].compactMap { $0 }.min())
+      } else {
+        dates.append(issue.date)
+        releases.append(issue.firstReleased)
+      }
+    }
+  }
+
+  func next(after moment: Timestamp) -> Timestamp? {
     let place = dates.partitioningIndex { $0 > moment }
     return place < dates.endIndex ? dates[place] : nil
   }
 
-  /// Those that have appeared between the two moments, both included.
-  func issues(from first: Timestamp, through last: Timestamp) -> some Sequence<Product> {
-    let start = issues.partitioningIndex { $0.date >= first }
-    let end = issues.partitioningIndex { $0.date > last }
-    return issues[start..<max(start, end)].lazy.map(\.product)
+  /// From the date of the issue that was `count` before the latest one at `moment` up to that one's; nil before the first date.
+  func latest(at moment: Timestamp, andBefore count: Int) -> ClosedRange<Timestamp>? {
+    range(endingAt: dates.partitioningIndex { $0 > moment } - 1, andBefore: count)
+  }
+
+  /// The same of those that readers could have at `moment`: later ones may have a date, and no release yet.
+  func latestReleased(at moment: Timestamp, andBefore count: Int) -> ClosedRange<Timestamp>? {
+    let dated = dates.partitioningIndex { $0 > moment }
+    let latest = releases[..<dated].lastIndex { $0.map { $0 <= moment } ?? false }
+    return latest.flatMap { range(endingAt: $0, andBefore: count) }
+  }
+
+  private func range(endingAt latest: Int, andBefore count: Int) -> ClosedRange<Timestamp>? {
+    latest < 0 ? nil : dates[max(0, latest - max(0, count))]...dates[latest]
   }
 }
 
@@ -44,7 +94,7 @@ extension EntitlementRules {
     record: EntitlementRecord = .empty, now: Timestamp
   ) -> EntitlementReport {
     let history = PurchaseHistory(
-      of: transactions, catalog: named, issueDates: { issues[$0]?.dates ?? [] }, policies: policies,
+      of: transactions, catalog: named, issueDates: { issues[$0]?.dates ?? IssueDates() }, policies: policies,
       defaultPolicy: defaultPolicy, record: record, now: now)
     var report = EntitlementReport()
     func note(_ product: Product) {

@@ -135,8 +135,9 @@ struct ContinuousSubscription {
   private(set) var end: Timestamp
   /// What begins by then goes on with the run.
   private var bridge: Timestamp
-  /// Publication dates of the issues that were opened when the run began.
-  private var unlocked: ClosedRange<Timestamp>?
+  /// Publication dates of the issues that were opened when the run began: up to the latest by its date, and up to the latest that
+  /// readers could have by then, where that is another one.
+  private var unlocked: [ClosedRange<Timestamp>] = []
   /// Where it was written down which ones those were, the catalog's dates do not count any more.
   private var record: EntitlementRecord = .empty
   private let policy: PublicationPolicy
@@ -151,7 +152,7 @@ struct ContinuousSubscription {
   var start: Timestamp { periods[0].start }
 
   /// No issue that appeared before is opened by the run, unless it was written down.
-  var firstOpened: Timestamp { min(start, unlocked?.lowerBound ?? start) }
+  var firstOpened: Timestamp { unlocked.map(\.lowerBound).reduce(start, min) }
 
   /// For what is said of it.
   var named: EntitlementFinding.Period {
@@ -159,24 +160,29 @@ struct ContinuousSubscription {
   }
 
   /// "All content published between each subscription start and end date, and the content that was initially unlocked
-  /// when the subscription was purchased": the issues that the policy gives at the start of the run. Nil for any other issue.
+  /// when the subscription was purchased": the issues that the policy gives at the start of the run, and those that appeared
+  /// later, by their dates or by a first release that came behind them. Answers also the time that speaks for it: of what appeared in a
+  /// bridged gap the gap, and else the period. Nil for any other issue.
   func claim(
-    on issue: ProductIdentifier, published date: Timestamp
-  ) -> (period: SubscriptionPeriod, rule: EntitlementRule)? {
-    if let (period, rule, _) = opened(at: date) { return (period, rule) }
-    let first = periods[0].transaction.id
-    if record.unlocked[first] != nil {
-      return record.rule(unlocking: issue, by: first).map { (periods[0], $0) }
-    }
-    guard let unlocked, unlocked.contains(date) else { return nil }
-    if date < unlocked.upperBound { return (periods[0], .backIssue) }
-    return policy.unlocksLatestIssue ? (periods[0], .unlockedAtStart) : nil
+    on issue: ProductIdentifier, published date: Timestamp, released: Timestamp?
+  ) -> (period: SubscriptionPeriod, rule: EntitlementRule, time: EntitlementFinding.Period)? {
+    if let (period, rule, gap) = opened(at: date) { return (period, rule, gap ?? period.named) }
+    if let rule = ruleAtStart(on: issue, published: date) { return (periods[0], rule, periods[0].named) }
+    guard let released, let (period, rule, gap) = opened(at: released) else { return nil }
+    return (
+      period, rule == .publishedDuringSubscription ? .releasedDuringSubscription : rule, gap ?? period.named
+    )
   }
 
-  /// The time for which the finding of ``claim(on:published:)`` names an issue: of one that appeared in a bridged gap the gap, and
-  /// of any other the period.
-  func time(opening date: Timestamp, by period: SubscriptionPeriod) -> EntitlementFinding.Period {
-    opened(at: date)?.gap ?? period.named
+  /// By which rule the issue was opened when the run began; nil where it was not.
+  private func ruleAtStart(on issue: ProductIdentifier, published date: Timestamp) -> EntitlementRule? {
+    let first = periods[0].transaction.id
+    if record.unlocked[first] != nil { return record.rule(unlocking: issue, by: first) }
+    let ranges = unlocked.filter { $0.contains(date) }
+    if ranges.contains(where: { $0.upperBound == date }), policy.unlocksLatestIssue {
+      return .unlockedAtStart
+    }
+    return ranges.contains { date < $0.upperBound } ? .backIssue : nil
   }
 
   /// The period that opens what appears at `moment`, and by which rule: the last that runs then. In a bridged gap it is the one
@@ -200,9 +206,9 @@ struct ContinuousSubscription {
   }
 
   /// The runs of `periods`, which are in the order of their starts. A gap within the policy's tolerance is no lapse, and
-  /// neither is one in whose grace the payment came. `issueDates` are in their order, each once.
+  /// neither is one in whose grace the payment came.
   static func runs(
-    of periods: [SubscriptionPeriod], policy: PublicationPolicy, issueDates: [Timestamp],
+    of periods: [SubscriptionPeriod], policy: PublicationPolicy, issueDates: IssueDates,
     record: EntitlementRecord
   ) -> [ContinuousSubscription] {
     var runs: [ContinuousSubscription] = []
@@ -218,10 +224,9 @@ struct ContinuousSubscription {
     }
     for index in runs.indices {
       let start = runs[index].start
-      let latest = issueDates.partitioningIndex { $0 > start } - 1
-      if latest >= 0 {
-        runs[index].unlocked = issueDates[max(0, latest - max(0, policy.backIssues))]...issueDates[latest]
-      }
+      let latest = issueDates.latest(at: start, andBefore: policy.backIssues)
+      let released = issueDates.latestReleased(at: start, andBefore: policy.backIssues)
+      runs[index].unlocked = [latest, released == latest ? nil : released].compactMap { $0 }
       runs[index].record = record
     }
     return runs
@@ -255,7 +260,7 @@ struct PublicationSubscription {
   /// Nothing was paid that concerns an issue which appeared before, unless it was written down; nil where nothing was paid at all.
   var firstOpened: Timestamp? { (live + revoked).map(\.firstOpened).min() }
 
-  mutating func arrange(issueDates: [Timestamp], record: EntitlementRecord, now: Timestamp) {
+  mutating func arrange(issueDates: IssueDates, record: EntitlementRecord, now: Timestamp) {
     periods.sort(by: SubscriptionPeriod.begins)
     revokedPeriods.sort(by: SubscriptionPeriod.begins)
     live = ContinuousSubscription.runs(

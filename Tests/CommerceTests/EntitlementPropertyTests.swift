@@ -63,11 +63,18 @@ struct EntitlementPropertyTests {
         record.granted[transaction.id] = Set(history.issues.keys.prefix(1))
       }
       let (rules, now) = (EntitlementRules(defaultPolicy: policy), GeneratedHistory.moment(history.now))
-      let whole = rules.evaluate(history.transactions, catalog: history.catalog, record: record, now: now)
+      let catalog = history.catalog.map { product in
+        var product = product
+        let later = Int.random(in: -3...20, using: &random)
+        product.firstReleased =
+          Bool.random(using: &random) ? nil : product.publicationDate.map { $0 + .seconds(60 * later) }
+        return product
+      }
+      let whole = rules.evaluate(history.transactions, catalog: catalog, record: record, now: now)
       let named = Set(history.transactions.map(\.product)).union(record.products)
       let report = rules.evaluate(
-        history.transactions, naming: history.catalog.filter { named.contains($0.id) },
-        issues: [GeneratedHistory.publication: PublicationIssues(of: history.catalog)], record: record,
+        history.transactions, naming: catalog.filter { named.contains($0.id) },
+        issues: [GeneratedHistory.publication: PublicationIssues(of: catalog)], record: record,
         now: now)
       return report.verdicts == whole.verdicts.filter { $0.value != .notOwned }
         && report.claims == whole.claims && report.ends == whole.ends

@@ -51,6 +51,53 @@ struct EntitlementRuleListTests {
       ])
   }
 
+  @Test(
+    "released-during-subscription: what is dated before a period and first released in it is its own, and only then"
+  )
+  func releasedDuringSubscription() {
+    var march = Product(
+      id: Magazine.issue(3), type: .nonConsumable, publication: Magazine.publication,
+      publicationDate: day("2026-03-01"))
+    let others = Magazine.catalog.filter { $0.id != march.id }.map { product in
+      var product = product
+      product.firstReleased = product.publicationDate
+      return product
+    }
+    func explained(released: String?, at text: String = "2026-12-31") -> EntitlementExplanation {
+      march.firstReleased = released.map(day)
+      return EntitlementRules().explain(march.id, by: [may()], catalog: others + [march], at: day(text))
+    }
+    #expect(
+      explained(released: "2026-06-02").because == [
+        EntitlementFinding(
+          rule: .releasedDuringSubscription, transaction: transaction("1"),
+          period: .init(start: day("2026-05-20"), end: day("2026-06-20")))
+      ])
+    #expect(explained(released: "2026-05-20").isAllowed, "the first moment is in it")
+    for other in [nil, "2026-02-01", "2026-05-19", "2026-06-20", "2026-07-01"] {
+      let closed = explained(released: other)
+      #expect(!closed.isAllowed && rules(closed.against) == [.publishedOutsidePeriods], "\(other ?? "never")")
+    }
+    #expect(!explained(released: "2026-06-02", at: "2026-06-01").isAllowed, "it was not there yet")
+  }
+
+  @Test("unlocked-at-start: of a later issue that was not released yet the one before is opened too")
+  func latestUnreleased() {
+    func opened(aprilReleased: String, mayReleased: String?) -> [Int] {
+      let catalog = Magazine.catalog.map { product in
+        var product = product
+        if product.id == Magazine.issue(4) { product.firstReleased = day(aprilReleased) }
+        if product.id == Magazine.issue(5) { product.firstReleased = mayReleased.map(day) }
+        return product
+      }
+      let report = EntitlementRules().evaluate([may()], catalog: catalog, now: day("2026-12-31"))
+      return Magazine.months(report)
+    }
+    #expect(opened(aprilReleased: "2026-04-01", mayReleased: "2026-05-25") == [4, 5, 6])
+    #expect(opened(aprilReleased: "2026-04-01", mayReleased: nil) == [4, 5, 6])
+    #expect(opened(aprilReleased: "2026-04-01", mayReleased: "2026-05-19") == [5, 6])
+  }
+
   /// A period that begins so many seconds after the 20th of May, and lasts so many.
   private func span(
     _ id: String, from start: Int, for length: Int, grace: Int? = nil
@@ -344,7 +391,7 @@ struct EntitlementRuleListTests {
 
   @Test("each rule has a name of its own, a side and a sentence")
   func sentences() {
-    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 11)
+    #expect(EntitlementRule.allCases.count(where: \.isInFavor) == 12)
     let period = EntitlementFinding.Period(start: day("2026-05-20"), end: nil)
     for rule in EntitlementRule.allCases {
       for finding in [

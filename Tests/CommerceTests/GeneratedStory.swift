@@ -21,6 +21,8 @@ struct GeneratedStory: CustomStringConvertible {
   var policy = PublicationPolicy()
   /// The ticks at which issues appear.
   var issues: [ProductIdentifier: Int] = [:]
+  /// The ticks at which some of them were released first: before their dates, with them, and later.
+  var releases: [ProductIdentifier: Int] = [:]
   var transactions: [VerifiedTransaction] = []
   var record = EntitlementRecord.empty
   var now: Int
@@ -41,6 +43,9 @@ struct GeneratedStory: CustomStringConvertible {
       issues[product("com.example.daily.\(index)")] = number(0...Self.length)
     }
     let shelf = issues.keys.sorted()
+    for issue in shelf where !chance(3) {
+      releases[issue] = max(0, (issues[issue] ?? 0) + number(-20...40))
+    }
     let count = number(0...(chance(4) ? 60 : 12))
     var clock = number(0...Self.length / 2)
     var plan = chance(2) ? Self.monthly : Self.yearly
@@ -124,8 +129,10 @@ struct GeneratedStory: CustomStringConvertible {
 
   var catalog: [Product] {
     issues.sorted { $0.key < $1.key }.map { id, tick in
-      Product(
+      var issue = Product(
         id: id, type: .nonConsumable, publication: Self.publication, publicationDate: Self.moment(tick))
+      issue.firstReleased = releases[id].map(Self.moment)
+      return issue
     } + [
       Product(
         id: Self.monthly, type: .autoRenewableSubscription, publication: Self.publication,
@@ -157,7 +164,9 @@ struct GeneratedStory: CustomStringConvertible {
         + number(paid.revokedDate, "refunded") + number(paid.licenseEndDate, "licensed to")
         + (paid.originalID == paid.id ? "" : " restores \(paid.originalID)")
     }
-    let shelf = issues.sorted { $0.value < $1.value }.map { "\($0.key) at \($0.value)" }
+    let shelf = issues.sorted { $0.value < $1.value }.map { id, tick in
+      "\(id) at \(tick)" + (releases[id].map { " released \($0)" } ?? "")
+    }
     return (["now \(now), \(policy)", shelf.joined(separator: ", "), "\(record)"] + lines).joined(
       separator: "\n")
   }
@@ -178,6 +187,8 @@ struct GeneratedStory: CustomStringConvertible {
         var candidate = smallest
         candidate.issues[issue] = nil
         candidates.append(candidate)
+        candidate = smallest
+        if candidate.releases.removeValue(forKey: issue) != nil { candidates.append(candidate) }
       }
       var plain = smallest
       plain.record = .empty

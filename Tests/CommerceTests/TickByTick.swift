@@ -152,9 +152,13 @@ struct TickByTick {
     }
     if isWritten { return true }
     guard let appeared = story.issues[issue], appeared <= story.now else { return false }
-    if isCovered[appeared] { return true }
-    if story.policy.keepsIssuesOfUnrecoveredGrace, tracks.values.contains(where: { $0.grace[appeared] }) {
-      return true
+    // Nobody could have it before its release.
+    let late = story.releases[issue].flatMap { appeared < $0 && $0 <= story.now ? $0 : nil }
+    for moment in [appeared] + [late].compactMap({ $0 }) {
+      if isCovered[moment] { return true }
+      if story.policy.keepsIssuesOfUnrecoveredGrace, tracks.values.contains(where: { $0.grace[moment] }) {
+        return true
+      }
     }
     return isCovered.indices.contains { tick in
       isCovered[tick] && (tick == 0 || !isCovered[tick - 1]) && unlocked(at: tick).contains(issue)
@@ -169,8 +173,17 @@ struct TickByTick {
     }
     if let first, let recorded = story.record.unlocked[first.transaction.id] { return recorded }
     let dates = Set(story.issues.values.filter { $0 <= start }).sorted(by: >)
-    var chosen = Set(dates.dropFirst().prefix(story.policy.backIssues))
-    if story.policy.unlocksLatestIssue, let latest = dates.first { chosen.insert(latest) }
+    // What has a date and no release yet is not what a reader sees as the latest; it is given as well.
+    let visible = dates.drop { date in
+      !story.issues.contains { issue, tick in
+        tick == date && story.releases[issue].map { $0 <= start } == true
+      }
+    }
+    var chosen: Set<Int> = []
+    for shelf in [dates[...], visible] {
+      chosen.formUnion(shelf.dropFirst().prefix(story.policy.backIssues))
+      if story.policy.unlocksLatestIssue, let latest = shelf.first { chosen.insert(latest) }
+    }
     return Set(story.issues.filter { chosen.contains($0.value) }.keys)
   }
 }

@@ -186,6 +186,10 @@ extension TableCalls {
       try UnconfirmedTable.confirm([48], in: connection)
       _ = try RememberedProofTable.lastGood(.of([1]), at: key.store, shownBy: device, in: connection)
       try AcknowledgementTable.noteTold(of: key, in: connection)
+      _ = try AcknowledgementTable.waiting(at: .sandbox, since: now, in: connection)
+      _ = try AcknowledgementTable.waiting(of: Self.customer(51), since: now, in: connection)
+      _ = try GrantTable.completed(by: Self.customer(51), in: connection)
+      _ = try GrantTable.completed(on: [device], in: connection)
     }
   }
 

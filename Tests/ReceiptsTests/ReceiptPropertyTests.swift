@@ -130,14 +130,17 @@ struct ReceiptPropertyTests {
     }
   }
 
-  @Test("the transport form is one line of standard base 64 with its padding, and nothing else")
+  @Test("the transport form is standard base 64 with padding, in one line or in several, and nothing else")
   func transport() throws {
     let text = genuine.base64
     #expect(text == (try ReceiptVectors.base64("production")))
-    #expect(try UnverifiedAppReceipt(base64: text) == genuine)
+    let lines = String(text.prefix(64)) + "\n" + String(text.dropFirst(64))
+    for form in [text, text + "\n", lines, lines.replacing("\n", with: "\r\n")] {
+      #expect(try UnverifiedAppReceipt(base64: form) == genuine)
+    }
     let wrong = [
-      "", " " + text, text + "\n", text + "=", text + "====", String(text.dropLast()),
-      String(text.prefix(64)) + "\n" + String(text.dropFirst(64)), "data:;base64," + text,
+      "", " " + text, text + "\t", text + "=", text + "====", String(text.dropLast()),
+      lines.replacing("\n", with: " "), "data:;base64," + text,
       text.replacing("+", with: "-"), text.replacing("/", with: "_"), text.replacing("A", with: "À"),
       text.replacing("=", with: ""), String(text.reversed()),
     ]

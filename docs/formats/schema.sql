@@ -338,7 +338,8 @@ CREATE TABLE products (
   sale TEXT NOT NULL DEFAULT 'cleared',
   available_from INTEGER,
   available_until INTEGER,
-  price_tier TEXT
+  price_tier TEXT,
+  first_released INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX products_by_price_tier ON products (price_tier) WHERE price_tier IS NOT NULL;
 CREATE INDEX products_by_publication ON products (publication);

@@ -105,6 +105,43 @@ package enum GrantTable {
     return states
   }
 
+  /// What was completed for the customer, by product, and on which devices: of grants that stand, whichever store's purchases paid.
+  package static func completed(
+    by customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> [ProductIdentifier: Set<DeviceIdentifier>] {
+    try completed(
+      connection.query(
+        """
+        SELECT DISTINCT grants.product AS product, grants.device AS device
+        FROM transactions \(SQLDialect.index("transactions_by_customer"))
+        JOIN grants ON grants.store = transactions.store AND grants.environment = transactions.environment
+          AND grants.transaction_id = transactions.transaction_id
+        WHERE transactions.customer = ? AND grants.state IN ('completed', 'finished')
+        """, [.customer(customer)]))
+  }
+
+  /// What these devices have completed, for whichever customer: one person may have purchases that nothing joins.
+  package static func completed(
+    on devices: [DeviceIdentifier], in connection: borrowing Connection
+  ) throws -> [ProductIdentifier: Set<DeviceIdentifier>] {
+    try completed(
+      devices.flatMap { device in
+        try connection.query(
+          """
+          SELECT DISTINCT product, device FROM grants \(SQLDialect.index("grants_by_device"))
+          WHERE device = ? AND state IN ('completed', 'finished')
+          """, [.identifier(device)])
+      })
+  }
+
+  private static func completed(_ rows: [Row]) throws -> [ProductIdentifier: Set<DeviceIdentifier>] {
+    var completed: [ProductIdentifier: Set<DeviceIdentifier>] = [:]
+    for row in rows {
+      completed[try row.identifier("product"), default: []].insert(try row.identifier("device"))
+    }
+    return completed
+  }
+
   package static func all(
     paidBy transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> [GrantRecord] {

@@ -14,6 +14,7 @@ package enum Migrations {
     transfers, verificationFailures, applicationPurchases, backIssues, removedProducts,
     transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime, stoppedVersions,
     boughtProducts, feedItemsByProduct, claimsByAccount,
+    firstReleases,
   ]
 
   private static let firstTables = Migration(

@@ -88,6 +88,15 @@ package enum ProductTable {
       ])
   }
 
+  /// A version of the product is released; only the first time counts.
+  package static func noteReleased(
+    _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE products SET first_released = ? WHERE id = ? AND first_released IS NULL",
+      [.timestamp(now), .identifier(id)])
+  }
+
   /// Whether something refers to the product that outlives it: content, or a device that was granted some.
   package static func isReferred(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool
   {
@@ -150,18 +159,20 @@ package enum ProductTable {
     package var sale: SaleState
     package var created: Timestamp
     package var changed: Timestamp
+    package var firstReleased: Timestamp?
 
     package init(_ row: Row) throws {
       document = try row.text("document")
       sale = try row.choice("sale")
       created = try row.timestamp("created")
       changed = try row.timestamp("changed")
+      firstReleased = try row.optionalTimestamp("first_released")
     }
 
     package func entry() throws -> Entry {
-      Entry(
-        product: try APIJSON.decode(Product.self, from: Array(document.utf8)), sale: sale,
-        created: created, changed: changed)
+      var product = try APIJSON.decode(Product.self, from: Array(document.utf8))
+      product.firstReleased = firstReleased
+      return Entry(product: product, sale: sale, created: created, changed: changed)
     }
   }
 
@@ -188,7 +199,7 @@ package enum ProductTable {
     var documents: [StoredDocument] = []
     try connection.forEach(
       """
-      SELECT document, sale, created, changed FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
+      SELECT document, sale, created, changed, first_released FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
       """, [.integer(revision)]
     ) { documents.append(try StoredDocument($0)) }
     return StoredDocuments(documents)

@@ -165,7 +165,9 @@ struct Catalog: Sendable {
         ])
     }
     let sale = try sale(of: product, before: before, wanted: wanted.isOnSale, by: actor, in: connection)
-    if let before, before.product == product, before.sale == sale { return (.unchanged, before) }
+    if let before, before.product.isDescribed(as: product), before.sale == sale {
+      return (.unchanged, before)
+    }
     try Self.recordKeys(of: product, before: before?.product, by: actor, at: now, in: connection)
     try ProductTable.put(wanted.document, sale: sale, at: now, in: connection)
     try AuditTable.add(

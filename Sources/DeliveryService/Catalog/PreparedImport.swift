@@ -70,7 +70,7 @@ struct PreparedImport: Sendable {
     let isSent = document.utf8.elementsEqual(told.bytes[told.place(of: index)])
     return PreparedProduct(
       place: isSent ? .sent(index) : .kept(documents.append(document)), isOnSale: wanted.isOnSale,
-      isKnown: wanted.document.value == before?.product, before: before)
+      isKnown: before?.product.isDescribed(as: wanted.document.value) == true, before: before)
   }
 }
 

@@ -14,6 +14,7 @@ extension GrantService {
     let device = request.device.id
     let shown = try await judge(request.proofs, for: device, recordsNew: true, asked: id)
     if request.proofs.isList { try await join(shown.good, shownBy: device) }
+    sales.note(shown.transactions.map(\.key))
     let now = grantStore.clock.now()
     var products: [EntitledProduct] = []
     var subscribedUntil: [String: Timestamp] = [:]
@@ -34,7 +35,7 @@ extension GrantService {
     }
     return EntitlementsResponse(
       products: products,
-      settled: try await finishEmptyPeriods(request.waiting, of: purchases, now: now),
+      settled: try await finishEmptySales(request.waiting, of: purchases, on: device, now: now),
       feed: feeds.first?.feed,
       feeds: request.proofs.isList
         ? Dictionary(feeds.map { ($0.store.description, $0.feed) }, uniquingKeysWith: { first, _ in first })

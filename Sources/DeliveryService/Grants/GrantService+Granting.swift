@@ -135,6 +135,7 @@ extension GrantService {
         return (standing, nil)
       }
     }
+    if verdict.source == .store { sales.note(verdict.transactions.map(\.key)) }
     recentProofs.note(proof, as: key, for: granted.compactMap { try? $0.get().issued.grant.handle })
     let feed = await feeds.enroll(
       device.id, at: key.store, showing: verdict.transactions, written: written, base: base)

@@ -50,6 +50,7 @@ extension GrantService {
       // A refund is news to every device of its customer.
       feeds.wake()
     }
+    sales.note(recorded.transactions.map(\.key))
     if recorded.isRevocationNews { try await closeIssues(openedBy: recorded.transactions) }
     return recorded.transactions
   }

@@ -26,6 +26,7 @@ struct GrantService: Sendable {
   let stops: RevocationList
   let recorder: DeliveryRecorder
   let feeds: FeedService
+  let sales: EmptySales
   let rules: EntitlementRules
   /// Who may use the purchases of each store.
   var storeRules: [StoreIdentifier: StoreRules] = [:]
@@ -155,6 +156,8 @@ struct GrantService: Sendable {
       return outcome
     }
     recentProofs.forget(outcome.grant.handle)
+    // What another purchase of the customer's opens may be here by this delivery.
+    sales.note([outcome.grant.transactionKey])
     guard let entry = outcome.outbox else {
       if outcome.isWaiting { outbox.wake() }
       return CompletionResponse(

@@ -48,6 +48,7 @@ struct DeliveryComponents: Sendable {
   let tickets: TicketIssuer
   let proofs: ProofVerifier
   let feeds: FeedService
+  let sales: EmptySales
   let grants: GrantService
   let confirmation: GrantConfirmation
   let notifications: NotificationService
@@ -128,21 +129,30 @@ struct DeliveryComponents: Sendable {
     self.outbox = outbox
     tickets = TicketIssuer(settings: settings, clock: clock)
     proofs = ProofVerifier(stores: stores, clock: clock, timer: timer, log: infrastructure.log)
+    let rules = EntitlementRules()
     let feeds = FeedService(
-      database: database, catalog: catalog, rules: EntitlementRules(), settings: settings, clock: clock,
+      database: database, catalog: catalog, rules: rules, settings: settings, clock: clock,
       timer: timer,
       pace: ReleasePace(
         window: configuration.releaseWindow?.duration, bandwidth: configuration.releaseBandwidth?.bytes),
       publicURL: configuration.publicURL ?? "",
       log: infrastructure.log)
     self.feeds = feeds
+    let sales = EmptySales(
+      at: Set(accesses.filter { $0.google != nil }.map(\.name)), grantStore: grantStore, catalog: catalog,
+      rules: rules, timer: timer, log: infrastructure.log, didAdd: { outbox.wake() })
+    self.sales = sales
+    let didSettleDebts: @Sendable () -> Void = {
+      outbox.sweep()
+      sales.sweep()
+    }
     let releaseGuard = ReleaseGuard(
       database: database, rule: try configuration.releaseStopRule(), clock: clock, stops: revocations,
-      didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() }, log: infrastructure.log)
+      didSettleDebts: didSettleDebts, didChangeCatalog: { feeds.wake() }, log: infrastructure.log)
     self.releaseGuard = releaseGuard
     grants = GrantService(
       grantStore: grantStore, verifier: proofs, catalog: catalog, outbox: outbox, tickets: tickets,
-      stops: revocations, recorder: recorder, feeds: feeds, rules: EntitlementRules(),
+      stops: revocations, recorder: recorder, feeds: feeds, sales: sales, rules: rules,
       storeRules: Dictionary(uniqueKeysWithValues: accesses.map { ($0.name, $0.rules) }),
       publicURL: configuration.publicURL ?? "", storeGrace: configuration.storeGrace.duration,
       noteFailure: { try await releaseGuard.note($0) })
@@ -179,11 +189,11 @@ struct DeliveryComponents: Sendable {
         lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
     releases = ReleaseScheduler(
       database: database, clock: clock, timer: timer, stops: revocations,
-      didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() }, lease: lease("releases"),
+      didSettleDebts: didSettleDebts, didChangeCatalog: { feeds.wake() }, lease: lease("releases"),
       log: infrastructure.log)
     versions = VersionService(
       database: database, clock: clock, operators: operators, stops: revocations, scheduler: releases,
-      didSettleDebts: { outbox.sweep() }, didChangeCatalog: { feeds.wake() })
+      didSettleDebts: didSettleDebts, didChangeCatalog: { feeds.wake() })
 
     let packages = OpenPackageCache(
       source: StoredPackages(shelf: infrastructure.shelf, database: database))
@@ -215,6 +225,7 @@ struct DeliveryComponents: Sendable {
     await withTaskGroup { group in
       group.addTask { await catalog.readAhead(log: infrastructure.log) }
       group.addTask { await outbox.run() }
+      group.addTask { await sales.run() }
       group.addTask { await recorder.run(log: infrastructure.log) }
       group.addTask {
         await grants.grantStore.keepLaterDates(timer: infrastructure.timer, log: infrastructure.log)

@@ -246,8 +246,10 @@ actor TransactionManager {
       let queue = try await store.unfinishedTransactions { [queueLoop] in queueLoop.turnBegan() }
       pollFailures = 0
       pollNotBefore = clock.now()
+      // What ended here since the question was asked is in the answer still.
+      let listed = queue.transactions.filter { recentEnds[$0.id].map { $0 < asked } ?? true }
       // What is new here was bought before the answer, so that one receipt from now on holds all of it.
-      if queue.transactions.contains(where: { runner[$0.id]?.record.storeState != $0.state }) {
+      if listed.contains(where: { runner[$0.id]?.record.storeState != $0.state }) {
         await store.noteNewPurchase()
       }
       if queue.revision != receiptRevision {
@@ -257,7 +259,8 @@ actor TransactionManager {
         // What is shown for the first time from now on holds it.
         if !isFirst || hasShownReceipt { receiptChanged.signal() }
       }
-      for transaction in queue.transactions {
+      for transaction in listed {
+        // One may have ended while those before it were looked at.
         if let over = recentEnds[transaction.id], over >= asked { continue }
         try await observe(transaction)
       }

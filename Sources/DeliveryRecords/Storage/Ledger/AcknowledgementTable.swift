@@ -57,4 +57,53 @@ package enum AcknowledgementTable {
       waiting: try row.integer("waiting"), urgent: try row.integer("urgent"),
       next: try row.optionalTimestamp("next"))
   }
+
+  /// A purchase of which its store is to be told, and no call of the outbox does so yet.
+  package struct Waiting: Hashable, Sendable {
+    package var transaction: TransactionKey
+    package var customer: CustomerIdentifier
+    /// When half of the time is over that the store gives.
+    package var halfTime: Timestamp
+  }
+
+  private static let waits = """
+    transactions.acknowledgement_due > ? AND transactions.revoked IS NULL AND transactions.customer IS NOT NULL
+      AND transactions.purchased IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM outbox
+        WHERE outbox.store = transactions.store AND outbox.kind = transactions.acknowledgement
+          AND outbox.subject = transactions.transaction_id AND outbox.environment = transactions.environment)
+    """
+
+  /// Of one store, the most pressing first, ``maximumCount`` at most.
+  package static func waiting(
+    at store: StoreIdentifier, since now: Timestamp, in connection: borrowing Connection
+  ) throws -> [Waiting] {
+    try connection.query(
+      """
+      SELECT store, environment, transaction_id, customer, purchased, acknowledgement_due
+      FROM transactions \(SQLDialect.index("transactions_by_acknowledgement"))
+      WHERE store = ? AND \(waits) ORDER BY acknowledgement_due LIMIT ?
+      """, [.identifier(store), .timestamp(now - window), .integer(maximumCount)]
+    ).map(waiting)
+  }
+
+  /// Of one customer at all stores, ``maximumCount`` at most.
+  package static func waiting(
+    of customer: CustomerIdentifier, since now: Timestamp, in connection: borrowing Connection
+  ) throws -> [Waiting] {
+    try connection.query(
+      """
+      SELECT store, environment, transaction_id, customer, purchased, acknowledgement_due
+      FROM transactions \(SQLDialect.index("transactions_by_customer"))
+      WHERE customer = ? AND \(waits) LIMIT ?
+      """, [.customer(customer), .timestamp(now - window), .integer(maximumCount)]
+    ).map(waiting)
+  }
+
+  private static func waiting(_ row: Row) throws -> Waiting {
+    let purchased = try row.timestamp("purchased")
+    return Waiting(
+      transaction: try TransactionKey(row: row), customer: try row.customer("customer"),
+      halfTime: purchased + (try row.timestamp("acknowledgement_due") - purchased) / 2)
+  }
 }

@@ -66,6 +66,7 @@ struct VersionTransition: Sendable {
     if case .release = step, target.state != .released {
       try VerificationFailureTable.forget(product, target.version, in: connection)
     }
+    if outcome.record.state == .released { try ProductTable.noteReleased(product, at: now, in: connection) }
     try CatalogRevision.increment(at: now, by: product, in: connection)
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)

@@ -10,8 +10,8 @@ import Testing
 
 @testable import DeliveryService
 
-@Suite("Periods of a subscription that open nothing", .timeLimit(.minutes(1)))
-struct EmptyPeriodTests {
+@Suite("Sales that leave nothing to deliver, at stores that are told of the end", .timeLimit(.minutes(1)))
+struct EmptySaleTests {
   private static let first = "2000000000000001"
   private static let renewal = "2000000000000002"
   private static let month = Duration.seconds(30 * 86_400)
@@ -37,35 +37,67 @@ struct EmptyPeriodTests {
   }
 
   private func ask(
-    _ server: ServerHarness, _ purchases: [InAppPurchase], waiting: [String]?
+    _ server: ServerHarness, _ purchases: [InAppPurchase], waiting: [String]?, on device: Device? = nil
   ) async throws -> EntitlementsResponse {
-    let receipt = try server.store.receipt(of: purchases, device: server.device.id)
+    let device = device ?? server.device
+    let receipt = try server.store.receipt(of: purchases, device: device.id)
     return try await server.api.call(
       "POST", "/v1/entitlements",
       body: EntitlementsRequest(
-        proof: Proof(store: "sandbox", receipt: receipt), device: server.device,
+        proof: Proof(store: "sandbox", receipt: receipt), device: device,
         waiting: waiting.map { $0.compactMap { TransactionIdentifier($0) } }),
       as: EntitlementsResponse.self
     ).value
   }
 
   @Test(
-    "once it is over, one that opened nothing is finished at the store, and one that opened an issue is not")
+    "one that opened nothing new is finished at the store at once, and one whose issue is not here is not")
   func finished() async throws {
     try await ServerHarness.run { server in
       let purchases = try await subscribe(server)
       let both = [Self.first, Self.renewal]
       server.clock.advance(by: Self.month + .seconds(86_400))
-      #expect(try await ask(server, purchases, waiting: both).settled == [], "an issue may appear yet")
-      server.clock.advance(by: Self.month)
       #expect(try await ask(server, purchases, waiting: nil).settled == nil, "nothing waits")
       #expect(try await server.outboxDepth() == 0)
       let answer = try await ask(server, purchases, waiting: both)
       #expect(answer.settled?.map(\.description) == [Self.renewal])
-      #expect(answer.products.map(\.transaction.description) == [Self.first])
+      let paying = answer.products.filter { $0.product.description == "com.example.latest" }
+      #expect(paying.map(\.transaction.description) == [Self.first])
       await server.store.waitForFinished()
+      server.clock.advance(by: Self.month)
       #expect(try await ask(server, purchases, waiting: both).settled?.map(\.description) == [Self.renewal])
       #expect(server.store.state.withLock { $0.finished } == [Self.renewal], "the store is told once")
+    }
+  }
+
+  @Test(
+    "a renewal whose latest issue the device has from before is finished, and for another device it is not")
+  func deliveredBefore() async throws {
+    try await ServerHarness.run { server in
+      var purchases = try await subscribe(server)
+      // A lapse lies between: both runs open the issue.
+      purchases[1].purchaseDate = purchases[1].purchaseDate + .seconds(86_400)
+      let receipt = try server.store.receipt(of: [purchases[0]], device: server.device.id)
+      try await server.deliver(
+        try await server.grant("com.example.latest", receipt: receipt).value, to: server.device)
+      await server.store.waitForFinished()
+      server.clock.advance(by: Self.month + .seconds(86_400 * 2))
+      #expect(try await ask(server, purchases, waiting: [Self.renewal], on: ServerHarness.late).settled == [])
+      #expect(
+        try await ask(server, purchases, waiting: [Self.renewal]).settled?.map(\.description) == [
+          Self.renewal
+        ])
+    }
+  }
+
+  @Test("what was withdrawn before it was delivered is owed no more, and what it leaves is finished")
+  func withdrawn() async throws {
+    try await ServerHarness.run { server in
+      let purchases = try await subscribe(server)
+      #expect(try await ask(server, purchases, waiting: [Self.first]).settled == [])
+      try await server.step("withdraw", "1.0", of: "com.example.latest", ReasonBody(reason: "a fault"))
+      #expect(
+        try await ask(server, purchases, waiting: [Self.first]).settled?.map(\.description) == [Self.first])
     }
   }
 

@@ -1,0 +1,258 @@
+import Commerce
+import CoreTypes
+import Database
+import Monitoring
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import ServiceRuntime
+import Synchronization
+import Testing
+
+@testable import DeliveryRecords
+@testable import DeliveryService
+
+/// Google gives back what it is not told of within three days: of a purchase that leaves nothing to deliver no device will tell.
+@Suite("Sales that leave nothing to deliver, at a store that takes purchases back", .timeLimit(.minutes(2)))
+struct EmptyAcknowledgementTests {
+  private static let monthly = "com.example.magazine.monthly"
+  private static let issue = "com.example.magazine.issue1"
+  private static let month = Duration.seconds(30 * 86_400)
+  private let package = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+  private let google: FakeGoogleStore
+
+  init() throws {
+    google = try FakeGoogleStore()
+  }
+
+  private func run(
+    withIssue: Bool = true, _ body: (ServerHarness) async throws -> Void
+  ) async throws {
+    try await ServerHarness.run(options: google.option()) { server in
+      var subscription = ProductDescription(type: .autoRenewableSubscription)
+      subscription.publication = ProductIdentifier("com.example.magazine")
+      subscription.period = BillingPeriod("P1M")
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.monthly)", body: subscription, as: OperatorProduct.self)
+      if withIssue { try await server.publish(package, as: Self.issue, description: issue()) }
+      try await body(server)
+    }
+    await google.stop()
+  }
+
+  private func issue(at date: Timestamp = ServerHarness.start) -> ProductDescription {
+    ProductDescription(publication: ProductIdentifier("com.example.magazine"), publicationDate: date)
+  }
+
+  private func subscribe(
+    _ token: String, _ order: String, at start: Timestamp, linked: String? = nil
+  ) {
+    google.subscribe(
+      Self.monthly, token: token, order: order, from: start, to: start + Self.month, linked: linked)
+  }
+
+  private func show(_ token: String, _ server: ServerHarness, on device: Device? = nil) async throws {
+    let request = EntitlementsRequest(
+      proof: Proof(store: "google", purchaseToken: token), device: device ?? server.device)
+    _ = try await server.api.call("POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
+  }
+
+  private func deliver(
+    _ token: String, _ server: ServerHarness, of product: String = issue, to device: Device? = nil
+  ) async throws {
+    let device = device ?? server.device
+    let request = GrantRequest(
+      proof: Proof(store: "google", purchaseToken: token), product: try #require(ProductIdentifier(product)),
+      device: device)
+    let grant = try await server.api.call("POST", "/v1/grants", body: request, as: GrantResponse.self).value
+    try await server.deliver(grant, to: device)
+  }
+
+  /// The tokens that were acknowledged once the server has looked at all that it was told to look at.
+  private func acknowledged(_ server: ServerHarness) async throws -> [String] {
+    try await wait(for: server.server.grants.sales)
+    while try await openCalls(server) > 0 { try Task.checkCancellation() }
+    return google.state.withLock { $0.calls }.filter { $0.hasSuffix(":acknowledge") }
+      .compactMap { $0.split(separator: "/").last?.split(separator: ":").first.map(String.init) }
+  }
+
+  /// As when the device had shown the purchase, too.
+  private func know(_ device: Device, of order: String, _ server: ServerHarness) async throws {
+    let now = server.clock.now()
+    let transaction = TransactionKey(
+      store: try #require(StoreIdentifier("google")), environment: .production,
+      id: try #require(TransactionIdentifier(order)))
+    try await server.server.grants.grantStore.database.write(locking: [.transaction(transaction)]) {
+      connection in
+      let customer = try #require(try CustomerTable.customer(of: transaction, in: connection))
+      try CustomerTable.note(device.id, of: customer, at: now, in: connection)
+    }
+    server.server.grants.sales.note([transaction])
+  }
+
+  private func tell(_ content: String, id: String, _ server: ServerHarness) async throws {
+    let now = server.clock.now()
+    _ = try await server.api.exchange(
+      "POST", "/v1/notifications/google", bytes: google.message(content, id: id, at: now),
+      mediaType: "application/json", headers: [("Authorization", "Bearer \(google.identity(at: now))")])
+  }
+
+  private func wait(for sales: EmptySales) async throws {
+    while !sales.isIdle {
+      try Task.checkCancellation()
+      await Task.yield()
+    }
+  }
+
+  private func openCalls(_ server: ServerHarness) async throws -> Int64 {
+    try await server.server.grants.grantStore.database.read { connection in
+      try connection.first("SELECT count(*) AS calls FROM outbox WHERE done IS NULL")?.integer("calls") ?? 0
+    }
+  }
+
+  @Test("a subscription that is bought again and whose issues are all here is acknowledged at once, and once")
+  func boughtAgain() async throws {
+    let start = ServerHarness.start
+    subscribe("first", "GPA.1", at: start)
+    try await run { server in
+      try await deliver("first", server)
+      #expect(try await acknowledged(server) == ["first"])
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: start + Self.month * 2)
+      try await show("second", server)
+      #expect(try await acknowledged(server) == ["first", "second"])
+      try await show("second", server)
+      try await deliver("second", server)
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first", "second"])
+    }
+  }
+
+  @Test("a purchase that is told, and not shown, is looked at too; a first one waits for its delivery")
+  func told() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      func bought(_ token: String) -> String {
+        #""subscriptionNotification":{"notificationType":4,"purchaseToken":"\#(token)"}"#
+      }
+      try await tell(bought("first"), id: "1", server)
+      #expect(try await acknowledged(server).isEmpty)
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month / 2)
+      // An upgrade, which replaces the token in the middle of the month.
+      subscribe("upgraded", "GPA.2", at: server.clock.now(), linked: "first")
+      try await tell(bought("upgraded"), id: "2", server)
+      #expect(try await acknowledged(server) == ["first", "upgraded"])
+    }
+  }
+
+  @Test("a purchase waits for each device that has shown one, and at half of the time for one that has it")
+  func devices() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      try await show("second", server, on: ServerHarness.late)
+      try await know(server.device, of: "GPA.2", server)
+      #expect(try await acknowledged(server) == ["first"])
+      let halfTime = Duration.seconds(3 * 86_400 / 2)
+      server.clock.advance(by: halfTime - .seconds(1))
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first"])
+      // Nothing is told to look then: it is planned.
+      let (grants, timer) = (server.server.grants, ManualMonotonicClock())
+      let sales = EmptySales(
+        at: [try #require(StoreIdentifier("google"))], grantStore: grants.grantStore, catalog: grants.catalog,
+        rules: grants.rules, timer: timer, log: Log(level: .error), didAdd: { grants.outbox.wake() })
+      let work = Task { await sales.run() }
+      defer { work.cancel() }
+      try await wait(for: sales)
+      #expect(try await acknowledged(server) == ["first"])
+      server.clock.advance(by: .seconds(1))
+      while google.state.withLock({ $0.calls.count { $0.hasSuffix(":acknowledge") } }) < 2 {
+        timer.advance(by: .seconds(1))
+        try Task.checkCancellation()
+        await Task.yield()
+      }
+      #expect(try await acknowledged(server) == ["first", "second"])
+    }
+  }
+
+  @Test(
+    "the device that the delivery was for completes it, and the other purchase that it settles is told of too"
+  )
+  func secondDevice() async throws {
+    let start = ServerHarness.start
+    subscribe("first", "GPA.1", at: start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      subscribe("third", "GPA.3", at: server.clock.now())
+      for token in ["second", "third"] { try await show(token, server, on: ServerHarness.late) }
+      #expect(try await acknowledged(server) == ["first"])
+      try await deliver("second", server, to: ServerHarness.late)
+      try await show("third", server, on: ServerHarness.late)
+      #expect(try await Set(acknowledged(server)) == ["first", "second", "third"])
+    }
+  }
+
+  @Test("where a publication has no issue, none yet, or none any more, its subscription is not held back")
+  func nothingToHave() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run(withIssue: false) { server in
+      try await show("first", server)
+      #expect(try await acknowledged(server) == ["first"])
+      // One that is announced and has no version.
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.issue)", body: issue(), as: OperatorProduct.self)
+      subscribe("second", "GPA.2", at: ServerHarness.start)
+      try await show("second", server)
+      #expect(try await acknowledged(server) == ["first", "second"])
+      try await server.approve(package, "1.0", of: Self.issue)
+      try await server.release("1.0", of: Self.issue)
+      subscribe("third", "GPA.3", at: ServerHarness.start)
+      try await show("third", server)
+      #expect(try await acknowledged(server) == ["first", "second"], "there is something to deliver")
+      try await server.step("withdraw", "1.0", of: Self.issue, ReasonBody(reason: "a fault"))
+      #expect(try await acknowledged(server) == ["first", "second", "third"])
+    }
+  }
+
+  @Test("a consumable, and a single issue that cannot be had, wait for their delivery")
+  func neverEmpty() async throws {
+    google.sell("com.example.coins", token: "coins", order: "GPA.1")
+    google.sell("com.example.single", token: "single", order: "GPA.2")
+    google.sell("com.example.unknown", token: "unknown", order: "GPA.3")
+    try await run { server in
+      for (product, type) in [("coins", ProductType.consumable), ("single", .nonConsumable)] {
+        _ = try await server.operatorAPI.call(
+          "PUT", "/v1/operator/products/com.example.\(product)", body: ProductDescription(type: type),
+          as: OperatorProduct.self)
+      }
+      for token in ["coins", "single", "unknown"] { try await show(token, server) }
+      server.clock.advance(by: .seconds(2 * 86_400))
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server).isEmpty)
+    }
+  }
+
+  @Test("what was refunded meanwhile is not told of")
+  func refunded() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      try await show("second", server, on: ServerHarness.late)
+      try await know(server.device, of: "GPA.2", server)
+      try await tell(
+        #""voidedPurchaseNotification":{"purchaseToken":"second","orderId":"GPA.2","productType":1,"refundType":1}"#,
+        id: "1", server)
+      server.clock.advance(by: .seconds(2 * 86_400))
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first"])
+    }
+  }
+}
