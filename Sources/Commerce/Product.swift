@@ -116,7 +116,7 @@ public struct Product: Hashable, Sendable, Codable {
 }
 
 /// What kind of thing a product is to the payment stores.
-public enum ProductType: String, Codable, Sendable, CaseIterable {
+public enum ProductType: String, ListedWords, Sendable {
   case consumable
   case nonConsumable = "non-consumable"
   case autoRenewableSubscription = "auto-renewable-subscription"

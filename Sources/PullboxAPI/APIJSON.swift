@@ -40,20 +40,51 @@ public enum APIJSON {
   /// A sentence for people about what a decoder refused, naming the member. `place` is where the decoded value stands in a larger
   /// document, as `products.[7]`.
   public static func explain(_ error: any Error, in place: String? = nil) -> String {
-    guard let error = error as? DecodingError else {
+    guard let fault = fault(error) else {
       return place.map { "\($0) is not readable as JSON" } ?? "not readable as JSON"
     }
-    func name(_ path: [any CodingKey]) -> String {
-      let names = path.map { key in key.intValue.map { "[\($0)]" } ?? key.stringValue }
-      return path.isEmpty
-        ? place ?? "the document" : ((place.map { [$0] } ?? []) + names).joined(separator: ".")
+    let names = fault.path.map { Int($0).map { "[\($0)]" } ?? $0 }
+    let name =
+      names.isEmpty ? place ?? "the document" : ((place.map { [$0] } ?? []) + names).joined(separator: ".")
+    return "\(name)\(fault.isSentence ? ":" : "") \(fault.message)"
+  }
+
+  /// What a decoder refused: the path of the member, with positions in lists as numbers, and what is wrong with it. Nil for another error.
+  /// `isSentence` tells that the message does not go on behind the member's name.
+  public static func fault(_ error: any Error) -> (path: [String], message: String, isSentence: Bool)? {
+    guard let error = error as? DecodingError else { return nil }
+    func names(_ path: [any CodingKey]) -> [String] {
+      path.map { key in key.intValue.map { "\($0)" } ?? key.stringValue }
     }
     switch error {
-    case .typeMismatch(let type, let context): return "\(name(context.codingPath)) is not a \(type)"
-    case .valueNotFound(_, let context): return "\(name(context.codingPath)) is null"
-    case .keyNotFound(let key, let context): return "\(name(context.codingPath + [key])) is missing"
-    case .dataCorrupted(let context): return "\(name(context.codingPath)): \(context.debugDescription)"
-    @unknown default: return "not readable as JSON"
+    case .typeMismatch(let type, let context):
+      return (names(context.codingPath), "is not \(words(for: type))", false)
+    case .valueNotFound(_, let context): return (names(context.codingPath), "is null", false)
+    case .keyNotFound(let key, let context): return (names(context.codingPath + [key]), "is missing", false)
+    case .dataCorrupted(let context):
+      // Foundation says so of a whole document.
+      guard !context.debugDescription.hasPrefix("The given data was not valid JSON") else {
+        return (names(context.codingPath), "not JSON", true)
+      }
+      return (names(context.codingPath), context.debugDescription, true)
+    @unknown default: return ([], "cannot be read", false)
+    }
+  }
+
+  /// What belongs where a value of the type is read.
+  private static func words(for type: Any.Type) -> String {
+    switch type {
+    case is String.Type: return "a text in quotation marks"
+    case is Bool.Type: return "true or false"
+    case is any BinaryInteger.Type: return "a whole number"
+    case is any BinaryFloatingPoint.Type: return "a number"
+    default:
+      let name = "\(type)"
+      if name.hasPrefix("Array") || name.hasPrefix("Set") { return "a list in square brackets" }
+      if name.hasPrefix("Dictionary") || name.hasPrefix("KeyedDecodingContainer") {
+        return "an object in braces"
+      }
+      return name.contains("Container") ? "a list in square brackets" : "a \(name)"
     }
   }
 }

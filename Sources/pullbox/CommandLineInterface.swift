@@ -8,9 +8,11 @@ enum CommandLineInterface {
     (
       "Commands for this device",
       [
-        ShopCommand.self, BuyCommand.self, SubscriptionCommand.self, DownloadsCommand.self, PauseCommand.self,
+        ShopCommand.self, BuyCommand.self, RedeemCommand.self, SubscriptionCommand.self,
+        DownloadsCommand.self, PauseCommand.self,
         ResumeCommand.self, CancelCommand.self,
-        PriorityCommand.self, LibraryCommand.self, PathCommand.self, RestoreCommand.self, UpdateCommand.self,
+        PriorityCommand.self, LibraryCommand.self, PathCommand.self, OpenCommand.self, PinCommand.self,
+        UnpinCommand.self, RestoreCommand.self, UpdateCommand.self,
         NewsCommand.self, RepairCommand.self, RemoveCommand.self, TransactionsCommand.self,
         StatusCommand.self,
         DoctorCommand.self,

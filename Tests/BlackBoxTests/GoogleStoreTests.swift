@@ -77,6 +77,58 @@ struct GoogleStoreTests {
     }
   }
 
+  private func setMonth(_ month: String, in stack: Stack) async throws {
+    let time = try await stack.store().send(
+      "PUT", "/sandbox/v1/time", headers: [("Content-Type", "application/json")],
+      body: try APIJSON.encode(StoreTime(month: month, renewals: 1)))
+    #expect(time.status == 200)
+  }
+
+  @Test(
+    "a subscription that is bought again, and of which every issue is here, is acknowledged without a report, and stands"
+  )
+  func boughtAgain() async throws {
+    var options = Stack.Options(parts: [.store, .server])
+    options.asksAsGoogle = true
+    try await Stack.with(options) { stack in
+      let monthly = "com.example.monthly"
+      let file = try await Material.file("file.cbz", length: 100_000, in: stack.directory)
+      let magazine = ProductIdentifier("com.example.magazine")
+      try await stack.describe(
+        Self.product,
+        ProductDescription(publication: magazine, publicationDate: SystemWallClock().now() - .seconds(60)))
+      try await stack.release(file, as: Self.product)
+      try await stack.describe(
+        monthly,
+        ProductDescription(
+          type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true)
+      )
+      // Two seconds to be delivered, and no renewal.
+      try await setMonth("20s", in: stack)
+      let first = try await stack.buy(monthly, device: Self.device)
+      let grant = try await grant(try await stack.purchaseToken(of: first), in: stack)
+      #expect(try await fetch(grant, in: stack).status == 200)
+      #expect(try await complete(grant, in: stack).status == 200)
+      let subscription = try await stack.store().send(
+        "POST", "/sandbox/v1/subscriptions/\(first.originalId)/expire")
+      #expect((200..<300).contains(subscription.status), "\(subscription.text)")
+      let second = try await stack.buy(monthly, device: Self.device)
+      #expect(second.id != first.id)
+      let token = try await stack.purchaseToken(of: second)
+      let shown = try await stack.server.post(
+        "/v1/entitlements",
+        EntitlementsRequest(
+          proof: Proof(store: "google", purchaseToken: token),
+          device: Device(id: try #require(DeviceIdentifier(Self.device)))))
+      #expect(shown.status == 200, "\(shown.text)")
+      // Acknowledged, it leaves the queue; taken back it would as well, and be cancelled.
+      try await eventually { try await stack.unfinishedTransactions().isEmpty }
+      let all = try await stack.store().get("/store/v1/transactions").decoded(TransactionsResponse.self)
+      let sold = try #require(all.transactions.first { $0.id == second.id })
+      #expect(sold.state == .purchased && sold.finishedDate != nil && sold.revocationDate == nil, "\(sold)")
+    }
+  }
+
   /// A body that the grant's end breaks off is no refusal yet.
   private func isRefused(_ grant: GrantResponse, in stack: Stack) async -> Bool {
     (try? await fetch(grant, in: stack).status) == 403

@@ -1,3 +1,6 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
 import PullboxTesting
 import SystemCalls
 import Testing
@@ -40,6 +43,80 @@ struct ShopTests {
     }
   }
 
+  private func control(_ method: String, _ path: String, _ body: String, at stack: Stack) async throws
+    -> Answer
+  {
+    let answer = try await stack.store().send(
+      method, "/sandbox/v1/\(path)", headers: [("Content-Type", "application/json")], body: Array(body.utf8))
+    guard (200..<300).contains(answer.status) else { throw Stack.Failure(description: answer.text) }
+    return answer
+  }
+
+  @Test(
+    "a trial is shown before it is bought, with what follows, and no more after it; what was shown is what is sold"
+  )
+  func trial() async throws {
+    try await Stack.with { stack in
+      let (issue, monthly) = ("com.example.heroes.1", "com.example.heroes.monthly")
+      let file = try await Material.file("file.cbz", length: 100_000, in: stack.directory)
+      let magazine = ProductIdentifier("com.example.heroes")
+      try await stack.describe(
+        issue, ProductDescription(publication: magazine, publicationDate: SystemWallClock().now()))
+      try await stack.release(file, as: issue)
+      let price = try #require(Price(amount: "4.99", currency: "USD"))
+      try await stack.describe(
+        monthly,
+        ProductDescription(
+          type: .autoRenewableSubscription, prices: ["USA": price], publication: magazine,
+          period: BillingPeriod("P1M"), onSale: true))
+      _ = try await control(
+        "PUT", "offers/\(monthly)", #"{"introductory":{"payment":"free-trial","period":"P1W"}}"#, at: stack)
+      let shown = try await stack.agent.web.get("/v1/products?id=\(monthly)")
+        .decoded(AgentProductsResponse.self).products
+      #expect(shown.first?.offer?.payment == .freeTrial && shown.first?.offer?.eligible == true)
+      let shop = try await stack.pullbox("shop", "com.example.heroes")
+      #expect(shop.output.contains("free for a week, then $4.99 a month"), "\(shop.output)\(shop.errors)")
+
+      // What is offered changes between the look and the purchase.
+      let old = try await stack.agent.web.post(
+        "/v1/purchases", ["product": monthly, "shown": "4.99 USD; free-trial P1M"])
+      #expect(old.problem?.code == .priceChanged, "\(old.text)")
+      let bought = try await stack.pullbox("buy", monthly, "--yes", "--wait")
+      #expect(bought.ending == .exited(0), "\(bought.errors)")
+      #expect(bought.errors.contains("free for a week, then $4.99 a month"), "\(bought.errors)")
+      let sold = try await stack.store().get("/store/v1/transactions").decoded(TransactionsResponse.self)
+      #expect(sold.transactions.filter { $0.state == .purchased }.map(\.price) == [nil])
+      let after = try await stack.pullbox("shop", "com.example.heroes")
+      #expect(!after.output.contains("free for a week") && after.output.contains("subscribed until"))
+    }
+  }
+
+  @Test("a code is redeemed by a command, in small letters too, its content comes, and refusals are in words")
+  func redeemed() async throws {
+    try await Stack.with { stack in
+      let gift = "com.example.gift"
+      let file = try await Material.file("file.cbz", length: 100_000, in: stack.directory)
+      try await stack.publish(file, as: gift)
+      func makeCode(_ more: String = "") async throws -> String {
+        try await control("POST", "codes", #"{"product":"\#(gift)","uses":1\#(more)}"#, at: stack)
+          .decoded(StoreCode.self).code
+      }
+      let code = try await makeCode()
+      let redeemed = try await stack.pullbox("redeem", code.lowercased(), "--wait")
+      #expect(redeemed.ending == .exited(0), "\(redeemed.errors)")
+      #expect(redeemed.output.contains("finished") && redeemed.output.contains(gift))
+      #expect(try await stack.pullbox("path", gift).succeeded)
+      #expect(try await stack.unfinishedTransactions().isEmpty)
+      for (text, words) in [
+        (code, "redeemed the code already"), (try await makeCode(), "is owned"), ("ABCDEF", "no such code"),
+      ] {
+        let refused = try await stack.pullbox("redeem", text)
+        #expect(refused.ending == .exited(1) && refused.errors.contains(words), "\(refused.errors)")
+      }
+      #expect(try await stack.pullbox("redeem", "a b").ending == .exited(2))
+    }
+  }
+
   @Test("what is exported and imported again changes nothing, and a faulty line keeps all from being taken")
   func files() async throws {
     try await Stack.with { stack in
@@ -57,7 +134,7 @@ struct ShopTests {
       try DurableFile.write(Array(text.utf8).span, to: path)
       let unreadable = try await stack.pullbox("import", path)
       #expect(unreadable.ending == .exited(1))
-      #expect(unreadable.errors.contains("line 4: id of a product cannot be 'x y'"))
+      #expect(unreadable.errors.contains("faulty.csv:4:1: id: cannot be 'x y'"))
       let none = try await stack.pullbox("product", "com.example.new")
       #expect(none.ending == .exited(1))
     }

@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Foundation
 import PullboxAPI
@@ -76,6 +77,64 @@ struct StorePeriodTests {
       body: try APIJSON.encode(StoreTime(month: "5s", renewals: Self.renewals)))
     #expect(time.status == 200)
     return try await stack.buy(Self.product, device: "reader-1")
+  }
+
+  @Test(
+    "an issue of a lapse of one contracted month stays closed to who subscribes again, and explain and report say the lapse"
+  )
+  func lapse() async throws {
+    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+      let magazine = ProductIdentifier("com.example.magazine")
+      func release(_ number: Int) async throws {
+        let file = try await Material.file(
+          "issue\(number).cbz", length: 10_000, seed: number, in: stack.directory)
+        try await stack.describe(
+          "com.example.magazine.issue\(number)",
+          ProductDescription(publication: magazine, publicationDate: SystemWallClock().now()))
+        try await stack.release(file, as: "com.example.magazine.issue\(number)")
+      }
+      try await release(1)
+      try await stack.describe(
+        Self.product,
+        ProductDescription(
+          type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M"), onSale: true)
+      )
+      let time = try await stack.store().send(
+        "PUT", "/sandbox/v1/time", headers: [("Content-Type", "application/json")],
+        body: try APIJSON.encode(StoreTime(month: "4s", renewals: 1)))
+      #expect(time.status == 200)
+      let first = try await stack.buy(Self.product, device: "reader-1")
+      let off = try await stack.store().send(
+        "PATCH", "/store/v1/subscriptions/\(first.originalId)",
+        headers: [("Content-Type", "application/json")],
+        body: Array(#"{"autoRenew":false}"#.utf8))
+      #expect(off.status == 200, "\(off.text)")
+      try await eventually { try await state(in: stack) == .expired }
+      // A month behind it.
+      let end = try #require(first.expiresDate)
+      try await eventually { SystemWallClock().now() >= end + .seconds(1) }
+      try await release(2)
+      try await eventually { SystemWallClock().now() >= end + .seconds(4) }
+      try await release(3)
+      // Periods begin with whole seconds: it is the latest issue when this one does.
+      let latest = SystemWallClock().now()
+      try await eventually { SystemWallClock().now() >= latest + .seconds(1) }
+      let second = try await stack.buy(Self.product, device: "reader-1")
+      let receipt = try await stack.receipt(device: "reader-1")
+      for (number, status) in [(1, 201), (3, 201), (2, 402)] {
+        let answer = try await stack.askForGrant(
+          of: "com.example.magazine.issue\(number)", receipt: receipt, device: "reader-1")
+        #expect(answer.status == status, "issue \(number): \(answer.text)")
+      }
+      let told = try await stack.pullbox(
+        "explain", "com.example.magazine.issue2", "--transaction", "\(second.id)", "--json")
+      let explained = try APIJSON.decode(ExplanationResponse.self, from: Array(told.output.utf8))
+      #expect(!explained.allowed && explained.because.isEmpty)
+      #expect(explained.against.map(\.rule.rawValue).contains("published-outside-periods"), "\(told.output)")
+      let report = try await stack.pullbox("report", "--json")
+      #expect(
+        report.output.contains(#""lapsed":1"#) || report.output.contains(#""lapsed": 1"#), "\(report.output)")
+    }
   }
 
   private func transactions(in stack: Stack) async throws -> [StoreTransaction] {

@@ -22,7 +22,7 @@ struct CatalogImportBodyTests {
     try await ServerHarness.run { server in
       let refusals = [
         (#"{"products":[{"id":"a","prise":{}}]}"#, "products.[0].prise: there is no such member"),
-        (#"{"products":[{"id":"a"},{"id":7}]}"#, "products.[1].id is not a String"),
+        (#"{"products":[{"id":"a"},{"id":7}]}"#, "products.[1].id is not a text in quotation marks"),
         (
           #"{"products":[{"id":"a"},{"id":"b","prices":{"FRA":{"amount":"2,99","currency":"EUR"}}}]}"#,
           "products.[1].prices.FRA.amount: not a price: 2,99 EUR"
@@ -39,7 +39,7 @@ struct CatalogImportBodyTests {
         (#"{"publications":[]}"#, "products is missing"), (#"{"products":null}"#, "products is null"),
         (#"{"products":{}}"#, nil), ("[]", nil), ("", nil),
         // A fault is not told before the body is known to be one.
-        (#"{"products":[{"id":"invalid"},{"id":7}]}"#, "products.[1].id is not a String"),
+        (#"{"products":[{"id":"invalid"},{"id":7}]}"#, "products.[1].id is not a text in quotation marks"),
       ]
       for (body, detail) in refusals {
         let problem = try await server.problem { _ = try await Self.send(body, to: server) }

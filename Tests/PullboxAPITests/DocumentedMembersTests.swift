@@ -62,7 +62,7 @@ struct DocumentedMembersTests {
     // The agent.
     ("AgentPurchaseRequest", "product quantity applicationUsername shown"),
     ("AgentProductsResponse", "account products invalidProductIdentifiers"),
-    ("AgentProduct", "listing owned subscribedUntil"),
+    ("AgentProduct", "listing owned subscribedUntil offers"),
     ("AgentRestoreRequest", "products order limit"),
     ("AgentRestoreResponse", "products"),
     ("AgentDownloadChange", "priority"),

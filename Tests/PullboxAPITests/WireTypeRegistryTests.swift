@@ -34,7 +34,8 @@ struct WireTypeRegistryTests {
       let conformances = words[(keyword + 2)...]
       found.append(
         Declaration(
-          name: path.joined(separator: "."), isCodable: conformances.contains { $0.hasSuffix("Codable") }))
+          name: path.joined(separator: "."),
+          isCodable: conformances.contains { $0.hasSuffix("Codable") || $0 == "ListedWords" }))
     }
     return found
   }

@@ -157,10 +157,26 @@ struct CatalogFileTests {
   func forms() {
     #expect(
       faults("id,publicationDate,price:FRA\na,2026-12-01,\nb,,2.99\n").map(\.description) == [
-        "line 2: publicationDate of a product cannot be '2026-12-01': "
+        "line 2: publicationDate: cannot be '2026-12-01' of a product: "
           + "it is a date with time and zone, such as 2026-12-01T00:00:00Z",
-        "line 3: price:FRA of a product cannot be '2.99': it is a price with its currency, such as 2.99 EUR",
+        "line 3: price:FRA: cannot be '2.99' of a product: it is a price with its currency, such as 2.99 EUR",
       ])
+    func places(_ text: String, _ format: CatalogFile.Format) -> [Substring] {
+      faults(text, format).map { fault in
+        fault.fault(in: "catalog").description.prefix { $0 != " " }
+      }
+    }
+    #expect(
+      places("id,title:en-US,price:FRA\na,\"two\nlines, é\",2.99\n\"b\",\"é\"\"\",2.99\n", .csv) == [
+        "catalog:3:11:", "catalog:4:11:",
+      ])
+    #expect(
+      places("{\"id\":\"a\"}\n{\"id\":1}\n{\"id\":\"b\",\"prise\":{}}\n{]\n", .json) == [
+        "catalog:2:7:", "catalog:3:19:", "catalog:4:2:",
+      ])
+    #expect(
+      faults("{\"id\":1}\n", .json).first?.fault(in: "c.json").description
+        == "c.json:1:7: id: is not a text in quotation marks")
     #expect(
       faults("id,preserved:FRA:2026-12-01\n").first?.detail.contains("preserved:FRA:2026-12-01T00:00:00Z")
         == true)

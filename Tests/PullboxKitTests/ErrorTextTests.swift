@@ -36,6 +36,6 @@ import Testing
     let refusal = try #require(throws: ProductDescriptionFile.Refusal.self) {
       try ProductDescriptionFile(reading: #filePath)
     }
-    #expect(text(refusal) == "\(refusal.path): \(refusal.message)" && refusal.path == #filePath)
+    #expect(text(refusal) == "\(#filePath):1:1: \(refusal.message)" && refusal.path == #filePath)
   }
 }

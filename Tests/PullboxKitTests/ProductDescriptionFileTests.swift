@@ -62,21 +62,37 @@ struct ProductDescriptionFileTests {
     ])
   func unknownMember(text: String, member: String) throws {
     #expect { try description(text) } throws: { error in
-      (error as? ProductDescriptionFile.Refusal)?.message == "\(member): there is no such member"
+      (error as? ProductDescriptionFile.Refusal)?.description.hasSuffix(
+        ": \(member): there is no such member")
+        == true
     }
   }
 
   @Test(
-    "what is no description is refused with the member's name",
+    "what is no description is refused with line, column and member, and what may stand there",
     arguments: [
-      ("{ id: '.hidden' }", "id"), ("{ version: '01' }", "version"), ("{ type: 'comic' }", "type"),
-      ("{ prices: { FRA: { amount: '2,99', currency: 'EUR' } } }", "prices.FRA"), ("[]", ""), ("{", ""),
-      ("", ""),
+      ("{ id: '.hidden' }", "1:7: id: not a ProductIdentifier: .hidden"),
+      ("{\n  version: '01' }", "2:12: version: not a ContentVersion: 01"),
+      (
+        "{ type: 'one-off' }",
+        "1:9: type: 'one-off' is none of consumable, non-consumable, auto-renewable-subscription, "
+          + "non-renewing-subscription, free-subscription"
+      ),
+      (
+        "{ prices: { USA: {\n amount: 2.99, currency: 'USD' } } }",
+        "2:10: prices.USA.amount: is not a text in quotation marks"
+      ),
+      (
+        "{ prices: { FRA: { amount: '2,99', currency: 'EUR' } } }",
+        "1:28: prices.FRA.amount: not a price: 2,99 EUR"
+      ),
+      ("{ prices: { USA: { amount: '2.99' } } }", "1:18: prices.USA.currency: is missing"),
+      ("[]", "1:1: "), ("{", "1:2: "), ("{ id: 'a',,}", "1:11: "), ("", "1:1: "),
     ])
-  func refused(text: String, member: String) throws {
-    #expect { try description(text) } throws: { error in
-      (error as? ProductDescriptionFile.Refusal)?.message.hasPrefix(member) == true
-    }
+  func refused(text: String, place: String) throws {
+    let refusal = try #require(throws: ProductDescriptionFile.Refusal.self) { try description(text) }
+    #expect(refusal.description.contains("product.json5:\(place)"), "\(refusal.description)")
+    #expect(!refusal.description.contains("The given data"))
   }
 
   @Test("a file longer than 1 MiB is not read")

@@ -132,6 +132,101 @@ struct OfferTests {
     #expect(try await store.refusal(.post, "/sandbox/v1/codes", body: bad) == .requestMalformed)
   }
 
+  @Test(
+    "a repeated request with its key is answered as the first, also where only the next renewal changed; another one is refused"
+  )
+  func repeatedRedemption() async throws {
+    let gift = try await code(CodeRequest(product: StoreHarness.issue, uses: 2))
+    let renewal = try await code(CodeRequest(product: StoreHarness.magazine, uses: 2))
+    let token = try await store.openAccount()
+    let running = try await store.buy(StoreHarness.magazine, token: token)
+    func redeem(_ code: String, key: String?) async throws -> (status: Int, id: TransactionIdentifier?) {
+      let answer = try await store.send(.post, "/store/v1/codes/\(code)", token: token, key: key)
+      guard answer.status == 201 else { return (answer.status, nil) }
+      return (201, try APIJSON.decode(TransactionResponse.self, from: answer.body).transaction.id)
+    }
+    for code in [gift, renewal] {
+      let first = try await redeem(code, key: "k1")
+      #expect(first.status == 201 && first.id == (code == renewal ? running.id : first.id))
+      #expect(try await redeem(code, key: "k1") == first)
+      for other in ["k2", nil] { #expect(try await redeem(code, key: other).status == 409) }
+    }
+    #expect(try await store.all(token).count == 2)
+    let pending = try await store.verify(store.receipt(token)).pendingRenewalInfo?.first
+    #expect(pending != nil)
+    let answer = try await store.send(.post, "/store/v1/codes/\(gift)", token: token)
+    #expect(
+      try APIJSON.decode(Problem.self, from: answer.body).detail
+        == "this account has redeemed the code already")
+  }
+
+  private func offers(_ token: String, of product: ProductIdentifier = StoreHarness.magazine) async throws
+    -> [AccountOffer]?
+  {
+    try await store.get("/store/v1/offers?product=\(product)", token: token, as: AccountOffersResponse.self)
+      .products.first { $0.product == product }?.offers
+  }
+
+  @Test(
+    "an account is told of the introduction and whether it gets it: before the first purchase, and after it no more"
+  )
+  func toldToAccount() async throws {
+    try await store.setTime("5m", renewals: 1)
+    let token = try await store.openAccount()
+    #expect(try await offers(token) == nil)
+    try await offer(
+      ProductOffers(
+        introductory: StoreOffer(payment: .payAsYouGo, period: .month, payments: 2, prices: Self.euro99)))
+    var told = AccountOffer(
+      kind: .introductory, payment: .payAsYouGo, period: .month, payments: 2, price: Self.euro99["FRA"],
+      eligible: true)
+    #expect(try await offers(token) == [told])
+    try await store.buy(StoreHarness.magazine, token: token)
+    told.eligible = false
+    #expect(try await offers(token) == [told], "it runs")
+    store.clock.advance(by: .seconds(2000))
+    #expect(try await offers(token) == [told], "it was had")
+    // Who has a subscription without one gets it after a lapse, and not as a change within the group.
+    try await offer(
+      ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: .month)), of: StoreHarness.premium)
+    let other = try await store.openAccount()
+    try await offer(ProductOffers())
+    try await store.buy(StoreHarness.magazine, token: other)
+    #expect(try await offers(other, of: StoreHarness.premium)?.map(\.eligible) == [false])
+    store.clock.advance(by: .seconds(2000))
+    _ = try await store.all(other)
+    #expect(try await offers(other, of: StoreHarness.premium)?.map(\.eligible) == [true])
+    for query in ["", "?product=a/b", "?product=\(StoreHarness.magazine)&product=\(StoreHarness.magazine)"] {
+      #expect(try await store.refusal(.get, "/store/v1/offers\(query)", token: token) == .requestMalformed)
+    }
+  }
+
+  @Test("an offer that was shown is given, or nothing is sold; who saw none gets it as well")
+  func shownOffer() async throws {
+    func buy(_ shown: String, _ token: String) async throws -> (code: ProblemCode?, price: String?) {
+      let request = PurchaseRequest(product: StoreHarness.magazine, shown: ShownPrice(shown))
+      let answer = try await store.send(
+        .post, "/store/v1/purchases", token: token, body: try APIJSON.encode(request))
+      guard answer.status == 201 else {
+        return (try APIJSON.decode(Problem.self, from: answer.body).code, nil)
+      }
+      return (nil, try APIJSON.decode(TransactionResponse.self, from: answer.body).transaction.price)
+    }
+    let token = try await store.openAccount()
+    let trial = "2.99 EUR; free-trial P1M"
+    #expect(try await buy(trial, token).code == .priceChanged, "there is none")
+    try await offer(ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: .month)))
+    for other in [
+      "2.99 EUR; free-trial P1W", "2.99 EUR; pay-as-you-go P1M 1 0.99 EUR", "3.99 EUR; free-trial P1M",
+    ] {
+      #expect(try await buy(other, token).code == .priceChanged, "\(other)")
+    }
+    let bought = try await buy(trial, token)
+    #expect(bought.code == nil && bought.price == nil)
+    let silent = try await buy("2.99 EUR", store.openAccount())
+    #expect(silent.code == nil && silent.price == nil)
+  }
+
   @Test("a code of a subscription begins it under its offer; of one that runs the next renewal is under it")
   func subscriptionCode() async throws {
     let summer = StoreOffer(payment: .freeTrial, period: .month, name: "summer")

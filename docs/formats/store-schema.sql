@@ -137,6 +137,8 @@ CREATE INDEX purchase_tokens_due ON purchase_tokens (deadline) WHERE deadline IS
 CREATE TABLE redemptions (
   code TEXT NOT NULL REFERENCES codes(code),
   account INTEGER NOT NULL REFERENCES accounts(id),
+  idempotency_key TEXT,
+  transaction_id INTEGER,
   PRIMARY KEY (code, account)
 ) STRICT, WITHOUT ROWID;
 

@@ -88,13 +88,13 @@ package enum ProductTable {
       ])
   }
 
-  /// A version of the product is released; only the first time counts.
+  /// A version of the product is released; only the first time counts, which it answers whether it is.
   package static func noteReleased(
     _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
-  ) throws {
+  ) throws -> Bool {
     try connection.execute(
       "UPDATE products SET first_released = ? WHERE id = ? AND first_released IS NULL",
-      [.timestamp(now), .identifier(id)])
+      [.timestamp(now), .identifier(id)]) > 0
   }
 
   /// Whether something refers to the product that outlives it: content, or a device that was granted some.

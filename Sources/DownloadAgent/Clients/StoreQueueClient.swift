@@ -168,6 +168,46 @@ struct StoreQueueClient: Sendable {
 
 /// What a reader asks the store.
 extension StoreQueueClient {
+  /// Redeems a code once, however often it is called with one `key`. An answer that is lost on its way is asked for again.
+  func redeem(_ code: GiftCode, key: String) async throws(APICallError) -> StoreTransaction {
+    do {
+      return try await askToRedeem(code, key: key)
+    } catch {
+      guard case .unreachable(let cause) = error, cause.code == .connectionLost else { throw error }
+      return try await askToRedeem(code, key: key)
+    }
+  }
+
+  private func askToRedeem(_ code: GiftCode, key: String) async throws(APICallError) -> StoreTransaction {
+    let response = try await monitor.observe("POST /store/v1/codes") { () async throws(APICallError) in
+      try await api.call(
+        "POST", "/store/v1/codes/\(code)", headers: [("Idempotency-Key", key)], as: TransactionResponse.self
+      ).value
+    }
+    await noteNewPurchase()
+    return response.transaction
+  }
+
+  /// What the store offers the account for these products, 1 to ``AccountOffersResponse/maximumProducts``; nothing where it does not
+  /// say.
+  func offers(
+    of products: [ProductIdentifier]
+  ) async throws(APICallError) -> [ProductIdentifier: [AccountOffer]] {
+    do {
+      let answer = try await monitor.observe("GET /store/v1/offers") { () async throws(APICallError) in
+        try await api.get(
+          "/store/v1/offers", query: products.map { ("product", $0.description) },
+          as: AccountOffersResponse.self)
+      }
+      return Dictionary(
+        answer.products.map { ($0.product, $0.offers) }, uniquingKeysWith: { first, _ in first })
+    } catch {
+      // A store without such a route.
+      guard case .problem(let problem) = error, problem.code == .notFound else { throw error }
+      return [:]
+    }
+  }
+
   /// The territory of the account, its currency, and whether it may buy.
   func account() async throws(APICallError) -> StoreAccount {
     try await monitor.observe("GET /store/v1/account") { () async throws(APICallError) in

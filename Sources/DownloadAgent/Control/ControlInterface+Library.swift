@@ -35,15 +35,22 @@ extension ControlInterface {
     }
     for (name, isPinned) in [("pin", true), ("unpin", false)] {
       routes.on(.post, "/v1/library/{product}/\(name)") { _, parameters in
-        let product = try Self.product(parameters)
-        guard try await Self.online({ try await library.setPinned(isPinned, product) }) else {
-          throw Self.unknown(product)
-        }
-        let items = try await items(of: product)
-        for item in items { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
-        return try .json(LibraryResponse(items: items))
+        try await change(try Self.product(parameters)) { try await library.setPinned(isPinned, $0) }
       }
     }
+    routes.on(.post, "/v1/library/{product}/opened") { _, parameters in
+      try await change(try Self.product(parameters)) { try await library.noteOpened($0) }
+    }
+  }
+
+  /// Answers the product's items behind a change, which is false where there are none.
+  private func change(
+    _ product: ProductIdentifier, _ body: (ProductIdentifier) async throws -> Bool
+  ) async throws -> HTTPResponse {
+    guard try await Self.online({ try await body(product) }) else { throw Self.unknown(product) }
+    let items = try await items(of: product)
+    for item in items { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
+    return try .json(LibraryResponse(items: items))
   }
 
   /// Whether something of the product is damaged that a download fixes. A grant names one version only: a damaged one that

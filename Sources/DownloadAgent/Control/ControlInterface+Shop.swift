@@ -38,6 +38,16 @@ extension ControlInterface {
       await shop.forgetHoldings()
       return try .json(transaction, status: .created)
     }
+    routes.on(.post, "/v1/codes/{code}") { request, parameters in
+      guard let code = GiftCode(parameters["code"]) else {
+        throw Problem(
+          .requestMalformed, "a code is letters, digits and hyphens, \(GiftCode.maximumLength) at most")
+      }
+      let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
+      let transaction = try await transactions.redeem(code, key: key)
+      await shop.forgetHoldings()
+      return try .json(transaction, status: .created)
+    }
     routes.on(.get, "/v1/subscriptions") { _, _ in
       try .json(try await shop.subscriptions())
     }

@@ -91,7 +91,7 @@ extension Library {
         log.warning("content is damaged", ["path": LogValue(directory(of: record))])
       }
       record.isDamaged = isDamaged
-      record.lastOpened = lastOpened(record) ?? record.lastOpened
+      record.lastOpened = lastOpened(record)
       try database.note(record, stamps: stamps)
     }
   }
@@ -135,9 +135,14 @@ extension Library {
     }
   }
 
-  /// When a reader opened the content last, as far as the file system tells; nil where it was not since it was placed, or cannot be
-  /// looked at. Blocks.
+  /// When a reader opened the content last, as far as the file system or an application tells; nil where it was not since it was
+  /// placed. Blocks.
   func lastOpened(_ record: LibraryRecord) -> Timestamp? {
+    [accessed(record), record.lastOpened].compactMap { $0 }.max()
+  }
+
+  /// By the file system; nil also where the content cannot be looked at.
+  private func accessed(_ record: LibraryRecord) -> Timestamp? {
     do throws(SystemError) {
       guard let status = try operations.status(of: "\(paths.library)/\(record.relativePath)") else {
         return nil
@@ -146,6 +151,13 @@ extension Library {
       return status.accessed > record.placedAt + .seconds(1) ? status.accessed : nil
     } catch {
       return nil
+    }
+  }
+
+  /// An application opens the product now. False when the library holds none of it.
+  func noteOpened(_ product: ProductIdentifier) async throws -> Bool {
+    try await exclusion.run(product) {
+      try await BlockingPool.shared.run { [self] in try database.noteOpened(product, at: clock.now()) }
     }
   }
 

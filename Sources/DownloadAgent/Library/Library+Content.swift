@@ -222,7 +222,7 @@ extension Library {
         var record = record
         record.title = record.title ?? titles[record.product]
         if !isOffline {
-          record.lastOpened = lastOpened(record) ?? record.lastOpened
+          record.lastOpened = lastOpened(record)
           if presence(of: record) != .there { record.isDamaged = true }
         }
         return self.item(record, isOffline: isOffline)

@@ -90,7 +90,7 @@ extension Library {
       }
       .map { record in
         var record = record
-        record.lastOpened = lastOpened(record) ?? record.lastOpened
+        record.lastOpened = lastOpened(record)
         return Eviction.Candidate(
           record: record,
           isSuperseded: records.contains { $0.product == record.product && $0.version > record.version })

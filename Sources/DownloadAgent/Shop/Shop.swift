@@ -53,6 +53,7 @@ struct Shop: Sendable {
   private let publicationLists: RecentAnswers<[String], PublicationsResponse, Problem>
   private let issueLists: RecentAnswers<[String], PublicationResponse, Problem>
   private let holdings: RecentAnswers<OfAccount, Holdings, Problem>
+  private let offerLists: RecentAnswers<[ProductIdentifier], [ProductIdentifier: [AccountOffer]], Problem>
 
   init(
     store: StoreQueueClient, server: DeliveryClient, transactions: TransactionManager,
@@ -66,6 +67,7 @@ struct Shop: Sendable {
     publicationLists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
     issueLists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
     holdings = RecentAnswers(lifetime: Self.lifetime, clock: clock)
+    offerLists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
   }
 
   /// The products of these names; without names, the account alone. Throws `request-malformed` for too many, and the
@@ -85,8 +87,9 @@ struct Shop: Sendable {
     }.value
     let held = try await held()
     let products = try await preserved(list.products, for: account, locale: locale, held: held)
+    let offers = try await offers(for: products)
     return AgentProductsResponse(
-      account: account, products: products.map { Self.product($0, held: held) },
+      account: account, products: products.map { Self.product($0, held: held, offers: offers) },
       invalidProductIdentifiers: list.invalidProductIdentifiers)
   }
 
@@ -109,10 +112,26 @@ struct Shop: Sendable {
     let held = try await held()
     let subscriptions = try await preserved(
       list.publication?.subscriptions ?? [], for: account, locale: page.locale, held: held)
+    let offers = try await offers(for: subscriptions)
     return AgentPublicationResponse(
       account: account, publication: list.publication,
-      subscriptions: subscriptions.map { Self.product($0, held: held) },
+      subscriptions: subscriptions.map { Self.product($0, held: held, offers: offers) },
       issues: list.issues.map { Self.product($0, held: held) }, next: list.next)
+  }
+
+  /// What the store offers for the subscriptions among these. Without subscriptions it is not asked.
+  private func offers(
+    for listings: [ProductListing]
+  ) async throws(Problem) -> [ProductIdentifier: [AccountOffer]] {
+    let subscriptions = Set(listings.filter { $0.type == .autoRenewableSubscription }.map(\.id)).sorted()
+    guard !subscriptions.isEmpty else { return [:] }
+    return try await offerLists.value(of: subscriptions) { () async throws(Problem) in
+      do throws(APICallError) {
+        return try await store.offers(of: subscriptions)
+      } catch {
+        throw error.problem(of: .store)
+      }
+    }.value
   }
 
   /// The same, the subscriptions that the account has with the prices that they go on at: those may be preserved from before a change.
@@ -173,7 +192,10 @@ struct Shop: Sendable {
   }
 
   /// What the account has is asked again with the next question.
-  func forgetHoldings() async { await holdings.removeAll() }
+  func forgetHoldings() async {
+    await holdings.removeAll()
+    await offerLists.removeAll()
+  }
 
   /// The account's subscriptions, also those that are over. Throws `store-unavailable`, or what the store answers.
   func subscriptions() async throws(Problem) -> SubscriptionsResponse {
@@ -233,7 +255,9 @@ struct Shop: Sendable {
     }.value
   }
 
-  private static func product(_ listing: ProductListing, held: Holdings) -> AgentProduct {
+  private static func product(
+    _ listing: ProductListing, held: Holdings, offers: [ProductIdentifier: [AccountOffer]] = [:]
+  ) -> AgentProduct {
     // While the store tries again to be paid, and serves no grace, it may be bought anew.
     let running = held.subscriptions.first {
       $0.product == listing.id
@@ -242,6 +266,7 @@ struct Shop: Sendable {
     let season = listing.type == .nonRenewingSubscription ? held.seasons[listing.id.description] : nil
     return AgentProduct(
       listing: listing, owned: listing.type == .nonConsumable && held.owned.contains(listing.id),
-      subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate } ?? season)
+      subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate } ?? season,
+      offers: offers[listing.id])
   }
 }

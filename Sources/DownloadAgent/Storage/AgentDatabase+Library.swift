@@ -88,6 +88,15 @@ extension AgentDatabase {
     }
   }
 
+  /// False when there is none of the product.
+  func noteOpened(_ product: ProductIdentifier, at now: Timestamp) throws -> Bool {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        "UPDATE library SET last_opened = ? WHERE product = ?",
+        [.timestamp(now), .text(product.description)]) > 0
+    }
+  }
+
   /// Pins every version of the product, or none. False when the library holds none.
   func setPinned(_ isPinned: Bool, of product: ProductIdentifier) throws -> Bool {
     try database.writeBlocking(locking: [.everything]) { connection in

@@ -163,16 +163,36 @@ actor TransactionManager {
   /// Buys, once for one `key`; the transaction is known and under way when this returns. Throws `device-limit` before anything is paid
   /// where the server says that the device has no place with its customer; where that cannot be asked the purchase goes on.
   func purchase(_ request: AgentPurchaseRequest, key: String) async throws -> AgentTransaction {
-    if let answer = try? await entitlements(), answer.hasPlace == false {
-      throw Problem(
-        .deviceLimit, "nothing was bought: the account is in use on as many devices as the store allows")
-    }
+    try await requirePlace("nothing was bought")
     let transaction: StoreTransaction
     do {
       transaction = try await store.purchase(request, key: key)
     } catch {
       throw error.problem(of: .store)
     }
+    return try await begin(transaction)
+  }
+
+  /// Redeems a code at the store, as ``purchase(_:key:)`` buys.
+  func redeem(_ code: GiftCode, key: String) async throws -> AgentTransaction {
+    try await requirePlace("the code was not redeemed")
+    let transaction: StoreTransaction
+    do {
+      transaction = try await store.redeem(code, key: key)
+    } catch {
+      throw error.problem(of: .store)
+    }
+    return try await begin(transaction)
+  }
+
+  private func requirePlace(_ consequence: String) async throws(Problem) {
+    guard let answer = try? await entitlements(), answer.hasPlace == false else { return }
+    throw Problem(
+      .deviceLimit, "\(consequence): the account is in use on as many devices as the store allows")
+  }
+
+  /// Takes up what the store has just sold.
+  private func begin(_ transaction: StoreTransaction) async throws -> AgentTransaction {
     try await observe(transaction)
     pollSoon()
     let identifiers = await downloads.downloads(of: transaction.id)

@@ -26,13 +26,21 @@ public struct AgentProduct: Codable, Sendable {
   public var owned: Bool
   /// Until when a subscription to it is paid for, one that does not renew among them; absent where none runs.
   public var subscribedUntil: Timestamp?
+  /// What the store offers for the first payments of a subscription; absent where it offers nothing, or cannot say.
+  public var offers: [AccountOffer]?
 
   /// Creates the document from its members.
-  public init(listing: ProductListing, owned: Bool, subscribedUntil: Timestamp? = nil) {
+  public init(
+    listing: ProductListing, owned: Bool, subscribedUntil: Timestamp? = nil, offers: [AccountOffer]? = nil
+  ) {
     self.listing = listing
     self.owned = owned
     self.subscribedUntil = subscribedUntil
+    self.offers = offers
   }
+
+  /// The offer under which a purchase is made now; nil where the price is paid from the first payment on, as far as the store says.
+  public var offer: AccountOffer? { offers?.first { $0.eligible == true } }
 
   /// Whether a purchase of it would pay for nothing that the account does not have. Another season begins where the last one ends.
   public var isHeld: Bool {

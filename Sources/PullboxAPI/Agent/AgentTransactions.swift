@@ -83,7 +83,7 @@ public struct AgentPurchaseRequest: Codable, Sendable {
 /// `POST /v1/restore` of the agent: what is to be fetched of what is owned. Without members it is all of it.
 public struct AgentRestoreRequest: Codable, Hashable, Sendable {
   /// What is begun first.
-  public enum Order: String, Codable, Sendable, CaseIterable {
+  public enum Order: String, ListedWords, Sendable {
     /// What appeared last.
     case newest
     /// What has the fewest bytes.

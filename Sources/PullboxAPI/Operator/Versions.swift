@@ -40,6 +40,9 @@ public struct VersionRecord: Codable, Sendable {
   /// Who did what with it, the newest first; only where one version is asked for.
   public var history: [AuditEntry]?
 
+  /// To whom the release opens an issue that is dated earlier; only in the answer to the first release of such an issue.
+  public var lateRelease: LateRelease?
+
   /// Creates the record. The members that it does not take are nil until they are set.
   public init(
     product: ProductIdentifier, version: ContentVersion, state: VersionState, length: ByteCount,
@@ -57,6 +60,21 @@ public struct VersionRecord: Codable, Sendable {
     self.created = created
     self.released = released
     self.reason = reason
+  }
+}
+
+/// The first release of an issue behind its date: it opens to those who subscribed at its date, and to those whose subscriptions run
+/// when it is released.
+public struct LateRelease: Codable, Hashable, Sendable {
+  /// The issue's date.
+  public var publicationDate: Timestamp
+  /// Customers with a subscription that renews itself and runs at the release, who had none at the date.
+  public var laterSubscribers: Int
+
+  /// Creates the document from its members.
+  public init(publicationDate: Timestamp, laterSubscribers: Int) {
+    self.publicationDate = publicationDate
+    self.laterSubscribers = laterSubscribers
   }
 }
 

@@ -3,7 +3,7 @@ public import Commerce
 /// What the first payments of a subscription cost and how long each lasts, where that differs from the rest.
 public struct StoreOffer: Codable, Hashable, Sendable {
   /// How it is paid for.
-  public enum Payment: String, Codable, Sendable {
+  public enum Payment: String, ListedWords, Sendable {
     case freeTrial = "free-trial"
     case payAsYouGo = "pay-as-you-go"
     case payUpFront = "pay-up-front"
@@ -78,5 +78,68 @@ public struct StoreCode: Codable, Sendable {
     self.code = code
     self.product = product
     self.uses = uses
+  }
+}
+
+/// An offer of a store for a subscription, as it is to one account: what the first payments cost in its territory.
+public struct AccountOffer: Codable, Hashable, Sendable {
+  /// For whom it is.
+  public enum Kind: String, Codable, Sendable, CaseIterable {
+    /// For accounts that have had no introduction to the publication yet.
+    case introductory
+  }
+
+  /// For whom it is.
+  public var kind: Kind
+  /// How it is paid for.
+  public var payment: StoreOffer.Payment
+  /// How long one payment of it lasts.
+  public var period: BillingPeriod
+  /// After how many payments the product's price is asked: 1 or more.
+  public var payments: Int
+  /// What each of them costs; absent for a free trial.
+  public var price: Price?
+  /// Whether the store gives it to the account; absent where the store does not say.
+  public var eligible: Bool?
+
+  /// Creates the document from its members.
+  public init(
+    kind: Kind, payment: StoreOffer.Payment, period: BillingPeriod, payments: Int, price: Price? = nil,
+    eligible: Bool? = nil
+  ) {
+    self.kind = kind
+    self.payment = payment
+    self.period = period
+    self.payments = payments
+    self.price = price
+    self.eligible = eligible
+  }
+}
+
+/// What the store offers the account for one product.
+public struct ProductAccountOffers: Codable, Hashable, Sendable {
+  /// The product.
+  public var product: ProductIdentifier
+  /// Never empty.
+  public var offers: [AccountOffer]
+
+  /// Creates the document from its members.
+  public init(product: ProductIdentifier, offers: [AccountOffer]) {
+    self.product = product
+    self.offers = offers
+  }
+}
+
+/// `GET /store/v1/offers?product=`: what the store offers the account; a product without an offer is left out.
+public struct AccountOffersResponse: Codable, Sendable {
+  /// Products that one request may name, 1 or more.
+  public static let maximumProducts = 200
+
+  /// By the products' names.
+  public var products: [ProductAccountOffers]
+
+  /// Creates the document from its members.
+  public init(products: [ProductAccountOffers]) {
+    self.products = products
   }
 }

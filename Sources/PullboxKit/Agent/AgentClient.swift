@@ -92,13 +92,34 @@ public struct AgentClient: Sendable {
   public func buy(
     _ request: AgentPurchaseRequest, key: String? = nil
   ) async throws(APICallError) -> AgentTransaction {
+    try await askOnce(key: key) { fields throws(APICallError) in
+      try await api.call("POST", "/v1/purchases", body: request, headers: fields).value
+    }
+  }
+
+  /// Redeems a gift or promotional code at the store, in the account of the agent; what follows is as with ``buy(_:quantity:key:)``, and so
+  /// is `key`. Throws `request-malformed` for what is no code, `not-found` where the store knows no such code, `state-conflict` for one that is used up,
+  /// that the account has redeemed, that has no price in its territory, and for what it owns.
+  public func redeem(_ code: String, key: String? = nil) async throws(APICallError) -> AgentTransaction {
+    guard let code = GiftCode(code) else {
+      throw .problem(Problem(.requestMalformed, "a code is letters, digits and hyphens"))
+    }
+    return try await askOnce(key: key) { fields throws(APICallError) in
+      try await api.call("POST", "/v1/codes/\(code)", headers: fields, as: AgentTransaction.self).value
+    }
+  }
+
+  /// Asks again, for half a minute, while the answer is lost on its way.
+  private func askOnce(
+    key: String?, _ ask: ([(String, String)]) async throws(APICallError) -> AgentTransaction
+  ) async throws(APICallError) -> AgentTransaction {
     let fields = [("Idempotency-Key", key ?? RandomBytes.token(bits: 128))]
     let backoff = Backoff(initial: .milliseconds(200), cap: .seconds(5))
     var generator = SystemRandomNumberGenerator()
     var losses = 0
     while true {
       do throws(APICallError) {
-        return try await api.call("POST", "/v1/purchases", body: request, headers: fields).value
+        return try await ask(fields)
       } catch {
         // Only a connection that was there can have lost an answer; after that, one that is not there yet is waited for.
         guard case .unreachable(let cause) = error,
@@ -156,6 +177,26 @@ public struct AgentClient: Sendable {
     return try await patient.call(
       "POST", "/v1/library/\(product)/repair", body: EmptyBody(), as: LibraryRepairResponse.self
     ).value.downloads
+  }
+
+  /// Keeps what the library holds of the product, so that it is never removed to make room, or ends that. Throws `library-item-unknown`, and
+  /// `library-offline` while the library's volume is not there.
+  @discardableResult
+  public func setPinned(
+    _ isPinned: Bool, _ product: ProductIdentifier
+  ) async throws(APICallError) -> [LibraryItem] {
+    try await api.call(
+      "POST", "/v1/library/\(product)/\(isPinned ? "pin" : "unpin")", body: EmptyBody(),
+      as: LibraryResponse.self
+    ).value.items
+  }
+
+  /// Tells that a reader opens the product now: what was opened last is removed last to make room. Throws `library-item-unknown`.
+  @discardableResult
+  public func noteOpened(_ product: ProductIdentifier) async throws(APICallError) -> [LibraryItem] {
+    try await api.call(
+      "POST", "/v1/library/\(product)/opened", body: EmptyBody(), as: LibraryResponse.self
+    ).value.items
   }
 
   /// Removes every version of the product from this device; it can be restored later. Throws

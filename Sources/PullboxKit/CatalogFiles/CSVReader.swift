@@ -6,6 +6,8 @@ struct CSVReader {
     /// Where it begins, from 1.
     var line: Int
     var cells: [String]
+    /// Where each cell begins; columns are counted in characters, from 1.
+    var places: [(line: Int, column: Int)] = []
   }
 
   static let maximumColumns = 1000
@@ -15,11 +17,12 @@ struct CSVReader {
   private let bytes: [UInt8]
   private var position = 0
   private var line = 1
+  private var lineStart = 0
 
   /// `bytes` are UTF-8, with or without the mark that some spreadsheets put before it.
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { (position, lineStart) = (3, 3) }
   }
 
   /// The next row; nil at the end of the file. Throws ``CatalogFileFault``, after which the rest cannot be read.
@@ -27,8 +30,15 @@ struct CSVReader {
     guard position < bytes.count else { return nil }
     let start = line
     var cells: [String] = []
+    var places: [(line: Int, column: Int)] = []
+    var column = 1
     while true {
+      places.append((line, column))
+      let begin = position
       let cell = try readCell()
+      if lineStart > begin { column = 1 }
+      // With the comma behind it.
+      column += String(decoding: bytes[max(begin, lineStart)..<position], as: UTF8.self).count + 1
       guard cells.count < Self.maximumColumns else {
         throw CatalogFileFault(line: start, .columns, "more than \(Self.maximumColumns) columns")
       }
@@ -41,7 +51,7 @@ struct CSVReader {
       try readLineBreak()
       break
     }
-    return Row(line: start, cells: cells)
+    return Row(line: start, cells: cells, places: places)
   }
 
   private mutating func readCell() throws(CatalogFileFault) -> String {
@@ -68,7 +78,10 @@ struct CSVReader {
         break
       }
       guard byte != 0 else { throw CatalogFileFault(line: line, .nul, "there is a NUL") }
-      if byte == 0x0A { line += 1 }
+      if byte == 0x0A {
+        line += 1
+        lineStart = position + 1
+      }
       guard cell.count < Self.maximumCell else {
         throw CatalogFileFault(line: start, .length, "a cell has more than \(Self.maximumCell) bytes")
       }

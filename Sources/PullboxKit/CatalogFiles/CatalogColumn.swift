@@ -115,12 +115,15 @@ enum CatalogColumn: Hashable {
       throw CatalogFileFault(
         line: row.line, .columns, "\(row.cells.count) cells, where the first row has \(columns.count)")
     }
-    let cells = zip(columns, row.cells).filter { !$0.1.isEmpty }.map { ($0.0, CSVText.value($0.1)) }
+    let cells = columns.indices.filter { !row.cells[$0].isEmpty }.map { index in
+      (columns[index], CSVText.value(row.cells[index]), row.places[index])
+    }
     var kind = Kind.product
-    if let text = cells.first(where: { $0.0 == .kind })?.1 {
+    if let (column, text, place) = cells.first(where: { $0.0 == .kind }) {
       guard let named = Kind(rawValue: text) else {
         throw CatalogFileFault(
-          line: row.line, .cell, "kind is product, publication or price-tier, not '\(text.prefix(100))'")
+          line: place.line, column: place.column, member: column.name, .cell,
+          "cannot be '\(text.prefix(100))': it is product, publication or price-tier")
       }
       kind = named
     }
@@ -130,14 +133,16 @@ enum CatalogColumn: Hashable {
       case .publication: .publication(PublicationDescription())
       case .priceTier: .priceTier(PriceTierDescription(prices: [:]))
       }
-    for (column, value) in cells where column != .kind {
+    for (column, value, place) in cells where column != .kind {
       guard column.set(value, of: &content) else {
         throw CatalogFileFault(
-          line: row.line, .cell,
-          "\(column.name) of a \(kind.rawValue) cannot be '\(value.prefix(100))': \(column.form(of: kind))")
+          line: place.line, column: place.column, member: column.name, .cell,
+          "cannot be '\(value.prefix(100))' of a \(kind.rawValue): \(column.form(of: kind))")
       }
     }
-    guard content.isNamed else { throw CatalogFileFault(line: row.line, .cell, "id is missing") }
+    guard content.isNamed else {
+      throw CatalogFileFault(line: row.line, member: CatalogColumn.id.name, .cell, "is missing")
+    }
     return content
   }
 

@@ -1,5 +1,6 @@
 public import CoreTypes
 public import PullboxAPI
+public import ServiceRuntime
 
 /// Why a line of a catalog's file is refused.
 public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertible {
@@ -35,19 +36,31 @@ public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertib
 
   /// From 1.
   public let line: Int
+  /// From 1, in characters.
+  public let column: Int
+  /// The column's name, or the member's with those around it; nil where the line is meant.
+  public let member: String?
   /// What kind of fault it is.
   public let code: Code
   /// What is wrong, for people.
   public let detail: String
 
-  init(line: Int, _ code: Code, _ detail: String) {
+  init(line: Int, column: Int = 1, member: String? = nil, _ code: Code, _ detail: String) {
     self.line = line
+    self.column = column
+    self.member = member
     self.code = code
     self.detail = detail
   }
 
   /// The line and what is wrong with it.
-  public var description: String { "line \(line): \(detail)" }
+  public var description: String { "line \(line): \(member.map { "\($0): " } ?? "")\(detail)" }
+
+  /// The same as a fault of the file at `path`, with line and column.
+  public func fault(in path: String) -> ConfigurationFault {
+    ConfigurationFault(
+      subject: member ?? path, message: detail, origin: .file(path: path, line: line, column: column))
+  }
 }
 
 /// Why a file is no catalog: every fault that was found.
@@ -193,10 +206,24 @@ public struct CatalogFile: Sendable {
           items.append(Item(line: index + 1, content: content))
         }
       } catch {
-        faults.append(CatalogFileFault(line: index + 1, .json, APIJSON.explain(error)))
+        faults.append(Self.fault(error, ofLine: index + 1, Array(line)))
       }
     }
     return items
+  }
+
+  private static func fault(_ error: any Error, ofLine number: Int, _ line: [UInt8]) -> CatalogFileFault {
+    var found = ConfigurationFault(subject: "", message: APIJSON.explain(error))
+    do throws(ConfigurationError) {
+      let places = try DocumentPlaces(line, of: "")
+      if let fault = APIJSON.fault(error) { found = places.fault(at: fault.path, fault.message) }
+    } catch {
+      found = error.faults.first ?? found
+    }
+    var column = 1
+    if case .file(_, _, let place)? = found.origin { column = place }
+    return CatalogFileFault(
+      line: number, column: column, member: found.subject.isEmpty ? nil : found.subject, .json, found.message)
   }
 
   /// What is no product, on a line of JSON.

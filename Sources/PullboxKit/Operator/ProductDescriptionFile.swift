@@ -2,6 +2,7 @@ import Commerce
 public import CoreTypes
 public import Foundation
 public import PullboxAPI
+import ServiceRuntime
 import SystemCalls
 
 /// A `product.json5`: a product as its operator writes it down, in JSON5.
@@ -16,8 +17,15 @@ public struct ProductDescriptionFile: Sendable {
     /// What is wrong with it, without a full stop.
     public let message: String
 
-    /// The path and the message.
-    public var description: String { "\(path): \(message)" }
+    fileprivate init(path: String, _ fault: ConfigurationFault) {
+      self.path = path
+      message = fault.message
+      description = fault.description
+    }
+
+    /// The file, line and column, the member, and what is wrong with it.
+    public let description: String
+
     /// What `localizedDescription` says: the same as ``description``.
     public var errorDescription: String? { description }
   }
@@ -32,10 +40,17 @@ public struct ProductDescriptionFile: Sendable {
   public init(reading path: String) throws {
     do {
       let bytes = try FileSystem.read(path, upTo: Self.maximumLength)
+      let places = try DocumentPlaces(bytes, of: path)
       self.path = path
-      description = try Self.description(from: bytes)
-    } catch let error as DecodingError {
-      throw Refusal(path: path, message: APIJSON.explain(error))
+      do {
+        description = try Self.description(from: bytes)
+      } catch {
+        guard let fault = APIJSON.fault(error) else { throw error }
+        throw Refusal(path: path, places.fault(at: fault.path, fault.message))
+      }
+    } catch let error as ConfigurationError {
+      guard let fault = error.faults.first else { throw error }
+      throw Refusal(path: path, fault)
     }
   }
 

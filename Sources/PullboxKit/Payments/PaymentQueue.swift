@@ -73,6 +73,13 @@ public final class PaymentQueue: Sendable {
           shown: payment.shown)))
   }
 
+  /// Redeems a gift or promotional code, and returns once the store has accepted it; its content is delivered as with a purchase. Throws
+  /// `APICallError` as ``AgentClient/redeem(_:key:)`` does.
+  @discardableResult
+  public func redeem(_ code: String) async throws -> PaymentTransaction {
+    PaymentTransaction(try await agent.redeem(code))
+  }
+
   /// The store's side of the agent: where it sells, and whether this device's account may buy. Throws `APICallError`, with
   /// `store-unavailable` while the store is away.
   public func storefront() async throws -> Storefront {
@@ -219,9 +226,9 @@ public struct Payment: Hashable, Sendable {
     self.applicationUsername = applicationUsername
   }
 
-  /// A payment for what ``ProductsRequest`` answered, at the price that it showed.
+  /// A payment for what ``ProductsRequest`` answered, at the price and under the offer that it showed.
   public init(product: AgentProduct, quantity: Int = 1, applicationUsername: String? = nil) {
     self.init(product: product.listing.id, quantity: quantity, applicationUsername: applicationUsername)
-    shown = ShownPrice(of: product.listing)
+    shown = ShownPrice(of: product.listing, under: product.offer)
   }
 }

@@ -123,9 +123,23 @@ struct StoreRoutes: Sendable {
     routes.on(.get, "/store/v1/account") { [store] request, _ in
       try .json(store.publicAccount(try await store.customer(of: request)))
     }
+    routes.on(.get, "/store/v1/offers") { [store] request, _ in
+      let account = try await store.customer(of: request)
+      let names = request.queryValues("product")
+      let products = Set(names.compactMap { ProductIdentifier($0) })
+      guard (1...AccountOffersResponse.maximumProducts).contains(names.count), products.count == names.count
+      else {
+        throw Problem(
+          .requestMalformed,
+          "product names a product, each once, \(AccountOffersResponse.maximumProducts) at most")
+      }
+      return try .json(
+        AccountOffersResponse(products: try await store.offers(of: products.sorted(), to: account)))
+    }
     routes.on(.post, "/store/v1/codes/{code}") { [store, log] request, parameters in
       let account = try await store.customer(of: request)
-      let transaction = try await store.redeem(parameters["code"], by: account)
+      let transaction = try await store.redeem(
+        parameters["code"], by: account, key: try request.idempotencyKey())
       log.info("code redeemed", ["transaction": "\(transaction.id)", "account": "\(account.name)"])
       return try .json(TransactionResponse(transaction: transaction), status: .created)
     }

@@ -68,12 +68,32 @@ enum CodeTable {
     return Int(try row?.integer("count") ?? 0)
   }
 
-  /// False where the account has redeemed it before.
+  static func isRedeemed(_ code: String, by account: Int64, in connection: borrowing Connection) throws
+    -> Bool
+  {
+    try connection.first(
+      "SELECT 1 FROM redemptions WHERE code = ? AND account = ?", [.text(code), .integer(account)]) != nil
+  }
+
+  /// What the account's request with that key was answered; nil where it is not the one that redeemed the code.
+  static func answer(
+    to key: String, of code: String, account: Int64, in connection: borrowing Connection
+  ) throws -> StoredTransaction? {
+    let row = try connection.first(
+      "SELECT transaction_id FROM redemptions WHERE code = ? AND account = ? AND idempotency_key = ?",
+      [.text(code), .integer(account), .text(key)])
+    return try row?.optionalInteger("transaction_id").flatMap {
+      try TransactionTable.find(in: connection, id: $0)
+    }
+  }
+
+  /// The account has not redeemed it before.
   static func redeem(
-    _ code: String, account: Int64, in connection: borrowing Connection
-  ) throws -> Bool {
+    _ code: String, account: Int64, key: String?, for transaction: StoredTransaction,
+    in connection: borrowing Connection
+  ) throws {
     try connection.execute(
-      "INSERT INTO redemptions (code, account) VALUES (?, ?) ON CONFLICT DO NOTHING",
-      [.text(code), .integer(account)]) > 0
+      "INSERT INTO redemptions (code, account, idempotency_key, transaction_id) VALUES (?, ?, ?, ?)",
+      [.text(code), .integer(account), .optional(key), .integer(transaction.id)])
   }
 }

@@ -35,6 +35,45 @@ extension PaymentStore {
     }
   }
 
+  /// What these products offer the account in its territory, without those that offer nothing or are not for sale.
+  func offers(
+    of products: [ProductIdentifier], to account: Account
+  ) async throws -> [ProductAccountOffers] {
+    let offered = try await database.read { connection in
+      try products.compactMap { product in
+        try OfferTable.find(product, in: connection)?.introductory.map { (product, $0) }
+      }
+    }
+    var found: [ProductAccountOffers] = []
+    for (product, offer) in offered {
+      let listing = try await catalog.listing(of: product, territory: account.territory, device: nil)
+      guard let listing, listing.type == .autoRenewableSubscription,
+        let run = offer.run(.introductory, in: account.territory)
+      else { continue }
+      let isEligible = try await database.read { connection in
+        try Self.isNew(account, to: listing.publication ?? product, product, in: connection)
+      }
+      let told = AccountOffer(
+        kind: .introductory, payment: offer.payment, period: offer.period, payments: run.paymentsLeft,
+        price: run.price, eligible: isEligible)
+      found.append(ProductAccountOffers(product: product, offers: [told]))
+    }
+    return found
+  }
+
+  /// Whether a purchase would be an introduction: none was given yet, and no subscription to the group runs, whose change is none.
+  private static func isNew(
+    _ account: Account, to group: ProductIdentifier, _ product: ProductIdentifier,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let earlier = try SubscriptionTable.find(
+      in: connection, account: account.id, group: group, product: product)
+    guard let earlier else { return true }
+    let last = try TransactionTable.last(in: connection, account: account.id, originalID: earlier.originalID)
+    let isRunning = earlier.life.isRunning && last?.sale.map { $0.revocation == nil } == true
+    return earlier.life.hasHadIntroduction != true && !isRunning
+  }
+
   /// Throws `request-malformed`, and `too-many-requests` beyond the store's limit.
   func makeCode(_ request: CodeRequest) async throws -> StoreCode {
     guard (1...1_000_000).contains(request.uses) else {
@@ -56,18 +95,33 @@ extension PaymentStore {
   /// Sells what the code is good for, which belongs to no device and is not charged beyond what the code's offer says. Of a
   /// subscription that runs it changes the next renewal, and the answer is the transaction of the period that runs; where the
   /// code is for more than that, it begins at once.
+  /// A repetition with the same key is answered as the first request was.
   /// Throws `not-found`, `product-unknown`, `state-conflict` for a code that is used up, that the account has redeemed, or
   /// that has no price there, and for what it owns; then the code is as it was.
-  func redeem(_ text: String, by account: Account) async throws -> StoreTransaction {
-    let found = try await database.read { try CodeTable.find(text, in: $0) }
+  func redeem(_ text: String, by account: Account, key: String? = nil) async throws -> StoreTransaction {
+    let (found, answer) = try await database.read { connection in
+      (
+        try CodeTable.find(text, in: connection),
+        try key.flatMap { try CodeTable.answer(to: $0, of: text, account: account.id, in: connection) }
+      )
+    }
     guard let code = found else { throw Problem(.notFound, "there is no such code") }
+    if let answer { return try answer.published }
     let listing = try await catalog.listing(of: code.product, territory: account.territory, device: nil)
     guard let listing else { throw Problem(.productUnknown, "\(code.product) is not for sale") }
     defer { renewals.wake() }
     return try await database.write(locking: [.everything]) { [limits, clock, environment] connection in
-      guard try CodeTable.redemptions(of: text, in: connection) < code.uses,
-        try CodeTable.redeem(text, account: account.id, in: connection)
-      else { throw Problem(.stateConflict, "the code is used up, or was redeemed by this account") }
+      if try CodeTable.isRedeemed(text, by: account.id, in: connection) {
+        // The same request may have come twice at once.
+        if let key, let answer = try CodeTable.answer(to: key, of: text, account: account.id, in: connection)
+        {
+          return try answer.published
+        }
+        throw Problem(.stateConflict, "this account has redeemed the code already")
+      }
+      guard try CodeTable.redemptions(of: text, in: connection) < code.uses else {
+        throw Problem(.stateConflict, "the code is used up")
+      }
       guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
       else {
         throw Problem(
@@ -78,7 +132,9 @@ extension PaymentStore {
         in: connection, account: account, order: PurchaseOrder(of: code.product), key: nil,
         environment: environment, requested: now.wholeSeconds)
       switch try Sales(now: now, code: code).sell(listing, for: begun, in: connection) {
-      case .sold(let transaction): return try transaction.published
+      case .sold(let transaction):
+        try CodeTable.redeem(text, account: account.id, key: key, for: transaction, in: connection)
+        return try transaction.published
       case .refused(let problem): throw problem
       }
     }

@@ -61,11 +61,11 @@ struct Sales {
     let earlier = try SubscriptionTable.find(
       in: connection, account: begun.account, group: group, product: plan.product)
     guard var subscription = earlier else {
-      if let change = priceChange(to: plan.price, for: begun) {
+      let terms = try terms(for: plan, after: nil, of: begun, in: connection)
+      if let change = priceChange(to: plan.price, under: terms.run, for: begun) {
         return try refuse(begun, .priceChanged, change, in: connection)
       }
-      let first = try terms(for: plan, after: nil, of: begun, in: connection)
-        .begin(from: now.wholeSeconds, by: calendar)
+      let first = try terms.begin(from: now.wholeSeconds, by: calendar)
       let sold = try process(first.period, original: nil, of: begun, in: connection)
       try SubscriptionTable.put(
         StoredSubscription(
@@ -93,14 +93,14 @@ struct Sales {
           .alreadySubscribed, "\(plan.product) is paid for", expiresDate: subscription.life.expires),
         in: connection)
     }
-    if let change = priceChange(to: plan.price, for: begun) {
-      return try refuse(begun, .priceChanged, change, in: connection)
-    }
     // Who changes within the group is no new subscriber.
     let terms =
       isRunning && code == nil
       ? SubscriptionTerms(plan: plan)
       : try terms(for: plan, after: subscription.life, of: begun, in: connection)
+    if let change = priceChange(to: plan.price, under: terms.run, for: begun) {
+      return try refuse(begun, .priceChanged, change, in: connection)
+    }
     if isRunning {
       guard !isSame, subscription.life.plan.isLeftAtOnce(for: plan) else {
         subscription.life.schedule(plan, under: terms.run)
@@ -151,10 +151,15 @@ struct Sales {
     return try PaymentStore.process(.sold(sale), of: begun, in: connection)
   }
 
-  /// Why a purchase is refused whose customer saw another price than the catalog has; nil where it is that one, or none was told.
-  private func priceChange(to price: Price?, for begun: StoredTransaction) -> Problem? {
-    guard let shown = begun.shown, shown.price != price else { return nil }
-    let now = price.map { "\($0.amount) \($0.currency)" } ?? "free"
+  /// Why a purchase is refused whose customer saw another price than the catalog has, or an offer under which it would not be made;
+  /// nil where it is that one, or none was told. Who saw no offer may get one.
+  private func priceChange(
+    to price: Price?, under run: SubscriptionLifecycle.OfferRun? = nil, for begun: StoredTransaction
+  ) -> Problem? {
+    guard let shown = begun.shown else { return nil }
+    let offer = run?.shown
+    guard shown.price != price || shown.offer != nil && shown.offer != offer else { return nil }
+    let now = ShownPrice(price: price, offer: offer)
     return Problem(.priceChanged, "\(begun.product) is \(now), and not \(shown)")
   }
 
@@ -175,5 +180,11 @@ extension PurchaseLifecycle.Sale {
     sale.price = nil
     if sale.expires == nil { sale.date = date }
     return sale
+  }
+}
+
+extension SubscriptionLifecycle.OfferRun {
+  fileprivate var shown: ShownPrice.Offer {
+    ShownPrice.Offer(payment: offer.payment, period: period, payments: paymentsLeft, price: price)
   }
 }

@@ -242,5 +242,11 @@ enum StoreSchema {
         ALTER TABLE accounts ADD COLUMN original_purchased INTEGER;
         ALTER TABLE accounts ADD COLUMN download_id INTEGER;
         """),
+    Migration(
+      "what redeemed a code",
+      script: """
+        ALTER TABLE redemptions ADD COLUMN idempotency_key TEXT;
+        ALTER TABLE redemptions ADD COLUMN transaction_id INTEGER;
+        """),
   ]
 }

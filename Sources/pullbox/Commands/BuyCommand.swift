@@ -30,7 +30,7 @@ enum BuyCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let quantity = try context.arguments.integer("quantity", in: 1...10)
-    let timeout = try context.timeout()
+    _ = try context.timeout()
     let asks = !context.arguments.isSet("yes")
     guard !asks || Terminal.standardInput.isTerminal && Terminal.standardError.isTerminal else {
       throw UsageError("there is no terminal to ask at; --yes buys without asking")
@@ -52,7 +52,15 @@ enum BuyCommand: Command {
     let offer = OfferText.offer(offered, quantity: quantity, environment: shown.account.environment)
     if asks { try await Confirmation.ask("Buy \(offer)?") } else { context.console.note(offer) }
     let transaction = try await agent.buy(
-      AgentPurchaseRequest(product: product, quantity: quantity, shown: ShownPrice(of: offered.listing)))
+      AgentPurchaseRequest(
+        product: product, quantity: quantity, shown: ShownPrice(of: offered.listing, under: offered.offer)))
+    try await follow(transaction, with: agent, in: context)
+  }
+
+  /// Prints the transaction, once it is finished where the command was told to wait.
+  static func follow(
+    _ transaction: AgentTransaction, with agent: AgentClient, in context: CommandContext
+  ) async throws {
     guard context.arguments.isSet("wait") else {
       if transaction.state == "failed" {
         throw CommandFailure(
@@ -60,9 +68,9 @@ enum BuyCommand: Command {
       }
       return try report(transaction, downloads: [], on: context.console)
     }
-    context.console.note("\(product): transaction \(transaction.id)")
+    context.console.note("\(transaction.product): transaction \(transaction.id)")
     let latest = Mutex(PurchaseTracker(transaction.id))
-    try await withTimeout(timeout) {
+    try await withTimeout(try context.timeout()) {
       try await wait(for: transaction, with: agent, on: context.console) { tracker in
         latest.withLock { $0 = tracker }
       }

@@ -57,7 +57,7 @@ enum ProductsCommand: Command {
     try console.print(
       products,
       columns: [
-        .text("PRODUCT"), .text("TYPE"), .text("FOR SALE"), .text("RELEASED"), .number("VERSIONS"),
+        .name("PRODUCT"), .text("TYPE"), .text("FOR SALE"), .text("RELEASED"), .number("VERSIONS"),
         .text("TITLE"),
       ], whenEmpty: "no products"
     ) { entry in
@@ -120,11 +120,20 @@ enum VersionsCommand: Command {
     if let scheduled = schedule(version) { line += "; to be released \(scheduled)" }
     if let reason = version.reason { line += " (\(reason))" }
     console.print(line)
+    if let late = version.lateRelease, late.laterSubscribers > 0 { console.note(lateRelease(late)) }
+  }
+
+  /// Whom an issue reaches that is released behind its date.
+  static func lateRelease(_ late: LateRelease) -> String {
+    let others = CountText.of(late.laterSubscribers, "subscriber")
+    return
+      "it is dated \(LocalTime.text(late.publicationDate)): it opens to who subscribed then, and to \(others) more whose "
+      + "\(late.laterSubscribers == 1 ? "subscription runs" : "subscriptions run") now"
   }
 
   private static func print(_ versions: [VersionRecord], on console: Console) throws {
     let columns: [(TextTable.Column, (VersionRecord) -> String)] = [
-      (.text("VERSION"), { $0.version.description }), (.text("STATE"), state),
+      (.name("VERSION"), { $0.version.description }), (.text("STATE"), state),
       (.number("SIZE"), { $0.length.description }), (.number("FILES"), { String($0.files) }),
       (.text("RELEASED"), { $0.released.map(LocalTime.text) ?? "" }),
       (.text("TO BE RELEASED"), { schedule($0) ?? "" }), (.sentence("REASON"), { $0.reason ?? "" }),

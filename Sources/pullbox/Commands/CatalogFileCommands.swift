@@ -31,7 +31,8 @@ enum ImportCommand: Command {
       file = try CatalogFile(bytes, as: format)
     } catch {
       throw CommandFailure(
-        .failed, "\(path): nothing was changed:", details: error.faults.map(\.description))
+        .failed, "\(path): nothing was changed:", details: error.faults.map { $0.fault(in: path).description }
+      )
     }
     let report: CatalogImportReport
     do {
@@ -54,11 +55,11 @@ enum ImportCommand: Command {
     guard case .problem(let problem) = error, problem.code == .catalogInvalid else { return error }
     return CommandFailure(
       .failed, "\(path): nothing was changed:",
-      details: (problem.faults ?? []).map { fault in line(of: fault, in: file) })
+      details: (problem.faults ?? []).map { fault in line(of: fault, in: file, at: path) })
   }
 
-  /// `line 7: prices.XXX: not an ISO 3166 code`: the server numbers the items of each list from 0.
-  static func line(of fault: Problem.Fault, in file: CatalogFile) -> String {
+  /// `catalog.csv:7:1: prices.XXX: not an ISO 3166 code`: the server numbers the items of each list from 0, and an item begins its line.
+  static func line(of fault: Problem.Fault, in file: CatalogFile, at path: String) -> String {
     let detail = fault.detail
     let parts = (fault.path ?? "").split(separator: ".", maxSplits: 2)
     guard parts.count == 3, let index = Int(parts[1]), index >= 0,
@@ -66,7 +67,9 @@ enum ImportCommand: Command {
     else {
       return "\(fault.path ?? ""): \(detail)"
     }
-    return "line \(line): \(parts[2]): \(detail)"
+    return ConfigurationFault(
+      subject: String(parts[2]), message: detail, origin: .file(path: path, line: line, column: 1)
+    ).description
   }
 }
 

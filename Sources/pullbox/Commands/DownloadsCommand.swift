@@ -91,7 +91,7 @@ enum DownloadsCommand: Command {
     try console.print(
       downloads,
       columns: [
-        .text("DOWNLOAD"), .text("TITLE"), .text("VERSION"), .number("DONE"), .number("SIZE"),
+        .name("DOWNLOAD"), .text("TITLE"), .name("VERSION"), .number("DONE"), .number("SIZE"),
         .number("SPEED"), .sentence("STATE"),
       ], whenEmpty: "no downloads"
     ) { download in

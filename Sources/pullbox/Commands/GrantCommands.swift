@@ -35,7 +35,7 @@ enum GrantsCommand: Command {
     try console.print(
       grants,
       columns: [
-        .text("GRANT"), .text("STATE"), .text("PRODUCT"), .text("TRANSACTION"), .text("DEVICE"),
+        .name("GRANT"), .text("STATE"), .name("PRODUCT"), .name("TRANSACTION"), .name("DEVICE"),
         .text("SINCE"), .sentence("WHY"),
       ], whenEmpty: "no grants"
     ) { grant in
@@ -165,8 +165,8 @@ enum DeliveriesCommand: Command {
     try console.print(
       grants,
       columns: [
-        .text("GRANT"), .text("STATE"), .text("PRODUCT"), .text("VERSION"), .number("SIZE"),
-        .number("SENT"), .text("TRANSACTION"), .text("DEVICE"), .text("SINCE"),
+        .name("GRANT"), .text("STATE"), .name("PRODUCT"), .name("VERSION"), .number("SIZE"),
+        .number("SENT"), .name("TRANSACTION"), .name("DEVICE"), .text("SINCE"),
       ], whenEmpty: "no deliveries"
     ) { grant in
       [

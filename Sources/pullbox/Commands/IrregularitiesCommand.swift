@@ -39,7 +39,7 @@ enum IrregularitiesCommand: Command {
     try console.print(
       cases,
       columns: [
-        .text("KIND"), .text("STORE"), .text("ENVIRONMENT"), .text("TRANSACTION"), .text("DEVICE"),
+        .text("KIND"), .name("STORE"), .text("ENVIRONMENT"), .name("TRANSACTION"), .name("DEVICE"),
         .text("FIRST SEEN"), .text("LAST SEEN"), .text("REFUSED"),
       ], whenEmpty: "nothing irregular"
     ) { found in

@@ -31,7 +31,7 @@ enum LibraryCommand: Command {
     try context.console.print(
       items,
       columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("STATE"), .text("PLACED"), .text("TITLE"),
+        .name("PRODUCT"), .name("VERSION"), .number("SIZE"), .text("STATE"), .text("PLACED"), .text("TITLE"),
       ], whenEmpty: "the library is empty"
     ) { item in
       [
@@ -45,8 +45,8 @@ enum LibraryCommand: Command {
   private static func state(_ item: LibraryItem) -> String {
     let state =
       item.rolledBack == true && item.state == .present ? "taken back" : item.state?.rawValue ?? ""
-    guard item.owned == false else { return state }
-    return state.isEmpty ? mark(item) : "\(state), \(mark(item))"
+    return [state, item.owned == false ? mark(item) : "", item.pinned == true ? "pinned" : ""]
+      .filter { !$0.isEmpty }.joined(separator: ", ")
   }
 
   /// Of what is not owned any more.
@@ -135,7 +135,17 @@ enum PathCommand: Command {
 
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
-    guard let newest = try await context.agent().library().current(of: product) else {
+    let newest = try await newest(of: product, at: try context.agent())
+    if context.console.printsJSON {
+      try context.console.print(json: newest)
+    } else {
+      context.console.print(path: newest.path)
+    }
+  }
+
+  /// What is there to be opened. Throws a failure where it is not.
+  static func newest(of product: ProductIdentifier, at agent: AgentClient) async throws -> LibraryItem {
+    guard let newest = try await agent.library().current(of: product) else {
       throw APICallError.problem(
         Problem(.libraryItemUnknown, "\(product); 'pullbox downloads' shows what is under way"))
     }
@@ -147,12 +157,62 @@ enum PathCommand: Command {
       throw CommandFailure(
         .integrity, "\(newest.path) was removed by another program; 'pullbox repair \(product)' fetches it")
     }
+    return newest
+  }
+}
+
+enum OpenCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "open", summary: "Open a product's newest version on this device with the desktop's program for it",
+    discussion: """
+      xdg-open chooses the program. What was opened last is removed last when the \
+      agent makes room. With --print the path is printed, and nothing is started.
+      """,
+    operands: [.inLibrary()],
+    options: [.flag("print", environment: .none, help: "Print the path and start no program")])
+
+  static func run(_ context: CommandContext) async throws {
+    let product = try context.product(0)
+    let agent = try context.agent()
+    let newest = try await PathCommand.newest(of: product, at: agent)
+    if !context.arguments.isSet("print") { try await Opener.open(newest.path) }
+    let noted = try await agent.noteOpened(product)
     if context.console.printsJSON {
-      try context.console.print(json: newest)
-    } else {
+      for item in noted where item.version == newest.version { try context.console.print(json: item) }
+    } else if context.arguments.isSet("print") {
       context.console.print(path: newest.path)
+    } else {
+      context.console.note("opened \(newest.path)")
     }
   }
+}
+
+enum PinCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "pin", summary: "Keep a product on this device when the agent makes room",
+    operands: [.inLibrary(repeats: true)])
+
+  static func run(_ context: CommandContext) async throws { try await set(true, in: context) }
+
+  static func set(_ isPinned: Bool, in context: CommandContext) async throws {
+    let agent = try context.agent()
+    for product in try context.arguments.operands.map({ try CommandContext.product($0) }) {
+      for item in try await agent.setPinned(isPinned, product) where context.console.printsJSON {
+        try context.console.print(json: item)
+      }
+    }
+  }
+}
+
+enum UnpinCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "unpin", summary: "Let the agent remove a product again to make room",
+    operands: [.inLibrary(repeats: true)])
+
+  static func run(_ context: CommandContext) async throws { try await PinCommand.set(false, in: context) }
 }
 
 enum RemoveCommand: Command {

@@ -19,7 +19,7 @@ enum NewsCommand: Command {
     try context.console.print(
       entries,
       columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("APPEARED"), .text("NEWS"), .text("TITLE"),
+        .name("PRODUCT"), .name("VERSION"), .number("SIZE"), .text("APPEARED"), .text("NEWS"), .text("TITLE"),
       ],
       whenEmpty: "nothing has arrived"
     ) { news in

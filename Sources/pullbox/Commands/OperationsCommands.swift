@@ -29,7 +29,7 @@ enum AuditCommand: Command {
   static func print(_ entries: [AuditEntry], on console: Console) throws {
     try console.print(
       entries,
-      columns: [.text("WHEN"), .text("WHO"), .text("WHAT"), .text("SUBJECT"), .sentence("DETAIL")],
+      columns: [.text("WHEN"), .text("WHO"), .text("WHAT"), .name("SUBJECT"), .sentence("DETAIL")],
       whenEmpty: "no entries"
     ) { entry in
       [LocalTime.text(entry.at), entry.actor, entry.action, entry.subject, entry.detail ?? ""]

@@ -111,7 +111,7 @@ enum OutboxCommand: Command {
     try console.print(
       calls,
       columns: [
-        .number("ID"), .text("STATE"), .text("STORE"), .text("KIND"), .text("TRANSACTION"),
+        .number("ID"), .text("STATE"), .name("STORE"), .text("KIND"), .name("TRANSACTION"),
         .number("ATTEMPTS"), .text("SINCE"), .text("NEXT"), .sentence("LAST ERROR"),
       ], whenEmpty: "no calls"
     ) { call in

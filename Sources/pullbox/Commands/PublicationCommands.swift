@@ -33,7 +33,7 @@ enum PublicationsCommand: Command {
     try context.console.print(
       publications,
       columns: [
-        .text("PUBLICATION"), .number("ORDER"), .text("COVER"), .text("TITLE"), .sentence("POLICY"),
+        .name("PUBLICATION"), .number("ORDER"), .text("COVER"), .text("TITLE"), .sentence("POLICY"),
       ], whenEmpty: "no publication is described"
     ) { publication in
       [
@@ -84,7 +84,7 @@ enum PriceTiersCommand: Command {
     }
     let tiers = try await context.operatorClient().priceTiers()
     try context.console.print(
-      tiers, columns: [.text("TIER"), .sentence("PRICES")], whenEmpty: "no price tiers"
+      tiers, columns: [.name("TIER"), .sentence("PRICES")], whenEmpty: "no price tiers"
     ) { tier in
       let prices = tier.prices.sorted { $0.key < $1.key }.map {
         "\($0.key) \($0.value.amount) \($0.value.currency)"

@@ -49,7 +49,7 @@ enum ReportCommand: Command {
     try context.console.print(
       report.rows,
       columns: [
-        .text("DAY"), .text("PRODUCT"), .text("TERRITORY"), .text("STORE"), .text("ENVIRONMENT"),
+        .text("DAY"), .name("PRODUCT"), .text("TERRITORY"), .name("STORE"), .text("ENVIRONMENT"),
         .number("UNITS"), .number("REFUNDS"), .number("NEW"), .number("LAPSED"), .number("ACTIVE"),
       ], whenEmpty: emptyText(context.arguments)
     ) { row in

@@ -95,8 +95,8 @@ struct RestorePlan {
     try console.print(
       entries,
       columns: [
-        .text("PRODUCT"), .text("VERSION"), .number("SIZE"), .text("PLAN"), .text("STATE"), .text("BECAUSE"),
-        .text("TRANSACTION"),
+        .name("PRODUCT"), .name("VERSION"), .number("SIZE"), .text("PLAN"), .text("STATE"), .text("BECAUSE"),
+        .name("TRANSACTION"),
       ], whenEmpty: "nothing is owned that would be downloaded"
     ) { entry in
       [
@@ -162,7 +162,7 @@ struct ContentUpdate: Encodable {
   static func print(_ updates: [ContentUpdate], on console: Console) throws {
     try console.print(
       updates,
-      columns: [.text("PRODUCT"), .text("HERE"), .text("NEWEST"), .number("SIZE"), .text("TITLE")],
+      columns: [.name("PRODUCT"), .name("HERE"), .name("NEWEST"), .number("SIZE"), .text("TITLE")],
       whenEmpty: "there is no newer version"
     ) { update in
       [

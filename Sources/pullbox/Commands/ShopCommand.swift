@@ -79,7 +79,7 @@ enum ShopCommand: Command {
     guard !publications.isEmpty || console.printsJSON else { return }
     try console.print(
       publications,
-      columns: [.text("PUBLICATION"), .text("LATEST ISSUE"), .text("SUBSCRIPTION"), .text("TITLE")],
+      columns: [.name("PUBLICATION"), .text("LATEST ISSUE"), .text("SUBSCRIPTION"), .text("TITLE")],
       whenEmpty: "no publications"
     ) { publication in
       [
@@ -92,11 +92,11 @@ enum ShopCommand: Command {
   private static func print(_ products: [AgentProduct], on console: Console) throws {
     try console.print(
       products,
-      columns: [.text("PRODUCT"), .text("PRICE"), .text("HELD"), .text("TITLE")],
+      columns: [.name("PRODUCT"), .text("PRICE"), .text("HELD"), .text("TITLE")],
       whenEmpty: "nothing is for sale"
     ) { product in
       [
-        product.listing.id.description, OfferText.priceAndPeriod(product.listing),
+        product.listing.id.description, OfferText.price(of: product),
         OfferText.standing(product), product.listing.title,
       ]
     }

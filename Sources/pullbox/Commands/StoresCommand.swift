@@ -26,7 +26,7 @@ enum StoresCommand: Command {
     try context.console.print(
       stores,
       columns: [
-        .text("STORE"), .text("KIND"), .text("ENVIRONMENTS"), .text("STATE"), .text("LAST ANSWER"),
+        .name("STORE"), .text("KIND"), .text("ENVIRONMENTS"), .text("STATE"), .text("LAST ANSWER"),
         .text("LAST NOTIFICATION"), .text("SIGNED"), .number("RECOVERED"), .number("WAITING"),
         .number("PARKED"), .text("OLDEST CALL"),
         .number("UNACKNOWLEDGED"), .text("TAKEN BACK"),

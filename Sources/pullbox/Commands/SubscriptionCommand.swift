@@ -49,7 +49,7 @@ enum SubscriptionCommand: Command {
   private static func print(_ subscriptions: [StoreSubscription], on console: Console) throws {
     try console.print(
       subscriptions,
-      columns: [.text("SUBSCRIPTION"), .text("STATE"), .text("UNTIL"), .text("THEN")],
+      columns: [.name("SUBSCRIPTION"), .text("STATE"), .text("UNTIL"), .text("THEN")],
       whenEmpty: "no subscriptions"
     ) { subscription in
       [

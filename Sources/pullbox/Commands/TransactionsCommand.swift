@@ -34,7 +34,7 @@ enum TransactionsCommand: Command {
     let found = try await context.agent().transactions(part ?? usual)
     try context.console.print(
       part != nil || state == nil ? found : found.filter { $0.step == state },
-      columns: [.text("TRANSACTION"), .text("TITLE"), .text("PAYMENT"), .text("STATE")],
+      columns: [.name("TRANSACTION"), .text("TITLE"), .text("PAYMENT"), .text("STATE")],
       whenEmpty: usual == .live ? "no unfinished transactions" : "no transactions"
     ) { transaction in
       [

@@ -37,7 +37,7 @@ enum UpdateSizeCommand: Command {
     guard !sizes.holders.isEmpty else { return lines + ["no device holds another version"] }
     let table = TextTable(
       columns: [
-        .text("HELD"), .number("DEVICES"), .number("REACHED"), .number("TO FETCH"), .number("KEPT"),
+        .name("HELD"), .number("DEVICES"), .number("REACHED"), .number("TO FETCH"), .number("KEPT"),
         .number("SAME"), .number("CHANGED"), .number("ADDED"), .number("REMOVED"),
       ],
       rows: sizes.holders.map { holder in

@@ -12,6 +12,32 @@ enum OfferText {
     price(listing) + (listing.period.map { " " + every($0) } ?? "")
   }
 
+  /// `free for a week, then $4.99 a month`; where the store does not say whether the account gets the offer, `$4.99 a month, or free for a
+  /// week first`.
+  static func price(of product: AgentProduct) -> String {
+    let price = priceAndPeriod(product.listing)
+    if product.subscribedUntil != nil { return price }
+    if let offer = product.offer { return "\(introduction(offer)), then \(price)" }
+    guard let possible = product.offers?.first(where: { $0.eligible == nil }) else { return price }
+    return "\(price), or \(introduction(possible)) first"
+  }
+
+  /// `free for a week`, `0.99 USD a month, 3 times`, `9.99 USD for 6 months`.
+  private static func introduction(_ offer: AccountOffer) -> String {
+    let price = offer.price.map { "\($0.amount) \($0.currency)" } ?? "free"
+    switch offer.payment {
+    case .freeTrial, .payUpFront: return "\(price) for \(length(offer.period))"
+    case .payAsYouGo:
+      guard offer.payments > 1 else { return "\(price) for \(length(offer.period))" }
+      return "\(price) \(every(offer.period)), \(offer.payments) times"
+    }
+  }
+
+  /// `a week`, `3 months`.
+  private static func length(_ period: BillingPeriod) -> String {
+    period.count == 1 ? every(period) : String(every(period).dropFirst("every ".count))
+  }
+
   /// `a month`, `every 3 months`.
   static func every(_ period: BillingPeriod) -> String {
     let unit =
@@ -33,7 +59,7 @@ enum OfferText {
   /// What is bought, at which price and where: `2 × Coins, $0.99 each (Sandbox)`.
   static func offer(_ product: AgentProduct, quantity: Int?, environment: String) -> String {
     let count = quantity ?? 1
-    let price = priceAndPeriod(product.listing) + (count > 1 ? " each" : "")
+    let price = price(of: product) + (count > 1 ? " each" : "")
     return (count > 1 ? "\(count) × " : "") + "\(product.listing.title), \(price) (\(environment))"
   }
 

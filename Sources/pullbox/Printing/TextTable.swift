@@ -3,8 +3,8 @@ import ServiceRuntime
 
 /// Rows in aligned columns under their titles.
 ///
-/// On a terminal that is too narrow for them, wide texts are shortened. Columns that have no room even so stand below their
-/// row, each with its title; a sentence that has none is wrapped there. So no column is lost.
+/// On a terminal that is too narrow for them, wide texts are shortened; names, which the next command takes, never are. Columns that have no
+/// room even so stand below their row, each with its title; a sentence that has none is wrapped there. So no column is lost.
 struct TextTable {
   struct Column {
     var title: String
@@ -12,8 +12,11 @@ struct TextTable {
     var isNumber = false
     /// The last column alone may be one: it is shown whole.
     var isSentence = false
+    /// What another command takes: it is neither shortened nor broken, wherever it stands.
+    var isName = false
 
     static func text(_ title: String) -> Column { Column(title: title) }
+    static func name(_ title: String) -> Column { Column(title: title, isName: true) }
     static func number(_ title: String) -> Column { Column(title: title, isNumber: true) }
     static func sentence(_ title: String) -> Column { Column(title: title, isSentence: true) }
   }
@@ -28,7 +31,7 @@ struct TextTable {
   /// Others are, down to this width.
   private static let shortest = 14
 
-  /// Lines, the titles first. With a `width`, a terminal's, no line is wider, but for a first column that is.
+  /// Lines, the titles first. With a `width`, a terminal's, no line is wider, but for a first column and a name that are.
   func lines(width: Int?) -> [String] {
     let rows = rows.map { $0.map { TextWidth.cut(PlainText.line($0), to: .max) } }
     let natural = columns.indices.map { column in
@@ -45,7 +48,8 @@ struct TextTable {
     let least = zip(columns, natural).map { column, natural in
       let title = TextWidth.of(column.title)
       if column.isSentence { return title }
-      return column.isNumber || natural <= Self.unshortened ? natural : max(title, Self.shortest)
+      return column.isNumber || column.isName || natural <= Self.unshortened
+        ? natural : max(title, Self.shortest)
     }
     var widths: [Int] = []
     var room = width + Self.gap.count
@@ -86,21 +90,21 @@ struct TextTable {
   /// The lines of what has no room in its row.
   private func below(_ row: [String], widths: [Int], width: Int?) -> [String] {
     guard let width else { return [] }
-    var pieces: [String] = []
+    var pieces: [(text: String, isName: Bool)] = []
     for (index, text) in row.enumerated() where !text.isEmpty {
       if index >= widths.count {
-        pieces.append("\(columns[index].title) \(text)")
+        pieces.append(("\(columns[index].title) \(text)", columns[index].isName))
       } else if columns[index].isSentence, TextWidth.of(text) > widths[index] {
-        pieces.append(text)
+        pieces.append((text, false))
       }
     }
     let room = max(1, width - Self.gap.count)
     var lines: [String] = []
     for piece in pieces {
-      if let last = lines.last, TextWidth.of(last + Self.gap + piece) <= room {
-        lines[lines.count - 1] = last + Self.gap + piece
+      if let last = lines.last, TextWidth.of(last + Self.gap + piece.text) <= room {
+        lines[lines.count - 1] = last + Self.gap + piece.text
       } else {
-        lines += Self.wrapped(piece, to: room)
+        lines += piece.isName ? [piece.text] : Self.wrapped(piece.text, to: room)
       }
     }
     return lines.map { Self.gap + $0 }

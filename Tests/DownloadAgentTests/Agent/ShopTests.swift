@@ -52,6 +52,75 @@ struct ShopTests {
     }
   }
 
+  @Test(
+    "a code is redeemed with its key, and its content comes as with a purchase; small letters are capitals")
+  func redeemed() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    server.change { $0.codes = ["ABC-1": Self.issue] }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        for _ in 0..<2 {
+          let answer = try await harness.ask("POST", "/v1/codes/abc-1", headers: [("Idempotency-Key", "k1")])
+          #expect(answer.status == 201)
+          let transaction = try APIJSON.decode(AgentTransaction.self, from: answer.body)
+          #expect(transaction.id.description == "2000000000000777")
+        }
+        #expect(server.state.current.redemptions == ["ABC-1 k1", "ABC-1 k1"])
+        _ = try await agent.transaction("finished")
+        #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.count == 1)
+      }
+    }
+  }
+
+  @Test("a code that the store refuses is refused with its words, and what is no code is not asked about")
+  func refusedCode() async throws {
+    let server = FakeServer()
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let unknown = try await harness.ask("POST", "/v1/codes/NONE")
+        let problem = try APIJSON.decode(Problem.self, from: unknown.body)
+        #expect(problem.code == .notFound && problem.detail == "there is no such code")
+        for text in ["a%20b", "a_b", String(repeating: "A", count: 65)] {
+          #expect(try Self.code(await harness.ask("POST", "/v1/codes/\(text)")) == .requestMalformed)
+        }
+        #expect(server.state.current.asked.count { $0 == "POST /store/v1/codes" } == 1)
+        server.change { $0.hasPlace = false }
+        #expect(try Self.code(await harness.ask("POST", "/v1/codes/NONE")) == .deviceLimit)
+      }
+    }
+  }
+
+  @Test("subscriptions are shown with what the store offers for them, and without where it cannot say")
+  func offers() async throws {
+    let server = FakeServer()
+    let trial = AccountOffer(
+      kind: .introductory, payment: .freeTrial, period: try #require(BillingPeriod("P1W")), payments: 1,
+      eligible: true)
+    let listings = [
+      try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month),
+      try Self.listing(Self.issue, .nonConsumable),
+    ]
+    server.change { state in
+      state.listings = listings
+      state.offers = listings.map { ProductAccountOffers(product: $0.id, offers: [trial]) }
+    }
+    for offers in [[trial], nil] {
+      if offers == nil { server.change { $0.offers = nil } }
+      let harness = try AgentHarness()
+      try await server.open { url in
+        try await harness.run(server: url) { _ in
+          let products = try await harness.get(
+            "/v1/products?id=\(Self.monthly)&id=\(Self.issue)", as: AgentProductsResponse.self
+          ).products
+          #expect(products.map(\.offers) == [offers, nil])
+          #expect(products[0].offer == offers?.first)
+        }
+      }
+    }
+  }
+
   @Test("a restore on a new device asks what content is called whose manifest has no title")
   func restoredTitle() async throws {
     let server = FakeServer([try FixturePackage.file(length: 1000)])

@@ -50,6 +50,29 @@ extension FakeServer {
       if let key { self.change { $0.sold[key] = entry } }
       return try .json(TransactionResponse(transaction: entry))
     }
+    routes.on(.post, "/store/v1/codes/{code}") { request, parameters in
+      try self.check("POST /store/v1/codes")
+      let code = parameters["code"]
+      guard let product = self.state.current.codes[code] else {
+        throw Problem(.notFound, "there is no such code")
+      }
+      let key = try request.idempotencyKey() ?? ""
+      self.change { $0.redemptions.append("\(code) \(key)") }
+      if let known = self.state.current.sold[key] {
+        return try .json(TransactionResponse(transaction: known))
+      }
+      try self.queuePurchase(product, transaction: "2000000000000777")
+      guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
+      self.change { $0.sold[key] = entry }
+      return try .json(TransactionResponse(transaction: entry), status: .created)
+    }
+    routes.on(.get, "/store/v1/offers") { request, _ in
+      try self.check("GET /store/v1/offers")
+      guard let offers = self.state.current.offers else { throw Problem(.notFound) }
+      let named = request.queryValues("product")
+      return try .json(
+        AccountOffersResponse(products: offers.filter { named.contains($0.product.description) }))
+    }
     routes.on(.post, "/v1/entitlements") { request, _ in
       try self.check("POST /v1/entitlements")
       let asked = try await request.decode(EntitlementsRequest.self)

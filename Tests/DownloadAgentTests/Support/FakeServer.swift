@@ -105,6 +105,11 @@ final class FakeServer: Sendable {
     /// What was sold by its key, and the keys of the requests.
     var sold: [String: StoreTransaction] = [:]
     var purchaseKeys: [String?] = []
+    /// What codes are good for, and those that were redeemed, with the keys of the requests.
+    var codes: [String: String] = [:]
+    var redemptions: [String] = []
+    /// What the store offers; nil for one that has no such route.
+    var offers: [ProductAccountOffers]?
     /// Ranges of the package as they were sent, whole or cut.
     var sent: [Range<Int>] = []
     var grants: [String: RecordedGrant] = [:]

@@ -182,10 +182,17 @@ extension WireSample {
           "subscriptions": []
         }
         """),
-    WireSample(ShownPrice.self, #""0.99 EUR""#),
+    WireSample(ShownPrice.self, #""0.99 EUR; pay-as-you-go P1M 3 0.50 EUR""#, minimal: #""free""#),
     WireSample(
       AgentProduct.self,
-      #"{"listing": \#(listing), "owned": false, "subscribedUntil": "2026-12-21T08:30:00.000Z"}"#,
+      """
+      {
+        "listing": \(listing),
+        "offers": [\(accountOffer)],
+        "owned": false,
+        "subscribedUntil": "2026-12-21T08:30:00.000Z"
+      }
+      """,
       minimal: #"{"listing": \#(freeListing), "owned": true}"#),
     WireSample(
       AgentProductsResponse.self,

@@ -29,6 +29,7 @@ extension WireSample {
       "downloadsStopped": true,
       "files": 23,
       "history": [\(auditEntry)],
+      "lateRelease": {"laterSubscribers": 4, "publicationDate": "2026-11-01T00:00:00.000Z"},
       "length": 1510636,
       "manifestDigest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
       "percentage": 10,
@@ -497,6 +498,7 @@ extension WireSample {
       }
       """),
     WireSample(UpdateSizes.Holder.self, holder),
+    WireSample(LateRelease.self, #"{"laterSubscribers": 4, "publicationDate": "2026-11-01T00:00:00.000Z"}"#),
     WireSample(VersionRecord.self, versionRecord, minimal: draft),
     WireSample(
       VersionSubmission.self,

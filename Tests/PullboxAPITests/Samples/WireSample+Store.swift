@@ -2,6 +2,17 @@ import PullboxAPI
 
 /// docs/sandbox-store.md, and problem documents (RFC 9457).
 extension WireSample {
+  static let accountOffer = """
+    {
+      "eligible": true,
+      "kind": "introductory",
+      "payment": "pay-as-you-go",
+      "payments": 3,
+      "period": "P1M",
+      "price": {"amount": "0.99", "currency": "EUR"}
+    }
+    """
+
   static let storeTransaction = """
     {
       "applicationUsername": "reader-7",
@@ -113,6 +124,16 @@ extension WireSample {
       }
       """,
       minimal: #"{"product": "com.example.coins"}"#),
+    WireSample(
+      AccountOffer.self, accountOffer,
+      minimal: #"{"kind": "introductory", "payment": "free-trial", "payments": 1, "period": "P1W"}"#),
+    WireSample(
+      AccountOffersResponse.self,
+      #"{"products": [{"offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}]}"#,
+      minimal: #"{"products": []}"#),
+    WireSample(
+      ProductAccountOffers.self, #"{"offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}"#),
+    WireSample(GiftCode.self, #""0A1B2C3D4E5F6071""#),
     WireSample(ProductOffers.self, #"{"bonus": "P3M", "introductory": \#(offer)}"#, minimal: "{}"),
     WireSample(
       PurchaseTokenResponse.self,

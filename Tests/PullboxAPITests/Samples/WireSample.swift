@@ -101,6 +101,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
       ["draft", "submitted", "approved", "rejected", "released", "superseded", "withdrawn"]),
     WireWords(OutboxCall.State.self, ["waiting", "parked", "done", "dropped"]),
     WireWords(OperatorScope.self, ["read", "publish", "review", "admin"]),
+    WireWords(AccountOffer.Kind.self, ["introductory"]),
     WireWords(StoreOffer.Payment.self, ["free-trial", "pay-as-you-go", "pay-up-front"]),
     WireWords(StoreSubscription.State.self, ["active", "billing-retry", "paused", "expired"]),
     WireWords(

@@ -39,6 +39,32 @@ struct OfferTextTests {
         == "Heroes, free every 3 months (Sandbox)")
   }
 
+  @Test(
+    "the first payments under an offer are told with what follows; both prices where the store does not say who gets it"
+  )
+  func introductions() throws {
+    var monthly = try product(.autoRenewableSubscription, period: "P1M")
+    func text(
+      _ payment: StoreOffer.Payment, _ period: String, _ payments: Int = 1, _ eligible: Bool? = true
+    ) throws -> String {
+      monthly.offers = [
+        AccountOffer(
+          kind: .introductory, payment: payment, period: try #require(BillingPeriod(period)),
+          payments: payments,
+          price: payment == .freeTrial ? nil : Price(amount: "0.99", currency: "USD"), eligible: eligible)
+      ]
+      return OfferText.price(of: monthly)
+    }
+    #expect(try text(.freeTrial, "P1W") == "free for a week, then $2.99 a month")
+    #expect(try text(.payUpFront, "P3M") == "0.99 USD for 3 months, then $2.99 a month")
+    #expect(try text(.payAsYouGo, "P1M", 3) == "0.99 USD a month, 3 times, then $2.99 a month")
+    #expect(try text(.payAsYouGo, "P1M") == "0.99 USD for a month, then $2.99 a month")
+    #expect(try text(.freeTrial, "P2W", 1, nil) == "$2.99 a month, or free for 2 weeks first")
+    #expect(try text(.freeTrial, "P1W", 1, false) == "$2.99 a month")
+    monthly.subscribedUntil = Timestamp(millisecondsSinceEpoch: 0)
+    #expect(OfferText.price(of: monthly) == "$2.99 a month")
+  }
+
   @Test("what the reader has is told with its end")
   func standings() throws {
     #expect(OfferText.standing(try product(.nonConsumable)) == "")

@@ -1,4 +1,6 @@
+import Foundation
 import PullboxAPI
+import PullboxTesting
 import ServiceRuntime
 import Testing
 
@@ -184,6 +186,54 @@ struct TextTableTests {
     #expect(table.lines(width: 61).allSatisfy { TextWidth.of($0) <= 61 })
     #expect(table.lines(width: 61).count == 2)
     #expect(table.lines(width: 61)[1].contains("2026-11-22 06:10:05  12 KiB  The long"))
+  }
+
+  @Test(
+    "names are whole in one line at every width, and no other column makes a line wider",
+    arguments: [60, 80, 120, 200])
+  func names(width: Int) {
+    var random = SplitMix(seed: UInt64(width))
+    let long = "com.example.a.publisher.of.many.magazines.the-long-way-home.2026-09"
+    for _ in 0..<500 {
+      var columns: [TextTable.Column] = []
+      for index in 0..<Int.random(in: 1...9, using: &random) {
+        columns.append(
+          [.text("TEXT\(index)"), .name("NAME\(index)"), .number("NUMBER\(index)")].randomElement(
+            using: &random) ?? .name("N"))
+      }
+      let row = columns.map { column in
+        if column.isName { return String(long.suffix(Int.random(in: 1...long.count, using: &random))) }
+        if column.isNumber { return "\(Int.random(in: 0...9999, using: &random)) KiB" }
+        return String(repeating: "word ", count: Int.random(in: 0...20, using: &random)) + "end"
+      }
+      let lines = TextTable(columns: columns, rows: [row]).lines(width: width)
+      for (column, cell) in zip(columns, row) where column.isName {
+        #expect(lines.dropFirst().contains { $0.contains(cell) }, "\(cell) at \(width)")
+      }
+      for line in lines.dropFirst() where TextWidth.of(line) > width {
+        // One name alone is wider.
+        #expect(line.split(separator: " ").contains { TextWidth.of(String($0)) > width - 12 }, "\(line)")
+      }
+    }
+  }
+
+  @Test("what another command takes is a name in every table of every command")
+  func columnsOfCommands() throws {
+    let words = [
+      "PRODUCT", "VERSION", "TRANSACTION", "DEVICE", "GRANT", "DOWNLOAD", "PUBLICATION", "TIER", "STORE",
+      "SUBJECT",
+    ]
+    var names = 0
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(
+      path: "../../../Sources/pullbox/Commands")
+    for file in try FileManager.default.contentsOfDirectory(at: root, includingPropertiesForKeys: nil) {
+      let text = try String(contentsOf: file, encoding: .utf8)
+      for word in words {
+        #expect(!text.contains(".text(\"\(word)\")"), "\(file.lastPathComponent): \(word)")
+        names += text.split(separator: ".name(\"\(word)\")", omittingEmptySubsequences: false).count - 1
+      }
+    }
+    #expect(names > 20)
   }
 
   @Test("a sentence that has no room in its column is shown whole below its row, a short one stays")

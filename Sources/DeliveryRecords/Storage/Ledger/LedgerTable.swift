@@ -1,5 +1,5 @@
 package import Commerce
-import CoreTypes
+package import CoreTypes
 package import Database
 
 /// The verified transactions, each with what its store last said of it and the customer whose it is. What
@@ -139,6 +139,30 @@ package enum LedgerTable {
   private static func row(_ key: TransactionKey, in connection: borrowing Connection) throws -> Row? {
     try connection.first(
       "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
+  }
+
+  /// Customers for whom a subscription to the publication that renews itself runs at `now`, and none ran at `moment`.
+  package static func subscribers(
+    to publication: ProductIdentifier, at now: Timestamp, butNotAt moment: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Int {
+    let row = try connection.first(
+      """
+      SELECT count(DISTINCT customer) AS count FROM transactions \(SQLDialect.index("transactions_by_end"))
+      WHERE expires > ? AND purchased <= ? AND purchased > ? AND revoked IS NULL AND customer IS NOT NULL
+        AND product IN (
+          SELECT id FROM products WHERE publication = ? AND type = 'auto-renewable-subscription')
+        AND NOT EXISTS (
+          SELECT 1 FROM transactions AS earlier \(SQLDialect.index("transactions_by_customer"))
+          WHERE earlier.customer = transactions.customer AND earlier.purchased <= ? AND earlier.expires > ?
+            AND earlier.revoked IS NULL AND earlier.product IN (
+              SELECT id FROM products WHERE publication = ? AND type = 'auto-renewable-subscription'))
+      """,
+      [
+        .timestamp(now), .timestamp(now), .timestamp(moment), .identifier(publication), .timestamp(moment),
+        .timestamp(moment), .identifier(publication),
+      ])
+    return Int(try row?.integer("count") ?? 0)
   }
 
   /// How the store is told that the transaction's content was delivered.

@@ -163,7 +163,22 @@ struct VersionService: Sendable {
     if outcome.movedSchedule { scheduler.wake() }
     if outcome.hasSettledDebts { didSettleDebts() }
     didChangeCatalog()
-    return outcome.record
+    guard outcome.isFirstRelease else { return outcome.record }
+    var record = outcome.record
+    record.lateRelease = try await lateRelease(of: product, at: transition.now)
+    return record
+  }
+
+  /// Nil for what is no issue, and for one that is not dated earlier.
+  private func lateRelease(of product: ProductIdentifier, at now: Timestamp) async throws -> LateRelease? {
+    try await database.read { connection in
+      guard let issue = try ProductTable.find(product, in: connection)?.product, !issue.type.isSubscription,
+        let publication = issue.publication, issue.lateRelease != nil, let date = issue.publicationDate
+      else { return nil }
+      let subscribers = try LedgerTable.subscribers(
+        to: publication, at: now, butNotAt: date, in: connection)
+      return LateRelease(publicationDate: date, laterSubscribers: subscribers)
+    }
   }
 }
 

@@ -15,6 +15,8 @@ struct VersionTransition: Sendable {
     var stopped: [SHA256Digest: Bool] = [:]
     /// The next date of a release may be another now.
     var movedSchedule = false
+    /// No version of the product was released before.
+    var isFirstRelease = false
     /// Fewer devices get the product: debts were settled, and the outbox has to look.
     var hasSettledDebts = false
   }
@@ -66,7 +68,9 @@ struct VersionTransition: Sendable {
     if case .release = step, target.state != .released {
       try VerificationFailureTable.forget(product, target.version, in: connection)
     }
-    if outcome.record.state == .released { try ProductTable.noteReleased(product, at: now, in: connection) }
+    if outcome.record.state == .released {
+      outcome.isFirstRelease = try ProductTable.noteReleased(product, at: now, in: connection)
+    }
     try CatalogRevision.increment(at: now, by: product, in: connection)
     try checkStop(step, of: target.digest, in: connection)
     let isStopped = try VersionTable.isStopped(target.digest, in: connection)

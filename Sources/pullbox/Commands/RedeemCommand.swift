@@ -1,0 +1,30 @@
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+enum RedeemCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "redeem", summary: "Redeem a gift or promotional code with the agent's store account",
+    discussion: """
+      The content comes as with a purchase, whether this command waits or not. A code \
+      that cannot be used is as good as before: it may be used up or redeemed by this \
+      account already, be for something that is owned, or not be good in this territory.
+      """,
+    operands: [.init("CODE")],
+    options: [
+      .flag(
+        "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
+      .timeout,
+    ])
+
+  static func run(_ context: CommandContext) async throws {
+    let text = context.arguments.operands[0]
+    guard GiftCode(text) != nil else {
+      throw UsageError("CODE is letters, digits and hyphens, \(GiftCode.maximumLength) at most")
+    }
+    _ = try context.timeout()
+    let agent = try context.agent()
+    try await BuyCommand.follow(try await agent.redeem(text), with: agent, in: context)
+  }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import ServiceRuntime
+import SystemCalls
+
+/// Has the desktop open a file or a folder.
+enum Opener {
+  /// What freedesktop.org's desktops have; `PULLBOX_OPENER` names another program.
+  private static let program = ProcessInfo.processInfo.environment["PULLBOX_OPENER"] ?? "xdg-open"
+
+  /// Returns once the program has taken the path over. Throws a failure where there is no such program, and where it ended with an error.
+  static func open(_ path: String) async throws {
+    let status = try await BlockingPool.shared.run { () throws -> Int32 in
+      let process = Process()
+      process.executableURL = URL(filePath: "/usr/bin/env")
+      process.arguments = ["--", program, path]
+      process.standardInput = FileHandle.nullDevice
+      process.standardOutput = FileHandle.nullDevice
+      do {
+        try process.run()
+      } catch {
+        throw CommandFailure(.failed, "\(program) cannot be started; --print prints the path")
+      }
+      process.waitUntilExit()
+      return process.terminationStatus
+    }
+    guard status != 0 else { return }
+    throw CommandFailure(
+      .failed,
+      status == 127
+        ? "there is no \(program) here; --print prints the path"
+        : "\(program) could not open \(path) (it ended with \(status))")
+  }
+}

@@ -1,0 +1,113 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+/// What appears while a subscription runs is its own, by the later of its date and its first release.
+@Suite("Issues that are released behind their dates", .timeLimit(.minutes(1)))
+struct LateReleaseTests {
+  private static let monthly = "com.example.monthly"
+  private static let issue = "com.example.late"
+  private static let month = Duration.seconds(30 * 86_400)
+
+  private func run(_ body: (ServerHarness) async throws -> Void) async throws {
+    try await ServerHarness.run { server in
+      let magazine = ProductIdentifier("com.example.magazine")
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.monthly)",
+        body: ProductDescription(
+          type: .autoRenewableSubscription, publication: magazine, period: BillingPeriod("P1M")),
+        as: OperatorProduct.self)
+      try await server.publish(
+        Array("the issue before".utf8), as: "com.example.before",
+        description: ProductDescription(publication: magazine, publicationDate: server.clock.now()))
+      server.clock.advance(by: .seconds(86_400))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.issue)",
+        body: ProductDescription(publication: magazine, publicationDate: server.clock.now()),
+        as: OperatorProduct.self)
+      _ = try await server.submit(Array("the issue".utf8), as: Self.issue, version: "1.0")
+      for step in ["submit", "approve"] { try await server.step(step, "1.0", of: Self.issue) }
+      try await body(server)
+    }
+  }
+
+  private func subscription(_ server: ServerHarness, _ id: String) -> InAppPurchase {
+    server.purchase(of: Self.monthly, id: id, expires: server.clock.now() + Self.month)
+  }
+
+  /// Why the device of the purchase has it; nil where it does not.
+  private func reason(_ purchase: InAppPurchase, _ server: ServerHarness) async throws -> String? {
+    let receipt = try server.store.receipt(of: [purchase], device: server.device.id)
+    let answer = try await server.api.call(
+      "POST", "/v1/entitlements",
+      body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
+      as: EntitlementsResponse.self
+    ).value
+    return answer.products.first { $0.product.description == Self.issue }?.because
+  }
+
+  @Test("one is granted to who subscribed between its date and its release, and the release says to how many")
+  func betweenDateAndRelease() async throws {
+    try await run { server in
+      let first = subscription(server, "2000000000000001")
+      #expect(try await reason(first, server) == nil, "it is not released")
+      server.clock.advance(by: .seconds(86_400))
+      let second = subscription(server, "2000000000000002")
+      #expect(try await reason(second, server) == nil)
+      let latest = try await reasonOfBefore(second, server)
+      #expect(latest == "unlocked-at-start", "what has only a date is not the latest that can be had")
+      server.clock.advance(by: .seconds(86_400))
+      let released = try await server.release("1.0", of: Self.issue)
+      #expect(released.lateRelease?.laterSubscribers == 1)
+      #expect(released.lateRelease?.publicationDate == server.clock.now() - .seconds(2 * 86_400))
+      #expect(try await reason(first, server) == "published-during-subscription")
+      // It was the latest by its date when that subscription began.
+      #expect(try await reason(second, server) == "unlocked-at-start")
+      // The run that began before its date and ended before its release does not have it by either.
+      server.clock.advance(by: .seconds(86_400))
+      #expect(try await server.release("1.0", of: Self.issue).lateRelease == nil, "that was no first release")
+    }
+  }
+
+  private func reasonOfBefore(_ purchase: InAppPurchase, _ server: ServerHarness) async throws -> String? {
+    let receipt = try server.store.receipt(of: [purchase], device: server.device.id)
+    let answer = try await server.api.call(
+      "POST", "/v1/entitlements",
+      body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
+      as: EntitlementsResponse.self
+    ).value
+    return answer.products.first { $0.product.description == "com.example.before" }?.because
+  }
+
+  @Test(
+    "one with an earlier date than another that a subscription began with opens by its release, and by no later one"
+  )
+  func backDated() async throws {
+    try await run { server in
+      // Another issue of a later date is the latest when the subscriptions begin.
+      server.clock.advance(by: .seconds(86_400))
+      try await server.publish(
+        Array("a later issue".utf8), as: "com.example.later",
+        description: ProductDescription(
+          publication: ProductIdentifier("com.example.magazine"), publicationDate: server.clock.now()))
+      server.clock.advance(by: .seconds(86_400))
+      let running = subscription(server, "2000000000000001")
+      #expect(try await reason(running, server) == nil)
+      server.clock.advance(by: .seconds(86_400))
+      #expect(try await server.release("1.0", of: Self.issue, to: 10).lateRelease?.laterSubscribers == 1)
+      try await server.release("1.0", of: Self.issue)
+      #expect(try await reason(running, server) == "released-during-subscription")
+      server.clock.advance(by: .seconds(86_400))
+      let after = subscription(server, "2000000000000003")
+      try await server.approve(Array("corrected".utf8), "1.1", of: Self.issue)
+      try await server.release("1.1", of: Self.issue)
+      #expect(try await reason(after, server) == nil, "another version is no other appearance")
+    }
+  }
+}
