@@ -165,6 +165,15 @@ public struct Price: Hashable, Sendable, Codable {
     self.init(amount: "\(whole)\(decimals)", currency: currency)
   }
 
+  /// The amount in thousandths of the currency's unit.
+  public var thousandths: Int64 {
+    let parts = amount.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+    func number(_ digits: some Sequence<UInt8>) -> Int64 { digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) } }
+    let decimals = parts.count > 1 ? Array(parts[1]) : []
+    return number(parts[0]) * 1000
+      + number(decimals + Array(repeating: 0x30, count: Self.maximumDecimals - decimals.count))
+  }
+
   private enum CodingKeys: CodingKey {
     case amount
     case currency

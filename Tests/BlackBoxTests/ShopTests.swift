@@ -91,6 +91,35 @@ struct ShopTests {
     }
   }
 
+  @Test(
+    "who bought the application before it was sold otherwise owns an issue without another payment, and who came later does not"
+  )
+  func modelSwitch() async throws {
+    try await Stack.with(Stack.Options(parts: [.store, .server])) { stack in
+      let product = "com.example.included"
+      let file = try await Material.file("file.cbz", length: 100_000, in: stack.directory)
+      var description = ProductDescription()
+      description.ownedIf = .originalVersionBelow(try #require(ApplicationVersion("2.0")))
+      try await stack.describe(product, description)
+      try await stack.release(file, as: product)
+      func opened(version: String, device: String) async throws -> Int {
+        let made = try await control(
+          "POST", "accounts", #"{"territory":"USA","name":"\#(device)"}"#, at: stack
+        )
+        .decoded(AccountResponse.self)
+        _ = try await control(
+          "PATCH", "accounts/\(made.account)", #"{"originalApplicationVersion":"\#(version)"}"#, at: stack)
+        let store = Web(base: await stack.store().base, credential: made.token, client: stack.client)
+        let receipt = try await store.get("/store/v1/receipt?device=\(device)").decoded(ReceiptResponse.self)
+          .receipt
+        return try await stack.askForGrant(of: product, receipt: receipt, device: device).status
+      }
+      #expect(try await opened(version: "1.4", device: "reader-1") == 201)
+      #expect(try await opened(version: "2.0", device: "reader-2") == 402)
+      #expect(try await opened(version: "1.10", device: "reader-3") == 201)
+    }
+  }
+
   @Test("a code is redeemed by a command, in small letters too, its content comes, and refusals are in words")
   func redeemed() async throws {
     try await Stack.with { stack in

@@ -277,6 +277,9 @@ extension TableCalls {
   private func reports() async throws {
     try await measure { connection in
       for dimensions in [[], Set(SalesReport.Dimension.allCases)] {
+        _ = try SalesTable.payments(
+          refunded: false, from: Timestamp(millisecondsSinceEpoch: 50),
+          to: Timestamp(millisecondsSinceEpoch: 60), matching: SalesTable.Filter(), in: connection)
         _ = try SalesTable.counts(
           from: Timestamp(millisecondsSinceEpoch: 50), to: Timestamp(millisecondsSinceEpoch: 60),
           asOf: Timestamp(millisecondsSinceEpoch: 1_000_000), by: dimensions,

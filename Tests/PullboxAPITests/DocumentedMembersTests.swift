@@ -73,7 +73,7 @@ struct DocumentedMembersTests {
       "DownloadStatus",
       """
       id product version state reason bytesVerified bytesTotal bytesReceived progress timeRemaining speed error \
-      contentPath notBefore cause space bytesNeeded bytesReused title
+      contentPath notBefore cause space bytesNeeded bytesReused title stalledSince
       """
     ),
     ("LibraryResponse", "items"),
@@ -106,7 +106,7 @@ struct DocumentedMembersTests {
       "lastSuccess", "notBefore",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "resumeDate", "revocationDate", "serverTime", "since",
-      "started",
+      "stalledSince", "started",
       "subscribedSince", "subscribedUntil",
       "ticketExpires",
       "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",

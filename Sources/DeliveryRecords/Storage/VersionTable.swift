@@ -22,6 +22,20 @@ package enum VersionTable {
     ).map(record)
   }
 
+  /// The refusal of a version that there is not: it names those that there are, the newest first.
+  package static func unknown(
+    _ version: ContentVersion, of product: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> Problem {
+    let shown = 5
+    let versions = try page(of: product, after: nil, limit: shown + 1, in: connection).map(
+      \.version.description)
+    let names = versions.prefix(shown).joined(separator: ", ") + (versions.count > shown ? ", …" : "")
+    return Problem(
+      .versionUnknown,
+      "\(product) has no version \(version)"
+        + (names.isEmpty ? "; nothing was uploaded for it yet" : "; it has \(names)"))
+  }
+
   /// At most `limit` versions below `after`, the newest first.
   package static func page(
     of product: ProductIdentifier, after: ContentVersion?, limit: Int, in connection: borrowing Connection

@@ -16,6 +16,8 @@ struct SalesReportRoutes: Sendable {
     "from", "to", "by", "product", "territory", "store", "environment", "format",
   ]
 
+  private static let moneyQuery = query.subtracting(["by", "format"])
+
   func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/reports", requires: .read, query: Self.query) { request, _, _ in
       let isCSV = try request.filter("format") { ["csv": true, "json": false][$0] } ?? false
@@ -25,10 +27,13 @@ struct SalesReportRoutes: Sendable {
         status: .ok, headers: ["Content-Type": "text/csv; charset=utf-8"],
         body: .bytes(Array(report.commaSeparated.utf8)))
     }
+    routes.on(.get, "/v1/operator/reports/money", requires: .read, query: Self.moneyQuery) { request, _, _ in
+      try .json(try await money(for: request))
+    }
   }
 
-  /// Throws `request-malformed` for days that are none, too many, or more rows than a report has.
-  private func report(for request: HTTPRequest) async throws -> SalesReport {
+  /// Throws `request-malformed` for days that are none, or too many.
+  private func days(of request: HTTPRequest) throws -> Range<Int> {
     let today = SalesTally.day(of: clock.now())
     let first = try request.filter("from", Self.day) ?? today - 30
     // What is to come is not counted: a period that ends tomorrow has not lapsed.
@@ -37,14 +42,44 @@ struct SalesReportRoutes: Sendable {
       throw Problem(
         .requestMalformed, "a report has 1 to \(SalesReport.maximumDays) days, none of them to come")
     }
-    let dimensions = try request.filter("by", Self.dimensions) ?? Set(SalesReport.Dimension.allCases)
-    let filter = SalesTable.Filter(
+    return first..<end
+  }
+
+  /// Throws `request-malformed` as ``days(of:)`` does.
+  private func money(for request: HTTPRequest) async throws -> MoneyReport {
+    let days = try days(of: request)
+    let filter = try Self.filter(of: request, tellsEnvironmentsApart: false)
+    let (from, to) = (SalesTally.start(of: days.lowerBound), SalesTally.start(of: days.upperBound))
+    let (sold, refunded) = try await database.read { connection in
+      (
+        try SalesTable.payments(refunded: false, from: from, to: to, matching: filter, in: connection),
+        try SalesTable.payments(refunded: true, from: from, to: to, matching: filter, in: connection)
+      )
+    }
+    var tally = MoneyTally()
+    for payments in sold { tally.add(payments, isRefund: false) }
+    for payments in refunded { tally.add(payments, isRefund: true) }
+    return MoneyReport(from: from, to: to, rows: tally.rows, withoutPrice: tally.withoutPrice)
+  }
+
+  private static func filter(
+    of request: HTTPRequest, tellsEnvironmentsApart: Bool
+  ) throws -> SalesTable.Filter {
+    SalesTable.Filter(
       product: try request.filter("product") { ProductIdentifier($0) },
       territory: try request.filter("territory") { Territory($0) },
       store: try request.filter("store") { StoreIdentifier($0) },
       // What cost nothing is never added to what did.
       environment: try request.filter("environment") { StoreEnvironment(rawValue: $0) }
-        ?? (dimensions.contains(.environment) ? nil : .production))
+        ?? (tellsEnvironmentsApart ? nil : .production))
+  }
+
+  /// Throws `request-malformed` for days that are none, too many, or more rows than a report has.
+  private func report(for request: HTTPRequest) async throws -> SalesReport {
+    let days = try days(of: request)
+    let (first, end) = (days.lowerBound, days.upperBound)
+    let dimensions = try request.filter("by", Self.dimensions) ?? Set(SalesReport.Dimension.allCases)
+    let filter = try Self.filter(of: request, tellsEnvironmentsApart: dimensions.contains(.environment))
     let (from, to) = (SalesTally.start(of: first), SalesTally.start(of: end))
     let now = clock.now()
     let until = min(to, now)

@@ -83,7 +83,8 @@ struct DownloadRecord: MachineRecord {
       contentPath: machine.state == .finished ? contentPath : nil, priority: priority,
       created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
       cause: working == nil ? machine.history.cause : working?.history.cause,
-      bytesNeeded: reused.map { max(length - $0, .zero) }, bytesReused: reused)
+      bytesNeeded: reused.map { max(length - $0, .zero) }, bytesReused: reused,
+      stalledSince: estimate.stall.map { now - $0 })
   }
 }
 

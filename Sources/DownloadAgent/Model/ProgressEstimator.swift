@@ -8,6 +8,8 @@ struct ProgressEstimator: Hashable, Sendable {
     var speed: Double
     /// Seconds; nil while unknown.
     var timeRemaining: Double?
+    /// For how long nothing has arrived; nil while something does.
+    var stall: Duration?
   }
 
   private struct Sample: Hashable {
@@ -20,12 +22,18 @@ struct ProgressEstimator: Hashable, Sendable {
   /// Below this, two samples tell more about buffers than about the network.
   static let shortestSpan: Duration = .seconds(1)
 
+  /// When nothing has arrived for so long, what arrived before says nothing of what comes.
+  static let longestSilence: Duration = .seconds(3)
+
   private var samples: [Sample] = []
+  /// When the last bytes came, or the first sample.
+  private var lastArrival: MonotonicInstant?
 
   init() {}
 
   /// `received` never decreases; a sample that is not later than the last replaces it.
   mutating func record(received: ByteCount, at now: MonotonicInstant) {
+    if samples.last.map({ $0.bytes < received }) ?? true { lastArrival = now }
     if let last = samples.last, last.at >= now {
       samples[samples.count - 1].bytes = max(last.bytes, received)
       return
@@ -38,10 +46,14 @@ struct ProgressEstimator: Hashable, Sendable {
   /// After a pause the time that passed in it counts for nothing.
   mutating func reset() {
     samples.removeAll(keepingCapacity: true)
+    lastArrival = nil
   }
 
   func estimate(remaining: ByteCount?, at now: MonotonicInstant) -> Estimate {
     guard let first = samples.first, let last = samples.last else { return Estimate(speed: 0) }
+    if let lastArrival, now - lastArrival >= Self.longestSilence, remaining.map({ $0 > .zero }) ?? true {
+      return Estimate(speed: 0, stall: now - lastArrival)
+    }
     let span = now - first.at
     guard span >= Self.shortestSpan else { return Estimate(speed: 0) }
     let speed = Double((last.bytes - first.bytes).rawValue) / span.inSeconds

@@ -61,6 +61,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var bytesReused: ByteCount?
   /// What is downloaded, for people: the title of its manifest; absent until the agent knows it.
   public var title: String?
+  /// While it is transferred and nothing has arrived for three seconds: when the last byte did. Then speed is 0 and time unknown.
+  public var stalledSince: Timestamp?
 
   /// Creates the document from its members.
   public init(
@@ -70,7 +72,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?,
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
     space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
-    title: String? = nil
+    title: String? = nil, stalledSince: Timestamp? = nil
   ) {
     self.id = id
     self.product = product
@@ -94,6 +96,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.bytesNeeded = bytesNeeded
     self.bytesReused = bytesReused
     self.title = title
+    self.stalledSince = stalledSince
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -122,6 +125,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(bytesNeeded, forKey: .bytesNeeded)
     try container.encodeIfPresent(bytesReused, forKey: .bytesReused)
     try container.encodeIfPresent(title, forKey: .title)
+    try container.encodeIfPresent(stalledSince, forKey: .stalledSince)
   }
 }
 

@@ -78,3 +78,51 @@ public struct SalesReport: Codable, Sendable {
     self.rows = rows
   }
 }
+
+/// `GET /v1/operator/reports/money`: what was paid and given back, as the stores told it. Currencies are never added up.
+public struct MoneyReport: Codable, Sendable {
+  /// The sums of one territory and currency.
+  public struct Row: Codable, Hashable, Sendable {
+    /// ISO 3166 alpha-3, or `unknown`.
+    public var territory: String
+    /// ISO 4217.
+    public var currency: String
+    /// Transactions that were paid for.
+    public var sales: Int
+    /// The sum of their prices, exactly: a decimal number.
+    public var sold: String
+    /// Transactions that were refunded or withdrawn, whenever they were paid for.
+    public var refunds: Int
+    /// The sum of the prices that had been paid for these.
+    public var refunded: String
+
+    /// Creates the row from its members.
+    public init(
+      territory: String, currency: String, sales: Int, sold: String, refunds: Int, refunded: String
+    ) {
+      self.territory = territory
+      self.currency = currency
+      self.sales = sales
+      self.sold = sold
+      self.refunds = refunds
+      self.refunded = refunded
+    }
+  }
+
+  /// The first moment that is counted: midnight in UTC.
+  public var from: Timestamp
+  /// The first moment that is not.
+  public var to: Timestamp
+  /// By territory and currency.
+  public var rows: [Row]
+  /// Transactions of which the store told no price: what was free, and all that an app receipt shows.
+  public var withoutPrice: Int
+
+  /// Creates the document from its members.
+  public init(from: Timestamp, to: Timestamp, rows: [Row], withoutPrice: Int) {
+    self.from = from
+    self.to = to
+    self.rows = rows
+    self.withoutPrice = withoutPrice
+  }
+}

@@ -1,6 +1,6 @@
 public import Commerce
 
-/// What somebody was given to redeem at a store: letters, digits and hyphens, in capitals. The store knows what it is good for.
+/// A gift or promotional code, which a store redeems: letters, digits and hyphens, in capitals. The store knows what it is good for.
 public struct GiftCode: Hashable, Sendable, LosslessStringCodable {
   /// Characters, at most.
   public static let maximumLength = 64

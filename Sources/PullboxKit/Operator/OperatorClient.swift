@@ -279,6 +279,11 @@ public struct OperatorClient: Sendable {
     try await api.get("/v1/operator/reports", query: query)
   }
 
+  /// What was paid and given back by territory and currency; `query` as of ``salesReport(_:)``, without what is told apart.
+  public func moneyReport(_ query: [(String, String)]) async throws(APICallError) -> MoneyReport {
+    try await api.get("/v1/operator/reports/money", query: query)
+  }
+
   /// The same as comma-separated values.
   public func salesReportText(_ query: [(String, String)]) async throws(APICallError) -> [UInt8] {
     try await api.exchange("GET", "/v1/operator/reports", query: query + [("format", "csv")]).body

@@ -1,5 +1,5 @@
-/// Where the members of a JSON or JSON5 document stand that somebody wrote: what its reader refuses is told with file, line, column and member,
-/// as faults of a configuration are.
+/// Where the members of a JSON or JSON5 document stand that an operator wrote: what its reader refuses is told with file, line, column and
+/// member, as faults of a configuration are.
 public struct DocumentPlaces: Sendable {
   private let document: ConfigurationValue
   private let file: String

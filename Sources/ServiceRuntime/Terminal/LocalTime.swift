@@ -13,6 +13,11 @@ public enum LocalTime {
     formatted(moment, "%Y-%m-%d %H:%M:%S %z")
   }
 
+  /// The time of a day alone: `06:10:05`.
+  public static func clock(_ moment: Timestamp) -> String {
+    formatted(moment, "%H:%M:%S")
+  }
+
   private static func formatted(_ moment: Timestamp, _ format: String) -> String {
     var buffer = [CChar](repeating: 0, count: 64)
     let length = unsafe clinux_format_local_time(moment.secondsSinceEpoch, format, &buffer, buffer.count)

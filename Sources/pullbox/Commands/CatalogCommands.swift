@@ -120,7 +120,19 @@ enum VersionsCommand: Command {
     if let scheduled = schedule(version) { line += "; to be released \(scheduled)" }
     if let reason = version.reason { line += " (\(reason))" }
     console.print(line)
+    if let next = nextCommand(version) { console.note("next: \(next)") }
     if let late = version.lateRelease, late.laterSubscribers > 0 { console.note(lateRelease(late)) }
+  }
+
+  /// What brings the version nearer to its readers; nil where nothing is left to be done.
+  static func nextCommand(_ version: VersionRecord) -> String? {
+    let name = "\(version.product) \(version.version)"
+    switch version.state {
+    case .draft: return "pullbox submit \(name)"
+    case .submitted: return "pullbox approve \(name)"
+    case .approved: return version.scheduled == nil ? "pullbox release \(name)" : nil
+    case .released, .superseded, .rejected, .withdrawn: return nil
+    }
   }
 
   /// Whom an issue reaches that is released behind its date.

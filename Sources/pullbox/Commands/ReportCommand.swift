@@ -13,6 +13,9 @@ enum ReportCommand: Command {
       Days are those of UTC; without --from and --to the last 31. No customer is named.
       Sales of a sandbox count only with --environment Sandbox, or where --by tells
       environments apart.
+
+      --money shows what was paid and given back, by territory and currency, as far as
+      stores tell prices: signed transactions and Google Play do, app receipts do not.
       """,
     options: [
       .value("from", "DAY", environment: .none, help: "First day, such as 2026-11-01"),
@@ -24,6 +27,7 @@ enum ReportCommand: Command {
       .value("territory", "CODE", environment: .none, help: "Only sold there, such as FRA"),
       .value("sold-by", "NAME", environment: .none, help: "Only sold by the store of that name"),
       .value("environment", "NAME", environment: .none, help: "Only Production or Sandbox"),
+      .flag("money", environment: .none, help: "Sums of money by territory and currency"),
       .value("csv", "FILE", environment: .none, help: "Write comma-separated values to this file"),
     ])
 
@@ -33,6 +37,12 @@ enum ReportCommand: Command {
       context.arguments.value(name).map { (name == "sold-by" ? "store" : name, $0) }
     }
     let client = try context.operatorClient()
+    if context.arguments.isSet("money") {
+      for name in ["by", "csv"] where context.arguments.value(name) != nil {
+        throw UsageError("--money takes no --\(name)")
+      }
+      return try print(try await client.moneyReport(query), context)
+    }
     if let path = context.arguments.value("csv") {
       let bytes = try await client.salesReportText(query)
       try await BlockingPool.shared.run { () throws(SystemError) in
@@ -58,6 +68,25 @@ enum ReportCommand: Command {
         row.environment?.rawValue ?? "", String(row.units), String(row.refunds), String(row.newSubscribers),
         String(row.lapsed), String(row.active),
       ]
+    }
+  }
+
+  private static func print(_ report: MoneyReport, _ context: CommandContext) throws {
+    if context.console.printsJSON {
+      try context.console.print(json: report)
+      return
+    }
+    try context.console.print(
+      report.rows,
+      columns: [
+        .text("TERRITORY"), .text("CURRENCY"), .number("SALES"), .number("SOLD"), .number("REFUNDS"),
+        .number("REFUNDED"),
+      ], whenEmpty: emptyText(context.arguments)
+    ) { row in
+      [row.territory, row.currency, String(row.sales), row.sold, String(row.refunds), row.refunded]
+    }
+    if report.withoutPrice > 0 {
+      context.console.note("\(CountText.of(report.withoutPrice, "sale")) without a price are not in it")
     }
   }
 

@@ -182,7 +182,9 @@ extension DownloadStatus {
       label: version.map { "\(name) \($0)" } ?? name,
       fraction: bytesTotal == nil && !state.isFinal ? nil : progress, done: bytesVerified,
       total: bytesTotal)
-    if state == .active, reason == "transferring" {
+    if state == .active, let stalledSince {
+      line.note = "no data since \(LocalTime.clock(stalledSince))"
+    } else if state == .active, reason == "transferring" {
       line.speed = speed > 0 ? ByteCount(Int64(clamping: speed)) : nil
       line.timeRemaining = timeRemaining.map { Duration(clampingSeconds: $0) }
     } else {

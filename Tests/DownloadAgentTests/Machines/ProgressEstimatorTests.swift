@@ -33,7 +33,23 @@ import Testing
     estimator.record(received: ByteCount(1000), at: instant(0))
     for second in 1...10 { estimator.record(received: ByteCount(1000), at: instant(Double(second))) }
     let estimate = estimator.estimate(remaining: ByteCount(5000), at: instant(10))
-    #expect(estimate == .init(speed: 0, timeRemaining: nil))
+    #expect(estimate == .init(speed: 0, timeRemaining: nil, stall: .seconds(10)))
+  }
+
+  @Test("three seconds without a byte are a stall, of which it is known since when; the next bytes end it")
+  func stall() {
+    var estimator = ProgressEstimator()
+    for second in 0...8 { estimator.record(received: ByteCount(second * 1000), at: instant(Double(second))) }
+    #expect(estimator.estimate(remaining: ByteCount(5000), at: instant(10.9)).speed > 0)
+    // Also where no sample tells that nothing came.
+    #expect(
+      estimator.estimate(remaining: ByteCount(5000), at: instant(11)) == .init(speed: 0, stall: .seconds(3)))
+    estimator.record(received: ByteCount(8000), at: instant(11.5))
+    #expect(estimator.estimate(remaining: ByteCount(5000), at: instant(12)).stall == .seconds(4))
+    estimator.record(received: ByteCount(9000), at: instant(12.5))
+    let after = estimator.estimate(remaining: ByteCount(5000), at: instant(12.5))
+    #expect(after.stall == nil && after.speed > 0 && after.timeRemaining != nil)
+    #expect(estimator.estimate(remaining: .zero, at: instant(60)).timeRemaining == 0, "nothing is to come")
   }
 
   @Test("a pause does not count as slowness") func pause() {

@@ -28,6 +28,7 @@ extension WireSample {
       "reason": "transferring",
       "space": \(shortage),
       "speed": 1048576.5,
+      "stalledSince": "2026-11-21T08:30:00.000Z",
       "state": "active",
       "timeRemaining": 12.25,
       "title": "Heroes nº 42",

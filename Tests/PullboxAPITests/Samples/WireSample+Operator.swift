@@ -3,6 +3,17 @@ import PullboxAPI
 
 /// docs/publishing.md and docs/uploading.md: what operators write and read.
 extension WireSample {
+  static let moneyRow = """
+    {
+      "currency": "KWD",
+      "refunded": "0.250",
+      "refunds": 1,
+      "sales": 12,
+      "sold": "14.750",
+      "territory": "KWT"
+    }
+    """
+
   static let auditEntry = """
     {
       "action": "version.release",
@@ -498,6 +509,11 @@ extension WireSample {
       }
       """),
     WireSample(UpdateSizes.Holder.self, holder),
+    WireSample(
+      MoneyReport.self,
+      #"{"from": "2026-11-01T00:00:00.000Z", "rows": [\#(moneyRow)], "to": "2026-12-01T00:00:00.000Z", "withoutPrice": 3}"#
+    ),
+    WireSample(MoneyReport.Row.self, moneyRow),
     WireSample(LateRelease.self, #"{"laterSubscribers": 4, "publicationDate": "2026-11-01T00:00:00.000Z"}"#),
     WireSample(VersionRecord.self, versionRecord, minimal: draft),
     WireSample(

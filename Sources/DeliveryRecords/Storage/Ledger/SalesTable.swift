@@ -89,6 +89,25 @@ package enum SalesTable {
       + question.running(in: connection)
   }
 
+  /// Transactions of one price, or without one, in a territory.
+  package struct Payments: Hashable, Sendable {
+    package var territory: Territory?
+    /// Nil where the store told none.
+    package var price: Price?
+    package var count: Int
+  }
+
+  /// What was paid for in `from ..< to`, or taken back then.
+  package static func payments(
+    refunded: Bool, from: Timestamp, to: Timestamp, matching filter: Filter,
+    in connection: borrowing Connection
+  ) throws -> [Payments] {
+    let question = Question(dimensions: [], filter: filter, from: from, to: to)
+    return try refunded
+      ? question.payments(by: "revoked", index: "transactions_by_refund", in: connection)
+      : question.payments(by: "purchased", index: "transactions_by_purchase", in: connection)
+  }
+
   private struct Question {
     let columns: String
     let grouping: String
@@ -135,6 +154,27 @@ package enum SalesTable {
         WHERE \(all.joined(separator: " AND ")) GROUP BY day\(grouping)
         """, [.timestamp(from), .timestamp(to)] + values
       ).map { try Self.count(event, $0, day: Int(try $0.integer("day"))) }
+    }
+
+    func payments(
+      by date: String, index: String, in connection: borrowing Connection
+    ) throws -> [SalesTable.Payments] {
+      let all =
+        ["t.\(date) >= ?", "t.\(date) < ?", "t.product IS NOT NULL", "t.origin IS NULL", SalesTable.isOwn]
+        + conditions
+      return try connection.query(
+        """
+        SELECT t.territory AS territory, t.price AS price, t.currency AS currency, count(*) AS number
+        FROM transactions AS t \(SQLDialect.index(index))
+        WHERE \(all.joined(separator: " AND ")) GROUP BY t.territory, t.price, t.currency
+        """, [.timestamp(from), .timestamp(to)] + values
+      ).map { row in
+        let price = try row.optionalText("price")
+        return SalesTable.Payments(
+          territory: try row.optionalText("territory").flatMap { Territory($0) },
+          price: try price.flatMap { Price(amount: $0, currency: try row.text("currency")) },
+          count: Int(try row.integer("number")))
+      }
     }
 
     /// Periods that had begun before, and were running.

@@ -52,7 +52,7 @@ struct UpdateSizeEstimator: Sendable {
         throw Problem(.productUnknown, "no product is named \(product)")
       }
       guard let record = try VersionTable.find(product, version, in: connection) else {
-        throw Problem(.versionUnknown, "\(product) has no version \(version)")
+        throw try VersionTable.unknown(version, of: product, in: connection)
       }
       return record
     }

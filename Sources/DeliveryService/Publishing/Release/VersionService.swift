@@ -93,7 +93,7 @@ struct VersionService: Sendable {
   func version(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
     try await database.read { connection in
       guard let record = try Self.recordWithHistory(product, version, in: connection) else {
-        throw Problem(.versionUnknown, "\(product) has no version \(version)")
+        throw try VersionTable.unknown(version, of: product, in: connection)
       }
       return record
     }
@@ -113,7 +113,7 @@ struct VersionService: Sendable {
     try await database.read { connection in
       guard let record = try VersionTable.find(product, version, in: connection),
         let bytes = try VersionTable.manifestDocument(record.manifestDigest, in: connection)
-      else { throw Problem(.versionUnknown, "\(product) has no version \(version)") }
+      else { throw try VersionTable.unknown(version, of: product, in: connection) }
       return bytes
     }
   }

@@ -38,7 +38,7 @@ struct VersionTransition: Sendable {
       throw Problem(.productUnknown, "no product is named \(product)")
     }
     guard let target = try VersionTable.find(product, version, in: connection) else {
-      throw Problem(.versionUnknown, "\(product) has no version \(version)")
+      throw try VersionTable.unknown(version, of: product, in: connection)
     }
     var records = [target.version: target]
     for record in try VersionTable.released(of: product, in: connection) { records[record.version] = record }

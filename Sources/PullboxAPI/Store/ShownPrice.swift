@@ -1,0 +1,92 @@
+public import Commerce
+
+/// What a reader was shown before a purchase. As text `2.99 EUR`, or `free`; with an offer behind it, as `4.99 USD; free-trial P1W` or
+/// `4.99 USD; pay-as-you-go P1M 3 0.99 USD`.
+public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
+  /// An offer under which the first payments are made.
+  public struct Offer: Hashable, Sendable {
+    /// How it is paid for.
+    public let payment: StoreOffer.Payment
+    /// How long one payment of it lasts.
+    public let period: BillingPeriod
+    /// How many payments are made under it.
+    public let payments: Int
+    /// What each costs; nil for a free trial.
+    public let price: Price?
+
+    /// Creates the offer.
+    public init(payment: StoreOffer.Payment, period: BillingPeriod, payments: Int, price: Price?) {
+      self.payment = payment
+      self.period = period
+      self.payments = payments
+      self.price = price
+    }
+
+    fileprivate init?(_ words: [Substring]) {
+      guard words.count == 2 || words.count == 5,
+        let payment = StoreOffer.Payment(rawValue: String(words[0])),
+        let period = BillingPeriod(String(words[1])), (payment == .freeTrial) == (words.count == 2)
+      else { return nil }
+      guard words.count == 5 else {
+        self.init(payment: payment, period: period, payments: 1, price: nil)
+        return
+      }
+      guard let payments = Int(words[2]), (1...12).contains(payments), "\(payments)" == words[2],
+        let price = Price(amount: String(words[3]), currency: String(words[4]))
+      else { return nil }
+      self.init(payment: payment, period: period, payments: payments, price: price)
+    }
+
+    fileprivate var text: String {
+      "\(payment.rawValue) \(period)" + (price.map { " \(payments) \($0.amount) \($0.currency)" } ?? "")
+    }
+  }
+
+  private static let free = "free"
+
+  /// Nil for what was shown as free.
+  public let price: Price?
+  /// The offer that was shown beside the price; nil for none.
+  public let offer: Offer?
+
+  /// What `listing` shows, with the offer that was shown beside it.
+  public init(of listing: ProductListing, under offer: AccountOffer? = nil) {
+    price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
+    self.offer = offer.map {
+      Offer(payment: $0.payment, period: $0.period, payments: $0.payments, price: $0.price)
+    }
+  }
+
+  /// A price and an offer.
+  public init(price: Price?, offer: Offer?) {
+    self.price = price
+    self.offer = offer
+  }
+
+  /// Nil for a text of another form.
+  public init?(_ text: String) {
+    let parts = text.split(separator: "; ", maxSplits: 1, omittingEmptySubsequences: false)
+    if parts.count == 2 {
+      guard let offer = Offer(parts[1].split(separator: " ", omittingEmptySubsequences: false)) else {
+        return nil
+      }
+      self.offer = offer
+    } else {
+      offer = nil
+    }
+    guard parts[0] != Self.free else {
+      price = nil
+      return
+    }
+    let words = parts[0].split(separator: " ", omittingEmptySubsequences: false)
+    guard words.count == 2, let price = Price(amount: String(words[0]), currency: String(words[1])) else {
+      return nil
+    }
+    self.price = price
+  }
+
+  /// Its text.
+  public var description: String {
+    (price.map { "\($0.amount) \($0.currency)" } ?? Self.free) + (offer.map { "; " + $0.text } ?? "")
+  }
+}
