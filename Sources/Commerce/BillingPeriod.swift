@@ -34,6 +34,11 @@ public struct BillingPeriod: Hashable, Sendable {
     self.init(count: count, unit: unit)
   }
 
+  /// Both in a row, which ends where one of that length does; nil where they are counted in different units.
+  func followed(by other: BillingPeriod) -> BillingPeriod? {
+    unit == other.unit ? BillingPeriod(count: count + other.count, unit: unit) : nil
+  }
+
   /// The period in ISO 8601: `P1M`, `P1Y`.
   public var description: String { "P\(count)\(unit.rawValue)" }
 }

@@ -46,6 +46,8 @@ struct SubscriptionPeriod {
     var (counting, void): ([SubscriptionPeriod], [SubscriptionPeriod]) = ([], [])
     var seen: Set<Purchase> = []
     var next: Timestamp?
+    // Those that follow one another end where all of them together do: the 31st is not lost in February.
+    var row: (start: Timestamp, length: BillingPeriod, end: Timestamp)?
     for transaction in transactions.sorted(by: { $0.precedes($1) }) {
       let counts = transaction.counts(at: now)
       var start = transaction.purchaseDate
@@ -56,7 +58,16 @@ struct SubscriptionPeriod {
         // One that is shown under another number is no second payment.
         guard !counts || seen.insert(Purchase(of: transaction)).inserted else { continue }
         if counts, let next { start = max(start, next) }
-        end = (lengths[transaction.id] ?? product.period).flatMap { start.adding($0) }
+        let length = lengths[transaction.id] ?? product.period
+        if counts, let before = row, before.end == start,
+          let whole = length.flatMap({ before.length.followed(by: $0) })
+        {
+          row = before.start.adding(whole).map { (before.start, whole, $0) }
+        } else if counts {
+          let begin = start
+          row = length.flatMap { length in begin.adding(length).map { (begin, length, $0) } }
+        }
+        end = counts ? row?.end : length.flatMap { start.adding($0) }
       case (.freeSubscription, nil): end = never
       case (_, nil): end = nil
       }

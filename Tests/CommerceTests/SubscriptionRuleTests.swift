@@ -337,6 +337,28 @@ struct SubscriptionRuleTests {
     #expect(Magazine.evaluate([season], now: day("2026-08-31"))[Magazine.season] == .expired(with: "1"))
   }
 
+  @Test(
+    "periods in a row that are computed end where they would together: two months from 31 January end on 31 March"
+  )
+  func monthEnd() throws {
+    let monthly = Product(
+      id: product("com.example.heroes.month"), type: .nonRenewingSubscription,
+      publication: Magazine.publication,
+      period: .month)
+    func end(_ dates: String...) -> Timestamp? {
+      let paid = dates.enumerated().map { purchase("\($0.offset + 1)", of: monthly.id, at: day($0.element)) }
+      return EntitlementRules().evaluate(paid, catalog: [monthly], now: day(dates[dates.count - 1])).ends[
+        monthly.id]
+    }
+    #expect(end("2026-01-31") == day("2026-02-28"))
+    #expect(end("2026-01-31", "2026-02-01") == day("2026-03-31"))
+    #expect(end("2026-01-31", "2026-02-01", "2026-02-02") == day("2026-04-30"))
+    #expect(end("2026-01-31", "2026-02-01", "2026-02-02", "2026-02-03") == day("2026-05-31"))
+    // One that is bought later begins with its own date.
+    #expect(end("2026-01-31", "2026-03-05") == day("2026-04-05"))
+    #expect(end("2023-12-31", "2024-01-02") == day("2024-02-29"))
+  }
+
   @Test("an end that the receipt tells counts before the computed one")
   func toldEnd() {
     let season = purchase("1", of: Magazine.season, at: day("2026-05-31"), until: day("2026-06-15"))
