@@ -162,6 +162,9 @@ struct ContinuousSubscription {
 
   var start: Timestamp { periods[0].start }
 
+  /// Stores date by whole seconds: what was released in the second in which a run began may have been there before.
+  private static let datingUnit: Duration = .seconds(1)
+
   /// No issue that appeared before is opened by the run, unless it was written down.
   var firstOpened: Timestamp { unlocked.map(\.lowerBound).reduce(start, min) }
 
@@ -172,14 +175,15 @@ struct ContinuousSubscription {
 
   /// "All content published between each subscription start and end date, and the content that was initially unlocked
   /// when the subscription was purchased": the issues that the policy gives at the start of the run, and those that appeared
-  /// later, by their dates or by a first release that came behind them. Answers also the time that speaks for it: of what appeared in a
+  /// later, by their dates or, behind its first second, by a first release that came behind them. Answers also the time that speaks for it: of what appeared in a
   /// bridged gap the gap, and else the period. Nil for any other issue.
   func claim(
     on issue: ProductIdentifier, published date: Timestamp, released: Timestamp?
   ) -> (period: SubscriptionPeriod, rule: EntitlementRule, time: EntitlementFinding.Period)? {
     if let (period, rule, gap) = opened(at: date) { return (period, rule, gap ?? period.named) }
     if let rule = ruleAtStart(on: issue, published: date) { return (periods[0], rule, periods[0].named) }
-    guard let released, let (period, rule, gap) = opened(at: released) else { return nil }
+    guard let released, released >= start + Self.datingUnit, let (period, rule, gap) = opened(at: released)
+    else { return nil }
     return (
       period, rule == .publishedDuringSubscription ? .releasedDuringSubscription : rule, gap ?? period.named
     )

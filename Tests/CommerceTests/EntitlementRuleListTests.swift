@@ -63,8 +63,10 @@ struct EntitlementRuleListTests {
       product.firstReleased = product.publicationDate
       return product
     }
-    func explained(released: String?, at text: String = "2026-12-31") -> EntitlementExplanation {
-      march.firstReleased = released.map(day)
+    func explained(
+      released: String?, after seconds: Int = 0, at text: String = "2026-12-31"
+    ) -> EntitlementExplanation {
+      march.firstReleased = released.map { day($0) + .seconds(seconds) }
       return EntitlementRules().explain(march.id, by: [may()], catalog: others + [march], at: day(text))
     }
     #expect(
@@ -73,8 +75,9 @@ struct EntitlementRuleListTests {
           rule: .releasedDuringSubscription, transaction: transaction("1"),
           period: .init(start: day("2026-05-20"), end: day("2026-06-20")))
       ])
-    #expect(explained(released: "2026-05-20").isAllowed, "the first moment is in it")
-    for other in [nil, "2026-02-01", "2026-05-19", "2026-06-20", "2026-07-01"] {
+    // Stores date by whole seconds: what was released in the first one may have been there before.
+    #expect(explained(released: "2026-05-20", after: 1).isAllowed)
+    for other in [nil, "2026-02-01", "2026-05-19", "2026-05-20", "2026-06-20", "2026-07-01"] {
       let closed = explained(released: other)
       #expect(!closed.isAllowed && rules(closed.against) == [.publishedOutsidePeriods], "\(other ?? "never")")
     }

@@ -154,8 +154,10 @@ struct TickByTick {
     guard let appeared = story.issues[issue], appeared <= story.now else { return false }
     // Nobody could have it before its release.
     let late = story.releases[issue].flatMap { appeared < $0 && $0 <= story.now ? $0 : nil }
+    if isCovered[appeared] { return true }
+    // What was released with the first moment of a run may have been there before.
+    if let late, late > 0, isCovered[late], isCovered[late - 1] { return true }
     for moment in [appeared] + [late].compactMap({ $0 }) {
-      if isCovered[moment] { return true }
       if story.policy.keepsIssuesOfUnrecoveredGrace, tracks.values.contains(where: { $0.grace[moment] }) {
         return true
       }

@@ -141,7 +141,7 @@ package enum LedgerTable {
       "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
   }
 
-  /// Customers for whom a subscription to the publication that renews itself runs at `now`, and none ran at `moment`.
+  /// Customers for whom a subscription to the publication that renews itself runs at `now`, and did a second before, and none ran at `moment`.
   package static func subscribers(
     to publication: ProductIdentifier, at now: Timestamp, butNotAt moment: Timestamp,
     in connection: borrowing Connection
@@ -159,7 +159,8 @@ package enum LedgerTable {
               SELECT id FROM products WHERE publication = ? AND type = 'auto-renewable-subscription'))
       """,
       [
-        .timestamp(now), .timestamp(now), .timestamp(moment), .identifier(publication), .timestamp(moment),
+        .timestamp(now), .timestamp(now - .seconds(1)), .timestamp(moment), .identifier(publication),
+        .timestamp(moment),
         .timestamp(moment), .identifier(publication),
       ])
     return Int(try row?.integer("count") ?? 0)
