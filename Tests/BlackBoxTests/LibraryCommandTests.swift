@@ -22,6 +22,38 @@ struct LibraryCommandTests {
   }
 
   @Test(
+    "pin and unpin show in the library, and open starts a program, prints the path, or says why it cannot")
+  func opening() async throws {
+    try await Stack.with { stack in
+      let file = try await Material.file("\(Self.issue).cbz", length: 300_000, in: stack.directory)
+      try await stack.publish(file, as: Self.issue)
+      _ = try await stack.agent.buy(Self.issue)
+      let path = try #require(try await stack.agent.finishedDownload(of: Self.issue).contentPath)
+      func item() async throws -> LibraryItem? {
+        try await stack.agent.web.get("/v1/library").decoded(LibraryResponse.self).items.first
+      }
+      #expect(try await stack.pullbox("pin", Self.issue).ending == .exited(0))
+      #expect(try await stack.pullbox("library").output.contains("present, pinned"))
+      #expect(try await stack.pullbox("unpin", Self.issue).ending == .exited(0))
+      #expect(try await !stack.pullbox("library").output.contains("pinned"))
+      let printed = try await stack.pullbox("open", Self.issue, "--print")
+      #expect(printed.ending == .exited(0) && printed.output == path + "\n", "\(printed.output)")
+      let first = try #require(try await item()?.lastOpened)
+      #expect(try await stack.pullbox("open", Self.issue, "--with", "true").ending == .exited(0))
+      #expect(try #require(try await item()?.lastOpened) > first)
+      let failed = try await stack.pullbox("open", Self.issue, "--with", "false")
+      #expect(failed.ending == .exited(1) && failed.errors.contains("could not open"), "\(failed.errors)")
+      let missing = try await stack.pullbox("open", Self.issue, "--with", "no-such-program")
+      #expect(
+        missing.ending == .exited(1) && missing.errors.contains("there is no no-such-program"),
+        "\(missing.errors)")
+      for command in ["pin", "unpin", "open"] {
+        #expect(try await stack.pullbox(command, "com.example.unknown").ending == .exited(1))
+      }
+    }
+  }
+
+  @Test(
     "library --verify tells whole from damaged by its exit code, repair fetches the damage, downloads --clear forgets"
   )
   func library() async throws {

@@ -36,6 +36,26 @@ struct ReleaseTests {
     }
   }
 
+  @Test("a product or version that there is not is answered with the nearest, and with those that there are")
+  func unknown() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(first)
+      for version in ["1.1", "1.2", "1.3", "1.4", "1.5"] {
+        try await server.approve(second + Array(version.utf8), version)
+      }
+      func detail(_ product: String, _ version: String) async throws -> String? {
+        try await server.problem { _ = try await server.step("release", version, of: product) }.detail
+      }
+      #expect(
+        try await detail("com.example.issue1", "9.9")
+          == "com.example.issue1 has no version 9.9; it has 1.5, 1.4, 1.3, 1.2, 1.1, …")
+      #expect(
+        try await detail("com.example.isue1", "1.0")
+          == "no product is named com.example.isue1; did you mean com.example.issue1?")
+      #expect(try await detail("com.example.other", "1.0") == "no product is named com.example.other")
+    }
+  }
+
   @Test("the plan for a restore names the version that the device would get")
   func entitlements() async throws {
     try await ServerHarness.run { server in

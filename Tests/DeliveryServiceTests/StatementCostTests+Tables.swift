@@ -269,6 +269,7 @@ extension TableCalls {
     try await measure { connection in
       _ = try EntitlementRecordTable.record(of: payments, in: connection)
       try EntitlementRecordTable.noteUnlocked([product: .unlockedAtStart], by: key, in: connection)
+      _ = try ProductTable.names(beginningWith: "com", limit: 5, in: connection)
       try ProductTable.put(described, at: now, in: connection)
       try EntitlementRecordTable.noteLength(of: payments[1], in: connection)
     }

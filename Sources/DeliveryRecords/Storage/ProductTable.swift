@@ -41,6 +41,17 @@ package enum ProductTable {
     try connection.first("SELECT 1 FROM products WHERE id = ?", [.identifier(id)]) != nil
   }
 
+  /// Products whose names begin so, by name, `limit` at most.
+  package static func names(
+    beginningWith start: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [ProductIdentifier] {
+    // No identifier has a character behind the tilde, or that.
+    try connection.query(
+      "SELECT id FROM products WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+      [.text(start), .text(start + "~"), .integer(limit)]
+    ).map { try $0.identifier("id") }
+  }
+
   /// Whether an issue of the publication is released to all devices.
   package static func hasReleasedIssue(
     of publication: ProductIdentifier?, in connection: borrowing Connection

@@ -62,7 +62,7 @@ extension Catalog {
       try await database.write(locking: [.everything]) { connection in
         guard try catalog.isCurrent(in: connection) else { return nil }
         guard let entry = try ProductTable.find(id, in: connection) else {
-          throw Problem(.productUnknown, "no product is named \(id)")
+          throw try Problem.unknownProduct(id, in: connection)
         }
         try conditions.check(try Self.operatorProduct(entry, at: now, in: connection))
         var review = try ProductReviewTable.find(id, in: connection)
@@ -147,7 +147,7 @@ extension Catalog {
     let now = clock.now()
     try await database.write(locking: [.product(id)]) { connection in
       guard try ProductTable.exists(id, in: connection) else {
-        throw Problem(.productUnknown, "no product is named \(id)")
+        throw try Problem.unknownProduct(id, in: connection)
       }
       try ProductReviewTable.put(screenshot, of: id, in: connection)
       try AuditTable.add(

@@ -217,7 +217,7 @@ struct Catalog: Sendable {
     try await database.write(locking: [.product(id)]) { connection in
       let before = try ProductTable.find(id, in: connection)
       try conditions.check(try before.map { try Self.operatorProduct($0, at: now, in: connection) })
-      guard let before else { throw Problem(.productUnknown, "no product is named \(id)") }
+      guard let before else { throw try Problem.unknownProduct(id, in: connection) }
       guard try !ProductTable.isBought(id, in: connection) else {
         throw Problem(.stateConflict, "\(id) was bought, and its owners keep it; it can be taken off sale")
       }
@@ -263,7 +263,7 @@ struct Catalog: Sendable {
     _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws -> OperatorProduct {
     guard let entry = try ProductTable.find(id, in: connection) else {
-      throw Problem(.productUnknown, "no product is named \(id)")
+      throw try Problem.unknownProduct(id, in: connection)
     }
     return try operatorProduct(entry, at: now, in: connection)
   }

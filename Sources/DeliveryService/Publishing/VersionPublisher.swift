@@ -27,8 +27,11 @@ struct VersionPublisher: Sendable {
   func createVersion(
     of product: ProductIdentifier, from submission: VersionSubmission, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
-    guard let known = try await database.read({ try ProductTable.find(product, in: $0) })?.product else {
-      throw Problem(.productUnknown, "no product is named \(product)")
+    let known = try await database.read { connection in
+      guard let entry = try ProductTable.find(product, in: connection) else {
+        throw try Problem.unknownProduct(product, in: connection)
+      }
+      return entry.product
     }
     let manifestBytes = try Self.manifestBytes(of: submission)
     // The upload's address, as tus gave it, names it as well as its last part does.

@@ -170,13 +170,18 @@ enum OpenCommand: Command {
       agent makes room. With --print the path is printed, and nothing is started.
       """,
     operands: [.inLibrary()],
-    options: [.flag("print", environment: .none, help: "Print the path and start no program")])
+    options: [
+      .flag("print", environment: .none, help: "Print the path and start no program"),
+      .value("with", "PROGRAM", environment: .none, help: "Open it with this program"),
+    ])
 
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let agent = try context.agent()
     let newest = try await PathCommand.newest(of: product, at: agent)
-    if !context.arguments.isSet("print") { try await Opener.open(newest.path) }
+    if !context.arguments.isSet("print") {
+      try await Opener.open(newest.path, with: context.arguments.value("with") ?? Opener.program)
+    }
     let noted = try await agent.noteOpened(product)
     if context.console.printsJSON {
       for item in noted where item.version == newest.version { try context.console.print(json: item) }

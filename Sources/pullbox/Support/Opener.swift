@@ -4,11 +4,11 @@ import SystemCalls
 
 /// Has the desktop open a file or a folder.
 enum Opener {
-  /// What freedesktop.org's desktops have; `PULLBOX_OPENER` names another program.
-  private static let program = ProcessInfo.processInfo.environment["PULLBOX_OPENER"] ?? "xdg-open"
+  /// What freedesktop.org's desktops have.
+  static let program = "xdg-open"
 
   /// Returns once the program has taken the path over. Throws a failure where there is no such program, and where it ended with an error.
-  static func open(_ path: String) async throws {
+  static func open(_ path: String, with program: String) async throws {
     let status = try await BlockingPool.shared.run { () throws -> Int32 in
       let process = Process()
       process.executableURL = URL(filePath: "/usr/bin/env")

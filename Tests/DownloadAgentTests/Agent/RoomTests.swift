@@ -96,6 +96,31 @@ import Testing
     }
   }
 
+  @Test("what a reader has opened last is removed last, though it was placed first")
+  func opened() async throws {
+    let harness = try AgentHarness()
+    let packages = try (1...3).map {
+      try FixturePackage.file(length: 3 << 20, product: "com.example.p\($0)", seed: UInt64($0))
+    }
+    let server = FakeServer(packages)
+    try await server.open { url in
+      let quota = ConfigurationSize(.mebibytes(7))
+      try await harness.run(server: url, configure: { $0.quota = quota }) { agent in
+        for number in 1...2 {
+          try server.queuePurchase("com.example.p\(number)", transaction: "200000000000000\(number)")
+          try await agent.finished(["200000000000000\(number)"])
+        }
+        let answer = try await harness.ask("POST", "/v1/library/com.example.p1/opened")
+        let items = try APIJSON.decode(LibraryResponse.self, from: answer.body).items
+        #expect(answer.status == 200 && items.first?.lastOpened != nil)
+        #expect(try await harness.ask("POST", "/v1/library/com.example.none/opened").status == 404)
+        try server.queuePurchase("com.example.p3", transaction: "2000000000000003")
+        try await agent.finished(["2000000000000003"])
+      }
+    }
+    #expect(try harness.placed(packages[0]) && !harness.placed(packages[1]) && harness.placed(packages[2]))
+  }
+
   @Test("pinned content is not pushed out; once it is unpinned the purchase that waits for room goes on")
   func pinned() async throws {
     let harness = try AgentHarness()

@@ -49,7 +49,7 @@ struct UpdateSizeEstimator: Sendable {
   private func target(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
     try await database.read { connection in
       guard try ProductTable.exists(product, in: connection) else {
-        throw Problem(.productUnknown, "no product is named \(product)")
+        throw try Problem.unknownProduct(product, in: connection)
       }
       guard let record = try VersionTable.find(product, version, in: connection) else {
         throw try VersionTable.unknown(version, of: product, in: connection)

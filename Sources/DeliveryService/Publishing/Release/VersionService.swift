@@ -124,7 +124,7 @@ struct VersionService: Sendable {
   ) async throws -> Page<VersionRecord> {
     try await database.read { connection in
       guard try ProductTable.exists(product, in: connection) else {
-        throw Problem(.productUnknown, "no product is named \(product)")
+        throw try Problem.unknownProduct(product, in: connection)
       }
       if let after, try VersionTable.find(product, after, in: connection) == nil {
         throw Problem.unknownCursor

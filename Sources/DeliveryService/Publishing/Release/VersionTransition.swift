@@ -35,7 +35,7 @@ struct VersionTransition: Sendable {
   /// changed then.
   func apply(_ step: VersionMachine.Step, in connection: borrowing Connection) throws -> Outcome {
     guard try ProductTable.exists(product, in: connection) else {
-      throw Problem(.productUnknown, "no product is named \(product)")
+      throw try Problem.unknownProduct(product, in: connection)
     }
     guard let target = try VersionTable.find(product, version, in: connection) else {
       throw try VersionTable.unknown(version, of: product, in: connection)
