@@ -183,6 +183,11 @@ struct WireSampleTests {
         "PublicationDescription", "CatalogImport", "PriceTierDescription", "ProductSubmission",
         "GarbageCollectionRequest", "ProductDescription", "ReleaseRequest", "ReasonBody", "VersionSubmission",
         "WithdrawalRequest",
+        // The test controls of the sandbox store.
+        "AccountChange", "AccountRequest", "CodeRequest", "LicenseRequest", "LicenseSeatRequest",
+        "PriceIncreaseRequest", "PurchaseDecision", "PurchaseFailureRequest", "ProductOffers",
+        "RefundRequest",
+        "StoreFamily", "StoreFaults", "StoreTime",
       ])
   }
 

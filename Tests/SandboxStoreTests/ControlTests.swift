@@ -45,6 +45,31 @@ struct ControlTests {
     #expect(try await store.refusal(.patch, "/sandbox/v1/accounts/none", body: Array("{}".utf8)) == .notFound)
   }
 
+  @Test(
+    "a member that a control does not know is refused by its name, at every depth, and changes nothing",
+    arguments: [
+      ("POST", "accounts", #"{"territory":"FRA","name":"Ada","askToBuy":true}"#, "askToBuy"),
+      ("PATCH", "accounts/{account}", #"{"asksToBuy":true}"#, "asksToBuy"),
+      ("POST", "purchases/fail-next", #"{"error":"payment-declined","times":2}"#, "times"),
+      ("PUT", "time", #"{"month":"5m","renewal":6}"#, "renewal"),
+      ("PUT", "faults", #"{"latancy":5}"#, "latancy"),
+      (
+        "PUT", "offers/com.example.a",
+        #"{"introductory":{"payment":"free-trial","period":"P1W","price":{}}}"#, "introductory.price"
+      ),
+      ("POST", "codes", #"{"product":"com.example.a","uses":1,"count":3}"#, "count"),
+    ])
+  func unknownMembers(method: String, path: String, body: String, member: String) async throws {
+    let opened = try await store.openNamedAccount()
+    let answer = try await store.send(
+      HTTPMethod(rawValue: method),
+      "/sandbox/v1/\(path.replacing("{account}", with: opened.account))",
+      token: opened.token, body: Array(body.utf8))
+    let problem = try APIJSON.decode(Problem.self, from: answer.body)
+    #expect(problem.code == .requestMalformed, "\(answer.status)")
+    #expect(problem.detail == "\(member): there is no such member", "\(problem.detail ?? "")")
+  }
+
   @Test("receipts say with which version an account came by the application, and when, as a test says it")
   func application() async throws {
     let opened = try await store.openNamedAccount()

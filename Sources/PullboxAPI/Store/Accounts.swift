@@ -1,7 +1,7 @@
 public import Commerce
 
 /// `POST /sandbox/v1/accounts`: a test reader.
-public struct AccountRequest: Codable, Sendable {
+public struct AccountRequest: Codable, Sendable, OperatorWritten {
   /// ISO 3166 alpha-3.
   public var territory: String
   /// What the account is called, 1 to 100 bytes.

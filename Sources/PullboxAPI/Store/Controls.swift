@@ -2,7 +2,7 @@ public import Commerce
 public import CoreTypes
 
 /// `PATCH /sandbox/v1/accounts/{account}`; what is absent stays as it is.
-public struct AccountChange: Codable, Sendable {
+public struct AccountChange: Codable, Sendable, OperatorWritten {
   /// Whether the account may buy at all.
   public var canMakePayments: Bool?
   /// Whether another person must approve each purchase first.
@@ -33,7 +33,7 @@ public struct AccountChange: Codable, Sendable {
 }
 
 /// `POST /sandbox/v1/purchases/fail-next`.
-public struct PurchaseFailureRequest: Codable, Sendable {
+public struct PurchaseFailureRequest: Codable, Sendable, OperatorWritten {
   /// `payment-cancelled`, `payment-declined`, `payment-not-allowed`, or `interrupted`, which leaves the transaction
   /// purchasing until it is decided. Left out, the payment is declined.
   public var error: String?
@@ -45,7 +45,7 @@ public struct PurchaseFailureRequest: Codable, Sendable {
 }
 
 /// `POST /sandbox/v1/transactions/{id}/decide`.
-public struct PurchaseDecision: Codable, Sendable {
+public struct PurchaseDecision: Codable, Sendable, OperatorWritten {
   /// Whether the purchase goes on.
   public var approve: Bool
 
@@ -56,7 +56,7 @@ public struct PurchaseDecision: Codable, Sendable {
 }
 
 /// `POST /sandbox/v1/transactions/{id}/refund`.
-public struct RefundRequest: Codable, Sendable {
+public struct RefundRequest: Codable, Sendable, OperatorWritten {
   /// How much of the price is given back, 1 to 100; all of it when left out.
   public var percentage: Int?
   /// 1 for an issue with the app, 0 for any other reason, which it is when left out.
@@ -98,7 +98,7 @@ public struct ConsumptionReports: Codable, Sendable {
 }
 
 /// `POST /sandbox/v1/subscriptions/{originalId}/raise-price`.
-public struct PriceIncreaseRequest: Codable, Sendable {
+public struct PriceIncreaseRequest: Codable, Sendable, OperatorWritten {
   /// The new price by ISO 3166 alpha-3 territory; the account's is needed.
   public var prices: [String: Price]
   /// Whether the subscription ends unless the customer accepts the price.

@@ -34,7 +34,7 @@ public struct StoreOffer: Codable, Hashable, Sendable {
 }
 
 /// `PUT /sandbox/v1/offers/{product}`, and its answer: what is absent is not offered.
-public struct ProductOffers: Codable, Hashable, Sendable {
+public struct ProductOffers: Codable, Hashable, Sendable, OperatorWritten {
   /// For an account that has had no introduction to the publication yet.
   public var introductory: StoreOffer?
   /// By how much the first period lasts longer for who gives contact data, once; three months at most.
@@ -48,7 +48,7 @@ public struct ProductOffers: Codable, Hashable, Sendable {
 }
 
 /// `POST /sandbox/v1/codes`.
-public struct CodeRequest: Codable, Sendable {
+public struct CodeRequest: Codable, Sendable, OperatorWritten {
   /// What a code is good for.
   public var product: ProductIdentifier
   /// Of a subscription; without one its first period costs nothing.

@@ -1,7 +1,7 @@
 public import Commerce
 
 /// `POST /sandbox/v1/licences`: a volume purchase of a product.
-public struct LicenseRequest: Codable, Sendable {
+public struct LicenseRequest: Codable, Sendable, OperatorWritten {
   /// A non-consumable product.
   public var product: ProductIdentifier
   /// How many accounts may hold it at the same time, 1 to 10,000.
@@ -35,7 +35,7 @@ public struct StoreLicense: Codable, Sendable {
 }
 
 /// `POST /sandbox/v1/licences/{licence}/assign` and `…/revoke`.
-public struct LicenseSeatRequest: Codable, Sendable {
+public struct LicenseSeatRequest: Codable, Sendable, OperatorWritten {
   /// The account's name in the store.
   public var account: String
 
@@ -46,7 +46,7 @@ public struct LicenseSeatRequest: Codable, Sendable {
 }
 
 /// `POST /sandbox/v1/families`, and its answer: who shares what the organizer buys.
-public struct StoreFamily: Codable, Sendable {
+public struct StoreFamily: Codable, Sendable, OperatorWritten {
   /// The account's name in the store.
   public var organizer: String
   /// The names of the others, five at most; what they shared ends for those that were members and are not among them.
@@ -60,7 +60,7 @@ public struct StoreFamily: Codable, Sendable {
 }
 
 /// `PUT /sandbox/v1/faults`, and its answer: what the store does wrong until it is set otherwise. What is absent is right.
-public struct StoreFaults: Codable, Hashable, Sendable {
+public struct StoreFaults: Codable, Hashable, Sendable, OperatorWritten {
   /// Milliseconds before each answer, 0 to 60,000.
   public var latency: Int?
   /// 400 to 599: what everything is answered, without a body. 21000 to 21199: what `verifyReceipt` says.

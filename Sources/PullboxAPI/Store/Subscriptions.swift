@@ -82,7 +82,7 @@ public struct SubscriptionChange: Codable, Sendable {
 }
 
 /// `PUT /sandbox/v1/time`, and its answer.
-public struct StoreTime: Codable, Sendable {
+public struct StoreTime: Codable, Sendable, OperatorWritten {
   /// How long a month lasts: `real`, or a number of `s`, `m` or `h` from `2s` on.
   public var month: String
   /// After how many renewals a subscription ends: 0 to 100.
