@@ -42,14 +42,16 @@ struct LateReleaseTests {
   }
 
   /// Why the device of the purchase has it; nil where it does not.
-  private func reason(_ purchase: InAppPurchase, _ server: ServerHarness) async throws -> String? {
+  private func reason(
+    _ purchase: InAppPurchase, of product: String = issue, _ server: ServerHarness
+  ) async throws -> String? {
     let receipt = try server.store.receipt(of: [purchase], device: server.device.id)
     let answer = try await server.api.call(
       "POST", "/v1/entitlements",
       body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
       as: EntitlementsResponse.self
     ).value
-    return answer.products.first { $0.product.description == Self.issue }?.because
+    return answer.products.first { $0.product.description == product }?.because
   }
 
   @Test("one is granted to who subscribed between its date and its release, and the release says to how many")
@@ -60,7 +62,7 @@ struct LateReleaseTests {
       server.clock.advance(by: .seconds(86_400))
       let second = subscription(server, "2000000000000002")
       #expect(try await reason(second, server) == nil)
-      let latest = try await reasonOfBefore(second, server)
+      let latest = try await reason(second, of: "com.example.before", server)
       #expect(latest == "unlocked-at-start", "what has only a date is not the latest that can be had")
       server.clock.advance(by: .seconds(86_400))
       let released = try await server.release("1.0", of: Self.issue)
@@ -69,20 +71,9 @@ struct LateReleaseTests {
       #expect(try await reason(first, server) == "published-during-subscription")
       // It was the latest by its date when that subscription began.
       #expect(try await reason(second, server) == "unlocked-at-start")
-      // The run that began before its date and ended before its release does not have it by either.
       server.clock.advance(by: .seconds(86_400))
       #expect(try await server.release("1.0", of: Self.issue).lateRelease == nil, "that was no first release")
     }
-  }
-
-  private func reasonOfBefore(_ purchase: InAppPurchase, _ server: ServerHarness) async throws -> String? {
-    let receipt = try server.store.receipt(of: [purchase], device: server.device.id)
-    let answer = try await server.api.call(
-      "POST", "/v1/entitlements",
-      body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
-      as: EntitlementsResponse.self
-    ).value
-    return answer.products.first { $0.product.description == "com.example.before" }?.because
   }
 
   @Test(
