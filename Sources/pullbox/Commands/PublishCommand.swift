@@ -204,6 +204,7 @@ enum PublishCommand: Command {
     console.print(
       "  time    \(DurationText.elapsed(package.duration)) to pack, \(DurationText.elapsed(sent)) to send and check"
     )
+    if let next = VersionsCommand.nextCommand(record) { console.note("next: \(next)") }
   }
 }
 

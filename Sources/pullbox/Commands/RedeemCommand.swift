@@ -25,6 +25,16 @@ enum RedeemCommand: Command {
     }
     _ = try context.timeout()
     let agent = try context.agent()
-    try await BuyCommand.follow(try await agent.redeem(text), with: agent, in: context)
+    let transaction: AgentTransaction
+    do {
+      transaction = try await agent.redeem(text)
+    } catch {
+      // The store's own words say all of it.
+      guard case .problem(let problem) = error, let detail = problem.detail,
+        problem.code == .notFound || problem.code == .stateConflict
+      else { throw error }
+      throw CommandFailure(.failed, "\(text): \(detail)")
+    }
+    try await BuyCommand.follow(transaction, with: agent, in: context)
   }
 }

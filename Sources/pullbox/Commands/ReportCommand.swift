@@ -86,7 +86,9 @@ enum ReportCommand: Command {
       [row.territory, row.currency, String(row.sales), row.sold, String(row.refunds), row.refunded]
     }
     if report.withoutPrice > 0 {
-      context.console.note("\(CountText.of(report.withoutPrice, "sale")) without a price are not in it")
+      context.console.note(
+        "\(CountText.of(report.withoutPrice, "sale")) without a price \(report.withoutPrice == 1 ? "is" : "are") not in it"
+      )
     }
   }
 
