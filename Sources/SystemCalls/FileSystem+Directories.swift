@@ -54,7 +54,7 @@ extension FileSystem {
   }
 
   /// Whether the path leads to a directory, through links.
-  static func isDirectory(_ path: String) throws(SystemError) -> Bool {
+  public static func isDirectory(_ path: String) throws(SystemError) -> Bool {
     var status = stat()
     do {
       try SystemCall.run("stat", subject: path) { unsafe stat(path, &status) }

@@ -47,8 +47,11 @@ struct LibraryCommandTests {
       #expect(
         missing.ending == .exited(1) && missing.errors.contains("there is no no-such-program"),
         "\(missing.errors)")
-      for command in ["pin", "unpin", "open"] {
+      for command in ["pin", "unpin", "open", "path", "library", "update"] {
         #expect(try await stack.pullbox(command, "com.example.unknown").ending == .exited(1))
+        let misspelled = try await stack.pullbox(command, "com.example.isue")
+        #expect(misspelled.ending == .exited(1))
+        #expect(misspelled.errors.contains("did you mean \(Self.issue)?"), "\(misspelled.errors)")
       }
     }
   }

@@ -256,6 +256,49 @@ struct OperatorListTests {
       let path = "/v1/products?id=com.example.one&id=com.example.two"
       let products = try await server.api.get(path, as: ProductsResponse.self)
       #expect(products.invalidProductIdentifiers == ["com.example.one", "com.example.two"])
+      #expect(products.nearest == nil)
+    }
+  }
+
+  @Test("a product that is not for sale is answered with the nearest that is, never with one that is not")
+  func nearestProducts() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package, as: "com.example.isobar.2026-09")
+      let draft = ProductDescription(onSale: false)
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.isobar.2026-10", body: draft, as: OperatorProduct.self)
+      func nearest(_ names: String...) async throws -> [String: ProductIdentifier]? {
+        let query = names.map { ("id", $0) }
+        return try await server.api.get("/v1/products", query: query, as: ProductsResponse.self).nearest
+      }
+      let near = try #require(try await nearest("com.example.isobar.2026-10", "com.example.isobar.2026-9"))
+      #expect(
+        near.mapValues(\.description) == [
+          "com.example.isobar.2026-10": "com.example.isobar.2026-09",
+          "com.example.isobar.2026-9": "com.example.isobar.2026-09",
+        ])
+      #expect(try await nearest("com.example.isobar.2026-09") == nil)
+      #expect(try await nearest("com.example.isobar.2026-1234", "é/?", "") == nil)
+      // Of many names the first four.
+      let many = try await nearest("a", "b", "c", "d", "com.example.isobar.2026-9")
+      #expect(many == nil)
+    }
+  }
+
+  @Test("a price tier that there is not is answered with the nearest")
+  func nearestTier() async throws {
+    try await ServerHarness.run { server in
+      let path = "/v1/operator/price-tiers/"
+      let price = Price(
+        amount: try #require(PriceAmount("2.99")), currency: try #require(CurrencyCode("EUR")))
+      _ = try await server.operatorAPI.call(
+        "PUT", path + "monthly", body: PriceTierDescription(prices: ["FRA": price]), as: PriceTier.self)
+      for method in ["GET", "DELETE"] {
+        let problem = try await server.problem {
+          _ = try await server.operatorAPI.exchange(method, path + "montly")
+        }
+        #expect(problem.detail == "no price tier is named montly; did you mean monthly?")
+      }
     }
   }
 

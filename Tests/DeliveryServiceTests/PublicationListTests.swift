@@ -98,6 +98,13 @@ struct PublicationListTests {
       #expect(
         await Self.code { _ = try await server.api.exchange("GET", "/v1/publications/unknown") }
           == .publicationUnknown)
+      let misspelled = try await server.problem {
+        _ = try await server.api.exchange("GET", "/v1/publications/com.example.mos")
+      }
+      #expect(misspelled.code == .publicationUnknown)
+      #expect(
+        misspelled.detail
+          == "nothing of com.example.mos is for sale here; did you mean com.example.moss?")
       #expect(
         await Self.code {
           _ = try await server.api.exchange("GET", "/v1/publications/com.example.kestrel?territory=USA")

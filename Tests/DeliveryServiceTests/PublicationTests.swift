@@ -61,6 +61,15 @@ struct PublicationTests {
       let actions = try await server.audit([("action", "publication.create")]).count
       #expect(actions == 1)
 
+      for method in ["GET", "DELETE"] {
+        let misspelled = try await server.problem {
+          _ = try await server.operatorAPI.exchange(method, "/v1/operator/publications/com.example.mos")
+        }
+        #expect(misspelled.code == .publicationUnknown)
+        #expect(
+          misspelled.detail
+            == "no publication com.example.mos is described; did you mean com.example.moss?")
+      }
       _ = try await server.operatorAPI.exchange("DELETE", Self.path)
       #expect(try await titles("fr-FR") == ["com.example.kestrel", "com.example.moss"])
       #expect(

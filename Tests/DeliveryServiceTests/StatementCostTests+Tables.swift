@@ -419,6 +419,7 @@ extension TableCalls {
       try PublicationTable.put(document, in: connection)
       _ = try PublicationTable.find(publication, in: connection)
       _ = try PublicationTable.page(after: "", limit: 5, in: connection)
+      _ = try PublicationTable.names(beginningWith: "c", limit: 5, in: connection)
       _ = try PublicationTable.count(in: connection)
       try PublicationTable.remove(publication, at: now, in: connection)
     }

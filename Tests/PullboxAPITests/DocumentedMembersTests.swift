@@ -7,7 +7,7 @@ import Testing
 struct DocumentedMembersTests {
   static let documents: [(type: String, members: String)] = [
     // The delivery server's public interface.
-    ("ProductsResponse", "products invalidProductIdentifiers"),
+    ("ProductsResponse", "products invalidProductIdentifiers nearest"),
     (
       "ProductListing",
       """
@@ -61,7 +61,7 @@ struct DocumentedMembersTests {
     ("ReceiptResponse", "receipt"),
     // The agent.
     ("AgentPurchaseRequest", "product quantity applicationUsername shown"),
-    ("AgentProductsResponse", "account products invalidProductIdentifiers"),
+    ("AgentProductsResponse", "account products invalidProductIdentifiers nearest"),
     ("AgentProduct", "listing owned subscribedUntil offers"),
     ("AgentRestoreRequest", "products order limit"),
     ("AgentRestoreResponse", "products"),

@@ -6,7 +6,9 @@ import Testing
 @Suite("Wire types")
 struct WireSampleTests {
   /// Members whose values are tables: the names in them are data.
-  static let tables: Set<String> = ["feeds", "localizations", "prices", "subscribedSince", "subscribedUntil"]
+  static let tables: Set<String> = [
+    "feeds", "localizations", "nearest", "prices", "subscribedSince", "subscribedUntil",
+  ]
 
   private func tables(of sample: WireSample) -> Set<String> {
     sample.name == "AgentStatus" ? Self.tables.union(["downloads"]) : Self.tables

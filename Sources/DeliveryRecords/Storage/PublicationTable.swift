@@ -27,6 +27,17 @@ package enum PublicationTable {
     ).map(publication)
   }
 
+  /// The identifiers that begin so, in order, at most `limit`.
+  package static func names(
+    beginningWith start: String, limit: Int, in connection: borrowing Connection
+  ) throws -> [ProductIdentifier] {
+    // No identifier has a character behind the tilde, or that.
+    try connection.query(
+      "SELECT id FROM publications WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+      [.text(start), .text(start + "~"), .integer(limit)]
+    ).map { try $0.identifier("id") }
+  }
+
   package static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM publications")?.integer("count") ?? 0)
   }

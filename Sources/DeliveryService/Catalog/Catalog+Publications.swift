@@ -83,10 +83,12 @@ extension Catalog {
 
   /// Throws `publication-unknown` for one that is not described.
   func operatorPublication(_ id: ProductIdentifier) async throws -> OperatorPublication {
-    guard let found = try await database.read({ try PublicationTable.find(id, in: $0) }) else {
-      throw Problem(.publicationUnknown, "no publication \(id) is described")
+    try await database.read { connection in
+      guard let found = try PublicationTable.find(id, in: connection) else {
+        throw try Problem.unknownPublication(id, in: connection)
+      }
+      return found
     }
-    return found
   }
 
   /// Forgets the description: the products stay, and lists show the identifier. Throws `publication-unknown` and
@@ -99,7 +101,7 @@ extension Catalog {
     try await database.write(locking: [.publications]) { connection in
       let before = try PublicationTable.find(id, in: connection)
       try conditions.check(before)
-      guard before != nil else { throw Problem(.publicationUnknown, "no publication \(id) is described") }
+      guard before != nil else { throw try Problem.unknownPublication(id, in: connection) }
       try PublicationTable.remove(id, at: now, in: connection)
       try AuditTable.add(
         AuditEntry(at: now, actor: actor, action: "publication.remove", subject: id.description),

@@ -27,6 +27,7 @@ struct Catalog: Sendable {
   private let currentSaleRules: @Sendable () -> SaleMachine.Rules
   /// Those whose receipts count here.
   let applications: Set<ApplicationIdentifier>
+  private let names = CatalogDerived { catalog, _ in ProductNames(catalog) }
 
   init(
     database: Database, cache: CatalogCache, clock: any WallClock,
@@ -58,6 +59,8 @@ struct Catalog: Sendable {
     application: ApplicationIdentifier? = nil
   ) async throws -> ProductsResponse {
     let (snapshot, now) = (try await cache.current(), clock.now())
+    let isUnknown = names.contains { ProductIdentifier($0).flatMap { snapshot[$0] } == nil }
+    let known = isUnknown ? try await self.names.value(of: snapshot, at: now) : nil
     let answer = { @Sendable () -> ProductsResponse in
       var response = ProductsResponse(products: [], invalidProductIdentifiers: [])
       let window = ShopWindow(
@@ -71,6 +74,7 @@ struct Catalog: Sendable {
           response.invalidProductIdentifiers.append(name)
         }
       }
+      if let known { response.nearest = window.nearest(to: response.invalidProductIdentifiers, among: known) }
       return response
     }
     // Writing two hundred prices for people takes a while; a few take less than the way to another thread.

@@ -45,10 +45,12 @@ struct PriceTierRoutes: Sendable {
 extension Catalog {
   /// Throws `price-tier-unknown`.
   func priceTier(_ name: PriceTierName) async throws -> PriceTier {
-    guard let tier = try await database.read({ try PriceTierTable.find(name, in: $0) }) else {
-      throw Problem(.priceTierUnknown, "no price tier is named \(name)")
+    try await database.read { connection in
+      guard let tier = try PriceTierTable.find(name, in: connection) else {
+        throw try Problem.unknownPriceTier(name, in: connection)
+      }
+      return tier
     }
-    return tier
   }
 
   /// Creates or changes a tier, and with it the prices of all products that name it. Throws `price-tier-invalid` with every fault, and
@@ -102,7 +104,7 @@ extension Catalog {
     try await database.write(locking: [.everything]) { connection in
       let before = try PriceTierTable.find(name, in: connection)
       try conditions.check(before)
-      guard before != nil else { throw Problem(.priceTierUnknown, "no price tier is named \(name)") }
+      guard before != nil else { throw try Problem.unknownPriceTier(name, in: connection) }
       guard name != .free else {
         throw Problem(.stateConflict, "the price tier \(name) is what is free, and is always there")
       }

@@ -35,9 +35,16 @@ struct PublicationRoutes: Sendable {
     }
     routes.public(.get, "/v1/publications/{id}", query: Self.query) { request, parameters in
       guard let id = ProductIdentifier(parameters["id"]) else { throw Problem(.publicationUnknown) }
-      return try await list(for: request) { window, _, after, limit in
+      return try await list(for: request) { window, index, after, limit in
         guard let publication = window.publication(id) else {
-          throw Problem(.publicationUnknown, "nothing of \(id) is for sale here")
+          let beginning = NearestName.beginning(of: id.description)
+          let candidates = index.publications.lazy.filter {
+            $0.description.hasPrefix(beginning) && window.publication($0) != nil
+          }
+          throw Problem(
+            .publicationUnknown,
+            "nothing of \(id) is for sale here"
+              + NearestName.hint(for: id.description, among: candidates))
         }
         let page = try window.issues(of: id, after: after, limit: limit)
         return PublicationResponse(publication: publication, issues: page.issues, next: page.next)

@@ -112,6 +112,15 @@ struct ShopWindow: Sendable {
     return (page, nil)
   }
 
+  /// The product for sale that was meant by each of these names, the first few of them; nil where none is near.
+  func nearest(to names: [String], among known: ProductNames) -> [String: ProductIdentifier]? {
+    var nearest: [String: ProductIdentifier] = [:]
+    for name in names.prefix(NearestName.maximumAsked) where ProductIdentifier(name) != nil {
+      nearest[name] = known.nearest(to: name) { id in catalog[id].map(isForSale) ?? false }
+    }
+    return nearest.isEmpty ? nil : nearest
+  }
+
   private func isForSale(_ entry: CatalogSnapshot.Entry) -> Bool {
     entry.row.isOnSale(at: now) && entry.product.isSold(in: application) && isSoldHere(entry.product)
       && (entry.product.type.isSubscription

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import ServiceRuntime
 import SystemCalls
 
 extension ControlInterface {
@@ -15,7 +16,7 @@ extension ControlInterface {
       // One that looked for its content after the removal would fetch it again.
       let unreported = await downloads.unreported(of: product)
       let removed = try await Self.online { try await library.remove(product) }
-      guard !removed.isEmpty else { throw Self.unknown(product) }
+      guard !removed.isEmpty else { throw try await unknown(product) }
       await downloads.contentRemoved(of: unreported)
       for item in removed { hub.publish(.library(LibraryEvent(change: .removed, item: item))) }
       return HTTPResponse(status: .noContent)
@@ -47,7 +48,7 @@ extension ControlInterface {
   private func change(
     _ product: ProductIdentifier, _ body: (ProductIdentifier) async throws -> Bool
   ) async throws -> HTTPResponse {
-    guard try await Self.online({ try await body(product) }) else { throw Self.unknown(product) }
+    guard try await Self.online({ try await body(product) }) else { throw try await unknown(product) }
     let items = try await items(of: product)
     for item in items { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
     return try .json(LibraryResponse(items: items))
@@ -75,7 +76,7 @@ extension ControlInterface {
   private func verify(_ product: ProductIdentifier) async throws -> [LibraryVerification] {
     let before = try await items(of: product)
     let found = try await Self.online { try await library.verify(product) }
-    guard !found.isEmpty else { throw Self.unknown(product) }
+    guard !found.isEmpty else { throw try await unknown(product) }
     for item in try await items(of: product)
     where before.contains(where: { $0.version == item.version && $0.state != item.state }) {
       hub.publish(.library(LibraryEvent(change: .changed, item: item)))
@@ -105,8 +106,12 @@ extension ControlInterface {
     return product
   }
 
-  private static func unknown(_ product: ProductIdentifier) -> Problem {
-    Problem(.libraryItemUnknown, "the library does not hold \(product)")
+  private func unknown(_ product: ProductIdentifier) async throws -> Problem {
+    let nearest = EditDistance.nearest(
+      to: product.description, among: Set(try await library.items().map(\.product)).sorted())
+    return Problem(
+      .libraryItemUnknown,
+      "the library does not hold \(product)" + (nearest.map { "; did you mean \($0)?" } ?? ""))
   }
 
   private static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {

@@ -90,7 +90,7 @@ struct Shop: Sendable {
     let offers = try await offers(for: products)
     return AgentProductsResponse(
       account: account, products: products.map { Self.product($0, held: held, offers: offers) },
-      invalidProductIdentifiers: list.invalidProductIdentifiers)
+      invalidProductIdentifiers: list.invalidProductIdentifiers, nearest: list.nearest)
   }
 
   /// A page of the publications of which something is for sale. Throws as ``products(_:locale:)`` does.

@@ -1,4 +1,4 @@
-import Commerce
+public import Commerce
 public import CoreTypes
 
 /// `GET /v1/products?id=&locale=` of the agent: what the server sells to the agent's store account, and what the account has of it.
@@ -9,12 +9,18 @@ public struct AgentProductsResponse: Codable, Sendable {
   public var products: [AgentProduct]
   /// Identifiers that were asked for and are not for sale here, as they were written.
   public var invalidProductIdentifiers: [String]
+  /// The product for sale that was meant, by the name that was asked for, as the server says; absent where there is none.
+  public var nearest: [String: ProductIdentifier]?
 
   /// Creates the document from its members.
-  public init(account: StoreAccount, products: [AgentProduct], invalidProductIdentifiers: [String]) {
+  public init(
+    account: StoreAccount, products: [AgentProduct], invalidProductIdentifiers: [String],
+    nearest: [String: ProductIdentifier]? = nil
+  ) {
     self.account = account
     self.products = products
     self.invalidProductIdentifiers = invalidProductIdentifiers
+    self.nearest = nearest
   }
 }
 

@@ -7,11 +7,18 @@ public struct ProductsResponse: Codable, Sendable {
   public var products: [ProductListing]
   /// Identifiers that were asked for and are not for sale here, as they were written.
   public var invalidProductIdentifiers: [String]
+  /// The product for sale whose identifier differs by one or two characters, by the name that was asked for; of the first four
+  /// of ``invalidProductIdentifiers``, and absent where none has one.
+  public var nearest: [String: ProductIdentifier]?
 
   /// Creates the document from its members.
-  public init(products: [ProductListing], invalidProductIdentifiers: [String]) {
+  public init(
+    products: [ProductListing], invalidProductIdentifiers: [String],
+    nearest: [String: ProductIdentifier]? = nil
+  ) {
     self.products = products
     self.invalidProductIdentifiers = invalidProductIdentifiers
+    self.nearest = nearest
   }
 }
 

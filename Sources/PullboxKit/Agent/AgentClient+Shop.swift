@@ -18,6 +18,9 @@ extension AgentClient {
       let part = try await productsPart(rest.prefix(Self.productsAtOnce), locale: locale)
       found.products += part.products
       found.invalidProductIdentifiers += part.invalidProductIdentifiers
+      if let nearest = part.nearest {
+        found.nearest = (found.nearest ?? [:]).merging(nearest) { first, _ in first }
+      }
       rest = rest.dropFirst(Self.productsAtOnce)
     }
     return found

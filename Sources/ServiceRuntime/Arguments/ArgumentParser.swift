@@ -233,9 +233,8 @@ private struct ArgumentParserProgress {
   private func unknown(
     _ kind: String, _ name: String, among names: [(spelling: String, name: String)]
   ) -> UsageError {
-    let near = names.map { (name: $0.name, distance: EditDistance.distance($0.spelling, name)) }
-      // Of two letters one may differ, of four two: else every short word would be near another.
-      .filter { $0.distance <= min(2, name.count / 2) }.min { $0.distance < $1.distance }
+    let meant = EditDistance.nearest(to: name, among: names.map(\.spelling))
+    let near = names.first { $0.spelling == meant }
     return near.map { UsageError("there is no \(kind) '\(name)'", hint: "did you mean '\($0.name)'?") }
       ?? failure("there is no \(kind) '\(name)'")
   }

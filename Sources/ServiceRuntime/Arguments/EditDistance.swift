@@ -1,4 +1,4 @@
-/// How far apart two spellings are.
+/// The distance between two spellings.
 public enum EditDistance {
   /// Levenshtein's distance: insertions, deletions and replacements from one to the other.
   public static func distance(_ left: String, _ right: String) -> Int {
@@ -14,5 +14,23 @@ public enum EditDistance {
       }
     }
     return row[right.count]
+  }
+
+  /// The candidate nearest to `name`, the first among equals; nil where none is within `limit`, which is 2 unless given, and
+  /// no more than half of the name's length: else every short word would be near another.
+  public static func nearest<Candidate: CustomStringConvertible>(
+    to name: String, among candidates: some Sequence<Candidate>, within limit: Int = 2
+  ) -> Candidate? {
+    let limit = min(limit, name.count / 2)
+    var best: (candidate: Candidate, distance: Int)?
+    for candidate in candidates {
+      let spelling = candidate.description
+      // Each letter that one has more than the other is a step.
+      guard abs(spelling.utf8.count - name.utf8.count) <= limit * 4 else { continue }
+      let distance = distance(spelling, name)
+      guard distance <= limit, distance < best?.distance ?? .max else { continue }
+      best = (candidate, distance)
+    }
+    return best?.candidate
   }
 }

@@ -213,7 +213,7 @@ final class ConsumedKeys {
   func unknown(missing: Set<String> = []) -> [(key: String, meant: String?)] {
     let candidates = asked.subtracting(present).union(missing)
     return present.subtracting(asked).sorted().map { key in
-      (key, candidates.filter { EditDistance.distance($0, key) <= 2 }.min())
+      (key, EditDistance.nearest(to: key, among: candidates.sorted()))
     }
   }
 }

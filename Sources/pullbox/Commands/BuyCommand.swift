@@ -38,7 +38,10 @@ enum BuyCommand: Command {
     let agent = try context.agent()
     let shown = try await agent.products([product.description], locale: ReaderLocale.tag())
     guard let offered = shown.products.first else {
-      throw CommandFailure(.failed, "\(product) is not for sale in \(shown.account.territory)")
+      let hint =
+        shown.nearest?[product.description].map { "did you mean \($0)?" }
+        ?? "'pullbox shop' shows what is"
+      throw CommandFailure(.failed, "\(product) is not for sale in \(shown.account.territory); \(hint)")
     }
     guard !offered.isHeld else {
       if context.console.printsJSON {
@@ -66,7 +69,8 @@ enum BuyCommand: Command {
         throw CommandFailure(
           .notEntitled, "the purchase failed: \(StandingText.why(transaction) ?? transaction.state)")
       }
-      return try report(transaction, downloads: [], on: context.console)
+      try report(transaction, downloads: [], on: context.console)
+      return context.console.note("next: pullbox downloads --watch")
     }
     context.console.note("\(transaction.product): transaction \(transaction.id)")
     let latest = Mutex(PurchaseTracker(transaction.id))

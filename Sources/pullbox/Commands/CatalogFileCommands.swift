@@ -46,6 +46,9 @@ enum ImportCommand: Command {
       context.console.print(
         "\(report.created) created, \(report.changed) changed, \(report.unchanged) unchanged")
     }
+    if report.created > 0 {
+      context.console.note("next: pullbox publish DIR|FILE, the content of each product")
+    }
   }
 
   /// The faulty lines, where the server refuses what they say; any other error as it is.

@@ -23,10 +23,9 @@ enum LibraryCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let agent = try context.agent()
     let wanted = try context.arguments.operands.map { try CommandContext.product($0) }
-    let items = try await agent.library().filter { wanted.isEmpty || wanted.contains($0.product) }
-    if let missing = wanted.first(where: { product in !items.contains { $0.product == product } }) {
-      throw APICallError.problem(Problem(.libraryItemUnknown, "\(missing)"))
-    }
+    let held = try await agent.library()
+    try requireAll(wanted, among: held, otherwise: "'pullbox library' shows what there is")
+    let items = held.filter { wanted.isEmpty || wanted.contains($0.product) }
     if context.arguments.isSet("verify") { return try await verify(items, with: agent, on: context.console) }
     try context.console.print(
       items,
@@ -40,6 +39,18 @@ enum LibraryCommand: Command {
         item.productTitle ?? item.title ?? "",
       ]
     }
+  }
+
+  /// Throws `library-item-unknown` for the first product that the library does not hold, with the nearest one that it does
+  /// hold, and with `advice` where there is none.
+  static func requireAll(
+    _ products: [ProductIdentifier], among items: [LibraryItem], otherwise advice: String
+  ) throws(APICallError) {
+    let held = Set(items.map(\.product))
+    guard let missing = products.first(where: { !held.contains($0) }) else { return }
+    let nearest = EditDistance.nearest(to: missing.description, among: held.sorted())
+    let hint = nearest.map { "did you mean \($0)?" } ?? advice
+    throw .problem(Problem(.libraryItemUnknown, "\(missing); \(hint)"))
   }
 
   private static func state(_ item: LibraryItem) -> String {
@@ -145,9 +156,11 @@ enum PathCommand: Command {
 
   /// What is there to be opened. Throws a failure where it is not.
   static func newest(of product: ProductIdentifier, at agent: AgentClient) async throws -> LibraryItem {
-    guard let newest = try await agent.library().current(of: product) else {
-      throw APICallError.problem(
-        Problem(.libraryItemUnknown, "\(product); 'pullbox downloads' shows what is under way"))
+    let items = try await agent.library()
+    try LibraryCommand.requireAll(
+      [product], among: items, otherwise: "'pullbox downloads' shows what is under way")
+    guard let newest = items.current(of: product) else {
+      throw APICallError.problem(Problem(.libraryItemUnknown, "\(product)"))
     }
     guard newest.state != .offline else {
       throw CommandFailure(

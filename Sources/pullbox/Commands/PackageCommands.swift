@@ -59,6 +59,7 @@ enum PackCommand: Command {
     }
     PublicationNotes(package.packed).note(on: context.console)
     try ManifestReport.print(manifest, listsFiles: false, on: context.console)
+    context.console.note("next: pullbox publish \(output)")
   }
 
   private static func previousManifest(_ path: String) throws -> Manifest {
@@ -73,18 +74,24 @@ enum PackCommand: Command {
 enum InspectCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
-    "inspect", summary: "Show the manifest of a package",
+    "inspect", summary: "Show the manifest of a package, of a file or of a folder",
     discussion: """
       If FILE.manifest.json exists, the command shows that manifest and does not read
-      the package. Otherwise it reads the file and shows the manifest that it would
-      get as a package, and then what in it is no page and what is odd about it. With
-      --json these are a second object, if there are any.
+      the package. Otherwise it reads the file, or packs the folder aside, and shows
+      the manifest that it would get as a package, and then what in it is no page and
+      what is odd about it. With --json these are a second object, if there are any.
       """,
-    operands: [.init("FILE", completion: .file)])
+    operands: [.init("DIR|FILE", completion: .file)])
 
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
-    let package = try await BlockingPool.shared.run { try describe(path) }
+    let isFolder = try await BlockingPool.shared.run { () throws(SystemError) in
+      try FileSystem.isDirectory(path)
+    }
+    let package =
+      isFolder
+      ? try await packedAside(path, on: context.console)
+      : try await BlockingPool.shared.run { try describe(path) }
     try ManifestReport.print(
       package.manifest, report: package.report, listsFiles: true, on: context.console)
     let notes = PublicationNotes(package)
@@ -95,6 +102,26 @@ enum InspectCommand: Command {
       context.console.print("")
       for line in notes.lines { context.console.print(line) }
     }
+  }
+
+  /// The folder as 'publish' would send it; what is packed is removed again.
+  private static func packedAside(_ path: String, on console: Console) async throws -> PackedPackage {
+    let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
+    guard source.form == .folder else {
+      throw CommandFailure(.failed, "\(path) has nothing to pack but a description")
+    }
+    let name = source.name.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+    guard let product = source.product ?? ProductIdentifier(name),
+      let version = source.version ?? ContentVersion("0")
+    else {
+      throw UsageError("'\(source.name)' has no letter that could name it")
+    }
+    let work = try await BlockingPool.shared.run { try CommandStateDirectory().makeWorkDirectory() }
+    let package = try await PreparedPackage.make(
+      from: source, product: product, version: version, output: work.path + "/package.zip", following: nil,
+      on: console)
+    withExtendedLifetime(work) {}
+    return package.packed
   }
 
   private static func describe(_ path: String) throws -> PackedPackage {

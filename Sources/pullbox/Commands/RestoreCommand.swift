@@ -121,10 +121,8 @@ enum UpdateCommand: Command {
     let wanted = try context.arguments.operands.map { try CommandContext.product($0) }
     let agent = try context.agent()
     let items = try await agent.library()
-    if let missing = wanted.first(where: { product in !items.contains { $0.product == product } }) {
-      throw APICallError.problem(
-        Problem(.libraryItemUnknown, "\(missing); 'pullbox restore \(missing)' fetches what is owned"))
-    }
+    try LibraryCommand.requireAll(
+      wanted, among: items, otherwise: "'pullbox restore ID' fetches what is owned")
     let updates = ContentUpdate.find(among: try await agent.restorePlan(), for: items)
       .filter { wanted.isEmpty || wanted.contains($0.product) }
     guard !updates.isEmpty else { return context.console.note("there is no newer version") }
@@ -212,7 +210,10 @@ enum DownloadStart {
       case let count: console.note("\(CountText.of(count, "download")) under way already")
       }
     }
-    guard waits else { return }
+    guard waits else {
+      if !started.isEmpty { console.note("next: pullbox downloads --watch") }
+      return
+    }
     let latest = DownloadWait.Latest()
     let ended = try await withTimeout(timeout) {
       try await DownloadWait.run(standing.running.map(\.id), with: agent, on: console, noting: latest)

@@ -139,6 +139,38 @@ import Testing
     #expect(server.state.current.receiptsGiven <= 5)
   }
 
+  @Test("a queue's answer from before a transaction ended brings no further receipt (R12)")
+  func endedMeanwhile() async throws {
+    let package = try FixturePackage.file(length: 1000)
+    let server = FakeServer([package])
+    server.change { $0.isReleased = false }
+    let harness = try AgentHarness()
+    let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
+    try await server.open { url in
+      try server.queuePurchase()
+      try await harness.run(server: url, retry: RetryPolicy(backoff: quick)) { agent in
+        _ = try await agent.transaction("planning", "content-not-released")
+        let queue = "GET /store/v1/transactions"
+        func nextQuestion() async {
+          let before = server.state.current.arrivals[queue]?.count ?? 0
+          await agent.transactions.pollSoon()
+          while server.state.current.arrivals[queue]?.count ?? 0 == before { await Task.yield() }
+        }
+        server.change { $0.isQueueHeld = true }
+        await nextQuestion()
+        server.change { $0.isReleased = true }
+        try await agent.finished(["2000000000000001"])
+        _ = try await agent.transactions.entitlements()
+        let receipts = server.state.current.receiptsGiven
+        server.change { $0.isQueueHeld = false }
+        // The answer that was held has been read before the queue is asked again.
+        await nextQuestion()
+        _ = try await agent.transactions.entitlements()
+        #expect(server.state.current.receiptsGiven == receipts)
+      }
+    }
+  }
+
   @Test("a renewal that opens nothing is finished when the server says so, and is over here then")
   func emptyRenewal() async throws {
     let package = try FixturePackage.file(length: 1000)

@@ -21,9 +21,10 @@ extension FakeServer {
       // Until the peer gives up, which cancels this.
       if self.state.current.isStoreDeaf { try await Task.sleep(for: .seconds(600)) }
       self.change { $0.queueDevice = request.queryValue("device") }
-      return try .json(
-        TransactionsResponse(
-          transactions: self.page(of: request), revision: self.state.current.accountRevision))
+      let answer = TransactionsResponse(
+        transactions: self.page(of: request), revision: self.state.current.accountRevision)
+      while self.state.current.isQueueHeld { await Task.yield() }
+      return try .json(answer)
     }
     routes.on(.get, "/store/v1/receipt") { _, _ in
       try self.check("GET /store/v1/receipt")

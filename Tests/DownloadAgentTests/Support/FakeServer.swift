@@ -62,6 +62,8 @@ final class FakeServer: Sendable {
     var queuePage = 1000
     /// The store takes a request for its queue and does not answer.
     var isStoreDeaf = false
+    /// The store has looked at its queue and does not answer yet.
+    var isQueueHeld = false
     /// Before each half of a manifest is sent.
     var manifestPause: Duration?
     /// The connection breaks after so many bytes of a manifest.

@@ -201,9 +201,17 @@ extension WireSample {
       {
         "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
         "invalidProductIdentifiers": ["com.example.unknown"],
+        "nearest": {"com.example.unknown": "com.example.unknown1"},
         "products": [{"listing": \(freeListing), "owned": true}]
       }
-      """),
+      """,
+      minimal: """
+        {
+          "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+          "invalidProductIdentifiers": [],
+          "products": []
+        }
+        """),
     WireSample(
       AgentRestoreRequest.self, #"{"limit": 3, "order": "newest", "products": ["com.example.a"]}"#,
       minimal: "{}"),

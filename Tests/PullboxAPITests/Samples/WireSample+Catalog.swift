@@ -72,6 +72,7 @@ extension WireSample {
       """
       {
         "invalidProductIdentifiers": ["com.example.unknown", "no identifier at all: é/?"],
+        "nearest": {"com.example.unknown": "com.example.unknown1"},
         "products": [\(listing), \(freeListing)]
       }
       """,
