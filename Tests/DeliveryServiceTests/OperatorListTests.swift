@@ -289,8 +289,7 @@ struct OperatorListTests {
   func nearestTier() async throws {
     try await ServerHarness.run { server in
       let path = "/v1/operator/price-tiers/"
-      let price = Price(
-        amount: try #require(PriceAmount("2.99")), currency: try #require(CurrencyCode("EUR")))
+      let price = try #require(Price(amount: "2.99", currency: "EUR"))
       _ = try await server.operatorAPI.call(
         "PUT", path + "monthly", body: PriceTierDescription(prices: ["FRA": price]), as: PriceTier.self)
       for method in ["GET", "DELETE"] {

@@ -196,6 +196,19 @@ struct VerifyReceiptFormatTests {
   }
 
   @Test(
+    "dates before 1970 and after 9999 count as the nearest of these, which RFC 3339 can write",
+    arguments: [
+      ("253402300800000", 253_402_300_799_999), ("9223372036854775807", 253_402_300_799_999),
+      ("-90000000000000", 0), ("-9223372036854775808", 0), ("253402300799999", 253_402_300_799_999),
+    ] as [(String, Int64)])
+  func extremeDates(text: String, milliseconds: Int64) throws {
+    for member in ["expires_date_ms", "expires_date"] {
+      let read = try purchase(#","\#(member)":"\#(text)""#).expiresDate
+      #expect(read?.millisecondsSinceEpoch == milliseconds)
+    }
+  }
+
+  @Test(
     "what is no date is refused, not guessed",
     arguments: [
       "yesterday", "2024-02-23", "2024-02-23 17:27:16", "2024-02-23 17:27:16 GMT",
@@ -245,11 +258,12 @@ struct VerifyReceiptFormatTests {
   }
 
   @Test(
-    "dates beyond all calendars are carried, not trapped on", arguments: [Int64.min, -1, 0, 1, Int64.max])
+    "a date beyond all calendars is written as it is, not trapped on",
+    arguments: [Int64.min, -1, 0, 1, Int64.max])
   func extremes(milliseconds: Int64) throws {
-    let read = try purchase(#","expires_date_ms":"\#(milliseconds)""#)
-    #expect(read.expiresDate?.millisecondsSinceEpoch == milliseconds)
-    let members = try JSONValue(written: read).members
+    var entry = Fixtures.purchase("1")
+    entry.expiresDate = Timestamp(millisecondsSinceEpoch: milliseconds)
+    let members = try JSONValue(written: entry).members
     #expect(members["expires_date_ms"] == .text(String(milliseconds)))
   }
 

@@ -22,6 +22,24 @@ package enum OutboxTable {
     WHERE id = ? AND \(isUnchanged)
     """
 
+  /// A store that sold several products by one order is told of all of them at once: each call waits until there is one for
+  /// every other product of the order that the store would take back.
+  private static let isHeld = """
+    (kind IN ('acknowledge', 'consume') AND EXISTS (
+      SELECT 1 FROM transactions AS own JOIN transactions AS other
+        ON other.store = own.store AND other.environment = own.environment
+          AND other.original_id = own.original_id AND other.original_id <> other.transaction_id
+      WHERE own.store = outbox.store AND own.environment = outbox.environment
+        AND own.transaction_id = outbox.subject
+        AND own.original_id <> own.transaction_id AND other.transaction_id <> own.transaction_id
+        AND other.purchased = own.purchased
+        AND other.acknowledgement_due IS NOT NULL AND other.revoked IS NULL
+        AND NOT EXISTS (
+          SELECT 1 FROM outbox AS call
+          WHERE call.store = other.store AND call.kind IN ('acknowledge', 'consume')
+            AND call.subject = other.transaction_id AND call.environment = other.environment)))
+    """
+
   /// How a call stands once it was added.
   package enum Standing: Sendable {
     /// It is to be made; `taken` where the lease claimed it for the caller.
@@ -34,20 +52,23 @@ package enum OutboxTable {
   }
 
   /// Adds the call unless it is there already. The column refuses a payload of more than 64 KiB. A lease that names its store
-  /// claims it, where no other node has.
+  /// claims it, where no other node has and where no other product of the order is still to be delivered.
   package static func add(
     _ kind: OutboxEntry.Kind, of subject: TransactionKey, payload: String? = nil, lease: OutboxLease? = nil,
     at now: Timestamp, in connection: borrowing Connection
   ) throws -> Standing {
     let lease = lease.flatMap { $0.stores.contains(subject.store) ? $0 : nil }
+    // A call that may have to wait is claimed once it is there.
+    let claims = kind == .acknowledge || kind == .consume ? nil : lease
     let number = try SQLDialect.insertNumbered(
       insertion,
       subject.values + [
         .choice(kind), .optional(payload), .timestamp(OutboxEntry.atOnce), .timestamp(now),
-        .optional(lease?.holder),
-        .optional(lease?.until, SQLValue.timestamp),
+        .optional(claims?.holder),
+        .optional(claims?.until, SQLValue.timestamp),
       ], in: connection)
     if let number {
+      if claims == nil, let lease, try !take(number, lease, in: connection) { return .waiting(taken: nil) }
       let entry = OutboxEntry(
         id: number, kind: kind, subject: subject, payload: payload, attempts: 0, refusals: 0,
         nextAttempt: OutboxEntry.atOnce)
@@ -89,7 +110,8 @@ package enum OutboxTable {
     return try row.integer("id")
   }
 
-  /// Claims a call that waits; false where it waits no longer, or another node has claimed it. A claim that
+  /// Claims a call that waits; false where it waits no longer, where another node has claimed it, and while another product of
+  /// its order is still to be delivered. A claim that
   /// would last longer than this one was made by a clock that is wrong, and does not count.
   package static func take(_ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection) throws
     -> Bool
@@ -98,7 +120,7 @@ package enum OutboxTable {
       """
       UPDATE outbox SET leased_by = ?, leased_until = ?
       WHERE id = ? AND done IS NULL AND parked IS NULL
-        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
+        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       """, [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease)) == 1
   }
 
@@ -152,7 +174,7 @@ package enum OutboxTable {
       """
       SELECT * FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ?
-        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
+        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       ORDER BY next_attempt, id LIMIT ?
       """, [.identifier(store), .timestamp(lease.now)] + values(lease) + [.integer(limit)]
     ).map(found)
@@ -169,7 +191,7 @@ package enum OutboxTable {
       """
       SELECT * FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND (next_attempt, id) > (?, ?)
-        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?)
+        AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       ORDER BY next_attempt, id LIMIT ?
       """,
       [.identifier(store), .timestamp(place.nextAttempt), .integer(place.id)] + values(lease)

@@ -42,6 +42,9 @@ extension GrantStore {
     var freshness = Duration.zero
     /// Whether purchases that name one application account are one customer's: ``ClaimRule/joinsAccounts``.
     var joinsAccounts = false
+    /// Whether a statement without a refund may go unwritten where the database refuses it: clients come again with the same
+    /// proof, and a notification does not.
+    var mayBeLost = false
 
     /// What is written down of the answer to a question: clients come again with the same proof every few minutes.
     static func answer(
@@ -49,7 +52,7 @@ extension GrantStore {
     ) -> LedgerRule {
       LedgerRule(
         takesNew: takesNew, takesRevocations: takesRevocations, freshness: .seconds(3600),
-        joinsAccounts: joinsAccounts)
+        joinsAccounts: joinsAccounts, mayBeLost: true)
     }
 
     /// The database has what the statement says, or it is left to another write.
@@ -185,8 +188,8 @@ extension GrantStore {
       let update = try await write(said, by: rule, shownBy: device, at: now, then: effect)
       return (update.entries.map(\.transaction), update.isRevocationNews)
     } catch let failure as DatabaseError {
-      // What holds anyway need not be written on a disk that cannot be: the next check brings it again.
-      guard !survey.revisions.contains(where: \.isRevocationNews) else { throw failure }
+      // The next question brings it again.
+      guard rule.mayBeLost, !survey.revisions.contains(where: \.isRevocationNews) else { throw failure }
       return (survey.transactions, false)
     }
   }

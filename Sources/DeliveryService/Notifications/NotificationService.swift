@@ -92,7 +92,7 @@ final class NotificationService: Sendable {
     } catch {
       throw .final(.receiptMalformed, "\(error)", onStoresWord: false)
     }
-    let content = claim.data ?? claim.summary
+    let content = claim.content
     let named = sources.filter { content?.bundleId.map($0.gate.access.bundles.contains) ?? false }
     let counting = named.filter { source in
       content?.environment?.counting.map(source.gate.access.environments.contains) ?? false
@@ -116,10 +116,12 @@ final class NotificationService: Sendable {
   ) async throws(StoreRefusal) -> SignedNotification {
     let notification = try await gate.payload(
       of: text, upTo: Self.maximumLength, as: SignedNotification.self)
-    let content = notification.data ?? notification.summary
-    try gate.requireApplication(content?.bundleId)
-    try gate.requireEnvironment(content?.environment)
-    try gate.requireNumber(content?.appAppleId, in: content?.environment)
+    guard let content = notification.content else {
+      throw .final(.receiptMalformed, "the notification is about nothing that is known", onStoresWord: false)
+    }
+    try gate.requireApplication(content.bundleId)
+    try gate.requireEnvironment(content.environment)
+    try gate.requireNumber(content.appAppleId, in: content.environment)
     return notification
   }
 
@@ -129,7 +131,7 @@ final class NotificationService: Sendable {
       type.utf8.count <= Self.maximumIdentifierLength,
       notification.subtype.map({ $0.utf8.count <= Self.maximumIdentifierLength }) ?? true,
       let signed = notification.signedDate?.timestamp,
-      let environment = (notification.data ?? notification.summary)?.environment?.counting
+      let environment = notification.content?.environment?.counting
     else {
       throw StoreRefusal.final(
         .receiptMalformed, "the notification lacks what every notification has", onStoresWord: false)

@@ -137,7 +137,8 @@ package struct GoogleStoreClient: PaymentStoreClient {
       }
       try await memory.keep(changed, at: store)
     } catch {
-      throw .undetermined(retryAfter: .seconds(30), cause: "\(error)", outcome: .answered)
+      // The store has answered; it is this server that could not keep the answer.
+      throw .undetermined(retryAfter: .seconds(30), cause: "\(error)", outcome: .abandoned)
     }
     return transactions
   }

@@ -8,12 +8,13 @@ import Synchronization
 package final class IdentityKeyCache: Sendable {
   /// How long a set is believed.
   static let lifetime: Duration = .seconds(3600)
-  /// A token that names an unknown key leads to no more than one question in this time.
+  /// A token that names an unknown key leads to no more than one question in this time, answered or not.
   static let pause: Duration = .seconds(60)
 
   private struct State {
     var keys: IdentityKeys?
     var fetched: MonotonicInstant?
+    var failed: (at: MonotonicInstant, refusal: StoreRefusal)?
   }
 
   private let interface: GoogleInterfaceClient
@@ -50,6 +51,7 @@ package final class IdentityKeyCache: Sendable {
       let age = now - fetched
       if age < Self.pause || age < Self.lifetime && keys[name] != nil { return keys }
     }
+    if let failed = state.failed, now - failed.at < Self.pause { throw failed.refusal }
     do {
       let (keys, _) = try await questions.answer(to: address) { [self] in
         try await interface.identityKeys(address)
@@ -57,10 +59,15 @@ package final class IdentityKeyCache: Sendable {
       self.state.withLock { state in
         state.keys = keys
         state.fetched = now
+        state.failed = nil
       }
       return keys
     } catch let failure as GoogleInterfaceClient.Failure {
-      throw .undetermined(retryAfter: .seconds(30), cause: failure.detail, outcome: .abandoned)
+      let refusal = StoreRefusal.undetermined(
+        retryAfter: .seconds(30), cause: failure.detail, outcome: .abandoned)
+      // A question that the caller gave up says nothing of the address.
+      if failure.kind != .abandoned { self.state.withLock { $0.failed = (now, refusal) } }
+      throw refusal
     } catch {
       throw .abandoned
     }

@@ -44,6 +44,8 @@ public struct SignedNotification: Codable, Hashable, Sendable {
     public var status: Int?
     /// Why a customer asks for a refund.
     public var consumptionRequestReason: String?
+    /// The name of a token for a purchase outside of the store; one of the sandbox begins with `SANDBOX`.
+    public var externalPurchaseId: String?
 
     /// Content of which nothing is known yet.
     public init() {}
@@ -63,6 +65,19 @@ public struct SignedNotification: Codable, Hashable, Sendable {
   public var data: Content?
   /// About many at once.
   public var summary: Content?
+  /// About a purchase outside of the store, which names no environment.
+  public var externalPurchaseToken: Content?
+  /// About the application on a customer's device, as where a consent is taken back.
+  public var appData: Content?
+
+  /// The one of the four members that there is, with its environment; nil of a notification that has none of them.
+  public var content: Content? {
+    guard var content = data ?? summary ?? appData ?? externalPurchaseToken else { return nil }
+    if content.environment == nil, let name = content.externalPurchaseId {
+      content.environment = name.hasPrefix("SANDBOX") ? .sandbox : .production
+    }
+    return content
+  }
 
   /// A notification of which nothing is known yet.
   public init() {}

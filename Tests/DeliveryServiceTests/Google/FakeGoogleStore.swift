@@ -26,6 +26,7 @@ final class FakeGoogleStore: Sendable {
     var calls: [String] = []
     var accessTokens = 0
     var isTokenEndpointDown = false
+    var areKeysAway = false
     var keysFetched = 0
   }
 
@@ -76,9 +77,20 @@ final class FakeGoogleStore: Sendable {
     _ product: String = "com.example.issue1", token: String, order: String, state: String = "PURCHASED",
     isTest: Bool = false, acknowledged: Bool = false, at date: Timestamp = ServerHarness.start
   ) {
+    sell(
+      [product], token: token, order: order, state: state, isTest: isTest, acknowledged: acknowledged,
+      at: date)
+  }
+
+  /// A purchase of several products by one order.
+  func sell(
+    _ products: [String], token: String, order: String, state: String = "PURCHASED",
+    isTest: Bool = false, acknowledged: Bool = false, at date: Timestamp = ServerHarness.start
+  ) {
+    let items = products.map { #"{"productId":"\#($0)","productOfferDetails":{"quantity":1}}"# }
     let test = isTest ? #","testPurchaseContext":{"fopType":"TEST"}"# : ""
     let document = """
-      {"productLineItem":[{"productId":"\(product)","productOfferDetails":{"quantity":1}}],
+      {"productLineItem":[\(items.joined(separator: ","))],
       "purchaseStateContext":{"purchaseState":"\(state)"},"purchaseCompletionTime":"\(date.rfc3339)",
       "acknowledgementState":"ACKNOWLEDGEMENT_STATE_\(acknowledged ? "ACKNOWLEDGED" : "PENDING")",
       "orderId":"\(order)","regionCode":"FR"\(test)}
@@ -148,7 +160,11 @@ final class FakeGoogleStore: Sendable {
           200, #"{"access_token":"ya29.\#(number)","expires_in":3599,"token_type":"Bearer"}"#)
       }
       routes.on(.get, "/certs") { _, _ in
-        try self.current().state.withLock { $0.keysFetched += 1 }
+        let isAway = try self.current().state.withLock { state in
+          state.keysFetched += 1
+          return state.areKeysAway
+        }
+        guard !isAway else { return Self.document(500, "{}") }
         return HTTPResponse(
           status: .ok, headers: ["Content-Type": "application/json"],
           body: .bytes(

@@ -26,8 +26,12 @@ struct GoogleStoreTests {
     google = try FakeGoogleStore()
   }
 
-  private func run(_ options: [String]? = nil, _ body: (ServerHarness) async throws -> Void) async throws {
-    try await ServerHarness.run(options: options ?? google.option()) { server in
+  private func run(
+    _ options: [String]? = nil, timer: any MonotonicClock = SystemMonotonicClock(),
+    database: Database.Options = TestDatabase.options, _ body: (ServerHarness) async throws -> Void
+  ) async throws {
+    try await ServerHarness.run(options: options ?? google.option(), timer: timer, database: database) {
+      server in
       try await server.publish(package)
       try await body(server)
     }
@@ -351,6 +355,144 @@ struct GoogleStoreTests {
       let other = google.message(bought, id: "5")
       #expect(try await post(other, bearing: identity, server) == .verificationUndetermined)
       #expect(try await post(other, bearing: identity, server) == nil)
+    }
+  }
+
+  @Test("keys that cannot be had are asked for once a minute, whoever posts")
+  func keysAway() async throws {
+    let timer = ManualMonotonicClock()
+    google.state.withLock { $0.areKeysAway = true }
+    try await run(timer: timer) { server in
+      let message = google.message(#""testNotification":{"version":"1.0"}"#, id: "1")
+      for _ in 0..<3 {
+        let refusal = try await post(message, bearing: google.identity(), server)
+        #expect(refusal == .verificationUndetermined)
+      }
+      #expect(google.state.withLock { $0.keysFetched } == 1)
+      google.state.withLock { $0.areKeysAway = false }
+      timer.advance(by: .seconds(60))
+      #expect(try await post(message, bearing: google.identity(), server) == nil)
+      #expect(google.state.withLock { $0.keysFetched } == 2)
+    }
+  }
+
+  private func waitForCalls(_ server: ServerHarness) async throws {
+    func open() async throws -> Int64 {
+      try await server.server.grants.grantStore.database.read { connection in
+        try connection.first("SELECT count(*) AS open FROM outbox WHERE done IS NULL")?.integer("open") ?? 0
+      }
+    }
+    while try await open() > 0 { try Task.checkCancellation() }
+  }
+
+  @Test("an order of several products is acknowledged once all of them are delivered")
+  func severalProducts() async throws {
+    let (one, other) = ("com.example.issue1", "com.example.issue2")
+    google.sell([one, other], token: "token-1", order: "GPA.1")
+    try await run { server in
+      try await server.publish(package, as: other)
+      let first = try await grant("token-1", of: one, server)
+      try await server.deliver(first, to: server.device)
+      #expect(try await server.status(first).state == .completed)
+      #expect(calls("acknowledge").isEmpty)
+      let second = try await grant("token-1", of: other, server)
+      try await server.deliver(second, to: server.device)
+      try await waitForCalls(server)
+      #expect(try await server.status(first).state == .finished)
+      #expect(try await server.status(second).state == .finished)
+      #expect(
+        calls("acknowledge").sorted()
+          == [one, other].map {
+            "POST purchases/products/\($0)/tokens/token-1:acknowledge"
+          })
+    }
+  }
+
+  @Test("an order of several products is acknowledged for the others once one of them was taken back")
+  func severalProductsAndRefund() async throws {
+    let (one, other) = ("com.example.issue1", "com.example.issue2")
+    google.sell([one, other], token: "token-1", order: "GPA.1")
+    try await run { server in
+      let grant = try await grant("token-1", of: one, server)
+      try await server.deliver(grant, to: server.device)
+      #expect(calls("acknowledge").isEmpty)
+      let known = try await transactions(server).values.first { $0.product.description == other }
+      let refunded = try #require(known).revised(
+        revokedDate: ServerHarness.start, asOf: ServerHarness.start + .seconds(1))
+      _ = try await server.server.grants.applyRevocations(of: [refunded])
+      try await waitForCalls(server)
+      #expect(try await server.status(grant).state == .finished)
+      #expect(calls("acknowledge") == ["POST purchases/products/\(one)/tokens/token-1:acknowledge"])
+    }
+  }
+
+  @Test(
+    "a purchase that a notification tells of is not acknowledged to the store's sender while it cannot be written"
+  )
+  func unwrittenNotification() async throws {
+    var options = TestDatabase.options
+    options.longestWait = .milliseconds(200)
+    google.sell(token: "token-1", order: "GPA.1")
+    try await run(database: options) { server in
+      let bought = #""oneTimeProductNotification":{"notificationType":1,"purchaseToken":"token-1"}"#
+      let message = google.message(bought, id: "1")
+      let grants = server.server.grants
+      let store = try #require(server.server.googleStores.first)
+      let token = try #require(GooglePurchaseToken("token-1"))
+      let asked = try #require(try await store.purchase(with: token))
+      let told = try await store.taken(asked)
+      try await grants.grantStore.database.holdingWrites {
+        await #expect(throws: DatabaseError.self) { _ = try await grants.applyRevocations(of: told) }
+      }
+      #expect(try await transactions(server).isEmpty)
+      #expect(try await post(message, bearing: google.identity(), server) == nil)
+      #expect(try await transactions(server).keys.sorted() == ["GPA.1"])
+    }
+  }
+
+  @Test("an answer that this server cannot keep is its own failure, not the store's answer")
+  func unkeptAnswer() async throws {
+    google.sell(token: "token-1", order: "GPA.1")
+    try await run { server in
+      let kept = try #require(server.server.googleStores.first)
+      let store = GoogleStoreClient(
+        interface: kept.interface, memory: ForgetfulMemory(kept: kept.memory), clock: server.clock)
+      let token = try #require(GooglePurchaseToken("token-1"))
+      let asked = try #require(try await store.purchase(with: token))
+      let refusal = await #expect(throws: StoreRefusal.self) { _ = try await store.taken(asked) }
+      guard case .undetermined(.abandoned) = refusal?.kind else {
+        Issue.record("\(String(describing: refusal))")
+        return
+      }
+    }
+  }
+
+  /// Knows what is known, and keeps nothing more.
+  private struct ForgetfulMemory: GooglePurchaseMemory {
+    let kept: any GooglePurchaseMemory
+
+    func records(
+      of tokens: [GooglePurchaseToken], at store: StoreIdentifier
+    ) async throws -> [GooglePurchaseToken: GooglePurchaseRecord] {
+      try await kept.records(of: tokens, at: store)
+    }
+
+    func keep(
+      _ records: [(token: GooglePurchaseToken, record: GooglePurchaseRecord)], at store: StoreIdentifier
+    ) async throws {
+      throw Problem(.outOfSpace)
+    }
+
+    func transactions(ofPurchases purchases: [TransactionKey]) async throws -> [VerifiedTransaction] {
+      try await kept.transactions(ofPurchases: purchases)
+    }
+
+    func dates(of transactions: [TransactionKey]) -> [TransactionKey: Timestamp] {
+      kept.dates(of: transactions)
+    }
+
+    func consumables(among products: [ProductIdentifier]) async throws -> Set<ProductIdentifier> {
+      try await kept.consumables(among: products)
     }
   }
 

@@ -329,6 +329,42 @@ struct NotificationTests {
     }
   }
 
+  @Test(
+    "what is about a purchase outside of the store, or about a consent, is written down; what is about nothing is malformed"
+  )
+  func otherShapes() async throws {
+    try await run { server in
+      var notification = SignedNotification()
+      notification.notificationType = .init(rawValue: "RESCIND_CONSENT")
+      notification.notificationUUID = "1"
+      notification.signedDate = SignedDate(apple.clock.now())
+      var content = SignedNotification.Content()
+      content.bundleId = FakeAppleStore.bundle
+      content.environment = .sandbox
+      notification.appData = content
+      let consent = try await post(try apple.sign(notification), server)
+      #expect(consent == nil)
+      notification.appData = nil
+      notification.notificationType = .init(rawValue: "EXTERNAL_PURCHASE_TOKEN")
+      notification.notificationUUID = "2"
+      content.environment = nil
+      content.externalPurchaseId = "SANDBOX_a"
+      notification.externalPurchaseToken = content
+      #expect(try await post(try apple.sign(notification), server) == nil)
+      // Production does not count here.
+      content.externalPurchaseId = "a"
+      notification.notificationUUID = "3"
+      notification.externalPurchaseToken = content
+      #expect(try await post(try apple.sign(notification), server) == .receiptWrongEnvironment)
+      notification.externalPurchaseToken = nil
+      #expect(try await post(try apple.sign(notification), server) == .receiptMalformed)
+      #expect(
+        try await rows(server).sorted() == [
+          "EXTERNAL_PURCHASE_TOKEN - none", "RESCIND_CONSENT - none",
+        ])
+    }
+  }
+
   @Test("a server whose stores have no roots knows no store that tells")
   func noRoots() async throws {
     try await run([]) { server in
