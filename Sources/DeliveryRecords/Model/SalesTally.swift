@@ -2,7 +2,7 @@ import Commerce
 package import CoreTypes
 package import PullboxAPI
 
-/// What the ledger says of one kind of event, on one day of one group.
+/// The number of events of one kind in the ledger, for one day and one group.
 package struct SalesCount: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case sold
