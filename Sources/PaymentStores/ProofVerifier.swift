@@ -12,8 +12,8 @@ import Synchronization
 ///     let key = try verifier.key(of: proof)
 ///     let verified = try verifier.known(key) ?? await verifier.ask(about: proof, as: key, for: request.id) { … }
 ///
-/// What it answers is true of the proof, not of the device that brought it: the caller holds the binding against the
-/// device. Refusals are thrown as `Problem`.
+/// A verdict is true of the proof, not of the device that brought it: the caller compares the binding with the device.
+/// Refusals are thrown as `Problem`.
 package final class ProofVerifier: Sendable {
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   /// Whether a store is asked at all, for each store.

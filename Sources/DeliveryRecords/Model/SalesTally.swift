@@ -39,8 +39,8 @@ package struct SalesCount: Hashable, Sendable {
 
 /// Puts counts of events together to a report. Pure.
 ///
-/// What is active is counted forward: it was so before the first day, and each day begins and ends periods. A renewal that
-/// begins as the period before it ends changes nothing.
+/// Active periods are counted forward from those that ran before the first day: each day begins and ends periods. A renewal
+/// that begins as the period before it ends changes nothing.
 package struct SalesTally {
   private struct Day {
     var units = 0

@@ -48,8 +48,8 @@ package struct OutboxMachine: Hashable, Sendable {
 
   /// Returns the action that follows from the store's answer.
   ///
-  /// `isAlone` is true where the store failed at the last attempt of this call, has answered other calls since, and does not
-  /// say when to come again. Then the fault is likely the call's own, and its pauses grow as those of refusals do. It is
+  /// `isAlone` is true where the store failed at the attempt before this one too, has answered other calls since, and does
+  /// not say when to come again. Then the fault is likely the call's own, and its pauses grow as those of refusals do. It is
   /// never parked for that: a store that fails often would have calls parked that it accepts in the end.
   ///
   /// `chance` is a random number from 0 to 1, for the backoff's jitter.
