@@ -25,7 +25,7 @@ package protocol PackageShelf: Sendable {
   /// Every package and its length, in no order.
   func list() async throws(BlobStoreError) -> [SHA256Digest: ByteCount]
 
-  /// What is known of a package, by reading it once. Throws `notFound`.
+  /// Reads a package once and returns its digest, length and pieces. Throws `notFound`.
   func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription
 }
 

@@ -39,7 +39,7 @@ package protocol PaymentStoreClient: Sendable {
   ) async -> StoreAnswer
 }
 
-/// What a store that knows no such call answers.
+/// The answers of a store that has no such calls.
 extension PaymentStoreClient {
   package var tellsOfTransactions: Bool { false }
 

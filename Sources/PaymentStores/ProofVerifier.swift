@@ -12,8 +12,8 @@ import Synchronization
 ///     let key = try verifier.key(of: proof)
 ///     let verified = try verifier.known(key) ?? await verifier.ask(about: proof, as: key, for: request.id) { … }
 ///
-/// What it answers is true of the proof, not of the device that brought it: the caller holds the binding against the
-/// device. Refusals are thrown as `Problem`.
+/// A verdict is true of the proof, not of the device that brought it: the caller compares the binding with the device.
+/// Refusals are thrown as `Problem`.
 package final class ProofVerifier: Sendable {
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   /// Whether a store is asked at all, for each store.
@@ -39,13 +39,13 @@ package final class ProofVerifier: Sendable {
   /// Requests that wait for a store.
   package var waiterCount: Int { questions.waiterCount }
 
-  /// What the questions to a store have told of it.
+  /// Returns the state of a store, as the questions to it have shown it.
   package func standing(of store: StoreIdentifier) -> CircuitBreaker.Standing {
     let now = timer.now()
     return breakers.withLock { $0[store]?.standing(at: now) } ?? CircuitBreaker.Standing()
   }
 
-  /// What the proof is known by. Throws `store-unknown`.
+  /// Returns the key of the proof in the cache of verdicts. Throws `store-unknown`.
   package func key(of proof: Proof) throws(Problem) -> VerdictCache.Key {
     let store = try store(named: proof.store)
     var hasher = SHA256Hasher()
@@ -57,8 +57,8 @@ package final class ProofVerifier: Sendable {
     return VerdictCache.Key(store: store.name, digest: hasher.finalize())
   }
 
-  /// What the store said of the proof a short while ago; nil when it must be asked. Throws what it refused the
-  /// proof with.
+  /// Returns the store's verdict on the proof from a short while ago; nil when the store must be asked. Throws the problem
+  /// that the store refused the proof with.
   package func known(_ key: VerdictCache.Key) throws(Problem) -> VerifiedProof? {
     let (instant, date) = (timer.now(), clock.now())
     guard let verdict = cache.withLock({ $0.verdict(for: key, at: instant, date: date) }) else { return nil }
@@ -89,7 +89,7 @@ package final class ProofVerifier: Sendable {
     }
   }
 
-  /// What asking again about a proof that was good came to.
+  /// The outcome of asking a store again about a proof that was good.
   package enum Confirmation: Sendable {
     case vouched
     /// The store knows nothing of it any more, or it has ended.
@@ -285,7 +285,7 @@ extension ProofVerifier: MetricSource {
 }
 
 extension CircuitBreaker.Outcome {
-  /// What a refusal says of the store that it came from.
+  /// Creates the outcome that a refusal has for the circuit breaker of the store that it came from.
   fileprivate init(_ refusal: StoreRefusal) {
     switch refusal.kind {
     case .final(onStoresWord: true): self = .answered

@@ -6,7 +6,7 @@ import ServiceRuntime
 import Synchronization
 package import SystemCalls
 
-/// What an app receipt must be before its store is asked about it.
+/// The rules that an app receipt must meet before its store is asked about it.
 package struct ReceiptRules: Sendable {
   /// Those under which it is signed; without any, signatures are the store's matter alone.
   package var roots: [Certificate] = []
@@ -72,6 +72,6 @@ package final class ReceiptReader: Sendable {
     verified.withLock { $0.insert(true, for: key, length: Self.verifiedLength) }
   }
 
-  /// What an entry takes, about.
+  /// The approximate length of an entry in memory, in bytes.
   private static let verifiedLength = ByteCount(150)
 }

@@ -48,7 +48,7 @@ package final class RecentProofs: Sendable {
     entries.withLock { $0.remove(grant) }
   }
 
-  /// What the texts of the proofs take that are known.
+  /// The length of the texts of all known proofs and of their entries together.
   package var length: ByteCount { entries.withLock { $0.length } }
 
   /// The proofs of those of the grants of which they are known, each once.

@@ -4,16 +4,16 @@ package import Crypto
 package import PullboxAPI
 import ServiceRuntime
 
-/// What stores said of proofs a short while ago, so that they need not be asked again. A pure value over two clocks:
-/// the monotonic one measures how long a verdict is believed, the wall clock when it says itself that it ends.
+/// The recent verdicts of stores on proofs, kept so that the stores need not be asked again. A pure value over two clocks.
+/// The monotonic clock measures how long a verdict is believed; the wall clock tells when a verdict ends by its own date.
 ///
-/// A verdict that could not be reached is not kept: the next request asks again. Nothing in it is about the
-/// device that asks; that is checked with each request.
+/// A question that ended without a verdict leaves no entry: the next request asks again. No entry says anything about the
+/// device that asks; each request checks that.
 package struct VerdictCache: Sendable {
   /// A proof at a store.
   package struct Key: Hashable, Sendable {
     package var store: StoreIdentifier
-    /// Of the proof's text and its kind.
+    /// The digest of the proof's text and kind.
     package var digest: SHA256Digest
   }
 
@@ -62,7 +62,8 @@ package struct VerdictCache: Sendable {
 
   private var entries: RecentlyUsedCache<Key, Entry>
   private var news = News()
-  /// What was asked before that revision counts no more, whatever it is about.
+  /// The revision of the first question whose answer counts still. Answers to earlier questions do not, whatever they are
+  /// about.
   private var oldest = 0
   /// How often something was forgotten: what was asked before that may be what was to be forgotten.
   package private(set) var revision = 0

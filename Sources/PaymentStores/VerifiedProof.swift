@@ -3,7 +3,7 @@ package import CoreTypes
 package import PullboxAPI
 package import Receipts
 
-/// What a store vouches for: the transactions of a proof, and the device that it was issued to.
+/// A proof that a store vouches for: its transactions, and the device that it was issued to.
 package struct VerifiedProof: Sendable {
   package var transactions: [VerifiedTransaction]
   /// Each request must come from that device: what is known of a proof is known of one device. Nil for a proof that
@@ -49,9 +49,9 @@ package struct StoreRefusal: Error, Sendable {
   }
 
   package var kind: Kind
-  /// What the client is told: nothing of what the store, a proxy before it or the network said.
+  /// The problem that the client is sent. It repeats no words of the store, of a proxy before the store, or of the network.
   package var problem: Problem
-  /// What they said, for the log alone.
+  /// The words of the store, the proxy or the network, for the log alone.
   package var cause: String?
 
   /// Whether the store says that a proof that was good is worth nothing any more. It named the same application and environment

@@ -160,8 +160,8 @@ package struct VerifyReceiptStoreClient: PaymentStoreClient {
   /// Statuses that are about the request, not about the state of the server.
   private static let refusals = Set(400..<500).subtracting([408, 429])
 
-  /// What a question that failed says of the store. A request that is refused, perhaps for the proof in it, says
-  /// nothing against it.
+  /// Returns the outcome that a failed question has for the store's circuit breaker. A request that is refused, perhaps for
+  /// the proof in it, says nothing against the store.
   package static func outcome(_ error: APICallError, retryAfter: Duration) -> CircuitBreaker.Outcome {
     switch error {
     case .problem(let problem) where refusals.contains(problem.status): .answered

@@ -232,7 +232,7 @@ package struct ContentHandler: InlineHandler {
   private enum Credential: Equatable {
     /// The request has neither a query nor an `Authorization`.
     case none
-    /// What stands where a ticket does, at this place.
+    /// The range of the bytes in the place of a ticket. They are not checked yet.
     case ticket(Range<Int>)
     /// Another spelling, which need not be wrong, only slower to read.
     case unread

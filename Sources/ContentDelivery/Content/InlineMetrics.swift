@@ -5,7 +5,7 @@ import Synchronization
 /// The requests for content that the loops answered themselves. Each loop counts for itself, with a load and a
 /// store; the sums belong to the metric of all requests (``RouteMetrics``).
 package final class InlineMetrics: Sendable {
-  /// What one loop counted. Only its thread adds.
+  /// The counts of one loop. Only the loop's thread adds to them.
   final class Loop: Sendable {
     fileprivate let whole = Atomic<Int>(0)
     fileprivate let part = Atomic<Int>(0)
@@ -55,7 +55,7 @@ package final class InlineMetrics: Sendable {
     return loop
   }
 
-  /// What was refused on all loops; a reason that never was has no entry.
+  /// The refusals of all loops by their code; a code that no loop has sent has no entry.
   private var refusals: [RouteMetrics.Refusal: Int] {
     let loops = loops.withLock { $0 }
     return ContentRefusal.allCases.reduce(into: [:]) { sums, refusal in

@@ -30,7 +30,8 @@ package final class OpenPackageCache: Sendable {
       forgotten += 1
     }
 
-    /// What is to be called now.
+    /// Returns the call that lets go of forgotten packages, and counts anew, once ``maximumForgotten`` packages have fallen
+    /// out; nil before.
     mutating func dueRelease() -> (@Sendable () -> Void)? {
       guard forgotten >= OpenPackageCache.maximumForgotten else { return nil }
       forgotten = 0

@@ -95,7 +95,8 @@ package struct RequestOrigin: Hashable, Sendable {
   /// The host by which the client called the server, with a port unless it is the scheme's.
   package var host: String?
 
-  /// What the client puts before paths; nil unless a proxy said both.
+  /// The base URL by which the client called this server, without a slash at its end; nil unless a proxy named both the
+  /// scheme and the host.
   package var base: String? {
     guard let scheme, let host else { return nil }
     return "\(scheme)://\(host)"

@@ -9,7 +9,7 @@ package final class GrantMeter: BodyMeter {
   /// The package that the grant opens.
   package let content: SHA256Digest
   package let device: DeviceMeter
-  /// What stands for the device in tickets.
+  /// The tag that stands for the device in tickets.
   let deviceTag: UInt64
   package let rate: RateMeter
   /// The rates of which running bodies have their shares, in bytes a second; 0 for one that paces nothing.

@@ -18,7 +18,7 @@ import Synchronization
 package final class MeterRegistry: Sendable {
   /// How long a meter is kept that no connection holds, so that a client that leaves and returns keeps its debt.
   package static let retention: Duration = .seconds(60)
-  /// Of 100,000 grants, some 800 are on each: looked at in a fifth of a millisecond.
+  /// The number of shelves. With 100,000 grants, each shelf holds some 800, and reading one takes a fifth of a millisecond.
   static let shelfCount = 128
 
   private struct Entry {
@@ -34,7 +34,7 @@ package final class MeterRegistry: Sendable {
     var quietSince: MonotonicInstant?
   }
 
-  /// What was drained and is on its way into the database.
+  /// The bytes that were drained and are on their way into the database.
   package struct Recordings: Sendable {
     package var bytes = ByteCount.zero
     /// How many recordings of each grant have ended when these have.
@@ -53,12 +53,12 @@ package final class MeterRegistry: Sendable {
 
   private struct Grants {
     var entries: [DeliveryHandle: Entry] = [:]
-    /// Of all grants that are or were here.
+    /// The bytes that were drained of all grants, including those that were forgotten.
     var drained: Int64 = 0
     /// Whether others held a meter that was quiet for long enough, when it was looked at last.
     var isRemembered = false
 
-    /// What was sent for the grant since it was drained last; nil if nothing was.
+    /// Returns the bytes that were sent for the grant since its last drain; nil if none were.
     mutating func drain(_ entry: inout Entry) -> ByteCount? {
       let bytes = entry.meter.rate.total - entry.drained
       guard bytes > 0 else { return nil }
@@ -242,7 +242,7 @@ package final class MeterRegistry: Sendable {
     }
   }
 
-  /// What was drained is in the database.
+  /// Takes note that the drained bytes are in the database.
   package func confirm(_ drained: [(handle: DeliveryHandle, bytes: ByteCount)]) {
     end(drained, isRecorded: true)
   }

@@ -125,7 +125,7 @@ package final class RevocationList: Sendable {
     abort(Array(new))
   }
 
-  /// What becomes of a publication's closed grants that are not named.
+  /// The treatment of a publication's closed grants that a call does not name.
   package enum Others {
     case open
     case unchanged

@@ -3,7 +3,7 @@ package import CoreTypes
 package import HTTPServer
 import Synchronization
 
-/// What tickets, limits and proxies are decided by, and an operator may change while the server runs.
+/// The settings of tickets, limits, proxies and prices that an operator may change while the server runs.
 package struct DeliverySettings: Sendable {
   package var keys: TicketKeys
   package var ticketLifetime: Duration

@@ -2,7 +2,7 @@ package import Commerce
 package import CoreTypes
 package import PullboxAPI
 
-/// What was told of a product last, as it is kept.
+/// The item that a feed told last of a product, as the database keeps it.
 package struct FeedItem: Hashable, Sendable {
   package var product: ProductIdentifier
   package var kind: FeedEntry.Kind
@@ -46,7 +46,7 @@ package enum FeedPlan {
     }
   }
 
-  /// What is told of some changes, and forgotten for it.
+  /// The items that a feed tells, and the products that it forgets to make room for them.
   package struct Fitting: Hashable, Sendable {
     package var told: [FeedItem] = []
     package var forgotten: [ProductIdentifier] = []
@@ -165,7 +165,8 @@ package struct ReleasePace: Hashable, Sendable {
   /// Whether it asks how many devices there are.
   package var dependsOnDevices: Bool { window == nil && bandwidth != nil }
 
-  /// As if each of so many devices fetched all of it.
+  /// Returns the time over which a release is spread. Where the bandwidth decides, it is the time that so many devices take,
+  /// if each of them fetches the whole length.
   package func window(for length: ByteCount, to devices: Int) -> Duration {
     if let window { return window }
     guard let bandwidth, bandwidth > .zero else { return .zero }

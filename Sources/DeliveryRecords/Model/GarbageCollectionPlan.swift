@@ -9,7 +9,7 @@ package struct GarbageCollectionFacts: Sendable {
   /// Incoming files and how many of their bytes count.
   package var incoming: [String: ByteCount]
   package var blobs: [SHA256Digest: ByteCount]
-  /// What a version or a live grant refers to.
+  /// The packages that a version or a live grant refers to.
   package var needed: Set<SHA256Digest>
   /// Since when a blob was found unneeded by earlier collections.
   package var unneededSince: [SHA256Digest: Timestamp]
@@ -31,7 +31,8 @@ package struct GarbageCollectionFacts: Sendable {
   }
 }
 
-/// What may go. Pure; carrying it out asks again about each item, which may be in use by then.
+/// The uploads, incoming files and packages that may be removed. Pure; the removal asks again about each item, which may be
+/// in use by then.
 package struct GarbageCollectionPlan: Hashable, Sendable {
   /// Uploads whose time has passed.
   package var expired: [GarbageCollectionReport.UploadItem] = []

@@ -15,7 +15,7 @@ package struct GrantRecord: Sendable {
   package var product: ProductIdentifier
   package var version: ContentVersion
   package var device: DeviceIdentifier
-  /// What the device signs with; nil where it gave no key.
+  /// The key of the device's signatures; nil where the device gave no key.
   package var publicKey: VerificationKey?
   /// The SHA-256 of what a device without a key renews with; nil also for such a grant of a version that handed none out.
   package var renewalDigest: SHA256Digest?
@@ -26,7 +26,7 @@ package struct GrantRecord: Sendable {
   package var manifestDigest: SHA256Digest
   package var machine: GrantMachine
   package var created: Timestamp
-  /// What an operator last decided about it; nil without a decision.
+  /// The last decision of an operator about the grant; nil without a decision.
   package var operatorWord: TransactionStanding.OperatorWord?
 
   package init(
@@ -58,14 +58,14 @@ package struct GrantRecord: Sendable {
   }
 }
 
-/// Whose word revokes a grant.
+/// The party that revoked a grant.
 package enum RevocationSource: String, Sendable {
   case `operator`
   case store
 }
 
 extension GrantRecord {
-  /// What pays for it.
+  /// The transaction that pays for the grant.
   package var transactionKey: TransactionKey {
     TransactionKey(store: store, environment: environment, id: transaction)
   }

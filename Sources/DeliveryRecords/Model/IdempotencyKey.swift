@@ -2,7 +2,7 @@
 package struct IdempotencyKey: Hashable, Sendable {
   /// The name of the operator key.
   package var actor: String
-  /// What the client made up, without quotation marks.
+  /// The text that the client made up, without quotation marks.
   package var text: String
 
   package init(actor: String, text: String) {

@@ -1,7 +1,7 @@
 package import CoreTypes
 
-/// What one process knows of a lease: whether it holds it, and when to ask for it again. Pure; the row that all processes
-/// share is ``LeaseTable``'s.
+/// The lease as one process knows it: whether the process holds it, and when to ask for it again. Pure; the row that all
+/// processes share is ``LeaseTable``'s.
 package struct LeaseMachine: Hashable, Sendable {
   /// How long a lease lasts from when it was asked for. The clocks of the processes may differ by a part of that.
   package static let duration: Duration = .seconds(30)
@@ -24,7 +24,7 @@ package struct LeaseMachine: Hashable, Sendable {
     return left > Self.duration / 2 && left <= Self.duration ? .work : .ask
   }
 
-  /// What the table said when it was asked at `now`.
+  /// Takes in the table's answer to the question asked at `now`.
   package mutating func handle(isHeld: Bool, askedAt now: Timestamp) {
     until = isHeld ? now + Self.duration : nil
   }

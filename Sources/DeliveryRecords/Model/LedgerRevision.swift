@@ -1,7 +1,7 @@
 package import Commerce
 package import CoreTypes
 
-/// What a statement of a store makes of what the ledger has about a transaction. Pure: statements arrive in any order, and
+/// The ledger's entry about a transaction once a store's statement is taken in. Pure: statements arrive in any order, and
 /// the later one counts.
 package struct LedgerRevision: Sendable {
   /// By all that was ever said.
@@ -75,7 +75,8 @@ extension VerifiedTransaction {
       territory: territory, acknowledgement: acknowledgement, origin: origin, asOf: asOf)
   }
 
-  /// Of two statements the later one that tells of licenses counts; of those of one moment the one that tells an end.
+  /// Returns the license's end by the later of the two statements that tell of licenses. Where both are of one moment, the
+  /// earlier end counts, and any end before none.
   private func license(or other: VerifiedTransaction) -> (end: Timestamp?, asOf: Timestamp?) {
     let (own, others) = (
       (end: licenseEndDate, asOf: licenseAsOf), (end: other.licenseEndDate, asOf: other.licenseAsOf)

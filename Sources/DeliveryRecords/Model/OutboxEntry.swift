@@ -4,7 +4,7 @@ import PullboxAPI
 
 /// A call that is still to be made to a store.
 package struct OutboxEntry: Hashable, Sendable {
-  /// What the store is told: an open word, so that the row of a later version is kept and shown, and not lost.
+  /// The kind of a call: an open set of names, so that the row of a later version is kept and shown, and not lost.
   package struct Kind: RawRepresentable, Hashable, Sendable {
     /// The transaction is finished: all it pays for was delivered.
     package static let finish = Kind(rawValue: "finish")
@@ -12,16 +12,17 @@ package struct OutboxEntry: Hashable, Sendable {
     package static let acknowledge = Kind(rawValue: "acknowledge")
     /// The same, for a store that sells the product again once it was used up. The payload is its client's.
     package static let consume = Kind(rawValue: "consume")
-    /// What was delivered of a purchase that may be refunded. The payload is a `ConsumptionStatement`.
+    /// A statement of how much was delivered of a purchase that may be refunded. The payload is a `ConsumptionStatement`.
     package static let consumption = Kind(rawValue: "consumption")
-    /// What this version can tell a store.
+    /// The kinds of calls that this version can make.
     package static let known: [Kind] = [.finish, .acknowledge, .consume, .consumption]
-    /// What ends a transaction: each transaction has one of them.
+    /// The kinds of calls that end a transaction. Each transaction has one of them.
     package static let ends: [Kind] = [.finish, .acknowledge, .consume]
 
     package var rawValue: String
 
-    /// What ends a transaction that is acknowledged so; nil for one that is finished.
+    /// Creates the kind of call that ends a transaction with that acknowledgement; with nil, the call finishes the
+    /// transaction.
     package init(ending acknowledgement: Acknowledgement?) {
       self =
         switch acknowledgement?.kind {
@@ -40,9 +41,9 @@ package struct OutboxEntry: Hashable, Sendable {
   package var kind: Kind
   /// The transaction.
   package var subject: TransactionKey
-  /// Who is told.
+  /// The store that is called.
   package var store: StoreIdentifier { subject.store }
-  /// What the store is told besides.
+  /// The data that the store is sent besides.
   package var payload: String?
   package var attempts: Int
   /// Attempts that the store refused, since an operator last asked for another one.

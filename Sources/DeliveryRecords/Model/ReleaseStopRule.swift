@@ -5,7 +5,7 @@ package import CoreTypes
 /// verify it. Purchases are counted, since clients choose the names of devices. Pure.
 package struct ReleaseStopRule: Hashable, Sendable {
   package static let shares = 0...100
-  /// Of fewer purchases nothing is concluded.
+  /// The smallest number of purchases from which the rule concludes anything.
   static let minimumCount = 50
 
   /// Percent of the purchases; with 100 nothing pauses.

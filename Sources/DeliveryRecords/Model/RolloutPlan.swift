@@ -14,7 +14,7 @@ package struct RolloutPlan: Hashable, Sendable {
     self.versions = versions
   }
 
-  /// What every device gets that is not in the part.
+  /// The version for every device that is not in the part.
   package var toAll: ContentVersion? {
     versions.first { $0.value.state == .released && $0.value.share?.isAll == true }?.key
   }

@@ -10,7 +10,7 @@ package import PullboxAPI
 ///
 /// Pure: the shell writes down what it says.
 package struct SaleMachine: Hashable, Sendable {
-  /// What an operator asks for.
+  /// The steps that an operator asks for.
   package enum Step: Hashable, Sendable {
     case submit
     case approve
@@ -20,7 +20,7 @@ package struct SaleMachine: Hashable, Sendable {
     case putOnSale
   }
 
-  /// What the server is configured to ask for.
+  /// The rules of review that the server is configured with.
   package struct Rules: Hashable, Sendable {
     /// Nothing is for sale that was not approved.
     package var requiresReview = false
@@ -89,7 +89,7 @@ package struct SaleMachine: Hashable, Sendable {
 }
 
 extension Problem {
-  /// What an operator reads when a step is refused.
+  /// Creates the problem that tells an operator why a step is refused.
   package init(_ refusal: SaleMachine.Refusal, of product: String) {
     switch refusal {
     case .state(let state): self.init(.stateConflict, "\(product) is \(state.rawValue)")

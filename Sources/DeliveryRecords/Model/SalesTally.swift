@@ -2,7 +2,7 @@ import Commerce
 package import CoreTypes
 package import PullboxAPI
 
-/// What the ledger says of one kind of event, on one day of one group.
+/// The number of events of one kind in the ledger, for one day and one group.
 package struct SalesCount: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case sold
@@ -39,8 +39,8 @@ package struct SalesCount: Hashable, Sendable {
 
 /// Puts counts of events together to a report. Pure.
 ///
-/// What is active is counted forward: it was so before the first day, and each day begins and ends periods. A renewal that
-/// begins as the period before it ends changes nothing.
+/// Active periods are counted forward from those that ran before the first day: each day begins and ends periods. A renewal
+/// that begins as the period before it ends changes nothing.
 package struct SalesTally {
   private struct Day {
     var units = 0

@@ -1,11 +1,11 @@
 package import Commerce
 import CoreTypes
 
-/// Who may use the purchases of a store, as the operator decided.
+/// The rules of a store about the accounts and devices that may use its purchases, as the operator decided.
 package struct StoreRules: Hashable, Sendable {
   /// How long a device is a customer's that does not show a proof any more.
   package static let silence: Duration = .seconds(90 * 86_400)
-  /// What is counted of store accounts is of the last day.
+  /// The time for which store accounts are counted: the last day.
   package static let feedingWindow: Duration = .seconds(86_400)
   /// So many store accounts that buy for one application account within ``feedingWindow`` are irregular.
   static let irregularPayers = 3
@@ -26,7 +26,7 @@ package struct StoreRules: Hashable, Sendable {
   package func hasPlace(besides devices: Int) -> Bool { devices < deviceLimit }
 }
 
-/// What becomes of a purchase that another application account claims than the one that it belongs to.
+/// The treatment of a purchase that belongs to one application account and is claimed by another.
 package enum ClaimRule: Hashable, Sendable {
   /// It stays with the first.
   case reject
@@ -66,8 +66,8 @@ package struct PurchaseClaim: Hashable, Sendable {
     self.holders = holders
   }
 
-  /// What the claim of an application account comes to. A request that names none asks for the account of the purchase: it
-  /// binds nothing and takes nothing from others.
+  /// Returns the decision on the claim of an application account. A request that names no account asks for the account of
+  /// the purchase: it binds nothing and takes nothing from others.
   package func decide(on named: ApplicationAccount?, by rule: ClaimRule) -> Decision {
     let present = holders.isEmpty ? [signed].compactMap { $0 } : holders
     guard let claimant = named ?? signed, !present.contains(claimant) else { return .stands }
@@ -81,7 +81,7 @@ package struct PurchaseClaim: Hashable, Sendable {
   }
 }
 
-/// What a request for grants says besides its orders, and the rules of its store.
+/// The conditions of a request for grants besides its orders, and the rules of its store.
 package struct GrantConditions: Sendable {
   package var rules = StoreRules()
   /// Whom the application asks for.

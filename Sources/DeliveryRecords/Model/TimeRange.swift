@@ -1,6 +1,6 @@
 package import CoreTypes
 
-/// What a list in order of time is narrowed to: from `since` on, and before `until`.
+/// The time range of a list in order of time: from `since` on, and before `until`.
 package struct TimeRange: Hashable, Sendable {
   package var since: Timestamp?
   package var until: Timestamp?

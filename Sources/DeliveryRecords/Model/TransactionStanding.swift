@@ -1,8 +1,8 @@
 package import CoreTypes
 
-/// What is known of a purchase, as far as it can be taken back: the latest word of its store, and the latest word of an
-/// operator about a grant of it. A pure value: statements arrive in any order and any number of times, and the same
-/// ones lead to the same standing.
+/// The state of a purchase, as far as it can be taken back: the latest word of its store, and the latest word of an operator
+/// about a grant of it. A pure value: statements arrive in any order and any number of times, and the same ones lead to the
+/// same state.
 ///
 ///     var standing = TransactionStanding()
 ///     standing.merge(.store(StoreWord(asOf: refundNoticed, revoked: refunded)))
@@ -12,7 +12,7 @@ package import CoreTypes
 /// A store's word yields to its own later word alone. An operator's yields to an operator's later word, and to a
 /// revocation that the store dates after the one that the operator decided about.
 package struct TransactionStanding: Hashable, Sendable {
-  /// What a store said of a transaction.
+  /// A store's statement on a transaction.
   package struct StoreWord: Hashable, Sendable {
     /// The moment up to which the store knew what it said, by its own clock: when it signed, or was asked.
     package var asOf: Timestamp
@@ -25,7 +25,7 @@ package struct TransactionStanding: Hashable, Sendable {
     }
   }
 
-  /// What an operator decided about a grant.
+  /// An operator's decision about a grant.
   package struct OperatorWord: Hashable, Sendable {
     package enum Decision: Hashable, Sendable {
       case revoke
@@ -87,7 +87,7 @@ package struct TransactionStanding: Hashable, Sendable {
     return word
   }
 
-  /// Whose word revokes; nil while the purchase opens its content.
+  /// The party whose word revokes the purchase; nil while the purchase opens its content.
   package var revocation: RevocationSource? {
     switch operatorWord?.decision {
     case .revoke: return .operator

@@ -14,7 +14,7 @@ package struct Upload: Sendable {
   package var digest: SHA256Digest?
   /// A request that says so ends it (`Upload-Complete: ?1`), not its length alone.
   package var awaitsEnd: Bool
-  /// What the whole must add up to, where the client said so when it began.
+  /// The digest that the whole file must have, where the client gave one when it began.
   package var wholeDigest: SHA256Digest?
   package var created: Timestamp
   /// When a request last added to it.
@@ -33,7 +33,7 @@ extension Upload {
   }
 }
 
-/// What a client says when it begins an upload.
+/// The request of a client that begins an upload.
 package struct NewUpload: Sendable {
   package var length: ByteCount?
   package var metadata = ""

@@ -4,7 +4,7 @@ package import CoreTypes
 package struct UploadCursor: Hashable, Sendable, LosslessStringConvertible {
   /// When the upload before that place began.
   package var created: Timestamp
-  /// That upload.
+  /// The identifier of that upload.
   package var id: String
 
   package init(created: Timestamp, id: String) {

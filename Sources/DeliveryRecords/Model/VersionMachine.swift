@@ -177,7 +177,7 @@ extension VersionRecord {
 }
 
 extension Problem {
-  /// What an operator reads when a step is refused.
+  /// Creates the problem that tells an operator why a step is refused.
   package init(
     _ refusal: VersionMachine.Refusal, to step: VersionMachine.Step, of product: ProductIdentifier,
     version: ContentVersion
@@ -199,7 +199,7 @@ extension Problem {
     }
   }
 
-  /// What is to be done in place of the step.
+  /// Returns the advice to the operator: the step to take in place of the refused one.
   private static func way(to step: VersionMachine.Step, from state: VersionState) -> String {
     switch (step, state) {
     case (_, .withdrawn): "what was withdrawn does not come back: publish its content as another version"

@@ -9,7 +9,7 @@ package struct WallClockSteps: Hashable, Sendable {
   package init() {
   }
   private struct Step: Hashable {
-    /// What the wall clock said when the step was noticed.
+    /// The time that the wall clock showed when the step was noticed.
     var noticed: Timestamp
     package var gain: Duration
   }

@@ -93,7 +93,7 @@ package enum AuditTable {
     }
   }
 
-  /// What was done with one subject, the newest first.
+  /// Returns the entries about one subject, the newest first.
   package static func history(
     of subject: String, limit: Int, in connection: borrowing Connection
   ) throws -> [AuditEntry] {

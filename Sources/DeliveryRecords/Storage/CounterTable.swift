@@ -34,7 +34,8 @@ package enum CounterTable {
     try value("irregularities \(kind.rawValue)", in: connection)
   }
 
-  /// What was served while its store was away and is still to be confirmed.
+  /// The proofs that were served while their store was away and are still to be confirmed, with the length of the proofs and
+  /// the number of their grants.
   package struct Unconfirmed: Hashable, Sendable {
     package var proofs: Int64
     package var length: ByteCount

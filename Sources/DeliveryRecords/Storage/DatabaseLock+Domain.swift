@@ -2,14 +2,14 @@ package import Commerce
 package import Crypto
 package import Database
 
-/// What the service's decisions rest on.
+/// The locks on the rows that the service's decisions rest on.
 extension DatabaseLock {
   /// The grants, debts and store calls of a transaction.
   package static func transaction(_ key: TransactionKey) -> DatabaseLock {
     DatabaseLock(kind: "transaction", name: "\(key.store) \(key.environment.rawValue) \(key.id)")
   }
 
-  /// What is remembered of a proof.
+  /// The row that remembers a proof.
   package static func proof(_ digest: SHA256Digest) -> DatabaseLock {
     DatabaseLock(kind: "proof", name: digest.hexadecimal)
   }
@@ -19,7 +19,7 @@ extension DatabaseLock {
     DatabaseLock(kind: "product", name: id.description)
   }
 
-  /// What operators describe of publications.
+  /// The publications that operators describe.
   package static let publications = DatabaseLock(kind: "publications", name: "")
 
   /// Prices that products share.

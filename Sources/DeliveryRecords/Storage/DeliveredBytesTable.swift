@@ -18,13 +18,13 @@ package enum DeliveredBytesTable {
       """, [.byteCount(bytes), .handle(grant)])
   }
 
-  /// What was sent for one grant.
+  /// Returns the bytes that were sent for one grant.
   package static func bytes(of grant: Int64, in connection: borrowing Connection) throws -> ByteCount {
     try connection.first("SELECT bytes FROM delivered_bytes WHERE grant_number = ?", [.integer(grant)])?
       .byteCount("bytes") ?? .zero
   }
 
-  /// What a device was sent of a package, over all its grants.
+  /// Returns the bytes of a package that a device was sent, over all its grants.
   package static func bytes(
     of digest: SHA256Digest, to device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> ByteCount {

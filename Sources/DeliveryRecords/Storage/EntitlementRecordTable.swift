@@ -2,7 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Database
 
-/// What was written down of transactions when they led to content (``EntitlementRecord``).
+/// The records of what transactions opened, written down when they led to content (``EntitlementRecord``).
 package enum EntitlementRecordTable {
   private enum Kind: String {
     case unlocked

@@ -13,13 +13,13 @@ package enum FeedTable {
     package var number: Int64
     package var store: StoreIdentifier
     package var device: DeviceIdentifier
-    /// Of the customer's proof that was shown last; nil where there is no customer.
+    /// The environment of the proof that the customer showed last; nil where there is no customer.
     package var environment: StoreEnvironment?
-    /// As the ledger called it when the feed was made; nil for the feed of proofs without a purchase.
+    /// The customer by the name that the ledger used when the feed was made; nil for the feed of proofs without a purchase.
     package var customer: CustomerIdentifier?
     /// Says which feed a cursor is of: another one after this one was forgotten.
     package var epoch: Int64
-    /// Of the item that was told last; 0 before there was one.
+    /// The sequence number of the item that was told last; 0 before there was one.
     package var sequence: Int64
     /// When it was last asked, by days.
     package var used: Timestamp
@@ -61,7 +61,8 @@ package enum FeedTable {
     ).map(feed)
   }
 
-  /// Of every customer, at every store, also at those that are not configured any more.
+  /// Returns the feeds of every customer on the device at every store, also at stores that are not configured any more; 100
+  /// at most.
   package static func all(of device: DeviceIdentifier, in connection: borrowing Connection) throws -> [Feed] {
     try connection.query(
       "SELECT * FROM feeds WHERE device = ? ORDER BY store, number LIMIT 100", [.identifier(device)]
@@ -134,7 +135,7 @@ package enum FeedTable {
     }
   }
 
-  /// What was told of every product, by their names.
+  /// Returns the items that a feed has told, in the order of the products' names.
   package static func items(of feed: Int64, in connection: borrowing Connection) throws -> [FeedItem] {
     try connection.query(
       "SELECT * FROM feed_items WHERE feed = ? ORDER BY product LIMIT ?",
@@ -189,7 +190,8 @@ package enum FeedTable {
   /// Sequences between the beginnings of two lives, more than are ever told in one.
   private static let lifeLength: Int64 = 1 << 32
 
-  /// What tells the feeds of a server that is restored from those of before, for ``noteRestore(_:in:)``.
+  /// Returns a random number that tells the feeds of a restored server from the feeds before the restore, for
+  /// ``noteRestore(_:in:)``.
   package static func newLife() -> Int64 { Int64.random(in: 1...lifeBits) }
 
   /// The server was restored: devices may have been told what the backup does not know. Each feed begins a new life, whose cursors

@@ -2,7 +2,7 @@ package import CoreTypes
 package import Crypto
 package import Database
 
-/// What the database knows about which blobs are needed.
+/// The packages that the database knows as needed or unneeded.
 package enum GarbageCollectionTable {
   /// States of grants that may still ask for their content: not finished, or revoked before they were and
   /// perhaps reinstated.
@@ -14,8 +14,8 @@ package enum GarbageCollectionTable {
       WHERE grants.product = versions.product AND grants.version = versions.version AND grants.state IN \(live))
     """
 
-  /// What a version or a live grant refers to. Without `keepsWithdrawn`, a withdrawn version alone needs
-  /// nothing.
+  /// Returns the packages that a version or a live grant refers to. Without `keepsWithdrawn`, a withdrawn version does not
+  /// count by itself.
   package static func needed(
     keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Set<SHA256Digest> {

@@ -69,7 +69,7 @@ package enum GrantTable {
       """, transaction.values + [.identifier(product), .identifier(device)]) != nil
   }
 
-  /// What a transaction paid for on one device.
+  /// A version that a transaction paid for on one device.
   package struct Delivery: Hashable, Sendable {
     package var transaction: TransactionIdentifier
     package var product: ProductIdentifier
@@ -105,7 +105,8 @@ package enum GrantTable {
     return states
   }
 
-  /// What was completed for the customer, by product, and on which devices: of grants that stand, whichever store's purchases paid.
+  /// Returns the devices on which the customer has completed each product. The grants stand; purchases at any store may have
+  /// paid for them.
   package static func completed(
     by customer: CustomerIdentifier, in connection: borrowing Connection
   ) throws -> [ProductIdentifier: Set<DeviceIdentifier>] {
@@ -120,7 +121,8 @@ package enum GrantTable {
         """, [.customer(customer)]))
   }
 
-  /// What these devices have completed, for whichever customer: one person may have purchases that nothing joins.
+  /// Returns those of the devices that have completed each product, for any customer: one person may have purchases that
+  /// nothing joins.
   package static func completed(
     on devices: [DeviceIdentifier], in connection: borrowing Connection
   ) throws -> [ProductIdentifier: Set<DeviceIdentifier>] {
@@ -259,7 +261,7 @@ package enum GrantTable {
       [.digest(digest), .identifier(id)])
   }
 
-  /// What devices are shown of the grant.
+  /// Returns the grant as devices are shown it.
   package static func status(of grant: GrantRecord, in connection: borrowing Connection) throws -> GrantStatus
   {
     GrantStatus(
@@ -267,7 +269,7 @@ package enum GrantTable {
       history: try history(of: grant.number, in: connection))
   }
 
-  /// What operators are shown of the grant.
+  /// Returns the grant as operators are shown it.
   package static func operatorStatus(
     of grant: GrantRecord, in connection: borrowing Connection
   ) throws -> OperatorGrant {
@@ -326,7 +328,7 @@ extension GrantTable {
     return handles
   }
 
-  /// Whose word revokes the grant, and what an operator decided about it.
+  /// Writes down the party whose word revokes the grant, and the operator's decision about it.
   package static func setStanding(
     _ standing: TransactionStanding, of grant: GrantRecord, in connection: borrowing Connection
   ) throws {

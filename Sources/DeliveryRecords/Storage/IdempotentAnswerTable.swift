@@ -7,7 +7,7 @@ package enum IdempotentAnswerTable {
   /// An answer, and what it was the answer to.
   package struct Entry: Sendable {
     package var fingerprint: SHA256Digest
-    /// Of HTTP.
+    /// The HTTP status code.
     package var status: Int
     package var location: String?
     /// JSON; empty for an answer without content.

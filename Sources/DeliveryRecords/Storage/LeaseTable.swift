@@ -2,7 +2,7 @@ package import CoreTypes
 package import Database
 import Synchronization
 
-/// Who does work that one process alone may do at a time, and until when.
+/// The holders of work that one process alone may do at a time, and the ends of their leases.
 package enum LeaseTable {
   /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now. A hold of another one
   /// that would last longer than twice as long as this one was taken by a clock that is wrong, and does not count.

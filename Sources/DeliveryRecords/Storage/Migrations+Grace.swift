@@ -39,7 +39,8 @@ extension Migrations {
       CREATE INDEX unconfirmed_grants_by_proof ON unconfirmed_grants (proof);
       """)
 
-  /// What an end was as of is not known: as of what is known of all else.
+  /// Adds the date as of which a license's end was told. It is not known of the ends that the table has; they get the date
+  /// of the row's other facts.
   static let licenseDates = Migration(
     "as of when the end of a license is told",
     script: """

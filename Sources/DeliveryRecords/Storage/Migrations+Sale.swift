@@ -1,7 +1,8 @@
 package import Database
 
 extension Migrations {
-  /// What was on sale before is cleared without a review, and what was off sale withdrawn.
+  /// Adds the states of sale. Products that were on sale are cleared without a review, and products that were off sale are
+  /// withdrawn.
   package static let sale = Migration(
     "the sale of products as a state, its review, price tiers, applications of transactions",
     script: """
@@ -44,7 +45,7 @@ extension Migrations {
       ALTER TABLE transactions ADD COLUMN application TEXT;
       """)
 
-  /// What copies of the catalog in memory have to forget.
+  /// Adds the products that copies of the catalog in memory have to forget.
   static let removedProducts = Migration(
     "products that were removed",
     script: """
@@ -56,7 +57,7 @@ extension Migrations {
       CREATE INDEX removed_products_by_revision ON removed_products (revision);
       """)
 
-  /// What the reports of sales read.
+  /// Adds the column and the indexes that the reports of sales read.
   static let salesReports = Migration(
     "territories of transactions, and the ledger by date",
     script: """

@@ -1,8 +1,8 @@
 package import Database
 
 extension Migrations {
-  /// What was revoked on a store's word before there were dates of these words counts from when it was noted; from now, where
-  /// that history was forgotten.
+  /// Adds the dates of stores' and operators' words. A store's earlier revocation has no date: it counts from when the
+  /// grant's history noted it, or from now where that history was forgotten.
   package static let standings = Migration(
     "the dates of what stores and operators said of purchases",
     script: """

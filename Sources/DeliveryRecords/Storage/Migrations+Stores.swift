@@ -1,6 +1,6 @@
 package import Database
 
-/// What stores of several kinds are told, and by what.
+/// The tables and columns of calls to stores of several kinds.
 extension Migrations {
   package static let acknowledgements = Migration(
     "how stores are told of a delivery",

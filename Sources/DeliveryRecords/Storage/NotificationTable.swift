@@ -2,7 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Database
 
-/// What stores told by themselves, each notification once.
+/// The notifications that stores sent by themselves, each once.
 package enum NotificationTable {
   /// A notification as it was written down.
   package struct Record: Hashable, Sendable {
@@ -34,7 +34,7 @@ package enum NotificationTable {
     }
   }
 
-  /// What it led to.
+  /// The effect of a notification.
   package enum Effect: String, Hashable, Sendable {
     /// The store's word on a transaction was taken in, with the date at which it was signed.
     case statement
@@ -45,7 +45,7 @@ package enum NotificationTable {
   /// How long after it was signed a notification is known by its name: longer than any store tells of it, by 180 days of
   /// history, or by sending it again.
   package static let memory: Duration = .seconds(200 * 86_400)
-  /// Of each store, the newest.
+  /// The largest number of notifications that are kept of each store: the newest.
   package static let capacity = 1_000_000
 
   package static func contains(

@@ -3,7 +3,7 @@ package import CoreTypes
 package import Database
 import PullboxAPI
 
-/// What a transaction owes a device. A transaction may be finished when nothing is left.
+/// The products that a transaction owes a device. A transaction may be finished when it owes nothing.
 package enum ObligationTable {
   /// A transaction and one of the devices that it owes something.
   package struct Debt: Hashable, Sendable {
@@ -146,7 +146,7 @@ extension ObligationTable.Debt {
 
 /// Every step that can lessen a debt settles it, in its own database transaction.
 extension ObligationTable {
-  /// What is left of a debt.
+  /// The state of a debt after a step.
   package enum Settlement: Hashable, Sendable {
     /// The device has still to complete these; or it completed nothing, so that there is nothing to finish.
     case open([ProductIdentifier])

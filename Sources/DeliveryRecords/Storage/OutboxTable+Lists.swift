@@ -4,7 +4,7 @@ package import Database
 package import PullboxAPI
 import ServiceRuntime
 
-/// What operators see of the outbox, and what they decide.
+/// The lists of the outbox that operators see, and their decisions on its calls.
 extension OutboxTable {
   /// Which calls to list; nil members ask for nothing.
   package struct Filter: Sendable {
@@ -64,8 +64,8 @@ extension OutboxTable {
     return firsts
   }
 
-  /// That of the next kind to the same store, else of the first kind to the next one. Two statements: one about both columns
-  /// would look at all calls of the last kind.
+  /// Returns the next kind of call to the same store, else the first kind of call to the next store. Two statements: one
+  /// about both columns would look at all calls of the last kind.
   private static func next(
     _ state: OutboxCall.State, after last: First?, to store: String?, in connection: borrowing Connection
   ) throws -> First? {

@@ -224,7 +224,8 @@ package enum OutboxTable {
       """, [.identifier(store), .timestamp(now)])?.timestamp("next_attempt")
   }
 
-  /// What a store answered is about the payload that it was sent.
+  /// The condition that a call still has the payload that the store was sent: the store's answer is about that payload
+  /// alone.
   private static let isUnchanged = "(payload = ? OR (payload IS NULL AND ? IS NULL))"
 
   private static func payload(_ call: OutboxEntry) -> [SQLValue] {

@@ -3,7 +3,7 @@ package import CoreTypes
 package import Crypto
 package import Database
 
-/// What everyone may see of a version without a ticket: its cover and its samples, by digest.
+/// The public parts of versions, which everyone may see without a ticket: covers and samples, by digest.
 package enum PreviewTable {
   /// The place of the cover; samples have 1 and up.
   package static let cover = 0
@@ -43,8 +43,8 @@ package enum PreviewTable {
     }
   }
 
-  /// Of a product on sale: its cover in the narrowest picture that is as wide as `width`, the cover itself where there is none.
-  /// Otherwise as ``released(_:of:version:at:in:)``.
+  /// Returns the cover of a product on sale: the narrowest picture that is at least as wide as `width`, or the cover itself
+  /// where there is none. Chooses the version as ``released(_:of:version:at:in:)`` does.
   package static func releasedCover(
     width: Int, of product: ProductIdentifier, version: ContentVersion?, at now: Timestamp,
     in connection: borrowing Connection
@@ -71,8 +71,8 @@ package enum PreviewTable {
       [.identifier(product), .text(version.orderingKey), .integer(cover)]) != nil
   }
 
-  /// Of a product on sale: what is at that place of the version that is released to all, or of the one named, as long as it is
-  /// released. Nil when there is nothing.
+  /// Returns the preview at that place of a product on sale, from the version that is released to all, or from the one
+  /// named, as long as it is released. Nil when there is none.
   package static func released(
     _ place: Int, of product: ProductIdentifier, version: ContentVersion?, at now: Timestamp,
     in connection: borrowing Connection

@@ -5,7 +5,7 @@ package import PullboxAPI
 
 /// The rows of price tiers. The free tier has none.
 package enum PriceTierTable {
-  /// As many as a server has, at most: a change of one reads all of them.
+  /// The largest number of price tiers that a server holds: a change of one reads all of them.
   package static let capacity = 200
 
   package static func find(_ name: PriceTierName, in connection: borrowing Connection) throws -> PriceTier? {

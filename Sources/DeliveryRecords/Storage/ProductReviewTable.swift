@@ -6,7 +6,7 @@ package import PullboxAPI
 
 /// The rows of products' reviews, and of the screenshots for them.
 package enum ProductReviewTable {
-  /// What a reviewer looks at.
+  /// A screenshot for the reviewer.
   package struct Screenshot: Sendable {
     package var mediaType: String
     package var digest: SHA256Digest
@@ -52,7 +52,7 @@ package enum ProductReviewTable {
       ])
   }
 
-  /// What was decided is no more of the product as it is.
+  /// Removes the review's decision, which was about the product as it was before.
   package static func voidDecision(on product: ProductIdentifier, in connection: borrowing Connection) throws
   {
     try connection.execute(

@@ -22,8 +22,8 @@ package enum ProductTable {
     /// False for one that only those have who bought it before, if any.
     package var isOnSale: Bool { sale == .cleared }
 
-    /// What holds for a new product whose description does not say whether it is on sale: it is, but a subscription only with a price.
-    /// It needs no released content, and its first description may be a draft.
+    /// Whether a new product is on sale when its description does not say so. It is; a subscription that is not free must
+    /// have a price. It needs no released content, and its first description may be a draft.
     package static func isOnSaleUnlessSaid(_ product: Product) -> Bool {
       !product.type.isSubscription || product.type == .freeSubscription || !product.prices.isEmpty
         || product.priceTier != nil

@@ -5,7 +5,7 @@ package import PullboxAPI
 
 /// The rows of publications that operators have described.
 package enum PublicationTable {
-  /// As many as a server has, at most: every change of the catalog reads all of them.
+  /// The largest number of publications that a server holds: every change of the catalog reads all of them.
   package static let capacity = 2000
 
   package static func find(

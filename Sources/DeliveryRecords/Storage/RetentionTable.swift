@@ -1,8 +1,8 @@
 package import CoreTypes
 package import Database
 
-/// What is forgotten once it is old and nothing needs it. Each call looks at a few rows, so that others get their turn, and
-/// answers where to go on: nil when there is nothing older.
+/// The removal of rows that are old and that nothing needs. Each call looks at a few rows, so that others get their turn,
+/// and returns the position where to go on: nil when no older rows are left.
 package enum RetentionTable {
   /// Behind the row that was looked at last.
   package struct Position: Hashable, Sendable {

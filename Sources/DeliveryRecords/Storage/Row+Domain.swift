@@ -85,7 +85,7 @@ extension Row {
     try optionalInteger(column).map { ByteCount(rawValue: $0) }
   }
 
-  /// What `make` makes of the value that `read` finds in the column; nil for NULL.
+  /// Returns the value that `make` creates from the stored value that `read` finds in the column; nil for NULL.
   func optional<Stored, Value>(
     _ column: String, as expected: @autoclosure () -> String, from read: (String) throws -> Stored?,
     _ make: (Stored) -> Value?

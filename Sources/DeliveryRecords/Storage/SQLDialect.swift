@@ -1,9 +1,9 @@
 import Commerce
 package import Database
 
-/// What SQLite and PostgreSQL do not share in the statements of the tables: it stands here and in the migrations, and
-/// nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound
-/// to `?`.
+/// The parts of the tables' statements in which SQLite and PostgreSQL differ. They stand here and in the migrations, and
+/// nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound to
+/// `?`.
 package enum SQLDialect {
   /// Inserts one row into a table whose key is a number that the database chooses, and answers it; nil where the statement says
   /// `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number; `RETURNING`, which PostgreSQL would have

@@ -1,8 +1,8 @@
 package import Commerce
 package import Database
 
-/// What stores last said of the transactions that they vouched for, or took back: of a row of the ledger
-/// (``LedgerTable``), the part that decides whether grants stand.
+/// The last words of stores on the transactions that they vouched for, or took back. They are the part of a ledger's row
+/// (``LedgerTable``) that decides whether grants stand.
 package enum TransactionTable {
   package static func word(
     on transaction: TransactionKey, in connection: borrowing Connection

@@ -24,7 +24,7 @@ extension VersionTable {
   private static let contentColumns =
     "product, version, state, percentage, digest, length, manifest_digest, cover, released"
 
-  /// What every device gets that is in no partial release; nil when nothing is released to all.
+  /// Returns the version for every device that is in no partial release; nil when nothing is released to all.
   package static func releasedToAll(
     of product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> ReleasedContent? {
@@ -44,7 +44,8 @@ extension VersionTable {
     ).map { try $0.identifier("version") }
   }
 
-  /// What that device gets now, as ``RolloutPlan/version(for:of:)`` says; nil when nothing is released to it.
+  /// Returns the version that this device gets now, as ``RolloutPlan/version(for:of:)`` chooses it; nil when nothing is
+  /// released to it.
   package static func offered(
     _ product: ProductIdentifier, to device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> ReleasedContent? {
@@ -55,7 +56,7 @@ extension VersionTable {
     return try releasedToAll(of: product, in: connection)
   }
 
-  /// What is released of the products that have changed since that revision of the catalog.
+  /// Returns the released versions of the products that have changed since that revision of the catalog.
   package static func released(
     since revision: Int64, in connection: borrowing Connection
   ) throws -> [(content: ReleasedContent, share: RolloutPercentage)] {

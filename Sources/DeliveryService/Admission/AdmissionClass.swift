@@ -11,7 +11,7 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
   case feed
   /// Reports of what was placed.
   case completion
-  /// What is for sale.
+  /// Requests about the products for sale.
   case catalog
   /// Requests for operators, metrics among them.
   case `operator`
@@ -51,8 +51,8 @@ enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
 }
 
 extension AdmissionClass {
-  /// Whose requests have their turn first: what ends a delivery before what goes on with one, and what begins one last. So a server
-  /// that has too much to do finishes what it has begun.
+  /// The classes in the order of their turns: requests that end a delivery go before requests that go on with one, and
+  /// requests that begin one come last. So a server that has too much to do finishes what it has begun.
   static let byPrecedence: [AdmissionClass] = [
     .operator, .completion, .ticket, .feed, .upload, .catalog, .store,
   ]
@@ -66,7 +66,7 @@ extension AdmissionClass {
   }
 }
 
-/// What the routes of content begin with.
+/// The prefix of the paths of content.
 enum ContentPath {
   static let prefix = "/v1/content/"
 }

@@ -24,10 +24,10 @@ extension AdmissionControl {
     var classes: [AdmissionClass: Class] = [:]
     var inProgress = 0
     var room = WaitingRoom()
-    /// Of requests that wait, or are about to.
+    /// The continuations of requests that wait, or are about to.
     var waiters: [WaitingRoom.Number: CheckedContinuation<Ending, Never>] = [:]
     var endings: [WaitingRoom.Number: Ending] = [:]
-    /// What a change asks for, collected under the lock and done after it.
+    /// The continuations to resume after a change, collected under the lock and resumed after it.
     var wakes: [(CheckedContinuation<Ending, Never>, Ending)] = []
   }
 

@@ -18,9 +18,9 @@ final class AdmissionControl: Sendable {
   enum Reason: String, CaseIterable, Hashable, Sendable {
     case address
     case client
-    /// As many requests of its class are in progress as may be.
+    /// The limit of requests in progress of its class is reached.
     case inProgress = "in-progress"
-    /// As many requests are in progress as the process may have.
+    /// The limit of requests in progress of the process is reached.
     case process
   }
 
@@ -31,7 +31,7 @@ final class AdmissionControl: Sendable {
     case later(WaitingRoom.Number)
   }
 
-  /// What is counted of one class.
+  /// The counts of one class.
   struct Counts: Hashable, Sendable {
     var inProgress = 0
     var waiting = 0
@@ -179,7 +179,7 @@ final class AdmissionControl: Sendable {
     return Refusal.seconds(state.withLock { $0.delayForConnection(now: now) })
   }
 
-  /// What was counted since the start.
+  /// The counts of each class since the start.
   var counts: [AdmissionClass: Counts] { state.withLock { $0.classes.mapValues(\.counts) } }
 }
 

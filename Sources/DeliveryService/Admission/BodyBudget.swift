@@ -20,7 +20,7 @@ final class BodyBudget: Sendable {
     var waiters: [BodyLedger.Identifier: CheckedContinuation<Bool, Never>] = [:]
     var refused = 0
     var timedOut = 0
-    /// What a change asks for, collected under the lock and done after it.
+    /// The continuations to resume and the bodies to end after a change, collected under the lock and done after it.
     var wakes: [(CheckedContinuation<Bool, Never>, Bool)] = []
     var ends: [(RequestBody, RequestBodyError.Code)] = []
 

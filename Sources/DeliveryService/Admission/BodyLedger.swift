@@ -1,13 +1,14 @@
 import CoreTypes
 
-/// Who holds how much of the budget for request bodies, as a value: what is reserved, who waits, who must go.
+/// The ledger of the budget for request bodies, as a value: the room that each body holds, the bodies that wait, and those
+/// that must go.
 ///
-/// A body reserves room as it arrives. A quarter of the budget is for small bodies only, which nearly all are, so that
-/// large ones cannot use it up. One large body that finds no room may go beyond the budget, which then does not count it;
-/// one at a time. A small one that finds no room has the body ended that has been arriving longest: one that is being
+/// A body reserves room as it arrives. A quarter of the budget is for small bodies alone, which nearly all bodies are, so
+/// that large ones cannot use it up. One large body at a time that finds no room may go beyond the budget, which then does
+/// not count it. A small body that finds no room has the body ended that has been arriving longest: a body that is being
 /// sent arrives in moments, one that is held back does not. The same happens when more than ``maximumArriving`` arrive.
 struct BodyLedger {
-  /// What a body may take at most to count as small, in bytes.
+  /// The largest length of a small body, in bytes.
   static let smallLength = 65_536
   /// How long a body may arrive before it may be ended for another's sake.
   static let grace = Duration.milliseconds(250)
@@ -27,7 +28,7 @@ struct BodyLedger {
     case wait
   }
 
-  /// What follows for others.
+  /// The effects of a step on other bodies.
   struct Changes: Hashable {
     /// Those that waited and have their room now.
     var granted: [Identifier] = []

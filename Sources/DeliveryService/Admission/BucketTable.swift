@@ -14,7 +14,7 @@ struct BucketTable {
     /// The time until which clients that were refused under this key were told to come back.
     var returns = ReturnSchedule()
 
-    /// What it owes, for the choice of the one that is given up.
+    /// The time at which the bucket owes nothing. A full set gives up the bucket with the earliest.
     fileprivate var end: UInt64 { max(paidUntil, returns.filledUntil) }
   }
 

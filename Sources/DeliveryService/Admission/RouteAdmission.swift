@@ -12,7 +12,7 @@ struct RouteAdmission: Sendable {
   let control: AdmissionControl
   let settings: LiveSettings
 
-  /// What goes before the responder of a route; nil for one that is not admitted here.
+  /// Returns the middleware that admits requests before the responder of a route; nil for a route that is not admitted here.
   func middleware(for declaration: ScopedRoutes.Declaration) -> APIRoutes.Middleware? {
     guard let kind = AdmissionClass(of: declaration) else { return nil }
     let namesGrant = declaration.pattern.contains("{grant}") && declaration.access == .open
@@ -67,8 +67,9 @@ struct RouteAdmission: Sendable {
     }
   }
 
-  /// What the request names before its body is read: a grant, or an operator key. Nothing is proved yet, so a
-  /// grant counts together with the network: one that knows its name must not use up what its owner may ask.
+  /// Returns the client that the request names before its body is read, by a grant or an operator key. Nothing is proved
+  /// yet, so a grant counts together with the network: a client that knows the grant's name must not use up what its owner
+  /// may ask.
   private func client(
     of request: HTTPRequest, _ kind: AdmissionClass, grant: String?, at address: PeerAddress
   ) -> ClientKey? {

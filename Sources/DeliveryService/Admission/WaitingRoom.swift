@@ -57,7 +57,7 @@ struct WaitingRoom {
   private var lines: [AdmissionClass: Lines] = [:]
   private var last: Number = 0
   private var turns = 0
-  /// Of all classes.
+  /// The number of requests that wait, of all classes.
   private(set) var count = 0
 
   func count(of kind: AdmissionClass) -> Int { lines[kind]?.count ?? 0 }
@@ -85,7 +85,7 @@ struct WaitingRoom {
     return last
   }
 
-  /// Whose turn it is among the classes that have a place.
+  /// Takes out the request whose turn is next among the classes that have a place; nil where none waits.
   mutating func next(where hasPlace: (AdmissionClass) -> Bool) -> Entry? {
     let first = AdmissionClass.byPrecedence.filter(hasPlace).compactMap { lines[$0]?.first }
     let isByAge = (turns + 1).isMultiple(of: Self.turnsByPrecedence + 1)

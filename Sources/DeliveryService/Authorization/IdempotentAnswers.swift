@@ -113,7 +113,7 @@ final class IdempotentAnswers: Sendable {
     }
   }
 
-  /// What is kept of an answer; nil for one that is not.
+  /// Returns the entry that keeps an answer; nil for an answer that is not kept.
   private func entry(
     for response: HTTPResponse, fingerprint: SHA256Digest
   ) -> IdempotentAnswerTable.Entry? {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The sender of a request that carries an operator key.
 struct Operator: Hashable, Sendable {
-  /// What the audit log calls the key's holder.
+  /// The name of the key's holder in the audit log.
   var name: String
   var scopes: Set<OperatorScope>
 

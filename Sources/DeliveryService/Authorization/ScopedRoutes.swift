@@ -9,7 +9,7 @@ import PullboxAPIServer
 ///     routes.public(.get, "/v1/products") { request, _ in … }
 ///     routes.on(.post, "/v1/operator/collection", requires: .admin) { request, parameters, actor in … }
 struct ScopedRoutes: PublicRoutes {
-  /// What a request must carry for a route.
+  /// The authorization that a route asks of a request.
   enum Access: Hashable, Sendable {
     /// No key; what else the request must prove (a ticket, a receipt) is for the responder to check.
     case open

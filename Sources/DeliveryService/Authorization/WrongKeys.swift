@@ -74,8 +74,8 @@ final class WrongKeys: Sendable {
     }
   }
 
-  /// What is to be reported now, the addresses with the most wrong keys by themselves; what finds no room waits for the next
-  /// time. Forgets addresses that have been quiet.
+  /// Returns the reports that are due. The addresses with the most wrong keys have a report each, and the others share one.
+  /// Where no report may be made now, the counts wait for the next time. Forgets addresses that have been quiet.
   func takeReports() -> [Report] {
     let now = timer.now().nanoseconds
     return entries.withLock { entries in

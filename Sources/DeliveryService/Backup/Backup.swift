@@ -13,7 +13,7 @@ import SystemCalls
 /// A package of the generation before is linked, any other copied and compared with its digest on the way. Nothing counts
 /// until the generation is complete; a process that is killed, or a disk that is full, leaves the earlier ones as they were.
 struct Backup: Sendable {
-  /// What was done.
+  /// The outcome of a backup.
   struct Outcome: Sendable {
     var generation: String
     var manifest: BackupManifest
@@ -73,7 +73,7 @@ struct Backup: Sendable {
     return outcome
   }
 
-  /// What is below the state directory is lost with it.
+  /// Throws ``UsageError`` where the directory of backups is in the state directory, and would be lost with it.
   private func refuseOwnState() throws {
     let own = try FileSystem.realPath(state)
     let place = try Self.realPathOfWhatExists(of: directory.path)
@@ -81,7 +81,7 @@ struct Backup: Sendable {
     throw UsageError("\(directory.path) is in the state directory; a backup belongs outside of \(own)")
   }
 
-  /// Of the path, or of the nearest directory above it that is there.
+  /// Returns the real path of `path`, or of the nearest directory above it that exists.
   private static func realPathOfWhatExists(of path: String) throws(SystemError) -> String {
     var path = try FileSystem.absolutePath(path)
     while true {

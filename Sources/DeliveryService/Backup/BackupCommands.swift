@@ -189,13 +189,13 @@ enum BackupCommands {
   }
 }
 
-/// What `backup --json` prints.
+/// The output of `backup --json`.
 struct BackupReport: Codable, Hashable, Sendable {
   var generation: String
-  /// Of which moment the database is.
+  /// The moment at which the database was copied.
   var made: Timestamp
   var packages: Int
-  /// Of all packages.
+  /// The length of all packages together.
   var bytes: ByteCount
   var linked: Int
   var copied: Int
@@ -204,7 +204,7 @@ struct BackupReport: Codable, Hashable, Sendable {
   var absent: [BackupManifest.Absence]
 }
 
-/// What `restore --json` prints.
+/// The output of `restore --json`.
 struct RestoreReport: Codable, Hashable, Sendable {
   /// Nil where packages alone were asked for.
   var generation: String?

@@ -2,7 +2,8 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 
-/// What a generation of a backup holds: `backup.json`. It is written last, so that a generation without it was not completed.
+/// The list of the files and packages in a generation of a backup: `backup.json`. It is written last: a generation without
+/// it was not completed.
 struct BackupManifest: Codable, Hashable, Sendable {
   /// A file beside the packages.
   struct File: Codable, Hashable, Sendable {
@@ -31,7 +32,7 @@ struct BackupManifest: Codable, Hashable, Sendable {
   var format = currentFormat
   /// The version of the program that wrote it.
   var program: String
-  /// Of which moment the database is.
+  /// The moment at which the database was copied.
   var made: Timestamp
   var files: [File]
   var packages: [Package]

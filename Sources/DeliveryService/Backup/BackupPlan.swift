@@ -3,7 +3,7 @@ import Crypto
 import Database
 import DeliveryRecords
 
-/// What the records of a database say of one package.
+/// The need for a package, as the records of a database state it.
 struct PackageNeed: Hashable, Sendable {
   /// Nil for an upload that is no version yet and whose length is not known.
   var length: ByteCount?

@@ -3,15 +3,15 @@ import Monitoring
 import PullboxAPI
 import SystemCalls
 
-/// What a backup leaves in the state directory that it is of, for the server's metrics: `last-backup.json`.
+/// The note that a backup leaves in its state directory, for the server's metrics: `last-backup.json`.
 struct LastBackup: Codable, Hashable, Sendable {
   static let fileName = "last-backup.json"
 
-  /// Of which moment the backup's database is.
+  /// The moment at which the backup's database was copied.
   var made: Timestamp
   /// Its name in the directory of backups.
   var generation: String
-  /// Of all files in the generation, those among them that it shares with the one before.
+  /// The length of all files in the generation, with those that it shares with the generation before.
   var length: ByteCount
 
   init(_ manifest: BackupManifest, of generation: String) {

@@ -15,7 +15,7 @@ struct StateCareError: Error, Hashable, Sendable, CustomStringConvertible {
     case inUse
     /// There is no server's state in the directory.
     case noState
-    /// What is there is not what was written.
+    /// The stored bytes are not those that were written.
     case damaged
   }
 
@@ -32,7 +32,7 @@ struct StateCareError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ExitCode {
-  /// What a command ends with that met `error`.
+  /// Returns the exit code of a command that met `error`.
   static func of(_ error: any Error) -> ExitCode {
     switch error {
     case let error as SystemError where error.isOutOfSpace: .noSpace

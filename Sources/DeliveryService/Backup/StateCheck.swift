@@ -98,7 +98,8 @@ struct StateCheck: Sendable {
     return faults
   }
 
-  /// What is missing is a fault only where a version that was not withdrawn has it, also by now.
+  /// Whether the package is faulty still. A missing package is a fault only where a version that was not withdrawn has it,
+  /// and the file is missing still.
   private func isStillFaulty(_ digest: SHA256Digest, _ fault: PackageFault) throws -> Bool {
     guard fault == .missing else { return true }
     let needs = try Database.inspect(state + "/server.db") { try PackageNeed.all(in: $0) }
@@ -128,7 +129,7 @@ struct StateCheck: Sendable {
   }
 }
 
-/// What a ``StateCheck`` found.
+/// The findings of a ``StateCheck``.
 struct StateCheckReport: Codable, Sendable {
   struct Item: Codable, Hashable, Sendable {
     var digest: SHA256Digest
@@ -142,9 +143,9 @@ struct StateCheckReport: Codable, Sendable {
   /// Packages that were read.
   var packages = 0
   var faults: [Item] = []
-  /// What is wrong with the database and the manifests in it.
+  /// The faults of the database and of the manifests in it.
   var database: [String] = []
-  /// What is wrong with other files.
+  /// The faults of other files.
   var files: [String] = []
   /// Packages that no record refers to, which garbage collection removes.
   var unreferenced: [SHA256Digest] = []

@@ -12,7 +12,7 @@ import SystemCalls
 /// While it runs, the directory holds a mark, with which no server starts there: one that is killed is given again, and goes on.
 /// See docs/decisions/0027.
 struct StateRestore: Sendable {
-  /// What was done.
+  /// The outcome of a restore.
   struct Outcome: Sendable {
     var generation: String
     var manifest: BackupManifest

@@ -239,7 +239,7 @@ struct SaleCheck {
     return faults
   }
 
-  /// What a buyer must be told before a period renews by itself.
+  /// Returns the faults of the texts that a buyer must be shown before a period renews by itself.
   static func faultsOfTerms(_ product: Product) -> [Problem.Fault] {
     guard product.type == .autoRenewableSubscription else { return [] }
     var faults: [Problem.Fault] = []

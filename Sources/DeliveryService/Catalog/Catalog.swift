@@ -7,7 +7,7 @@ import PullboxAPI
 import PullboxAPIServer
 import SystemCalls
 
-/// What is for sale: products as operators describe them, shown with what is released of them.
+/// The products for sale, as operators describe them, shown with their released versions.
 struct Catalog: Sendable {
   /// Versions that are shown with their product; those that are released come on top.
   static let maximumVersions = 20
@@ -22,7 +22,7 @@ struct Catalog: Sendable {
   let didChange: @Sendable () -> Void
   /// Called after what the publication's subscriptions open may have changed: it returns once that holds.
   let didChangePolicy: @Sendable (ProductIdentifier) async throws -> Void
-  /// What was asked for in vain.
+  /// The counts of names that clients asked for in vain.
   let invalid: InvalidProductCounts
   private let currentSaleRules: @Sendable () -> SaleMachine.Rules
   /// Those whose receipts count here.
@@ -46,7 +46,7 @@ struct Catalog: Sendable {
     invalid = InvalidProductCounts(since: clock.now())
   }
 
-  /// As the server is configured now.
+  /// The rules of sale, as the server is configured now.
   var saleRules: SaleMachine.Rules { currentSaleRules() }
 
   /// The application that is meant where a reader names none: the only one there is; nil where there are several.
@@ -108,7 +108,7 @@ struct Catalog: Sendable {
     }
   }
 
-  /// What writing a product did.
+  /// The effect of writing a product.
   enum Change {
     case created
     case changed
@@ -186,7 +186,7 @@ struct Catalog: Sendable {
     )
   }
 
-  /// What the write changed; of a new product only whether it is on sale.
+  /// Returns the changes of a write in words, of a new product only that it is off sale; nil without any.
   private static func detail(of product: Product, isOnSale: Bool, before: ProductTable.Entry?) -> String? {
     let sale = isOnSale == (before?.isOnSale ?? true) ? nil : isOnSale ? "on sale" : "off sale"
     let changes = before.flatMap { ProductChanges(from: $0.product, to: product).text }
@@ -195,7 +195,7 @@ struct Catalog: Sendable {
     }
   }
 
-  /// Whose signatures count is worth an entry of its own in the audit log.
+  /// Adds an entry of its own to the audit log when the product's publisher keys change.
   private static func recordKeys(
     of product: Product, before: Product?, by actor: String, at now: Timestamp,
     in connection: borrowing Connection

@@ -37,9 +37,9 @@ final class CatalogCache: Sendable {
     return snapshot
   }
 
-  /// What `body` makes of the catalog, the newest that is known. Where the database has a newer one
-  /// (``CatalogSnapshot/isCurrent(in:)``, asked in the same read or write as everything else), it answers nil, and is
-  /// called again with that. Throws what `body` and the database throw.
+  /// Returns the value that `body` computes from the newest catalog that is known. Where the database has a newer one
+  /// (``CatalogSnapshot/isCurrent(in:)``, asked in the same read or write as everything else), `body` returns nil and is
+  /// called again with the newer one. Throws what `body` and the database throw.
   func current<Value>(_ body: (CatalogSnapshot) async throws -> Value?) async throws -> Value {
     var catalog = latest
     while true {

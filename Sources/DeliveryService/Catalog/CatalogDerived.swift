@@ -5,8 +5,8 @@ import PullboxAPI
 import Synchronization
 import SystemCalls
 
-/// What is made of the whole catalog: made once for each change of it, its own or one that a product's dates bring, and not for
-/// each request.
+/// A value computed from the whole catalog: once for each change of the catalog, its own or one that a product's dates
+/// bring, and not for each request.
 ///
 ///     let names = CatalogDerived { catalog, _ in catalog.publicationNames.sorted() }
 ///     let page = try await names.value(of: try await cache.current(), at: clock.now())

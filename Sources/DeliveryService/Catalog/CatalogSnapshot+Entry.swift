@@ -10,9 +10,9 @@ extension CatalogSnapshot {
     private let toPart: Release?
 
     var product: Product { row.product }
-    /// What every device gets that is in no partial release.
+    /// The content for every device that is in no partial release.
     var releasedToAll: ReleasedContent? { toAll?.content }
-    /// What a part of the devices gets in its place.
+    /// The content that a part of the devices gets in its place.
     var releasedToPart: PartialRelease? {
       toPart.map { PartialRelease(content: $0.content, share: $0.share) }
     }

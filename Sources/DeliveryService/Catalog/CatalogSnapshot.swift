@@ -11,7 +11,7 @@ import PullboxAPI
 ///     let content = catalog.offered(product, to: device)
 ///     let report = rules.evaluate(transactions, catalog: catalog.related(to: ids), now: now)
 struct CatalogSnapshot: Sendable {
-  /// What the database says of the products that have changed since a revision.
+  /// The rows of the products that have changed in the database since a revision.
   struct Changes: Sendable {
     var revision: CatalogRevision
     /// Those that were removed; one that was made anew since is among ``products`` as well.
@@ -53,7 +53,7 @@ struct CatalogSnapshot: Sendable {
   private var availability = AvailabilityDates()
   /// Products that the purchase of an application may own.
   private var ownedWithApplications: Set<ProductIdentifier> = []
-  /// What subscriptions open, of the publications that have a policy of their own.
+  /// The policies of subscriptions, by publication; a publication without a policy of its own has no entry.
   private(set) var policies: [ProductIdentifier: PublicationPolicy] = [:]
 
   private init() {}
@@ -77,7 +77,7 @@ struct CatalogSnapshot: Sendable {
   /// The publications that products name, in no order.
   var publicationNames: [ProductIdentifier] { publications.filter { !$0.value.isEmpty }.map(\.key) }
 
-  /// What belongs to the publication or subscribes to it, in no order.
+  /// The products that belong to the publication or subscribe to it, in no order.
   func products(of publication: ProductIdentifier) -> [Entry] {
     (publications[publication] ?? []).compactMap { entries[$0] }
   }
@@ -85,7 +85,7 @@ struct CatalogSnapshot: Sendable {
   /// How many products that are.
   func productCount(of publication: ProductIdentifier) -> Int { publications[publication]?.count ?? 0 }
 
-  /// What the product costs now, and what it cost.
+  /// Returns the product's prices: those of now, and the preserved ones.
   func prices(of product: Product) -> ProductPrices {
     ProductPrices(of: product, tier: product.priceTier.flatMap { tiers[$0] } ?? [:])
   }
@@ -116,7 +116,8 @@ struct CatalogSnapshot: Sendable {
   /// Nil when there is no such product.
   subscript(_ product: ProductIdentifier) -> Entry? { entries[product] }
 
-  /// What that device gets now, as ``RolloutPlan/version(for:of:)`` says; nil when nothing is released to it.
+  /// Returns the content that this device gets now, as ``RolloutPlan/version(for:of:)`` chooses it; nil when nothing is
+  /// released to it.
   func offered(_ product: ProductIdentifier, to device: DeviceIdentifier) -> ReleasedContent? {
     guard let entry = entries[product] else { return nil }
     if let part = entry.releasedToPart, part.share.includes(device, of: product) { return part.content }
@@ -202,7 +203,7 @@ struct CatalogSnapshot: Sendable {
   }
 }
 
-/// What customers may have of the catalog, arranged once for all who subscribe to the same publications.
+/// The products of the catalog that customers may have, arranged once for all who subscribe to the same publications.
 struct RelatedProducts {
   /// The issues of publications, as one revision of the catalog had them.
   struct Arranged: Sendable {
@@ -213,7 +214,8 @@ struct RelatedProducts {
     fileprivate var issues: [ProductIdentifier: PublicationIssues] = [:]
     fileprivate var count = 0
 
-    /// What the next look is to have: this, unless it is too much, or less or older than what is kept already.
+    /// Returns the arrangement to keep for the next look: this one, unless it is too large. The one that is kept already
+    /// stays where it is of a later revision, or of the same one and no smaller.
     func kept(beside other: Arranged?) -> Arranged? {
       guard count <= Self.limit else { return other }
       guard let other, other.revision.number >= revision.number else { return self }

@@ -1,6 +1,6 @@
 import Commerce
 
-/// What many products of a catalog have in common, kept in memory once: their prices, and the names of their publications.
+/// The values that many products of a catalog share, kept in memory once: prices, and the names of publications.
 struct CommonValues: Sendable {
   /// Values of each kind that are remembered. With one more all are forgotten: products keep what they have, and what comes after
   /// is shared anew.

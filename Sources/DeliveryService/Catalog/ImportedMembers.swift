@@ -1,7 +1,7 @@
 import Commerce
 import PullboxAPI
 
-/// What the items of an import tell of themselves: everything else stays as it is. Pure.
+/// The members of products that an import changes: everything else stays as it is. Pure.
 struct ImportedMembers: Sendable {
   let members: Set<CatalogMember>
 

@@ -1,7 +1,7 @@
 import Commerce
 import CoreTypes
 
-/// What differs between two descriptions of a product, in words for the audit log. Pure.
+/// The differences between two descriptions of a product, in words for the audit log. Pure.
 struct ProductChanges {
   /// Changes that are told; the others are counted.
   static let maximumChanges = 12

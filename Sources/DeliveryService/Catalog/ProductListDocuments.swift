@@ -23,7 +23,7 @@ final class ProductListDocuments: Sendable {
   private let catalog: Catalog
   private let makeDerived: @Sendable (ApplicationIdentifier?) -> Derived
   private let unnamed: Derived
-  /// What belongs to no application.
+  /// The list of the products that belong to no application.
   private let others: Derived
   /// Applications that products belong to.
   private let owners = CatalogDerived { catalog, _ in
@@ -50,7 +50,8 @@ final class ProductListDocuments: Sendable {
     others = makeDerived(nil)
   }
 
-  /// What is for sale in the application that the request names, or in the only one. Throws `request-malformed`.
+  /// Returns the list of products for sale in the application that the request names, or in the only one. Throws
+  /// `request-malformed`.
   func response(to request: HTTPRequest) async throws -> HTTPResponse {
     let application = try request.filter("application") { ApplicationIdentifier($0) }
     let (snapshot, now) = (try await catalog.cache.current(), catalog.clock.now())

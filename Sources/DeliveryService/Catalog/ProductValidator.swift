@@ -111,7 +111,7 @@ enum ProductValidator {
     return faults + saleFaults(in: description)
   }
 
-  /// What is wrong with prices and dates.
+  /// Returns the faults of prices and dates.
   private static func saleFaults(in description: ProductDescription) -> [Problem.Fault] {
     var faults = priceFaults(in: description.prices ?? [:], at: "prices")
     func add(_ code: String, at path: String, _ detail: String) {
@@ -143,7 +143,7 @@ enum ProductValidator {
     return faults
   }
 
-  /// What is wrong with prices by territory.
+  /// Returns the faults of prices by territory.
   static func priceFaults(in prices: [String: Price], at path: String) -> [Problem.Fault] {
     var faults: [Problem.Fault] = []
     if prices.count > maximumTerritories {

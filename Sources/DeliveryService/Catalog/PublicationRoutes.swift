@@ -119,8 +119,8 @@ struct PublicationRoutes: Sendable {
 }
 
 extension ProductLocalizer {
-  /// What the query of `request` asks for: `locale`, in which clients write `fr_FR` as well, and `territory`. Throws
-  /// `request-malformed`.
+  /// Creates the localizer that the query of `request` asks for: by `locale`, in which clients write `fr_FR` as well,
+  /// `territory` and `subscribedSince`. Throws `request-malformed`.
   init(of request: HTTPRequest, priceLocales: [Territory: String]) throws(Problem) {
     self.init(
       locale: try request.filter("locale") { tag in

@@ -5,7 +5,7 @@ import PullboxAPI
 
 /// The catalog as one reader sees it: what is for sale in a territory, to a device, in the words of a locale. A value.
 struct ShopWindow: Sendable {
-  /// What a name that was asked for stands for.
+  /// The answer about a name that was asked for.
   enum Answer {
     case listing(ProductListing)
     case invalid(InvalidProductsReport.Reason)
@@ -19,12 +19,12 @@ struct ShopWindow: Sendable {
   let localizer: ProductLocalizer
   /// Nil shows what is for sale to all.
   let device: DeviceIdentifier?
-  /// What belongs to no application is shown to all; nil names none.
+  /// The application whose products are shown; nil for none. Products that belong to no application are shown in any case.
   let application: ApplicationIdentifier?
   let now: Timestamp
   var maximumLooks = Self.maximumLooks
 
-  /// What the window says of a product that was asked for by name.
+  /// Returns the window's answer about a product that was asked for by name.
   func answer(to name: String) -> Answer {
     guard let id = ProductIdentifier(name), let entry = catalog[id] else { return .invalid(.unknown) }
     guard entry.product.isSold(in: application) else { return .invalid(.otherApplication) }
@@ -151,7 +151,8 @@ struct ShopWindow: Sendable {
     content.hasPublicCover ? "/v1/products/\(content.product)/cover?version=\(content.version)" : nil
   }
 
-  /// What has no date comes last; equal dates by identifier.
+  /// Whether `one` comes first in a list: the newer date does. Products without a date come last, and those of one date by
+  /// identifier.
   private static func isNewer(_ one: Product, than other: Product) -> Bool {
     switch (one.publicationDate, other.publicationDate) {
     case (let date?, let otherDate?) where date != otherDate: date > otherDate

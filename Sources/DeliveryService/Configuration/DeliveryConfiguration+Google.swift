@@ -8,7 +8,8 @@ extension DeliveryConfiguration.PaymentStore {
   private static let googlesInterface = "https://androidpublisher.googleapis.com"
   private static let googlesKeys = "https://www.googleapis.com/oauth2/v3/certs"
 
-  /// What an entry of the kind google comes to. Blocks while it reads the key file. Throws the first fault.
+  /// Returns the access to the store of an entry of the kind google. Blocks while it reads the key file. Throws the first
+  /// fault.
   func googleAccess(
     key: String, name: StoreIdentifier
   ) throws(ConfigurationError) -> DeliveryConfiguration.StoreAccess {

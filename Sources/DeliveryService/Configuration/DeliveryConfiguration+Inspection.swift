@@ -3,8 +3,8 @@ import PullboxAPIServer
 public import ServiceRuntime
 
 extension DeliveryConfiguration {
-  /// What cannot work, and what works and may not be meant: everything that a start would refuse but for what it finds in the
-  /// state directory.
+  /// Adds the faults of the configuration to `findings`, and warnings of settings that work and may not be meant. Finds all
+  /// that a start would refuse, except for faults of the state directory.
   public func inspect(_ findings: inout ConfigurationFindings) {
     inspectKeys(&findings)
     inspectAddresses(&findings)

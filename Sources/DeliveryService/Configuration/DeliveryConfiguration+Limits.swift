@@ -4,8 +4,8 @@ import DeliveryRecords
 public import ServiceRuntime
 
 extension DeliveryConfiguration {
-  /// What a purchase and a device may take at a time. In a rate class, what is missing is as for all other
-  /// products.
+  /// The limits of the downloads of one purchase and of one device. A limit that a rate class leaves out
+  /// is the one of all other products.
   public struct Limits: Decodable, Sendable {
     /// Bodies of one purchase on one device that may run at once.
     public var bodiesPerGrant: Int?
@@ -25,7 +25,7 @@ extension DeliveryConfiguration {
     public var number: Int
     /// Product identifiers; one that ends in `*` stands for all that begin so.
     public var products: [String]
-    /// What is missing is as for all other products.
+    /// The limits of the class. A limit that it leaves out is the one of all other products.
     public var limits: Limits
   }
 

@@ -73,8 +73,8 @@ extension DeliveryConfiguration {
   /// Characters of a node's name, at most.
   private static let maximumNodeLength = 255
 
-  /// What leases call this server. Throws ``ConfigurationError`` for a name that is empty, longer than 255 characters or not
-  /// of visible ASCII characters alone, also where it is the host's.
+  /// Returns the name of this server in leases. Throws ``ConfigurationError`` for a name that is empty, longer than 255
+  /// characters or not of visible ASCII characters alone, also where it is the host's.
   func nodeName() throws(ConfigurationError) -> String {
     let name: String
     do throws(SystemError) {

@@ -6,14 +6,14 @@ public import ServiceRuntime
 extension DeliveryConfiguration {
   /// A key and what it may do. Either the key's hash is given or the key itself.
   public struct OperatorKey: Decodable, Sendable {
-    /// What the audit log calls its holder.
+    /// The name of the key's holder in the audit log.
     public var name: String
     /// The secret itself, of at least 128 bits.
     public var key: Redacted<String>?
     /// `sha256:` and the 64 hexadecimal digits of the secret's SHA-256. A fast hash is enough for a secret that is
     /// random: 128 bits and more are not found by trying.
     public var hash: String?
-    /// What its holder may do; `admin` includes the others.
+    /// The scopes of the key; `admin` includes the others.
     public var scopes: [OperatorScope]
   }
 
@@ -91,7 +91,8 @@ struct PlacedKey {
     ConfigurationError(subject: subject, message: message, origin: origin)
   }
 
-  /// What the key is compared by. Throws for one that could be guessed, and for what is no key.
+  /// Returns the digest that offered keys are compared with. Throws for a key that could be guessed, and for a text that is
+  /// no key.
   func secret() throws(ConfigurationError) -> SecretDigest {
     switch (entry.key?.revealed, entry.hash) {
     case (let key?, nil):

@@ -34,7 +34,7 @@ extension DeliveryConfiguration.PaymentStore {
       interface: try interface(key: key, environments: environments))
   }
 
-  /// What app receipts must be before the store is asked about them. Throws the first fault.
+  /// Returns the rules that app receipts must meet before the store is asked about them. Throws the first fault.
   func receiptRules(
     key: String, environments: Set<StoreEnvironment>
   ) throws(ConfigurationError) -> ReceiptRules {

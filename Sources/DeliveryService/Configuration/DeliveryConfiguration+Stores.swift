@@ -32,20 +32,20 @@ extension DeliveryConfiguration {
 
       /// Base URLs by environment.
       public struct Interface: Decodable, Hashable, Sendable {
-        /// Of purchases that cost money.
+        /// The interface for purchases that cost money.
         public var production: String?
-        /// Of purchases for tests.
+        /// The interface for purchases for tests.
         public var sandbox: String?
       }
     }
 
-    /// What proofs call it; of its own.
+    /// The name of the store in proofs; no two stores share one.
     public var name: String
     /// How it is spoken to.
     public var kind: Kind
     /// Kind `pullbox` has one of the two. For kind `apple` they are Apple's own unless given.
     public var addresses: Addresses?
-    /// What the store knows this server by; kind `pullbox` needs it.
+    /// The credential by which the store knows this server; the kind `pullbox` needs it.
     public var credential: Redacted<String>?
     /// The application's secret at the store, sent with each question.
     public var sharedSecret: Redacted<String>?
@@ -81,8 +81,8 @@ extension DeliveryConfiguration {
     public var notificationAudience: String?
     /// The service account that posts them; needed with ``notificationAudience``, since any account can get a token for an audience.
     public var notificationAccount: String?
-    /// What becomes of a purchase that another application account claims than the one that it belongs to; it stays there unless
-    /// given.
+    /// The rule for a purchase that belongs to one application account and is claimed by another; it stays with the first
+    /// unless given.
     public var claims: Claims?
     /// Devices of one customer that are granted something, 10 unless given. One that is silent for 90 days makes room.
     public var deviceLimit: Int?
@@ -120,7 +120,7 @@ extension DeliveryConfiguration {
     }
   }
 
-  /// What an entry of `stores`, or the options, come to.
+  /// The access to a store, from an entry of `stores` or from the options.
   struct StoreAccess: Sendable {
     var name: StoreIdentifier
     var kind: PaymentStore.Kind
@@ -130,7 +130,7 @@ extension DeliveryConfiguration {
     var rules = StoreRules()
     /// Nil for a store without roots: nothing that it signs is taken.
     var signed: SignedStoreAccess?
-    /// Of the kind google alone, which has nothing of the others.
+    /// The access to a store of the kind google, which uses none of the members of other kinds; nil for other kinds.
     var google: GoogleStoreAccess?
   }
 

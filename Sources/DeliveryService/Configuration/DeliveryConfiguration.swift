@@ -1,8 +1,8 @@
 import HTTPServer
 public import ServiceRuntime
 
-/// What an operator configures; the keys of `--config` are the members' names. Name, default, help and what a
-/// reload does with each stand with its option in ``command``; this type says what the values are.
+/// The configuration of a server; the keys of `--config` are the members' names. ``command`` has each option's name, default
+/// and help, and the effect of a reload on it; this type says what the values are.
 ///
 ///     let arguments = ArgumentParser.parseOrExit(DeliveryConfiguration.command)
 ///     let configuration: DeliveryConfiguration = try ConfigurationLoader.load(arguments: arguments)
@@ -10,11 +10,12 @@ public import ServiceRuntime
 public struct DeliveryConfiguration: DaemonConfiguration {
   /// One payment store, by its own options: the sandbox store, whose purchases count.
   public struct Store: Decodable, Sendable {
-    /// What proofs call it.
+    /// The name of the store in proofs.
     public var name: String
     /// Base URL of its interface.
     public var url: String
-    /// What the store knows this server by; without it there are only the entries of ``DeliveryConfiguration/stores``.
+    /// The credential by which the store knows this server. Without it there are only the entries of
+    /// ``DeliveryConfiguration/stores``.
     public var credential: Redacted<String>?
     /// Applications whose receipts count.
     public var bundles: [String]
@@ -40,7 +41,7 @@ public struct DeliveryConfiguration: DaemonConfiguration {
     public var listen: [String]
   }
 
-  /// What pages of other sites may do.
+  /// The permissions of other sites' pages.
   public struct CORS: Decodable, Hashable, Sendable {
     /// Origins whose pages may call the public interface: `https://shop.example`, or `*` for all.
     public var origins: [String]
@@ -58,7 +59,7 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var priceLocales: [String]?
   /// Requests in progress at once, operators' and uploads aside; those beyond are answered 503.
   public var requestsInProgress: Int
-  /// What request bodies may take in memory together.
+  /// The memory that request bodies may take together.
   public var bodyMemory: ConfigurationSize
   /// Limits of classes of requests that differ from the defaults.
   public var admissionClasses: [AdmissionClassLimits]?
@@ -76,7 +77,7 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var operatorKeys: [OperatorKey]?
   /// A file with more of them: one table a line, readable by its owner alone. Read again at SIGHUP.
   public var operatorKeyFile: String?
-  /// What is submitted, a version or a product, is approved with another operator key than it was submitted with.
+  /// Whether another operator key must approve a version or a product than the one that submitted it.
   public var requireSecondKey: Bool?
   /// No product is for sale that no review has cleared.
   public var requireProductReview: Bool?
@@ -107,7 +108,7 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var drainDeadline: ConfigurationDuration
   /// How long an upload is kept after the last request that added to it.
   public var uploadLifetime: ConfigurationDuration
-  /// What packages and open uploads may hold together; as much as the disk has without it.
+  /// The bytes that packages and open uploads may take together; without it, as many as the disk holds.
   public var storageQuota: ConfigurationSize?
   /// From the end of one garbage collection to the start of the next; zero: only when an operator asks.
   public var gcInterval: ConfigurationDuration
@@ -134,7 +135,7 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var diagnostics: Bool
   /// error, warning, info or debug.
   public var logLevel: String
-  /// What a purchase and a device may take at a time.
+  /// The limits of the downloads of one purchase and of one device.
   public var limits: Limits
   /// Addresses and blocks of addresses of the proxies whose word on the client counts, and `unix`.
   public var trustedProxies: [String]?

@@ -3,7 +3,7 @@ import CoreTypes
 import Database
 import DeliveryRecords
 
-/// What is read of a feed in one go.
+/// The facts about a feed that one read of the database finds.
 struct FeedFacts: Sendable {
   var feed: FeedTable.Feed
   var cursor: FeedService.Cursor?
@@ -31,7 +31,7 @@ struct FeedFacts: Sendable {
   }
 }
 
-/// What a feed told of each product, as of one sequence.
+/// The items that a feed has told, one for each product, as of one sequence.
 struct ToldItems: Sendable {
   private(set) var items: [ProductIdentifier: FeedItem]
 
@@ -40,7 +40,7 @@ struct ToldItems: Sendable {
       try FeedTable.items(of: feed.number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
   }
 
-  /// What stands behind a place, in that order.
+  /// Returns the items behind a place, in the order of their sequence.
   func items(after sequence: Int64) -> [FeedItem] {
     items.values.filter { $0.sequence > sequence }.sorted { $0.sequence < $1.sequence }
   }
@@ -51,7 +51,7 @@ struct ToldItems: Sendable {
   }
 }
 
-/// What is to be written down of a feed as it was read.
+/// The changes of a feed that are to be written down, found by comparison with the feed as it was read.
 struct FeedFinding: Sendable {
   private let feed: FeedTable.Feed
   private let cursor: FeedService.Cursor?
@@ -75,7 +75,7 @@ struct FeedFinding: Sendable {
       || !room.fit(changes, told: told.items, standings: standings.products).isEmpty
   }
 
-  /// What became of it.
+  /// The outcome of an attempt to tell a feed's changes.
   enum Telling: Sendable {
     case told(FeedService.Page)
     /// There is no such feed any more.

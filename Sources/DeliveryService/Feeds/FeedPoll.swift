@@ -5,7 +5,7 @@ import Synchronization
 /// A request that waits for something to tell: no task, only what is needed to look for it (``FeedService/tellPolls()``). It is over once
 /// something was found, its time has passed, a later request of the same feed has come, or the device has gone.
 final class FeedPoll: ResponsePostponement {
-  /// What was found, as its request is answered.
+  /// The finding that the request is answered with.
   enum Finding: Sendable {
     case page(FeedService.Page)
     /// There is no such feed any more.
@@ -39,7 +39,8 @@ final class FeedPoll: ResponsePostponement {
 
   var isOver: Bool { state.withLock { $0.isOver } }
 
-  /// What it ended with; nil where its time has passed or a later request has come: a last look shows what there is.
+  /// The finding that the poll ended with; nil where its time has passed or a later request has come. Then a last look shows
+  /// what the feed has.
   var finding: Finding? { state.withLock { $0.finding } }
 
   /// Whether the one who ended it waits for its answer.

@@ -5,15 +5,15 @@ import DeliveryRecords
 import Synchronization
 import SystemCalls
 
-/// What a feed has to tell, by comparison, and where it is written down.
+/// The looks at feeds: each finds by comparison what a feed has to tell, and writes it down.
 extension FeedService {
-  /// What is asked of a feed.
+  /// A question to a feed: what it has behind a cursor.
   struct Question: Sendable {
     var feed: Name
     var cursor: Cursor?
   }
 
-  /// What stands behind a cursor, and when there may be more though nothing happens.
+  /// The page behind a cursor, and the time from which there may be more though nothing happens.
   struct Look: Sendable {
     var page: Page
     var next: Timestamp?

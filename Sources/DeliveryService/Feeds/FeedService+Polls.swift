@@ -17,9 +17,9 @@ extension FeedService {
     case later(FeedPoll)
   }
 
-  /// What the token's feed has to tell behind `cursor`, or, where that is nothing and `duration` is not zero, what to wait for. Throws
-  /// `unauthorized` for a token that is not there, has expired or whose feed was forgotten, `forbidden` for one that is not this
-  /// server's or another device's.
+  /// Returns the news of the token's feed behind `cursor`. Where there are none and `duration` is not zero, returns the poll
+  /// to wait for. Throws `unauthorized` for a token that is missing, has expired or whose feed was forgotten, and
+  /// `forbidden` for a token of another server or device.
   func answer(
     token: String?, device: DeviceIdentifier, after cursor: Cursor?, waiting duration: Duration
   ) async throws -> Answer {

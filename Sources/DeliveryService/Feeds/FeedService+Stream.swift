@@ -16,10 +16,10 @@ extension FeedService {
   static let streamLifetime: Duration = .seconds(3600)
   /// How often a stream without news shows a sign of life.
   static let heartbeat: Duration = .seconds(30)
-  /// What a client waits before it comes again, in milliseconds.
+  /// The time that a client waits before it comes again, in milliseconds.
   private static let retry = 5000
 
-  /// What a stream tells.
+  /// An event of a stream.
   enum StreamEvent {
     case items([FeedItem])
     case heartbeat

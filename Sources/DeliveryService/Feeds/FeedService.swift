@@ -13,7 +13,7 @@ import Synchronization
 /// Tells each device what becomes of what its customer owns: one feed for each device, store and customer, made when a proof is
 /// shown, and read with a token.
 ///
-/// What there is to tell is found by comparison (``FeedPlan``), and written down before it is told: so nothing is lost or told
+/// A feed's news is found by comparison (``FeedPlan``), and written down before it is told: so nothing is lost or told
 /// twice, however server and device end. A request that waits looks at the database when something wakes it (a change of the
 /// catalog, a proof of the same customer, a refund), and when a period or a date comes of itself.
 ///
@@ -34,7 +34,7 @@ final class FeedService: Sendable {
   private static let lookups = 8
   static let day: Duration = .seconds(86_400)
 
-  /// What is told, and where the feed then is.
+  /// The items that a feed tells, and its cursor behind them.
   struct Page: Sendable {
     var items: [FeedItem]
     var cursor: Cursor
@@ -70,7 +70,7 @@ final class FeedService: Sendable {
       var device: DeviceIdentifier
     }
 
-    /// Of an entry, about.
+    /// The approximate length of an entry in memory.
     static let length = ByteCount(200)
 
     var feed: Name
@@ -94,7 +94,7 @@ final class FeedService: Sendable {
     }
   }
 
-  /// What a request is answered.
+  /// The content of the answer to a request.
   struct Reading: Sendable {
     var page: Page
     var feed: Name
@@ -109,7 +109,7 @@ final class FeedService: Sendable {
   let clock: any WallClock
   let timer: any MonotonicClock
   let pace: ReleasePace
-  /// What the last look has arranged, for the next one.
+  /// The products that the last look has arranged, for the next look.
   let arranged: Mutex<RelatedProducts.Arranged?> = Mutex(nil)
   let counted: Mutex<(devices: Int, at: MonotonicInstant)?> = Mutex(nil)
   private let publicURL: String
@@ -117,14 +117,14 @@ final class FeedService: Sendable {
   let maximumItems: Int
   private let log: Log
   let waiters = FeedWaiters()
-  /// What devices have shown lately: showing it again asks the database nothing.
+  /// The proofs that devices have shown lately: showing one again asks the database nothing.
   private let enrolled = Mutex(
     RecentlyUsedCache<Enrolled.Key, Enrolled>(maximumCount: 65_536, maximumLength: .mebibytes(16)))
   let told = Atomic<Int>(0)
   private let watcher: Worker
   private let watched = Mutex(Watched())
 
-  /// What the watcher has seen.
+  /// The state that the watcher has seen.
   private struct Watched {
     var revision: CatalogRevision?
     var swept: MonotonicInstant?
@@ -158,8 +158,8 @@ final class FeedService: Sendable {
   /// The epoch of a feed that may have to be made: for a write whose body may run twice.
   static func epoch() -> Int64 { Int64.random(in: 0...(1 << 53)) }
 
-  /// What ``enroll(_:at:showing:written:base:)`` would write, in a write that there is anyway and that locks the device's feed.
-  /// Nil where the customer is not known.
+  /// Writes down the feed that ``enroll(_:at:showing:written:base:)`` would write, in a write of the caller's that locks the
+  /// device's feed. Nil where the customer is not known.
   static func put(
     _ device: DeviceIdentifier, at store: StoreIdentifier, of customer: CustomerIdentifier?,
     in environment: StoreEnvironment?, epoch: Int64, now: Timestamp, connection: borrowing Connection
@@ -262,7 +262,7 @@ final class FeedService: Sendable {
       expires: Timestamp(millisecondsSinceEpoch: seconds * 1000))
   }
 
-  /// As the device is told of an item.
+  /// Returns the item as its device is told of it.
   func entry(_ item: FeedItem) -> FeedEntry {
     let product = catalog.latest[item.product]?.product
     let isOffered = item.length != nil

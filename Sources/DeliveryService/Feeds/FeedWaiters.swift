@@ -54,7 +54,7 @@ final class FeedWaiters: Sendable {
     return waiter
   }
 
-  /// As ``add(_:)-(Int64)`` says, for a request that needs no task.
+  /// Adds a request that needs no task, like ``add(_:)-(Int64)``.
   func add(_ poll: FeedPoll) {
     let (stream, earlier, isClosed) = state.withLock { state in
       (state.waiters.removeValue(forKey: poll.feed.number), state.polls.add(poll), state.isClosed)

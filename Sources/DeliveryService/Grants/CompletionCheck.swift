@@ -33,9 +33,8 @@ enum ReceivedCompletion: Sendable {
     return .checked(signature, key: key, try report(for: key))
   }
 
-  /// What is reported, to a grant whose device gave `key` or gave none; nil where the signature that is
-  /// needed is not there or not that key's. Throws `completion-malformed` for a genuine signature over
-  /// something else.
+  /// Returns the report to a grant whose device gave `key` or gave none. Nil where the signature that is needed is missing
+  /// or is not that key's. Throws `completion-malformed` for a genuine signature over something else.
   func report(for key: VerificationKey?) throws(Problem) -> CompletionReport? {
     switch (self, key) {
     case (.plain(let report), nil):

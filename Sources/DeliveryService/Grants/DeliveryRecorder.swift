@@ -11,7 +11,7 @@ import ServiceRuntime
 /// Writes down what was sent for each grant: every few seconds, with a completion, and at the end. Questions need no
 /// write: they add what ``unrecorded(_:)`` is to what the database has.
 struct DeliveryRecorder: Sendable {
-  /// What was sent for one grant since it was written down last.
+  /// The bytes that were sent for one grant since they were last written down.
   typealias Sent = (handle: DeliveryHandle, bytes: ByteCount)
 
   /// At most this much of the count is lost when the server dies while the database takes writes.
@@ -43,7 +43,7 @@ struct DeliveryRecorder: Sendable {
     }
   }
 
-  /// What the database does not count yet.
+  /// The bytes that the database does not count yet.
   struct Unrecorded: Sendable {
     /// To be written down.
     var sent: [Sent] = []
@@ -72,7 +72,7 @@ struct DeliveryRecorder: Sendable {
     throw Problem(.unavailable, "what was sent is still being counted", retryAfterSeconds: 2)
   }
 
-  /// What was sent for the grant and is not written down yet.
+  /// Returns the bytes that were sent for the grant and are not written down yet.
   func unrecorded(_ grant: DeliveryHandle) -> ByteCount { meters.unrecorded(grant) }
 
   /// Works until the task is cancelled; ``DeliveryServer/stop()`` records once more. What cannot be written

@@ -10,7 +10,7 @@ import PullboxAPI
 ///     if rule.isEmpty(transaction) { … }
 struct EmptySaleRule: Sendable {
   let catalog: CatalogSnapshot
-  /// Of the transactions of one customer at one store and environment.
+  /// The report on the transactions of one customer at one store and environment.
   let report: EntitlementReport
   /// Those that are to have what is opened.
   let devices: [DeviceIdentifier]

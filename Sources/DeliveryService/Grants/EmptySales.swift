@@ -177,7 +177,7 @@ final class EmptySales: Sendable {
     didAdd()
   }
 
-  /// What is known of a customer at one store.
+  /// The facts about a customer at one store.
   private struct Basis: Sendable {
     /// Devices of a customer that are asked for; who has more has not had all of them lately.
     static let maximumDevices = 100

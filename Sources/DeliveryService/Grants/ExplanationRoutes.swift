@@ -58,7 +58,7 @@ struct ExplanationRoutes: Sendable {
 }
 
 extension GrantService {
-  /// Whose purchases are looked at.
+  /// The customers whose purchases are looked at.
   enum Subject: Sendable {
     case customer(CustomerIdentifier)
     /// The customer of the one of these that is known.
@@ -67,9 +67,9 @@ extension GrantService {
     case device(DeviceIdentifier, at: StoreIdentifier?)
   }
 
-  /// What the rules say of `moment`, now unless given: by what the ledger has until then, and today's catalog and policies.
-  /// Throws `transaction-unknown` where the ledger has nothing of the subject, `request-malformed` for a number that more than
-  /// one transaction has.
+  /// Explains by the rules whether a customer may have the product at `moment`, now unless given. The explanation rests on
+  /// the ledger until then, and on today's catalog and policies. Throws `transaction-unknown` where the ledger has nothing
+  /// of the subject, and `request-malformed` for a number that more than one transaction has.
   func explain(
     _ product: ProductIdentifier, of subject: Subject, at moment: Timestamp?
   ) async throws -> ExplanationResponse {

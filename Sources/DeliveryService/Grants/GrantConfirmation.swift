@@ -107,7 +107,7 @@ final class GrantConfirmation: Sendable {
     }
   }
 
-  /// What a store had to say about some proofs.
+  /// A store's answer to questions about some proofs.
   private enum Answer: Int, Comparable {
     /// Its breaker let no question through.
     case notAsked

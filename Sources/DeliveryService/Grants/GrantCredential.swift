@@ -6,7 +6,7 @@ import PullboxAPI
 import PullboxAPIServer
 import Receipts
 
-/// What a request shows to prove that it comes from a grant's device: knowing the grant's name proves nothing.
+/// The evidence in a request that it comes from a grant's device: knowing the grant's name proves nothing.
 /// ``check(for:at:)`` is pure; the clock is the caller's.
 ///
 ///     let credential = GrantCredential(request, path: "/v1/grants/\(id)/tickets")
@@ -76,7 +76,7 @@ struct GrantCredential: Sendable {
 }
 
 extension GrantCredential {
-  /// Of a request to the grant's address `path`.
+  /// Creates the credential of a request to the grant's address `path`.
   init(_ request: HTTPRequest, path: String) {
     method = request.method.rawValue
     self.path = path

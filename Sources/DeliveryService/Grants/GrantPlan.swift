@@ -7,7 +7,7 @@ import DeliveryRecords
 import PaymentStores
 import PullboxAPI
 
-/// What a request wants: a product, and what it says besides.
+/// An order for a grant: a product, and where the request names them the version and the transaction that pays.
 struct GrantOrder: Sendable {
   var product: ProductIdentifier
   /// Nil for the newest that is released to the device.
@@ -16,7 +16,7 @@ struct GrantOrder: Sendable {
   var transaction: TransactionIdentifier?
 }
 
-/// What an order leads to, with all that the answer needs: read in one go, and carried out by ``GrantStore``.
+/// The plan of an order, with all that the answer needs: it is read in one go, and ``GrantStore`` carries it out.
 struct GrantPlan: Sendable {
   var basis: GrantStore.Basis
   /// The grant that there is, where nothing is to be written.
@@ -68,7 +68,7 @@ struct GrantPlanner: Sendable {
   /// Whether the transactions pay for everything that is ordered.
   var coversOrders: Bool { orders.allSatisfy { report[$0.product].isOwned } }
 
-  /// What the plans rest on.
+  /// The locks on the rows that the plans rest on.
   var locks: [DatabaseLock] {
     let locks = orders.flatMap { order -> [DatabaseLock] in
       let paying =
@@ -142,7 +142,7 @@ struct GrantPlanner: Sendable {
     return transaction
   }
 
-  /// Of several purchases of a consumable one that no other device has the content of; the strongest where there is none.
+  /// Returns one of several purchases of a consumable whose content no other device has; the strongest where there is none.
   private func undelivered(
     _ order: GrantOrder, in connection: borrowing Connection
   ) throws -> VerifiedTransaction {

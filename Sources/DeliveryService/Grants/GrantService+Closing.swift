@@ -48,8 +48,8 @@ extension GrantService {
     }
   }
 
-  /// What a process before this one had closed by policies that changed not long ago: the tickets of then may still be out, also those
-  /// made when the configuration let them live longer.
+  /// Closes again the grants that an earlier process had closed by policies that changed not long ago. Their tickets may
+  /// still be out, also tickets made when the configuration let them live longer.
   func closeAfterStart(log: Log) async {
     do {
       let since = grantStore.clock.now() - TicketKeyFile.memory
@@ -117,8 +117,8 @@ extension GrantService {
     }
   }
 
-  /// What keeps the issues open of which something is being sent, where that need not be what paid for them: the newest payment of
-  /// each customer's subscription that holds.
+  /// Returns the payments that keep open the issues of these grants with the subscription. Such a payment need not be the one
+  /// that paid for the issue: it is the newest payment that holds of its customer's subscription.
   func subscriptions(behind handles: [DeliveryHandle]) async throws -> Set<TransactionKey> {
     let catalog = try await catalog.current()
     guard catalog.closesIssues(unless: rules.defaultPolicy) else { return [] }
@@ -185,7 +185,7 @@ extension GrantService {
     try judgment(on: grant, by: catalog, in: connection).map { !$0.report[grant.product].isOwned } ?? false
   }
 
-  /// What the rules say now of the customer whose purchase paid for a grant.
+  /// The verdict of the rules on the customer whose purchase paid for a grant.
   private struct Judgment: Sendable {
     var payment: VerifiedTransaction
     var report: EntitlementReport

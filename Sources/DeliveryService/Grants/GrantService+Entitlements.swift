@@ -5,7 +5,7 @@ import DeliveryRecords
 import PaymentStores
 import PullboxAPI
 
-/// What proofs own: the plan of a restore.
+/// The entitlements of proofs: the plan of a restore.
 extension GrantService {
   /// `id` is the request's, for the log. Throws what stands against the proofs where none of them is good.
   func entitlements(
@@ -81,12 +81,13 @@ extension GrantService {
     return enrolled
   }
 
-  /// What is owned, until when its subscriptions run that have an end, and since when they do, by product.
+  /// The owned products, and the ends and the beginnings of their subscriptions, by product; a subscription without an end
+  /// has none here.
   private typealias Entitled = (
     products: [EntitledProduct], subscribedUntil: [String: Timestamp], subscribedSince: [String: Timestamp]
   )
 
-  /// What transactions of one store and environment lead to.
+  /// Returns the entitlements of transactions of one store and environment.
   private func entitled(
     by shown: [VerifiedTransaction], _ device: DeviceIdentifier, now: Timestamp
   ) async throws -> Entitled {

@@ -5,11 +5,11 @@ import DeliveryRecords
 import PaymentStores
 import PullboxAPI
 
-/// What serves while a store is away: its last good verdict on that very proof, for that device, as long as
-/// ``GrantService/storeGrace`` says. What was revoked meanwhile stays so, since each transaction is taken by the latest word
-/// that the ledger has.
+/// The grace while a store is away: its last good verdict on the same proof serves the same device, as long as
+/// ``GrantService/storeGrace`` says. A purchase that was revoked meanwhile stays so, since each transaction is taken by the
+/// latest word that the ledger has.
 extension GrantService {
-  /// What a proof is worth.
+  /// The verdict on a proof.
   struct Verdict: Sendable {
     enum Source: Sendable {
       /// Said a few minutes ago.

@@ -102,7 +102,7 @@ extension GrantService {
     return (results, feed)
   }
 
-  /// What one proof that is good leads to.
+  /// Carries out the orders that one good proof pays for.
   private func carryOut(
     _ orders: [GrantOrder], of shown: ShownProofs.Good, for device: Device, under said: GrantConditions,
     base: String
@@ -142,7 +142,8 @@ extension GrantService {
     return (granted, feed)
   }
 
-  /// What there is already; nil where something is to be written, or the catalog is not the planner's any more.
+  /// Returns the grants that exist already; nil where something is to be written, or the catalog is not the planner's any
+  /// more.
   private func standing(by planner: GrantPlanner) async throws -> [Result<Granted, Problem>]? {
     try await grantStore.database.read { connection in
       guard try planner.isCurrent(in: connection) else { return nil }

@@ -14,7 +14,7 @@ struct ShownProofs: Sendable {
 
   /// In the order of the request; never empty.
   let good: [Good]
-  /// Of the others.
+  /// The refusals of the other proofs.
   let problems: [ProofRefusal]
 
   /// Throws the most telling refusal where none is good.
@@ -55,8 +55,8 @@ struct ShownProofs: Sendable {
 }
 
 extension Problem {
-  /// Of several refusals of one thing: the first that may be another when it is asked again, else the first that says more than
-  /// that nothing was bought, else the first.
+  /// Returns the refusal that tells most, of several refusals of one thing: the first that may differ when it is asked
+  /// again, else the first that says more than that nothing was bought, else the first.
   static func mostTelling(_ problems: [Problem]) -> Problem? {
     problems.first { $0.code == .verificationUndetermined }
       ?? problems.first { $0.code != .purchaseRequired } ?? problems.first

@@ -9,10 +9,9 @@ import PaymentStores
 import PullboxAPI
 import Receipts
 
-/// What a purchase leads to: receipt → verdict → grant → ticket, and completion → transaction finished. It
-/// asks the store that issued the proof, holds its verdict against the catalog (``EntitlementRules``), and
-/// leaves every change to ``GrantStore``, where ``GrantMachine`` decides inside the database's transaction.
-/// Refusals are thrown as `Problem`.
+/// The way of a purchase: receipt → verdict → grant → ticket, and completion → transaction finished. The service asks the
+/// store that issued the proof, checks its verdict against the catalog (``EntitlementRules``), and leaves every change to
+/// ``GrantStore``, where ``GrantMachine`` decides inside the database's transaction. Refusals are thrown as `Problem`.
 ///
 ///     let (response, isNew) = try await grants.grant(request)
 ///     let status = try await grants.status(of: response.grant, credential: credential)
@@ -28,13 +27,13 @@ struct GrantService: Sendable {
   let feeds: FeedService
   let sales: EmptySales
   let rules: EntitlementRules
-  /// Who may use the purchases of each store.
+  /// The rules of each store about the accounts and devices that may use its purchases.
   var storeRules: [StoreIdentifier: StoreRules] = [:]
   /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
   let publicURL: String
   /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
   let storeGrace: Duration
-  /// What the grants of bodies that run rest on.
+  /// The proofs that running downloads rest on.
   var recentProofs = RecentProofs()
   /// Called with a grant whose device could not verify its content.
   var noteFailure: @Sendable (GrantRecord) async throws -> Void = { _ in }
@@ -79,7 +78,7 @@ struct GrantService: Sendable {
       }
   }
 
-  /// What was written down of payments for subscriptions and of purchases of applications; without any among the transactions
+  /// Returns the records of payments for subscriptions and of purchases of applications. Without any among the transactions,
   /// the database is not asked.
   func record(
     of transactions: [VerifiedTransaction], catalog: CatalogSnapshot

@@ -5,8 +5,8 @@ import DeliveryRecords
 import PaymentStores
 import PullboxAPI
 
-/// Who may be granted what a purchase pays for: the application accounts that it belongs to, on as many devices as its store's
-/// rules allow. Decided in the write that makes the grant.
+/// The admission of a purchase's application accounts and devices: a grant is for an account that the purchase belongs to,
+/// on as many devices as its store's rules allow. The write that makes the grant decides.
 extension GrantStore {
   /// The devices of the customers of one request.
   struct DeviceAdmission: Sendable {

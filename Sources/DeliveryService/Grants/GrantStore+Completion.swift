@@ -7,12 +7,13 @@ import PullboxAPI
 
 /// From a device's report to the end of its transaction.
 extension GrantStore {
-  /// What is to be known of a grant before its completion is decided.
+  /// The facts about a grant that its completion is decided on.
   struct CompletionBasis: Sendable {
     var grant: GrantRecord
     /// Every product that the transaction was to bring to the device.
     var owed: Set<ProductIdentifier>
-    /// What the device has of the package in versions that it completed, by their manifests; nil where that was not looked at.
+    /// The length of the part of the package that the device has in versions that it completed, with their manifests; nil
+    /// where that was not looked at.
     fileprivate var kept: (manifests: [SHA256Digest], length: ByteCount)?
 
     /// The grants and debts of the transaction, and what is offered of the products: whether one is still owed.
@@ -40,7 +41,7 @@ extension GrantStore {
     return basis
   }
 
-  /// What a completion led to.
+  /// The outcome of a completion.
   struct CompletionOutcome: Sendable {
     var grant: GrantRecord
     /// Products the transaction still owes the device.

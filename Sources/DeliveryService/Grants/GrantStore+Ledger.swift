@@ -6,7 +6,7 @@ import PaymentStores
 import PullboxAPI
 
 extension GrantStore {
-  /// What stores said of transactions, held against the ledger.
+  /// The changes of the ledger by statements of stores on transactions.
   struct LedgerUpdate: Sendable {
     /// A transaction as it stands by all that was ever said of it; the customer is nil where it is not in the ledger.
     struct Entry: Sendable {
@@ -24,13 +24,13 @@ extension GrantStore {
     var endsEarlier = false
     /// The rows that were written, with their dates.
     var written: [TransactionKey: Timestamp] = [:]
-    /// What was repeated, as of a later date that was not written.
+    /// The statements that repeat what is known, as of a later date that was not written.
     var later: [LaterDates.Dated] = []
 
     var customers: Set<CustomerIdentifier> { Set(entries.compactMap(\.customer)) }
   }
 
-  /// What is taken into the ledger.
+  /// The rule that says which statements are taken into the ledger.
   struct LedgerRule: Sendable {
     /// Transactions that hold, and that were never heard of; without it they are left to the write that makes the first
     /// grant.
@@ -46,7 +46,7 @@ extension GrantStore {
     /// proof, and a notification does not.
     var mayBeLost = false
 
-    /// What is written down of the answer to a question: clients come again with the same proof every few minutes.
+    /// Returns the rule for the answer to a question: clients come again with the same proof every few minutes.
     static func answer(
       takesNew: Bool = true, takesRevocations: Bool = true, joinsAccounts: Bool = false
     ) -> LedgerRule {
@@ -63,7 +63,7 @@ extension GrantStore {
     }
   }
 
-  /// What stores said, with what the ledger has of it.
+  /// The statements of stores, with what the ledger has of their transactions.
   private struct LedgerSurvey: Sendable {
     var revisions: [LedgerRevision]
     var known: [LedgerTable.Known]

@@ -14,16 +14,16 @@ struct GrantStore: Sendable {
   let database: Database
   let clock: any WallClock
   var keptLengths = KeptLengths()
-  /// As of when stores repeated what the database has.
+  /// The dates as of which stores repeated what the database has.
   var laterDates = LaterDates()
 
-  /// What a proof led to: the transaction to charge it to, the content, and all that the same transaction
+  /// The basis of a grant from a proof: the transaction to charge it to, the content, and all that the same transaction
   /// owes.
   struct Basis: Sendable {
     var transaction: VerifiedTransaction
     var content: ReleasedContent
     var owed: [ProductIdentifier]
-    /// What the transaction has unlocked, as the first of a subscription's run, and by which rule.
+    /// The issues that the transaction has unlocked, as the first of a subscription's run, and the rule of each.
     var unlocked: [ProductIdentifier: EntitlementRule] = [:]
     /// The device's grants of the product, where they and the content were looked at in the transaction that makes the grant:
     /// then neither is looked at again.
@@ -45,7 +45,7 @@ struct GrantStore: Sendable {
   struct Issued: Sendable {
     var grant: GrantRecord
     var isNew: Bool
-    /// What a device without a key renews with. Only its digest is kept.
+    /// The secret that a device without a key renews with. Only its digest is kept.
     var renewalSecret: String?
     /// Grants that stand differently by it: the purchase was transferred.
     var changed: [Standing] = []

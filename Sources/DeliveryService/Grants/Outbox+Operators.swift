@@ -4,7 +4,7 @@ import Database
 import DeliveryRecords
 import PullboxAPI
 
-/// What operators see and decide.
+/// The lists and decisions of operators.
 extension Outbox {
   /// At most `limit` calls, newest first, from behind the call `after` on, and where the next page begins. Throws
   /// `request-malformed` if there is no such call.
@@ -122,7 +122,7 @@ extension Outbox {
     "\(call.id) \(call.store) \(call.kind) \(call.transaction)"
   }
 
-  /// As the wall clock shows it.
+  /// Returns the call with its next attempt in the wall clock's time.
   private func shown(_ call: OutboxCall) -> OutboxCall {
     guard let next = call.nextAttempt, next != call.created else { return call }
     var call = call

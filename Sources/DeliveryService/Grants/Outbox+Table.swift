@@ -8,7 +8,7 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// What the outbox takes from its table, and looks after there.
+/// The calls that the outbox takes from its table, and its care of the table.
 extension Outbox {
   /// Takes the calls whose time has come, as many as each store has room for; answers when to look again.
   func takeDueCalls() async throws -> Worker.Next {
@@ -164,7 +164,7 @@ extension Outbox {
 }
 
 extension Outbox {
-  /// What the calls to a store have told of it.
+  /// Returns the state of a store, as the calls to it have shown it.
   func standing(of store: StoreIdentifier) -> CircuitBreaker.Standing {
     let now = timer.now()
     return state.withLock { $0.queues[store]?.breaker.standing(at: now) } ?? CircuitBreaker.Standing()
@@ -172,7 +172,7 @@ extension Outbox {
 }
 
 extension Outbox: MetricSource {
-  /// What a page of metrics tells of the table.
+  /// The state of the table that a page of metrics shows.
   private struct Seen: Sendable {
     var counts: [OutboxTable.Count]
     var oldestWaiting: Timestamp?

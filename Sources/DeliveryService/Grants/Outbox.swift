@@ -172,7 +172,7 @@ final class Outbox: Sendable {
 }
 
 extension Outbox {
-  /// What stands in the queue for an entry that was claimed just now.
+  /// Returns the call that stands in the queue for an entry that was claimed just now.
   func call(_ entry: OutboxEntry) -> StoreQueue.Call {
     StoreQueue.Call(
       entry: entry, wasDue: entry.nextAttempt <= schedule.now(), beginsBefore: timer.now() + Self.longestLine)

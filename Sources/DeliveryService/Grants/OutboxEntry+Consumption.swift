@@ -4,7 +4,8 @@ import PaymentStores
 import PullboxAPI
 
 extension OutboxEntry {
-  /// What the store is told of a purchase that may be refunded; nil for another kind, and for a payload that is no statement.
+  /// The statement to the store about a purchase that may be refunded; nil for a call of another kind, and for a payload
+  /// that is no statement.
   var consumption: ConsumptionStatement? {
     guard kind == .consumption, let payload else { return nil }
     return try? APIJSON.decode(ConsumptionStatement.self, from: Array(payload.utf8))

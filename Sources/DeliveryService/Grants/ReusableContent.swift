@@ -10,7 +10,7 @@ import ServiceRuntime
 import Synchronization
 import SystemCalls
 
-/// What a device need not be sent again, because it has completed another version of the product.
+/// The content that a device need not be sent again, because it has completed another version of the product.
 enum ReusableContent {
   /// Versions that are looked at, at most; newest first.
   private static let maximumVersions = 4

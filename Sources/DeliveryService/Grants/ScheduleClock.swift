@@ -15,6 +15,6 @@ struct ScheduleClock: WallClock {
 
   func now() -> Timestamp { start.wall + (timer.now() - start.timer) }
 
-  /// What the wall clock will show at a moment of this clock.
+  /// Returns the time that the wall clock will show at a moment of this clock.
   func wallTime(at moment: Timestamp) -> Timestamp { moment + (wall.now() - now()) }
 }

@@ -114,7 +114,7 @@ struct StoreQueue: Sendable {
     return (begun, givenBack)
   }
 
-  /// What the end of a call changed.
+  /// The effects of a call's end.
   struct End: Sendable {
     /// The calls that stood in line: while the breaker is open none does.
     var givenBack: [Int64] = []
@@ -157,7 +157,7 @@ struct StoreQueue: Sendable {
     }
   }
 
-  /// What happened to the breaker.
+  /// A change of the circuit breaker.
   enum Change: Hashable, Sendable {
     case opened
     case closed
@@ -186,7 +186,7 @@ struct StoreQueue: Sendable {
     excluded.removeAll { $0 == id }
   }
 
-  /// What became of the call is written down.
+  /// Lets go of a call once its outcome is written down.
   mutating func release(_ id: Int64, isAccepted: Bool) {
     inHand.remove(id)
     guard isAccepted else { return }

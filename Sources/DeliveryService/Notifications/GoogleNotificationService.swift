@@ -10,11 +10,12 @@ import Receipts
 import ServiceRuntime
 import Synchronization
 
-/// What Google Play tells through Pub/Sub: that something happened to a purchase. Who posts it is known by a token; then the store is asked how the
-/// purchase stands, its word is taken in, the message is written down, and only then acknowledged: one that could not be
-/// followed comes again. The order of arrival and repetitions change nothing.
+/// The notifications that Google Play posts through Pub/Sub: each says that something happened to a purchase. A token
+/// identifies the caller. The service then asks the store for the purchase's state, takes its word in, writes the message
+/// down, and only then acknowledges it: a message that could not be followed comes again. The order of arrival and
+/// repetitions change nothing.
 final class GoogleNotificationService: Sendable {
-  /// What became of a message, for the metric.
+  /// The outcome of a message, for the metric.
   enum Outcome: String, CaseIterable, Hashable, Sendable {
     case counted
     case duplicate
@@ -135,7 +136,7 @@ final class GoogleNotificationService: Sendable {
     }
   }
 
-  /// What the store says now of the purchase that the notification is about; empty when that is nothing.
+  /// Returns the store's statements now on the purchase that the notification is about; none where it is about no purchase.
   private func statements(
     of notification: GoogleNotification, by store: GoogleStoreClient
   ) async throws(StoreRefusal) -> [VerifiedTransaction] {

@@ -13,7 +13,7 @@ struct NotificationHistory: Sendable {
   /// Read again each time: what a store makes takes a moment to be in its history.
   static let overlap: Duration = .seconds(300)
 
-  /// What is read before its end is written down: a store's answer has an end of its own.
+  /// The time span that is read before its end is written down: the answer to one question is bounded in length.
   static let window: Duration = .seconds(86_400)
 
   /// Stores keep it for 180 days of production and 30 of the sandbox, and refuse a question that begins earlier: clocks differ, and
@@ -125,7 +125,8 @@ struct NotificationHistory: Sendable {
     }
   }
 
-  /// What is refused is counted and named as one that arrives is; the others still count.
+  /// Takes in one notification of a history. A refused one is counted and named like one that arrives; the others still
+  /// count.
   private func receive(_ text: String, of store: StoreIdentifier) async throws -> Reception {
     do {
       return try await notifications.receive(text, isOfHistory: true) ? .new : .known

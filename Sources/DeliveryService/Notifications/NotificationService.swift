@@ -9,8 +9,9 @@ import Receipts
 import ServiceRuntime
 import Synchronization
 
-/// What stores tell by themselves: verified, taken in, written down, and only then acknowledged. The store's word on a
-/// transaction counts from the date at which it was signed, so the order of arrival and repetitions change nothing.
+/// The notifications that stores send by themselves: verified, taken in, written down, and only then acknowledged. The
+/// store's word on a transaction counts from the date at which it was signed, so the order of arrival and repetitions change
+/// nothing.
 final class NotificationService: Sendable {
   /// A store that tells, and how it is asked what was missed.
   struct Source: Sendable {
@@ -19,7 +20,7 @@ final class NotificationService: Sendable {
     var interface: StoreInterfaceClient?
   }
 
-  /// What became of a notification that arrived, for the metric.
+  /// The outcome of a notification that arrived, for the metric.
   enum Outcome: String, CaseIterable, Hashable, Sendable {
     case counted
     case duplicate
@@ -177,8 +178,8 @@ final class NotificationService: Sendable {
     }
   }
 
-  /// What the notification says of a transaction; nil when it is about none. Throws a refusal for one that is not of the
-  /// same application and environment.
+  /// Returns the notification's statement on a transaction; nil when it is about none. Throws a refusal for a transaction of
+  /// another application or environment.
   private func statement(
     of notification: SignedNotification, by gate: SignedDataGate
   ) async throws(StoreRefusal) -> VerifiedTransaction? {

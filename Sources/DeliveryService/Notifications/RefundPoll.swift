@@ -19,7 +19,7 @@ struct RefundPoll: Sendable {
 
   let grants: GrantService
   let meters: MeterRegistry
-  /// What Google says of a token does not tell of all refunds: its list of them is read as well.
+  /// The list of Google's refunds, which is read as well: Google's answers about tokens do not tell of all refunds.
   let refunds: VoidedPurchaseSweep
   let interval: Duration
   let log: Log
@@ -86,7 +86,7 @@ struct RefundPoll: Sendable {
     return proofs.filter { !keys.contains($0.key) }.map(Question.proof) + named.map(Question.transaction)
   }
 
-  /// What pays for the grants, at stores that can be asked about it, each once.
+  /// Returns the transactions that pay for the grants, at stores that can be asked about them, each once.
   private func transactions(of handles: [DeliveryHandle]) async throws -> Set<TransactionKey> {
     guard !handles.isEmpty, grants.verifier.tellsOfTransactions else { return [] }
     let keys = try await grants.grantStore.database.read { connection in

@@ -9,7 +9,7 @@ import PullboxAPIServer
 
 /// How each store stands with this server, for operators.
 struct StoreStatusRoutes: Sendable {
-  /// What the configuration says of a store.
+  /// The description of a store in the configuration.
   struct Description: Sendable {
     var name: StoreIdentifier
     var kind: String
@@ -51,7 +51,7 @@ struct StoreStatusRoutes: Sendable {
       }.sorted { $0.name < $1.name })
   }
 
-  /// What the database says.
+  /// Returns the status of a store as far as the database knows it.
   private static func known(
     of store: Description, _ counts: [OutboxTable.Count], at now: Timestamp,
     in connection: borrowing Connection

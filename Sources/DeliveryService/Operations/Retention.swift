@@ -7,7 +7,7 @@ import Synchronization
 /// Forgets what is old and of no use any more: histories of finished grants, calls that stores have taken, runs of the
 /// server, notifications that no store tells of again, answers by idempotency keys. The audit log is kept for ever.
 struct Retention: Sendable {
-  /// What the operator decided; zero keeps for ever.
+  /// The retention times that the operator decided; zero keeps for ever.
   struct Rules: Sendable {
     /// How long histories and runs are kept.
     var history: Duration
@@ -121,7 +121,7 @@ private final class RetentionWalks: Sendable {
   }
 
   private struct Walk {
-    /// Of the last walk from the beginning.
+    /// The time at which the last walk from the beginning began.
     var begun: Timestamp
     var position: RetentionTable.Position
   }

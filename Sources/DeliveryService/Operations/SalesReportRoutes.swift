@@ -7,7 +7,7 @@ import PullboxAPI
 import PullboxAPIServer
 import SystemCalls
 
-/// What was sold, for operators.
+/// The reports of sales, for operators.
 struct SalesReportRoutes: Sendable {
   let database: Database
   let clock: any WallClock

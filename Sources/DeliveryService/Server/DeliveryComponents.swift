@@ -18,7 +18,7 @@ import ServiceRuntime
 /// The service's components, made from a configuration and joined: what answers requests, and what works
 /// beside them.
 struct DeliveryComponents: Sendable {
-  /// What all components use.
+  /// The infrastructure that all components use.
   struct Infrastructure: Sendable {
     let configuration: DeliveryConfiguration
     let database: Database
@@ -265,7 +265,7 @@ struct DeliveryComponents: Sendable {
 
   private static let optimizationInterval: Duration = .seconds(6 * 3600)
 
-  /// What counts something, in the order of the page of metrics.
+  /// The sources of metrics, in the order of the page of metrics.
   var metricSources: [any MetricSource] {
     [
       admission, recorder, tickets, revocations, outbox, uploads, grants, feeds, proofs, notifications,

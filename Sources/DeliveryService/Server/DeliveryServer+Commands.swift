@@ -4,7 +4,7 @@ public import ServiceRuntime
 import SystemCalls
 
 extension DeliveryServer {
-  /// What `pullbox-server` does in place of serving.
+  /// The commands that `pullbox-server` runs in place of serving.
   public static let commands: [DaemonCommand<DeliveryConfiguration>] = [
     DaemonCommand(flag: TicketKeyRotation.option.name) { invocation in
       await BlockingPool.shared.run { TicketKeyRotation.run(invocation.arguments) }

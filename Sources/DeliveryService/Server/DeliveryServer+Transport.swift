@@ -92,6 +92,6 @@ extension DeliveryServer {
     return http
   }
 
-  /// What `FileDescriptorName=` calls a socket for operators and monitoring.
+  /// The name that `FileDescriptorName=` gives a socket for operators and monitoring.
   static let managementSocketName = "management"
 }

@@ -35,7 +35,7 @@ public final class DeliveryServer: Service {
   private let run: Int64
   let log: Log
 
-  /// What the log calls it.
+  /// The name of the service in the log.
   public var name: String { "delivery server" }
   var settings: LiveSettings { components.settings }
   var operators: OperatorKeys { components.operators }

@@ -31,7 +31,7 @@ package struct CircuitBreaker: Hashable, Sendable {
     case abandoned
   }
 
-  /// What its calls have told of the store.
+  /// The state of a store, as its calls have shown it.
   package struct Standing: Hashable, Sendable {
     package var isOpen = false
     /// How long ago a call was answered last; nil until one was.
@@ -71,7 +71,7 @@ package struct CircuitBreaker: Hashable, Sendable {
     if case .open = state { true } else { false }
   }
 
-  /// What is known at `now`.
+  /// Returns the state of the store at `now`, as its calls have shown it.
   package func standing(at now: MonotonicInstant) -> Standing {
     Standing(
       isOpen: isOpen, sinceAnswer: lastAnswer.map { now - $0 }, sinceFailure: lastFailure.map { now - $0 })
@@ -82,7 +82,7 @@ package struct CircuitBreaker: Hashable, Sendable {
     if case .open(let nextProbe) = state { nextProbe } else { nil }
   }
 
-  /// What may be done now. A probe that is permitted here is to be made.
+  /// Returns the permit for a call now. The caller must make a probe that is permitted here.
   package mutating func permit(at now: MonotonicInstant) -> Permit {
     guard case .open(let nextProbe) = state else { return .call(at: now) }
     guard nextProbe <= now else { return .wait(nextProbe - now) }

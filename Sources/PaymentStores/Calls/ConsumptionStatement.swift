@@ -1,12 +1,12 @@
 package import CoreTypes
 import PullboxAPI
 
-/// What was delivered of a purchase, for a store that decides on a refund. Its customer has agreed that the store learns of
-/// it.
+/// A statement of how much of a purchase was delivered, for a store that decides on a refund. The customer has agreed that
+/// the store learns of it.
 package struct ConsumptionStatement: Codable, Hashable, Sendable {
   /// One product that the purchase pays for, on the device that got the most of it.
   package struct Delivery: Hashable, Sendable {
-    /// What was sent, as often as it was sent.
+    /// The bytes that were sent; bytes that were sent twice count twice.
     package var sent: ByteCount
     package var length: ByteCount
     /// The device reported that it holds all of it.

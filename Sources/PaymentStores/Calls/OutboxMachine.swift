@@ -46,9 +46,13 @@ package struct OutboxMachine: Hashable, Sendable {
     self.maximumRefusals = maximumRefusals
   }
 
-  /// What follows from the store's answer. `isAlone` where the store has failed at the call before, has answered others
-  /// since, and does not say when to come again: then the fault is likely the call's, whose pauses grow as those of refusals do.
-  /// It is never parked for that: a store that fails often would have calls parked that it takes at last. `chance` is a random number from 0 to 1, for the backoff's jitter.
+  /// Returns the action that follows from the store's answer.
+  ///
+  /// `isAlone` is true where the store failed at the attempt before this one too, has answered other calls since, and does
+  /// not say when to come again. Then the fault is likely the call's own, and its pauses grow as those of refusals do. It is
+  /// never parked for that: a store that fails often would have calls parked that it accepts in the end.
+  ///
+  /// `chance` is a random number from 0 to 1, for the backoff's jitter.
   package func handle(_ answer: Answer, isAlone: Bool = false, chance: Double) -> Action {
     switch answer {
     case .accepted:
@@ -73,7 +77,7 @@ package struct OutboxMachine: Hashable, Sendable {
 }
 
 extension OutboxMachine.Answer {
-  /// What it says about the store.
+  /// The outcome that the answer has for the store's circuit breaker.
   package var outcome: CircuitBreaker.Outcome {
     switch self {
     case .accepted, .refused: .answered

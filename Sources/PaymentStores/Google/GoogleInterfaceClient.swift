@@ -7,9 +7,9 @@ package import Receipts
 import ServiceRuntime
 import Synchronization
 
-/// What a store's entry of the kind google comes to.
+/// The settings of a store of the kind google, as its entry in the configuration says them.
 package struct GoogleStoreAccess: Sendable {
-  /// Who may post notifications.
+  /// The caller that may post notifications.
   package struct Notifications: Sendable {
     package var expected: IdentityToken.Expectation
     /// Where the keys are by which callers are known.
@@ -95,7 +95,7 @@ package final class GoogleInterfaceClient: Sendable {
     return try read { try GoogleSubscriptionPurchase(response: response) }
   }
 
-  /// What the store is told once all that a purchase pays for was delivered.
+  /// The calls that tell the store of a delivery, once all that a purchase pays for was delivered.
   package enum Delivery: String, Sendable {
     case acknowledge
     /// Also acknowledges, and lets it be bought again.
@@ -122,7 +122,7 @@ package final class GoogleInterfaceClient: Sendable {
     return try read { try GoogleVoidedPage(response: response) }
   }
 
-  /// What is known of these orders, which may be fewer than are asked for.
+  /// Returns the records that the store has of these orders, which may be fewer than are asked for.
   package func orders(_ orders: [TransactionIdentifier]) async throws(Failure) -> [GoogleOrderRecord] {
     let response = try await send(
       "GET", "/orders:batchGet", query: orders.map { ("orderIds", $0.description) })
@@ -241,7 +241,7 @@ extension GoogleInterfaceClient {
 }
 
 extension GoogleInterfaceClient.Failure {
-  /// What it means for a proof that was to be verified.
+  /// The refusal of the proof that this failure kept from being verified.
   package var refusal: StoreRefusal {
     switch kind {
     case .refused:
@@ -256,8 +256,8 @@ extension GoogleInterfaceClient.Failure {
     }
   }
 
-  /// What it means for a call of the outbox. A key or a permission that is put right within the three days of a purchase is no reason
-  /// to give its acknowledgement up.
+  /// The answer that this failure is to a call of the outbox. A key or a permission can be put right within the three days
+  /// that a purchase has for its acknowledgement, so the outbox does not give the acknowledgement up for it.
   package var answer: OutboxMachine.Answer {
     switch kind {
     case .refused: .refused

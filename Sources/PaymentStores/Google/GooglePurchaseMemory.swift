@@ -5,7 +5,7 @@ package import Receipts
 /// The memory that Google's interface has not: its answers tell the end of a subscription and not its beginning, and nothing
 /// of the purchases before. A call throws where the memory cannot be reached; a cancelled one throws `CancellationError`.
 package protocol GooglePurchaseMemory: Sendable {
-  /// What is known of these tokens; one that was never seen has no entry.
+  /// Returns the records of these tokens; a token that was never seen has no entry.
   func records(
     of tokens: [GooglePurchaseToken], at store: StoreIdentifier
   ) async throws -> [GooglePurchaseToken: GooglePurchaseRecord]
@@ -18,8 +18,8 @@ package protocol GooglePurchaseMemory: Sendable {
   /// Every transaction of these purchases, each named by its first.
   func transactions(ofPurchases purchases: [TransactionKey]) async throws -> [VerifiedTransaction]
 
-  /// As of when a store last repeated what is known of these transactions, where that was heard and is not written with them
-  /// yet.
+  /// Returns the times as of which a store last repeated what is known of these transactions. Only times that were heard and
+  /// are not written with the transactions yet are among them.
   func dates(of transactions: [TransactionKey]) -> [TransactionKey: Timestamp]
 
   /// Those of the products that may be bought again once they are used up.

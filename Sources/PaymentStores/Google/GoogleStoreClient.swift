@@ -21,7 +21,7 @@ package struct GoogleStoreClient: PaymentStoreClient {
 
   private var application: ApplicationIdentifier? { ApplicationIdentifier(interface.access.package) }
 
-  /// What the store says of a purchase.
+  /// The store's answer about a purchase.
   package struct Purchase: Sendable {
     package var verdict: GoogleVerdict
     package var kind: GooglePurchaseKind
@@ -48,8 +48,9 @@ package struct GoogleStoreClient: PaymentStoreClient {
     return VerifiedProof(transactions: try await taken(purchase), binding: nil)
   }
 
-  /// What the store says now of the purchase with that token; nil while nothing is paid for. It is a one-time purchase or a
-  /// subscription, which is not known of a token that is new here. Throws the refusal.
+  /// Returns the purchase with that token, as the store describes it now; nil while nothing is paid for. The kind of a token
+  /// that is new here is not known: the store is asked for a one-time purchase first, and then for a subscription. Throws
+  /// the refusal.
   package func purchase(
     with token: GooglePurchaseToken, of kind: GooglePurchaseKind? = nil
   ) async throws(StoreRefusal) -> Purchase? {
@@ -214,7 +215,7 @@ extension GoogleStoreClient {
     await tell(.consume, reference)
   }
 
-  /// What the store refuses because it was told before is accepted.
+  /// Makes a call about a delivery. A call that the store refuses because it was made before counts as accepted.
   private func tell(_ call: GoogleInterfaceClient.Delivery, _ reference: String) async -> StoreAnswer {
     guard let purchase = GooglePurchaseReference(reference) else {
       return StoreAnswer(answer: .refused, detail: "the call names no purchase token")
@@ -241,7 +242,7 @@ extension GoogleStoreClient {
   }
 }
 
-/// What the ledger has of the purchases that an answer is about.
+/// The transactions in the ledger of the purchases that an answer is about.
 struct KnownGoogleOrders: GoogleOrderHistory {
   package var transactions: [VerifiedTransaction]
   /// When orders were paid for, of those that were asked about.

@@ -4,11 +4,11 @@ package import HTTPClient
 import PullboxAPI
 package import Receipts
 
-/// What signed data must be before a store's word is in it: signed under a configured root, at a plausible date, by
-/// certificates that count, for an application and an environment of this store. What comes from customers, from the
-/// store's interface and from its notifications passes here alike.
+/// The checks that signed data must pass before it counts as a store's word. It is signed under a configured root, at a
+/// plausible date, by certificates that count, for an application and an environment of this store. Data from customers,
+/// from the store's interface and from its notifications pass the same checks.
 package struct SignedDataGate: Sendable {
-  /// What the configuration says of it.
+  /// The settings of the checks, from the configuration.
   package struct Access: Sendable {
     package var roots: [Certificate]
     /// Whether issuers are asked about the certificates.
@@ -94,14 +94,15 @@ package struct SignedDataGate: Sendable {
     return transaction
   }
 
-  /// What a customer shows.
+  /// The signed data that a customer shows.
   package enum Purchase: Sendable {
     case transaction(SignedTransaction)
     /// The download of the application itself.
     case application(SignedAppTransaction)
   }
 
-  /// What names no transaction but a download is one. Of an application and an environment that count; throws the refusal.
+  /// Returns the purchase in `text`: the download of the application if it names one and no transaction, else a transaction.
+  /// Throws the refusal, also where the application or the environment does not count.
   package func purchase(_ text: String) async throws(StoreRefusal) -> Purchase {
     let shown = try await payload(of: text, as: ShownPayload.self)
     guard shown.transaction.transactionId == nil, shown.application.appTransactionId != nil else {
@@ -126,8 +127,8 @@ package struct SignedDataGate: Sendable {
     }
   }
 
-  /// What is to become of the subscription that `transaction` belongs to. Throws the refusal, also for that of another
-  /// purchase.
+  /// Returns the renewal of the subscription that `transaction` belongs to. Throws the refusal, also for the renewal of
+  /// another purchase.
   package func renewal(_ text: String, of transaction: SignedTransaction) async throws(StoreRefusal)
     -> SignedRenewalInfo
   {

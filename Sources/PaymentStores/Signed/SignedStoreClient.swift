@@ -116,7 +116,8 @@ extension SignedStoreClient {
   }
 }
 
-/// What a store's entry comes to about what the store signs.
+/// The settings of a store's signed data and of its programming interface, as the store's entry in the configuration says
+/// them.
 package struct SignedStoreAccess: Sendable {
   /// The programming interface, with the key that it knows this server by.
   package struct Interface: Sendable {

@@ -151,7 +151,7 @@ extension StoreInterfaceClient {
   }
 }
 
-/// What a store's `Retry-After` says: milliseconds since 1970, or seconds from now.
+/// A store's `Retry-After`: milliseconds since 1970, or seconds from now.
 enum StoreWait {
   /// Numbers from here on are moments: as seconds they would be three thousand years.
   private static let firstMoment: Int64 = 100_000_000_000
@@ -166,7 +166,7 @@ enum StoreWait {
 }
 
 extension StoreInterfaceClient.Failure {
-  /// What it means for a proof that was to be verified.
+  /// The refusal of the proof that this failure kept from being verified.
   package var refusal: StoreRefusal {
     switch kind {
     case .untrusted(let refusal):
@@ -183,7 +183,7 @@ extension StoreInterfaceClient.Failure {
     }
   }
 
-  /// What it means for a call of the outbox.
+  /// The answer that this failure is to a call of the outbox.
   package var answer: OutboxMachine.Answer {
     switch kind {
     case .refused: .refused

@@ -12,7 +12,7 @@ package import Receipts
 /// Which environment a transaction is of is found out by asking: production first, and the sandbox once when that does not
 /// know it.
 package struct StoreInterfaceClient: Sendable {
-  /// What a store knows of a subscription.
+  /// A store's answer about a subscription.
   package struct SubscriptionStatus: Sendable {
     /// 1 active, 2 expired, 3 the store tries to be paid, 4 in grace, 5 revoked.
     package var status: Int?
@@ -29,7 +29,7 @@ package struct StoreInterfaceClient: Sendable {
       case unavailable(retryAfter: Duration?)
       /// Ended at this side.
       case abandoned
-      /// What came back is not what the store signs.
+      /// The answer is not signed as the store's data must be.
       case untrusted(StoreRefusal)
 
       package static func == (left: Kind, right: Kind) -> Bool {
@@ -50,9 +50,10 @@ package struct StoreInterfaceClient: Sendable {
     package var detail: String
   }
 
-  /// Of 20 transactions each.
+  /// The largest number of pages that are read of a list, of 20 transactions each.
   private static let maximumPages = 250
-  /// Of 20 notifications each: more in one question end it, and what came is taken all the same.
+  /// The largest number of pages that one question reads, of 20 notifications each. A history with more pages ends the
+  /// question; the notifications that came before are taken all the same.
   private static let maximumNotificationPages = 10_000
 
   package let gate: SignedDataGate
@@ -117,7 +118,7 @@ extension StoreInterfaceClient {
     var endDate: SignedDate
   }
 
-  /// What is delivered, for a store that decides on a refund.
+  /// A statement of how much of a purchase was delivered, for a store that decides on a refund.
   package struct Consumption: Codable, Hashable, Sendable {
     var customerConsented: Bool
     var deliveryStatus: String
@@ -125,7 +126,7 @@ extension StoreInterfaceClient {
     /// In thousandths of a percent.
     var consumptionPercentage: Int
 
-    /// Of a customer who has agreed to it.
+    /// Creates the body of a statement; its customer has agreed that the store learns of it.
     package init(_ statement: ConsumptionStatement) {
       customerConsented = true
       deliveryStatus = statement.isDelivered ? "DELIVERED" : "UNDELIVERED_OTHER"
@@ -140,20 +141,20 @@ extension StoreInterfaceClient {
     return try await verified(info.signedTransactionInfo)
   }
 
-  /// What a store's list holds, as far as it was read.
+  /// A store's list of transactions, as far as it was read.
   package struct Transactions: Sendable {
     package var transactions: [SignedTransaction] = []
     /// Whether that is all of it.
     package var isComplete = true
   }
 
-  /// What the customer of a transaction bought, finished consumables aside: what changed last comes first, a refund among it. Of
-  /// more than ``maximumPages`` the rest is not read.
+  /// Returns the transactions of the customer who made this one, without finished consumables. The one that changed last
+  /// comes first; a refund is such a change. At most ``maximumPages`` pages are read.
   package func history(of id: TransactionIdentifier) async throws(Failure) -> Transactions {
     try await pages("/inApps/v2/history/\(id)", query: [("sort", "DESCENDING")])
   }
 
-  /// What the customer of a transaction was refunded, as far.
+  /// Returns the refunded transactions of the customer who made this one, of at most ``maximumPages`` pages.
   package func refunds(of id: TransactionIdentifier) async throws(Failure) -> Transactions {
     try await pages("/inApps/v2/refund/lookup/\(id)", query: [])
   }

@@ -6,13 +6,14 @@ package import Database
 package enum AcknowledgementTable {
   /// Counted at most.
   package static let maximumCount = 10_000
-  /// What should have been told of longer ago is the store's to tell: it has taken the purchase back.
+  /// The time after an acknowledgement's deadline from which the purchase does not count here any more: its store has taken
+  /// it back and tells of that itself.
   package static let window: Duration = .seconds(7 * 86_400)
 
   /// How one store stands.
   package struct Standing: Hashable, Sendable {
     package var waiting: Int64 = 0
-    /// Of these, those that should be told of within ``alarm``.
+    /// The number of waiting purchases whose deadline is within ``alarm``.
     package var urgent: Int64 = 0
     package var next: Timestamp?
 
@@ -29,7 +30,8 @@ package enum AcknowledgementTable {
       """, transaction.values)
   }
 
-  /// What the store was not told of yet, as far as it has not taken that back.
+  /// Counts the purchases whose store was not told of the delivery yet, up to ``maximumCount``, without those that the store
+  /// has taken back.
   package static func standing(
     of store: StoreIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Standing {
@@ -74,7 +76,7 @@ package enum AcknowledgementTable {
           AND outbox.subject = transactions.transaction_id AND outbox.environment = transactions.environment)
     """
 
-  /// Of one store, the most pressing first, ``maximumCount`` at most.
+  /// Returns the purchases of one store that wait, the most pressing first, ``maximumCount`` at most.
   package static func waiting(
     at store: StoreIdentifier, since now: Timestamp, in connection: borrowing Connection
   ) throws -> [Waiting] {
@@ -87,7 +89,7 @@ package enum AcknowledgementTable {
     ).map(waiting)
   }
 
-  /// Of one customer at all stores, ``maximumCount`` at most.
+  /// Returns the purchases of one customer that wait, at all stores, ``maximumCount`` at most.
   package static func waiting(
     of customer: CustomerIdentifier, since now: Timestamp, in connection: borrowing Connection
   ) throws -> [Waiting] {

@@ -153,7 +153,7 @@ package enum CustomerTable {
     )?.optionalCustomer("customer")
   }
 
-  /// Whose these transactions are, each customer once.
+  /// Returns the customers of these transactions, each once.
   package static func customers(
     of transactions: [TransactionKey], in connection: borrowing Connection
   ) throws -> Set<CustomerIdentifier> {

@@ -4,17 +4,17 @@ import Crypto
 package import Database
 package import PullboxAPI
 
-/// What looks as if purchases went from hand to hand: each case once, with the date when it was seen last.
+/// Signs that purchases go from hand to hand: each case once, with the date when it was seen last.
 package enum IrregularityTable {
   /// A case that is seen again within this time is not written down again.
   package static let freshness: Duration = .seconds(3600)
 
-  /// What was seen.
+  /// One sign of a case, as it was seen.
   package struct Sighting: Sendable {
     package var kind: Irregularity.Kind
     /// A purchase by which operators find the rest.
     package var transaction: TransactionKey
-    /// What makes two sightings one case.
+    /// The text that makes two sightings one case.
     package var subject: String
     package var device: DeviceIdentifier?
     package var wasRefused: Bool

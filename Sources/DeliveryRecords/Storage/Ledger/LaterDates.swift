@@ -2,23 +2,23 @@ package import Commerce
 package import CoreTypes
 import Synchronization
 
-/// As of when stores last repeated what the database has of transactions. An answer that tells nothing else is not written
-/// down at once: questions are many, and each would rewrite every transaction of its customer. Its date counts all the same,
-/// since a statement that comes later may be older than it.
+/// The dates as of which stores last repeated what the database has of transactions. An answer that tells nothing else is
+/// not written down at once: questions are many, and each write would rewrite every transaction of its customer. The
+/// answer's date counts all the same, since a statement that comes later may be older than it.
 ///
 ///     let heard = dates.heard(of: keys)                  // with what the database has: all that was said
 ///     if dates.note(repeated) == .outdated { … }         // it is to be written
 ///     dates.begin(keys); defer { dates.end(keys) }       // around a write of statements
 ///
-/// Each date is held against the row that it was heard beside (``Heard/written``): where the row has another date by now, it
-/// counts no more, and where a row is being written, what is heard is written after it.
+/// Each date is compared with the row beside which it was heard (``Heard/written``). Where the row has another date by now,
+/// the heard date counts no more. While a row is being written, a date that is heard of it is written after it.
 package final class LaterDates: Sendable {
-  /// What was heard of one transaction.
+  /// The dates that were heard of one transaction.
   package struct Heard: Hashable, Sendable {
     /// The date of the row that the store repeated.
     package var written: Timestamp
     package var asOf: Timestamp
-    /// As of when the store last told of licenses.
+    /// The date as of which the store last told of licenses.
     package var licenseAsOf: Timestamp?
 
     package init(written: Timestamp, asOf: Timestamp, licenseAsOf: Timestamp? = nil) {
@@ -30,7 +30,7 @@ package final class LaterDates: Sendable {
     fileprivate var isUnwritten: Bool { asOf > written || licenseAsOf != nil }
   }
 
-  /// Of one transaction.
+  /// A transaction with the dates that were heard of it.
   package struct Dated: Hashable, Sendable {
     package var key: TransactionKey
     package var heard: Heard
@@ -59,7 +59,7 @@ package final class LaterDates: Sendable {
     }
   }
 
-  /// What became of dates that were to be kept.
+  /// The outcome of a request to keep dates.
   package enum Noting: Hashable, Sendable {
     case kept
     /// One of the rows was written since it was read, or is being written: the answer is to be held against it again.
@@ -133,7 +133,7 @@ package final class LaterDates: Sendable {
     }
   }
 
-  /// What is to be written down, at most `limit` of it.
+  /// Returns the dates that are not written down yet, at most `limit` of them.
   package func unwritten(limit: Int) -> [Dated] {
     state.withLock { state in
       var dates: [Dated] = []

@@ -9,7 +9,7 @@ package enum LedgerTable {
   /// Transactions of one customer that are read, at most: the latest.
   package static let maximumCount = 2000
 
-  /// What is known of a transaction before a statement about it is taken in.
+  /// The ledger's knowledge of a transaction before a statement about it is taken in.
   package struct Known: Sendable {
     /// Nil for one that was never heard of.
     package var word: TransactionStanding.StoreWord?
@@ -112,7 +112,7 @@ package enum LedgerTable {
       """, [.timestamp(heard.asOf)] + dates.key.values + [.timestamp(heard.written)])
   }
 
-  /// What is known of a transaction, and whose it is; nil where no more is known than its store's word.
+  /// Returns a transaction and its customer; nil where no more is known than its store's word.
   package static func find(
     _ key: TransactionKey, in connection: borrowing Connection
   ) throws -> (transaction: VerifiedTransaction, customer: CustomerIdentifier)? {
@@ -168,7 +168,7 @@ package enum LedgerTable {
 
   /// How the store is told that the transaction's content was delivered.
   package enum Ending: Sendable {
-    /// That it is finished, or what it wants to hear in place of that.
+    /// The store is told that the transaction is finished, or gets the acknowledgement that it wants in place of that.
     case told(Acknowledgement?)
     /// It hears nothing: the transaction is the purchase of an application.
     case silent

@@ -3,8 +3,8 @@ package import CoreTypes
 package import Database
 package import PullboxAPI
 
-/// What the ledger says of sales, counted by day and by what else is asked for. Every statement reads the part of an index that
-/// the report's days span.
+/// The sales in the ledger, counted by day and by the dimensions that a report asks for. Every statement reads the part of
+/// an index that the report's days span.
 package enum SalesTable {
   /// Which transactions count; nil members ask for nothing.
   package struct Filter: Sendable {
@@ -97,7 +97,7 @@ package enum SalesTable {
     package var count: Int
   }
 
-  /// What was paid for in `from ..< to`, or taken back then.
+  /// Returns the payments made in `from ..< to`, or with `refunded` the payments taken back in that time.
   package static func payments(
     refunded: Bool, from: Timestamp, to: Timestamp, matching filter: Filter,
     in connection: borrowing Connection

@@ -132,7 +132,7 @@ package enum UnconfirmedTable {
       .timestamp("since")
   }
 
-  /// What a grant that was made while its store was away rests on, as long as it is marked.
+  /// The basis of a grant that was made while its store was away, as long as the grant is marked.
   package struct Basis: Hashable, Sendable {
     /// When the store vouched for the proof last; nil where that is not remembered any more.
     package var lastWord: Timestamp?

@@ -12,7 +12,7 @@ import SystemCalls
 /// live grant refers to. A blob goes in three steps, each whole by itself: its row is condemned, its file removed, its row
 /// forgotten. A kill at any point leaves what the next run finds and brings to its end.
 struct GarbageCollector: Sendable {
-  /// What the operator decided.
+  /// The rules of garbage collection that the operator decided.
   struct Rules: Sendable {
     /// How long a blob must have been unneeded.
     var grace: Duration = .seconds(86_400)
@@ -27,7 +27,7 @@ struct GarbageCollector: Sendable {
   let uploads: UploadService
   let clock: LifetimeClock
   let rules: Rules
-  /// Of the work that is done by itself; without one, no other process uses the database.
+  /// The lease of the scheduled work; without one, no other process uses the database.
   var lease: WorkerLease?
   /// Told of every blob that was removed, for what keeps it open.
   var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
@@ -104,7 +104,7 @@ struct GarbageCollector: Sendable {
     }
   }
 
-  /// What an earlier run began to remove.
+  /// Returns the blobs that an earlier run began to remove.
   private func condemned() async throws -> [GarbageCollectionReport.BlobItem] {
     try await database.read { try GarbageCollectionTable.condemned(in: $0) }.map {
       GarbageCollectionReport.BlobItem(digest: $0.digest, bytes: $0.length, since: $0.since)

@@ -15,7 +15,7 @@ import SystemCalls
 /// is whole again (``RevocationList``). How far a round has come stands in ``PackageCheckTable``, so that a restart goes on
 /// there.
 actor PackageScrubber {
-  /// What the operator decided.
+  /// The rules of scrubbing that the operator decided.
   struct Rules: Sendable {
     /// Each package is read again after that time; zero: only when an operator asks.
     var interval: Duration = .seconds(30 * 86_400)
@@ -25,7 +25,7 @@ actor PackageScrubber {
     var keepsWithdrawn = true
   }
 
-  /// What metrics tell of it; kept here so that no page has to look at every package.
+  /// The progress that metrics show; kept here so that no page of metrics has to look at every package.
   private struct Progress {
     /// Packages read since the start.
     var checks: Int64 = 0
@@ -53,7 +53,7 @@ actor PackageScrubber {
   private let worker: Worker
   /// An operator asked for a round: what was checked before is read again.
   private var asked: Timestamp?
-  /// What was written down as missing since the start; each is told once.
+  /// The packages that were written down as missing since the start; each is told once.
   private var missing: Set<SHA256Digest> = []
   /// The files in which faults were found since the start.
   private var faulty: [SHA256Digest: FileIdentity] = [:]

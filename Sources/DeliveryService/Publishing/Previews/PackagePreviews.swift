@@ -17,13 +17,14 @@ enum PackagePreviews {
   static let maximumWidths = 8
   /// Pixels that such a picture may say to be wide.
   static let widths = 1...10_000
-  /// As ``ProductValidator`` holds descriptions to.
+  /// The largest number of samples, which ``ProductValidator`` allows a description.
   static let maximumSamples = ProductValidator.maximumSamples
 
   /// Pages that are looked at in place of a cover that is none.
   private static let maximumCandidates = 16
 
-  /// Of samples, by the ending of the file's name. What a browser would run, such as SVG and HTML, is not among them.
+  /// The media types of samples, by the ending of the file's name. None is a type that a browser would run, such as SVG or
+  /// HTML.
   private static let mediaTypes = [
     "avif": "image/avif", "gif": "image/gif", "jpeg": "image/jpeg", "jpg": "image/jpeg", "png": "image/png",
     "webp": "image/webp", "pdf": "application/pdf", "txt": "text/plain; charset=utf-8",

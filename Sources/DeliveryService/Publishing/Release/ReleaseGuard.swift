@@ -91,7 +91,7 @@ final class ReleaseGuard: Sendable {
     didChangeCatalog()
   }
 
-  /// What the rule is about: as much of it as decides.
+  /// The counts of purchases that the rule needs, counted as far as they decide.
   private struct Counts: Sendable {
     var failed: Int
     var verified: Int

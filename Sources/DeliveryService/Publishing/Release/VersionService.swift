@@ -20,7 +20,7 @@ struct VersionService: Sendable {
   var didSettleDebts: @Sendable () -> Void = {}
   /// Called after what is offered may have changed.
   var didChangeCatalog: @Sendable () -> Void = {}
-  /// What each step asks of the version as ``version(_:_:)`` shows it.
+  /// The conditions that each step puts on the version, as ``version(_:_:)`` shows it.
   private var conditions = WriteConditions.none
 
   init(

@@ -8,7 +8,7 @@ import PullboxAPI
 /// One step with one version, written down: the plan decides, and the new states, the audit log and the count
 /// of catalog changes are one transaction.
 struct VersionTransition: Sendable {
-  /// What a step led to.
+  /// The outcome of a step.
   struct Outcome: Sendable {
     var record: VersionRecord
     /// Packages whose grants it concerns, and whether these open them still.

@@ -11,7 +11,7 @@ struct UploadState: Hashable, Sendable {
   var isComplete: Bool
 }
 
-/// What is done with a request that adds to an upload.
+/// The decision on a request that adds to an upload.
 enum UploadDecision {
   /// Receive its bytes. `length` is the upload's, as far as it is known with this request.
   case receive(length: ByteCount?, end: CompletionRule)
@@ -34,7 +34,7 @@ enum CompletionRule: Hashable, Sendable {
 
 /// A request whose bytes go beyond the length of their upload. A chunked body tells that only as it comes.
 struct UploadOverrun {
-  /// What the client is told.
+  /// The error that the client gets.
   var error: any Error
   /// The upload is forgotten; else what came before the excess stays.
   var endsUpload: Bool
@@ -43,7 +43,7 @@ struct UploadOverrun {
 /// The rules of a protocol for one request that adds to an upload: pure, asked while no other request can
 /// change the upload.
 protocol AppendPolicy: Sendable {
-  /// What the request's bytes must add up to.
+  /// The checksum that the request's bytes must have.
   var checksum: Checksum? { get }
   func decide(_ state: UploadState) -> UploadDecision
   /// More bytes came than an upload of `length` has room for.

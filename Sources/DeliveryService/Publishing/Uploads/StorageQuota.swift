@@ -1,6 +1,6 @@
 import CoreTypes
 
-/// What uploads may take, and for how long.
+/// The limits of uploads: their space, their number and their lifetime.
 struct UploadLimits: Sendable {
   /// The longest package.
   static let maximumLength = ByteCount(2_147_483_648)
@@ -28,7 +28,7 @@ struct StorageQuota: Sendable {
     var share: ByteCount { max(total, received) }
   }
 
-  /// What there is besides open uploads.
+  /// The space besides open uploads.
   struct Available: Sendable {
     /// On the disk, less what is kept for the database.
     var free: ByteCount
@@ -63,7 +63,7 @@ struct StorageQuota: Sendable {
     return nil
   }
 
-  /// What was written does not lie before us any more.
+  /// Takes note that the disk holds that many bytes of the upload: they are not to come any more.
   mutating func note(_ received: ByteCount, of id: String) {
     reservations[id]?.received = received
   }

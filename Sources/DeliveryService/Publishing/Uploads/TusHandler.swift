@@ -18,7 +18,7 @@ struct TusHandler: Sendable {
   let uploads: UploadService
   let answers: IdempotentAnswers
 
-  /// What OPTIONS says.
+  /// The fields of the answer to OPTIONS.
   static var discovery: HTTPFields {
     [
       "Tus-Resumable": protocolVersion, "Tus-Version": protocolVersion, "Tus-Extension": extensions,
@@ -85,8 +85,8 @@ struct TusHandler: Sendable {
     [ProblemCode.requestMalformed, .requestTimeout, .uploadLocked].contains(problem.code)
   }
 
-  /// What a client that was not told the upload's address is told now. The bytes that came again with the request are
-  /// not read: it continues at `Upload-Offset`.
+  /// Returns the answer to a repeated creation, whose client was not told the upload's address before. The bytes that came
+  /// again with the request are not read: the client continues at `Upload-Offset`.
   private func repeated(_ creation: UploadCreation) async throws -> HTTPResponse {
     var response = try await status(of: creation.id)
     response.status = .created

@@ -4,7 +4,7 @@ import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 
-/// What a request for a new upload led to.
+/// The outcome of a request for a new upload.
 enum UploadCreation: Sendable {
   case new(Upload)
   /// The request came before with its `Idempotency-Key`, and made this upload then.

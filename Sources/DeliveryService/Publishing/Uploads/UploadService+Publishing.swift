@@ -38,7 +38,7 @@ extension UploadService {
     }
   }
 
-  /// What is known of a blob, by reading it once; nil when it is not in the store, or has other bytes.
+  /// Reads a blob once and returns its description; nil when it is not in the store, or has other bytes.
   private func rehash(_ digest: SHA256Digest) async throws -> BlobDescription? {
     do {
       let found = try await shelf.describe(digest)

@@ -11,7 +11,7 @@ import PullboxAPIServer
 struct ReceivedBody: Sendable {
   /// The file's length.
   var offset: ByteCount
-  /// What ended the bytes before they were complete.
+  /// The error that ended the bytes before they were complete.
   var failure: (any Error)?
   /// The failure is one that the upload does not survive.
   var endsUpload = false

@@ -21,7 +21,7 @@ actor UploadService {
   /// Incoming files that stay open between requests, so that their digests need not be computed again.
   static let maximumOpen = 16
 
-  /// What happens when another request holds the upload.
+  /// The treatment of a request for an upload that another request holds.
   enum LockConflictPolicy: Sendable {
     /// Goes away: `upload-locked`.
     case fail
