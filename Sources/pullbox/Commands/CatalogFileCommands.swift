@@ -115,7 +115,7 @@ enum ExportCommand: Command {
         + "\(CountText.of(tiers.count, "price tier")) in \(path)")
   }
 
-  /// What an import of it would describe.
+  /// Returns the description of the product for a file that `import` reads.
   private static func exported(_ entry: OperatorProduct) -> ProductDescription {
     ProductDescription(of: entry.product, onSale: entry.onSale)
   }

@@ -49,7 +49,7 @@ enum NewsCommand: Command {
       answer.products.map { ($0.listing.id, $0.listing.title) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// What a later server says is shown as it is.
+  /// Returns words for the kind of an entry. A kind that only a later server knows is returned as it is.
   static func words(_ kind: String) -> String {
     switch FeedEntry.Kind(rawValue: kind) {
     case .issueAvailable: "a new issue"

@@ -191,7 +191,7 @@ enum VerifyCommand: Command {
   }
 }
 
-/// What a manifest says, for people.
+/// The text of a manifest, for people.
 enum ManifestReport {
   static func print(
     _ manifest: Manifest, report: PublicationReport = PublicationReport(), listsFiles: Bool,

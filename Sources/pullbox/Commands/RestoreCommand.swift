@@ -39,7 +39,7 @@ enum RestoreCommand: Command {
   }
 }
 
-/// What a restore would do about each product that is owned. Pure.
+/// The plan of a restore: the step for each product that is owned. Pure.
 struct RestorePlan {
   enum Step: String, Encodable {
     /// It is not here.
