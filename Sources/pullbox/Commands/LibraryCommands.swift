@@ -179,8 +179,8 @@ enum OpenCommand: Command {
   static let description = CommandDescription(
     "open", summary: "Open a product's newest version on this device with the desktop's program for it",
     discussion: """
-      xdg-open chooses the program. What was opened last is removed last when the \
-      agent makes room. With --print the path is printed, and nothing is started.
+      xdg-open chooses the program. When the agent makes room, it removes first what was \
+      opened longest ago. With --print the path is printed, and nothing is started.
       """,
     operands: [.inLibrary()],
     options: [

@@ -9,7 +9,7 @@ enum NewsCommand: Command {
     "news", summary: "Show issues and corrections that have arrived and are not fetched by themselves",
     discussion: """
       The agent lists them where its configuration says arrivals: "ask"; 'pullbox restore ID' fetches one.
-      Below them stands what lies on this device and is owned no more.
+      Below them, the command lists products on this device that are not owned any more.
       """)
 
   static func run(_ context: CommandContext) async throws {
