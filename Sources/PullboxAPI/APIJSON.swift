@@ -49,8 +49,9 @@ public enum APIJSON {
     return "\(name)\(fault.isSentence ? ":" : "") \(fault.message)"
   }
 
-  /// What a decoder refused: the path of the member, with positions in lists as numbers, and what is wrong with it. Nil for another error.
-  /// `isSentence` tells that the message does not go on behind the member's name.
+  /// Returns the place and the reason of a decoding error: the path of the member, with positions in lists as numbers,
+  /// and the message. Nil for another error. `isSentence` is true if the message stands for itself, and false if it
+  /// continues the member's name.
   public static func fault(_ error: any Error) -> (path: [String], message: String, isSentence: Bool)? {
     guard let error = error as? DecodingError else { return nil }
     func names(_ path: [any CodingKey]) -> [String] {
@@ -71,7 +72,7 @@ public enum APIJSON {
     }
   }
 
-  /// What belongs where a value of the type is read.
+  /// Returns words for the JSON value that a decoder expects for the type.
   private static func words(for type: Any.Type) -> String {
     switch type {
     case is String.Type: return "a text in quotation marks"

@@ -63,7 +63,7 @@ private final class JSONNode {
     elements.append(part)
   }
 
-  /// What `value` encodes.
+  /// Returns the encoding of `value`.
   static func part<Value: Encodable>(of value: Value) throws -> Part {
     if Value.self == String.self, let text = value as? String { return .text(text) }
     let node = JSONNode()

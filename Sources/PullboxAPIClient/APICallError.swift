@@ -33,7 +33,7 @@ public enum APICallError: Error, Sendable {
   }
 
   private static let unavailableStatuses: Set<Int> = [429, 502, 503, 504]
-  /// What a proxy answers for a service behind it that is not there.
+  /// The statuses that a proxy answers with while the service behind it cannot be reached.
   private static let proxyStatuses: Set<Int> = [502, 503, 504]
 
   /// How long the service, or a proxy before it, asked to wait before the next call: whole seconds, within
@@ -63,6 +63,6 @@ extension APICallError: CustomStringConvertible, LocalizedError {
     }
   }
 
-  /// What `localizedDescription` says: the same as ``description``.
+  /// The text of `localizedDescription`: the same as ``description``.
   public var errorDescription: String? { description }
 }

@@ -27,7 +27,7 @@ public struct APIClient: Sendable {
   public var lowSpeed: ClientRequest.LowSpeedLimit?
   /// Makes a connection for each call.
   public var usesFreshConnections = false
-  /// Whose certificates count for addresses under ``baseURL``; nil for what the client's configuration says.
+  /// The certificates that count for addresses under ``baseURL``; nil for those of the client's configuration.
   public var trust: ServerTrust?
   /// The longest response body that is read; 32 MiB unless set. A longer one is
   /// ``APICallError/unreachable(_:)``.

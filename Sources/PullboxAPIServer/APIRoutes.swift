@@ -79,8 +79,9 @@ public struct APIRoutes {
     routes.removeAll { !isWanted($0.method, $0.pattern) }
   }
 
-  /// What became of a request: the pattern of its route (nil where there is none), the refusal, if it was one, and how long it
-  /// took from the route to the response, of which a stream goes on. One that was postponed is told of when it is answered.
+  /// A function that is told of each answer: the pattern of the request's route (nil where there is none), the problem if
+  /// it is a refusal, and the time from the route to the response, not to the end of a stream. A postponed answer is told
+  /// of when it is given.
   public typealias Observer =
     @Sendable (
       _ route: String?, _ request: HTTPRequest, _ response: HTTPResponse, _ problem: Problem?,
@@ -183,10 +184,10 @@ extension HTTPResponse {
 }
 
 extension Problem {
-  /// What a client is told whose request was cancelled: it went away, or the server is stopping. Neither is a fault.
+  /// The problem for a request that was cancelled: its client went away, or the server is stopping. Neither is a fault.
   fileprivate static let cancelled = Problem(.unavailable, "the request was abandoned", retryAfterSeconds: 1)
 
-  /// What a client is told of a failure that passes: when to try again, and nothing of its cause.
+  /// Creates the problem for a temporary failure. It says when to try again, and nothing of the cause.
   init(_ failure: TemporaryFailure) {
     switch failure {
     case .outOfSpace: self.init(.outOfSpace, "the disk is full", retryAfterSeconds: 30)

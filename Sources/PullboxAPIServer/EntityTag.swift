@@ -2,11 +2,10 @@ import Crypto
 public import HTTPServer
 import PullboxAPI
 
-/// What a request demands of a resource that it is about to change (RFC 9110 §13.1): `If-Match` with the tags of states
-/// that it has seen, or `If-None-Match: *` for what must not exist yet.
+/// The conditions of a request on the resource that it is about to change (RFC 9110 §13.1): `If-Match` with the tags of
+/// states that it has seen, or `If-None-Match: *` for a resource that must not exist yet.
 ///
-/// A body of a database's write checks it against the state that it is about to change, so that no change in between is
-/// lost.
+/// The write's transaction checks them against the present state, so that no change in between is lost.
 public struct WriteConditions: Sendable {
   private let request: HTTPRequest?
 

@@ -51,8 +51,8 @@ extension HTTPRequest {
   /// The credential of `Authorization: Bearer …`; nil without one, or with more than one.
   public var bearerToken: String? { credential(scheme: "Bearer") }
 
-  /// What stands behind `scheme` in `Authorization`, without the spaces around it; nil with another scheme, without
-  /// the field, or with more than one.
+  /// Returns the credential after `scheme` in `Authorization`, without the spaces around it; nil with another scheme,
+  /// without the field, or with more than one.
   public func credential(scheme: String) -> String? {
     let values = headers.values(of: "Authorization")
     guard values.count == 1, let value = values.first else { return nil }

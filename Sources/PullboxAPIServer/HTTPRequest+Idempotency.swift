@@ -5,9 +5,9 @@ extension HTTPRequest {
   /// The field by which a client marks the repetitions of one request (draft-ietf-httpapi-idempotency-key-header).
   public static let idempotencyKeyField = "Idempotency-Key"
 
-  /// What the client made up for this request and its repetitions, without quotation marks; nil without the field. Throws
-  /// `request-malformed` for a request with two of them, or for what is neither a string of RFC 9651 nor the same without
-  /// its quotation marks.
+  /// Returns the key that the client made up for this request and its repetitions, without quotation marks; nil without
+  /// the field. Throws `request-malformed` for a request with two of them, or for a value that is neither a string of RFC
+  /// 9651 nor the same without its quotation marks.
   public func idempotencyKey() throws(Problem) -> String? {
     let maximumLength = 255
     let values = headers.values(of: Self.idempotencyKeyField)

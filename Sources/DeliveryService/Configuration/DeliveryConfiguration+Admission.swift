@@ -28,7 +28,7 @@ extension DeliveryConfiguration {
     ),
     .value(
       "body-memory", "SIZE", fallback: "16MiB",
-      help: "What request bodies may take in memory together; those beyond wait 2 s and are answered 503"),
+      help: "Memory that request bodies may take together; those beyond wait 2 s and are answered 503"),
     .list(
       "admission-class", "JSON5", environment: "PULLBOX_ADMISSION_CLASSES", key: "admissionClasses",
       help:

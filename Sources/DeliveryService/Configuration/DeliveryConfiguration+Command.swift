@@ -24,15 +24,15 @@ extension DeliveryConfiguration {
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"
       ).example("/var/log/pullbox/access.log"),
       TicketKeyRotation.option, TicketKeyRotation.delayOption,
-    ] + CommandOption.section("Where it is reached", addressOptions)
+    ] + CommandOption.section("Addresses", addressOptions)
       + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Payment store", storeOptions)
       + CommandOption.section("Connections", connectionOptions)
       + CommandOption.section("Requests", admissionOptions.map { $0.appliedAtReload() })
       + CommandOption.section(
-        "What a purchase and a device may take", limitOptions.map { $0.appliedAtReload() })
+        "Limits of a purchase and a device", limitOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Uploads and packages", packageOptions)
-      + CommandOption.section("What is forgotten", retentionOptions)
+      + CommandOption.section("Retention", retentionOptions)
       + CommandOption.section("Behind a proxy", proxyOptions.map { $0.appliedAtReload() }))
 
   private static let addressOptions: [CommandOption] = [
@@ -58,7 +58,7 @@ extension DeliveryConfiguration {
     ).example("/etc/pullbox/tls/key.pem"),
     .value(
       "public-url", "URL", key: "publicURL",
-      help: "What clients put before addresses; relative addresses without it"
+      help: "Address of this server, put before addresses in answers; without it they are relative"
     ).example("https://comics.example"),
     .list(
       "management-listen", "ADDRESS", key: "management.listen",
@@ -96,7 +96,8 @@ extension DeliveryConfiguration {
     ).example("/etc/pullbox/operators"),
     .flag(
       "require-second-key",
-      help: "What is submitted, a version or a product, is approved with another operator key"),
+      help:
+        "A version or a product has to be approved with another operator key than the one that submitted it"),
     .flag(
       "require-product-review",
       help: "No product is for sale before it was submitted with a screenshot, and approved"),
@@ -104,13 +105,13 @@ extension DeliveryConfiguration {
 
   private static let storeOptions: [CommandOption] = [
     .value(
-      "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "What receipts call the store"),
+      "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "Name of the store in proofs"),
     .value(
       "store-url", "URL", environment: "PULLBOX_STORE", fallback: "http://127.0.0.1:8090", key: "store.url",
       help: "The payment store"),
     .value(
       "store-credential", "SECRET", key: "store.credential",
-      help: "What the store knows this server by; needed unless there are stores"
+      help: "Credential by which the store knows this server; needed unless there are stores"
     ).secret(),
     .list(
       "bundle", "ID", environment: "PULLBOX_BUNDLES", fallback: "com.example.pullbox", key: "store.bundles",
@@ -128,11 +129,12 @@ extension DeliveryConfiguration {
       help: "How long a completion waits for the store before it is answered 202"),
     .value(
       "store-grace", "DURATION", fallback: "72h",
-      help: "How long what a store said of a proof serves its device while the store is away; 0: not at all"),
+      help:
+        "How long a proof that a store confirmed serves its device while the store is away; 0: not at all"),
     .value(
       "refund-poll", "DURATION", fallback: "5m",
       help:
-        "How often a store is asked again about purchases whose content is being sent, 1s to 1h: a refund that it does not tell of ends them by then"
+        "How often a store is asked again about purchases whose content is being sent, 1s to 1h; a refund that it does not report ends the transfers by then"
     ),
     .value(
       "store-calls", "N", fallback: "8",
@@ -171,7 +173,7 @@ extension DeliveryConfiguration {
     .value(
       "storage-quota", "SIZE",
       help:
-        "What packages and open uploads may hold together, such as 500GiB; no bound but the disk without it"
+        "Bytes that packages and open uploads may take together, such as 500GiB; without it, only the disk limits them"
     ).example("500GiB"),
     .value(
       "gc-interval", "DURATION", fallback: "1h", aliases: ["collection-interval"],
@@ -182,17 +184,17 @@ extension DeliveryConfiguration {
     .value(
       "release-window", "DURATION",
       help:
-        "Spread the devices of a release over so long, by a slot of each that its feed tells; with 0 all fetch it at once; as long as --release-bandwidth takes without it"
+        "Time over which the devices of a release are spread, each in a slot that its feed tells; with 0 all fetch it at once; without it, the time that --release-bandwidth needs"
     ).example("2h"),
     .value(
       "release-bandwidth", "SIZE",
       help:
-        "Bytes a second that a release may take: its devices are spread over as long as all that have a feed would take, a day at most"
+        "Bytes a second that a release may take: its devices are spread over the time that all devices with a feed would need together, a day at most"
     ).example("100MiB"),
     .value(
       "stop-share", "PERCENT", fallback: "2",
       help:
-        "Pause a release that the devices of more than so many of a hundred purchases could not verify, of 50 at least; with 100 none is paused"
+        "Pause a release once its content could not be verified for more than this percentage of purchases, of 50 at least; with 100 none is paused"
     ),
     .value(
       "scrub-interval", "DURATION", fallback: "30d",
@@ -205,7 +207,7 @@ extension DeliveryConfiguration {
   private static let retentionOptions: [CommandOption] = [
     .value(
       "history-retention", "DURATION", fallback: "400d",
-      help: "How long the histories of finished grants, and what is known of runs, are kept; 0 for ever"),
+      help: "How long the histories of finished grants, and the records of runs, are kept; 0 for ever"),
     .value(
       "call-retention", "DURATION", fallback: "90d",
       help: "How long calls are kept that a payment store has taken; 0 for ever"),

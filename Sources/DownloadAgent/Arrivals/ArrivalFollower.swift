@@ -53,7 +53,7 @@ actor ArrivalFollower {
   private var shown: FeedReference?
   private var isRestored = false
   private var cursor: String?
-  /// What is to be fetched, at once or in its slot.
+  /// The entries to be fetched, at once or in their slots.
   private var due: [ProductIdentifier: FeedEntry] = [:] {
     didSet { slots.update(due, wall: wallClock.now(), now: clock.now()) }
   }
@@ -99,7 +99,7 @@ actor ArrivalFollower {
     }
   }
 
-  /// What has arrived and waits for the reader to ask for it, the newest first.
+  /// Returns the arrivals that wait for the reader to ask for them, the newest first.
   func news() async throws -> [NewsEntry] {
     try restore()
     let held = try await heldVersions()
@@ -115,7 +115,7 @@ actor ArrivalFollower {
     }
   }
 
-  /// What has no date comes last; of one date, by name.
+  /// Sorts by date, the newest first. Entries of one date are sorted by name; those without a date come last.
   private static func newestFirst(_ entries: some Sequence<FeedEntry>) -> [FeedEntry] {
     entries.sorted { left, right in
       guard left.publicationDate != right.publicationDate else { return left.product < right.product }
@@ -240,8 +240,8 @@ actor ArrivalFollower {
     listings.wakeUp.signal()
   }
 
-  /// What was placed of versions that are not offered any more stands back behind what is, and so does what is placed of them later. Said
-  /// again it changes nothing.
+  /// Notes the versions that the server offers now. Placed versions that are not offered any more rank behind the offered
+  /// one, and so do those that are placed later. Calling it again with the same entries changes nothing.
   private func noteOffered(_ entries: [FeedEntry]) async throws {
     let offered = Dictionary(
       entries.compactMap { entry in entry.version.map { (entry.product, $0) } }, uniquingKeysWith: { $1 })
@@ -312,8 +312,8 @@ actor ArrivalFollower {
     }
   }
 
-  /// What another device of the account bought is no news to the server before this device shows it: it has no feed of that
-  /// customer until then.
+  /// Shows the receipt to the server whenever purchases have changed. The server learns of a purchase by another device
+  /// of the account only from a receipt that this device shows: it has no feed of that customer before.
   private func watchPurchases() async {
     var failures = 0
     var delay: Duration?

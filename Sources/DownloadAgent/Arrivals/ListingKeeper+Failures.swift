@@ -2,7 +2,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 
-/// What a failure of a title or a cover says of the next try.
+/// The rules about the next try after a title or a cover could not be read.
 extension ListingKeeper {
   /// Whether the server, or what answers in its place, will say the same again: it was reached, and is not only busy.
   static func isAnswer(_ error: any Error) -> Bool {

@@ -35,7 +35,7 @@ actor ListingKeeper {
   private var lastAsked: ProductIdentifier?
   private var lastCover: ProductIdentifier?
 
-  /// What one turn through all that is due has brought.
+  /// The result of one turn through all due listings.
   private struct Turn {
     /// Where the server has the covers that are to be fetched.
     var covers: [ProductIdentifier: String] = [:]

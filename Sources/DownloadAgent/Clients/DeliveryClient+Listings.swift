@@ -7,9 +7,9 @@ import PullboxAPIClient
 /// How products are called and look. What is answered here says nothing of the way to the server, and holds back no other call:
 /// it is for people alone.
 extension DeliveryClient {
-  /// What is asked here may take its time, since nothing else waits for it.
+  /// The timeout of these calls. It is long, since nothing else waits for them.
   private static let patience: Duration = .seconds(20)
-  /// Of a cover: the narrowest picture that is as wide.
+  /// The requested width of a cover in pixels; the server answers with the narrowest picture that is at least as wide.
   static let coverWidth = 400
   private static let maximumListings = ByteCount.mebibytes(1)
 

@@ -11,7 +11,7 @@ import Receipts
 /// The delivery server's interface for devices.
 struct DeliveryClient: Sendable {
   let api: APIClient
-  /// What transfers of content share.
+  /// The state that all transfers of content share.
   let path: ServerPath
   private let monitor: EndpointHealth
   private let device: Device
@@ -49,7 +49,8 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// What of `names` is for sale to the account and this device, with the texts that fit `locale` best.
+  /// Returns those products of `names` that are for sale to the account and this device, with the texts that fit `locale`
+  /// best.
   func products(
     _ names: [String], for account: StoreAccount, locale: String?, subscribedSince: Timestamp? = nil
   ) async throws(APICallError) -> ProductsResponse {
@@ -90,7 +91,7 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// What the feed has to tell behind a cursor; where there is nothing, the server answers after `wait`.
+  /// Returns the entries of the feed behind a cursor. If there are none, the server answers after `wait`.
   func feed(
     _ feed: FeedReference, after cursor: String?, wait: Duration
   ) async throws(APICallError) -> FeedResponse {

@@ -12,7 +12,7 @@ final class EndpointHealth: Sendable {
   /// Calls that show a proof of purchases: what the service says of the store that proofs name, no other call can take back.
   private static let callsWithProof: Set<String> = ["POST /v1/entitlements", "POST /v1/grants"]
 
-  /// What every call passes.
+  /// The gate that every call passes.
   let network: NetworkGate
 
   init(url: String, clock: any WallClock, network: NetworkGate = NetworkGate()) {

@@ -7,7 +7,8 @@ import ServiceRuntime
 actor PeerProbes {
   /// For each service.
   static let timeout = Duration.seconds(5)
-  /// What was asked a moment ago is not asked again, however many want to know: from the end of one probe on.
+  /// The shortest time between the end of one probe and the next. A question in between, by any number of clients, gets
+  /// the earlier answer.
   static let shortestInterval = Duration.seconds(5)
 
   private let delivery: DeliveryClient
@@ -18,7 +19,7 @@ actor PeerProbes {
   /// The one that all who ask meanwhile wait for.
   private var running: Task<Void, Never>?
   private var lastEnd: MonotonicInstant?
-  /// What the services told probes.
+  /// The times before which the services are not probed again, after probes that failed.
   private var serverRestsUntil: MonotonicInstant
   private var storeRestsUntil: MonotonicInstant
 

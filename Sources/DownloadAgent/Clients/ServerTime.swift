@@ -18,7 +18,7 @@ final class ServerTime: Sendable {
     self.save = save
   }
 
-  /// What this device's clock shows.
+  /// The time of this device's clock.
   var own: Timestamp { clock.now() }
 
   var now: Timestamp { clock.now() + offset.withLock { $0 } }

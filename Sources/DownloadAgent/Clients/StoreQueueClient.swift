@@ -6,7 +6,7 @@ import PullboxAPIClient
 
 /// The payment store's interface for one of its customers.
 struct StoreQueueClient: Sendable {
-  /// What the store answered about its queue.
+  /// The store's answer about its queue.
   struct Queue: Sendable {
     /// In the store's order.
     var transactions: [StoreTransaction] = []
@@ -24,7 +24,7 @@ struct StoreQueueClient: Sendable {
   private let api: APIClient
   private let monitor: EndpointHealth
   private let device: DeviceIdentifier
-  /// What the delivery server calls the store; nil where the server knows one store only.
+  /// The store's name at the delivery server; nil where the server knows one store only.
   private let name: StoreIdentifier?
   /// A moment's receipt, so that the questions of one turn share it.
   private let receipts: RecentAnswers<DeviceIdentifier, Proof, APICallError>
@@ -77,7 +77,8 @@ struct StoreQueueClient: Sendable {
     return queue
   }
 
-  /// What this device bought, and what belongs to none: what another device bought is that one's to deliver.
+  /// The query for unfinished transactions of this device and of no device. Another device's purchases are delivered by
+  /// that device.
   private var queue: [(String, String)] { [("unfinished", "true"), ("device", device.description)] }
 
   private func page(after: TransactionIdentifier?) async throws(APICallError) -> TransactionsResponse {
@@ -166,7 +167,7 @@ struct StoreQueueClient: Sendable {
   }
 }
 
-/// What a reader asks the store.
+/// The requests that a reader makes to the store.
 extension StoreQueueClient {
   /// Redeems a code once, however often it is called with one `key`. An answer that is lost on its way is asked for again.
   func redeem(_ code: GiftCode, key: String) async throws(APICallError) -> StoreTransaction {
@@ -188,8 +189,8 @@ extension StoreQueueClient {
     return response.transaction
   }
 
-  /// What the store offers the account for these products, 1 to ``AccountOffersResponse/maximumProducts``; nothing where it does not
-  /// say.
+  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``. The
+  /// result is empty if the store has no route for offers.
   func offers(
     of products: [ProductIdentifier]
   ) async throws(APICallError) -> [ProductIdentifier: [AccountOffer]] {

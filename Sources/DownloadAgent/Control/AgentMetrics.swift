@@ -2,7 +2,8 @@ import CoreTypes
 import Monitoring
 import PullboxAPI
 
-/// What the agent counts beside its requests: downloads, transactions, the library, and whether its services answer.
+/// The agent's metrics beside those of its requests: downloads, transactions, the library, and whether the services
+/// answer.
 struct AgentMetrics: MetricSource {
   let downloads: DownloadManager
   let transactions: TransactionManager

@@ -3,8 +3,8 @@ import PullboxAPI
 import PullboxAPIServer
 import ServiceRuntime
 
-/// Who may change what the agent does: root, the agent's own user, the configured users and the members of the configured
-/// group. Watching is for everyone who may open the socket. Pure.
+/// The users that may change what the agent does: root, the agent's own user, the configured users and the members of the
+/// configured group. Everyone who may open the socket may watch. Pure.
 struct ControlAccess: Hashable, Sendable {
   let agentUser: UInt32
   var users: Set<UInt32> = []

@@ -88,7 +88,7 @@ extension ControlInterface {
     try await library.items().filter { $0.product == product }
   }
 
-  /// What `status` says of the library.
+  /// Returns the library's part of `status`.
   func libraryStatus() async throws -> (state: LibraryItem.State, free: ByteCount, length: ByteCount) {
     let items = try await library.items()
     let length = items.reduce(ByteCount.zero) { $0 + ($1.lengthOnDisk ?? .zero) }

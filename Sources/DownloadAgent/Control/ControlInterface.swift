@@ -41,7 +41,7 @@ struct ControlInterface: Sendable {
     return router(of: routes)
   }
 
-  /// What an address for monitoring answers: nothing that tells of content, and nothing that changes any.
+  /// Returns the routes of an address for monitoring. They tell nothing about content and change none.
   func monitoringRouter() -> Router { router(of: monitoringRoutes()) }
 
   private func monitoringRoutes() -> APIRoutes {
@@ -91,7 +91,7 @@ struct ControlInterface: Sendable {
     }
   }
 
-  /// What is absent, a body included, is all of it.
+  /// Returns the request's body. Without a body, and for each member that is missing, the request is for everything.
   private static func restoreRequest(_ request: HTTPRequest) async throws -> AgentRestoreRequest {
     let wanted =
       try await request.decodeIfPresent(AgentRestoreRequest.self, upTo: maximumBody) ?? AgentRestoreRequest()

@@ -4,7 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// What `GET /v1/downloads` and `GET /v1/transactions` ask for: `state`, `after` and `limit`.
+/// The query of `GET /v1/downloads` and `GET /v1/transactions`: `state`, `after` and `limit`.
 struct ListQuery: Hashable, Sendable {
   static let limits = 1...1000
   static let usualLimit = 200
@@ -74,7 +74,8 @@ struct ListQuery: Hashable, Sendable {
     return place
   }
 
-  /// Of one item more than the page has room for: whether there is one says whether another page follows.
+  /// Cuts `items` to the page, and returns the identifier of its last item if there are more. The caller reads one item
+  /// more than the page holds, so that it shows whether another page follows.
   private func cut<Item>(_ items: [Item], identifier: (Item) -> String) -> (page: [Item], next: String?) {
     let page = Array(items.prefix(limit))
     return (page, items.count > limit ? page.last.map(identifier) : nil)

@@ -2,7 +2,7 @@ import Commerce
 import PullboxAPI
 
 extension DownloadManager {
-  /// What surrounds the agent has changed: jobs are held or released by it.
+  /// Changes the environment. Jobs are held or released if it is different then.
   func changeEnvironment(_ change: (inout Scheduler.Environment) -> Void) {
     let before = environment
     change(&environment)

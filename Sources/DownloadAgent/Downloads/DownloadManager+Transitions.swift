@@ -84,7 +84,7 @@ extension DownloadManager {
     schedule()
   }
 
-  /// What is over lies in the database alone, once its step has ended.
+  /// Removes a download that is over from memory, once its step has ended. Its record stays in the database.
   func forgetIfOver(_ identifier: DownloadIdentifier) {
     guard let entry = runner[identifier], entry.record.isHistory, entry.step == nil, entry.isSaved else {
       return

@@ -20,11 +20,11 @@ import SystemCalls
 /// await downloads.stop()                                // what was verified is recorded
 /// ```
 actor DownloadManager {
-  /// Of the downloads that are not over.
+  /// The machines of the downloads that are not over.
   typealias Runner = MachineRunner<DownloadRecord, Void>
   typealias JobRunner = MachineRunner<ContentJobRecord, JobActivity>
 
-  /// What is going on about a content job in this process.
+  /// The state of a content job in this process.
   struct JobActivity: Sendable {
     var progress: TransferProgress
     var estimator = ProgressEstimator()
@@ -72,7 +72,7 @@ actor DownloadManager {
   private var nextSave: MonotonicInstant
   private let loop: LoopPulse
   nonisolated let reports: VerificationReports
-  /// Of the networks, when they were last looked at.
+  /// The openings of ``networks`` at the last look.
   private var openings = 0
 
   init(
@@ -190,7 +190,7 @@ actor DownloadManager {
     schedule()
   }
 
-  /// What the calls of downloads pass.
+  /// The gates that the calls of downloads pass.
   private var networks: [NetworkGate] { [steps.server.path.network, steps.store.network] }
 
   /// The way to a service is open again: what waited for that need not wait for its delay.

@@ -14,7 +14,7 @@ struct DownloadSteps: Sendable {
     var change: @Sendable (inout DownloadRecord) -> Void = { _ in }
     /// The grant's state when the server accepted the completion.
     var grantState: GrantState?
-    /// What stands otherwise in the library by what the server offers now.
+    /// The library items that changed because of the versions that the server offers now.
     var changed: [LibraryItem] = []
   }
 

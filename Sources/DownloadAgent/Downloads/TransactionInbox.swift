@@ -3,12 +3,12 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// What downloads report to their transactions, until ``TransactionManager`` reads it in its next turn.
+/// The reports of downloads to their transactions, kept until ``TransactionManager`` reads them in its next turn.
 final class TransactionInbox: Sendable {
   struct Report: Hashable, Sendable {
     var transaction: TransactionIdentifier
     var grant: GrantIdentifier
-    /// What the server said of the grant.
+    /// The grant's state, as the server said.
     var state: GrantState
   }
 

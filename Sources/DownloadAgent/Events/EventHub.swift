@@ -13,7 +13,7 @@ final class EventHub: Sendable {
 
   /// Observers at one time; one more is refused.
   static let maximumObservers = 64
-  /// Of one user: what one takes leaves room for others.
+  /// Observers of one user at one time, so that one user leaves room for others.
   static let maximumObserversOfUser = 32
 
   private let state = Mutex(State())
@@ -67,7 +67,7 @@ final class EventHub: Sendable {
 
 /// One reader of the event stream. Publishing never waits for it.
 final class EventObserver: Sendable {
-  /// What to write next.
+  /// The next entry to write to the stream.
   enum Item: Sendable {
     case event(AgentEvent)
     /// A sign of life, so that a peer that is gone is noticed.
@@ -159,7 +159,7 @@ final class EventObserver: Sendable {
 /// replaces the one that waits, and when an observer falls far behind, only the latest event of each subject
 /// is kept.
 struct ObserverQueue: Sendable {
-  /// What an event is about.
+  /// The subject of an event: its kind and its name.
   struct Subject: Hashable, Sendable {
     var kind: String
     var name: String

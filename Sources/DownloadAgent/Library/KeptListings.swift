@@ -1,10 +1,10 @@
 import Commerce
 import Synchronization
 
-/// What is kept of the server's listings, as the records have it; read by whatever shows an item.
+/// The server's listings that the records hold, read by everything that shows an item.
 final class KeptListings: Sendable {
   private let listings = Mutex<[ProductIdentifier: KeptListing]>([:])
-  /// Of which more has arrived since the server was asked last.
+  /// The products with arrivals since the server was asked last.
   private let expected = Mutex<Set<ProductIdentifier>>([])
 
   subscript(product: ProductIdentifier) -> KeptListing? {

@@ -191,7 +191,7 @@ final class RecentPlacements: Sendable {
     }
   }
 
-  /// What was found to be damaged is read from now on, whatever its stamps.
+  /// Forgets the stamps of content that was found to be damaged, so that the next check reads it.
   func forget(_ manifest: Manifest) {
     entries.withLock { $0.removeAll { $0.digest == manifest.manifestDigest } }
   }

@@ -7,7 +7,8 @@ import ServiceRuntime
 import SystemCalls
 
 extension Library {
-  /// What need not be fetched of other content: files, or pieces, with the same SHA-256 lie there, as far as it is whole.
+  /// Placed content that holds files or pieces with the SHA-256 of those to be fetched. They need not be fetched if they
+  /// are whole.
   struct Source: Sendable {
     let manifest: Manifest
     /// The directory that holds the files.
@@ -189,7 +190,7 @@ extension Library {
     emptyTrash()
   }
 
-  /// What is known of a record's file or folder without reading it.
+  /// The state of a record's file or folder, found without reading it.
   enum Presence: Hashable, Sendable {
     case there
     case missing

@@ -144,7 +144,7 @@ extension Library {
     try operations.removeRecursively(directory)
   }
 
-  /// What the control interface shows of a record.
+  /// Returns the item of a record as the control interface shows it.
   func item(_ record: LibraryRecord, isOffline: Bool = false) -> LibraryItem {
     var item = record.item(in: paths.library, isOffline: isOffline)
     let listing = listings[record.product]

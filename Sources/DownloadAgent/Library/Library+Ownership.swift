@@ -4,7 +4,7 @@ import PullboxAPI
 import Synchronization
 import SystemCalls
 
-/// What the records say of what is owned; read by whatever shows an item.
+/// The ownership that the records hold, read by everything that shows an item.
 final class OwnershipRegister: Sendable {
   private let known = Mutex<[ProductIdentifier: KnownOwnership]>([:])
 
@@ -19,7 +19,8 @@ final class OwnershipRegister: Sendable {
 }
 
 extension Library {
-  /// What the feed tells, in its order: the last entry of a product counts. Answers what stands otherwise by that.
+  /// Notes the ownership from entries of the feed, in its order: the last entry of a product counts. Returns the items
+  /// that change by it.
   func noteOwnership(of entries: [FeedEntry]) async throws -> [LibraryItem] {
     let now = clock.now()
     var news: [ProductIdentifier: KnownOwnership] = [:]
@@ -30,8 +31,8 @@ extension Library {
     return try await note(news)
   }
 
-  /// What the server lists as owned, asked at that time: of what the feed told since, the feed's word counts. Answers what stands
-  /// otherwise by that.
+  /// Notes the products that the server listed as owned when it was asked at `asked`. Later entries of the feed go before
+  /// the list. Returns the items that change by it.
   func noteOwned(_ products: [EntitledProduct], asked: Timestamp) async throws -> [LibraryItem] {
     let now = clock.now()
     var news: [ProductIdentifier: KnownOwnership] = [:]

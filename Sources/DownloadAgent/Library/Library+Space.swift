@@ -5,9 +5,9 @@ import ServiceRuntime
 import SystemCalls
 
 extension Library {
-  /// What the rest of the agent says about removing content, and is told of it.
+  /// The connection to the rest of the agent about removing content: it says what may be removed, and is told what was.
   struct EvictionAdvice: Sendable {
-    /// What may go for a job. To be asked when room is short.
+    /// Returns the content that may be removed for a job. Called when room is short.
     var removable: @Sendable (ContentJobIdentifier) async -> Removable
     var noteRemoval: @Sendable (LibraryItem) async -> Void
   }

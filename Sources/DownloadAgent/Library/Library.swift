@@ -33,7 +33,7 @@ final class Library: Sendable {
     var availability: Availability?
     /// An operator asks for it: what is there, or nothing, is the library from now on.
     var mayBegin: Bool
-    /// As the records have it.
+    /// The volume that the records name.
     var expected: AgentDatabase.ExpectedVolume?
     var canLink = false
     var isClosed = false
@@ -48,7 +48,7 @@ final class Library: Sendable {
   let clock: any WallClock
   /// Measures pauses.
   let pauses: any MonotonicClock
-  /// What every file call of the library, and of what is staged in it, goes through.
+  /// The file operations for the library and for the files that are staged in it.
   let operations: any FileOperations
   let exclusion = ProductExclusion()
   let space: LibrarySpace
@@ -89,7 +89,7 @@ final class Library: Sendable {
     directory(of: record.product, version: record.version)
   }
 
-  /// As it was at the last look; offline before the first.
+  /// The availability at the last look; offline before the first.
   var availability: Availability {
     state.withLock { $0.availability } ?? .offline("the library was not looked for yet")
   }
@@ -192,7 +192,8 @@ final class Library: Sendable {
     return .online
   }
 
-  /// What cannot be written down is seen again whenever it is asked for.
+  /// Runs `body`, which notes damage. An error is logged alone: the damage is found again whenever the content is asked
+  /// for.
   private func noteAtArrival(_ body: () throws -> Void) {
     do {
       try body()
@@ -223,7 +224,7 @@ final class Library: Sendable {
     try operations.synchronizeDirectory(FileSystem.parent(of: path))
   }
 
-  /// What cannot be removed stays, and is tried again whenever something else goes.
+  /// Removes the trash. Anything that cannot be removed stays, and the next removal tries it again.
   func emptyTrash() {
     do throws(SystemError) {
       guard try operations.status(of: paths.trash) != nil else { return }

@@ -15,7 +15,7 @@ final class LibrarySpace: Sendable {
   private let ledger: Mutex<Ledger>
   /// Content that is being placed: it leaves the staging folder before it has a record.
   private let placing = Mutex<[ContentJobIdentifier: Manifest]>([:])
-  /// What was asked for and refused last, of each job that waits for room.
+  /// The last need and shortage of each job that waits for room.
   private let refused = Mutex<[ContentJobIdentifier: (need: SpaceNeed, shortage: SpaceShortage)]>([:])
 
   init(
@@ -28,9 +28,9 @@ final class LibrarySpace: Sendable {
     ledger = Mutex(Ledger(reserve: reserve, quota: quota))
   }
 
-  /// What stays free on the file system.
+  /// The bytes that stay free on the file system.
   var reserve: ByteCount { ledger.withLock { $0.reserve } }
-  /// What content and staged bytes may take together.
+  /// The bytes that content and staged files may take together.
   var quota: ByteCount? { ledger.withLock { $0.quota } }
 
   /// Promises `need` to the job, in place of what it had been promised; throws ``InsufficientSpaceError`` where there is no room for
@@ -72,7 +72,7 @@ final class LibrarySpace: Sendable {
     }
   }
 
-  /// What the job lacks now; nil when ``admit(_:needing:allocating:)`` would admit it.
+  /// Returns the job's shortage now; nil if ``admit(_:needing:allocating:)`` would admit it.
   func shortage(
     of need: SpaceNeed, for job: ContentJobIdentifier
   ) throws -> InsufficientSpaceError? {
@@ -141,7 +141,7 @@ final class LibrarySpace: Sendable {
     return Ledger.Volume(free: free, used: staged.values.reduce(placed, +), removable: removable)
   }
 
-  /// What each entry of the staging folder takes: an area, or allocated room.
+  /// Returns the bytes that each entry of the staging folder takes: a staging area, or an allocated file.
   private func stagedSizes() throws -> [String: ByteCount] {
     var sizes: [String: ByteCount] = [:]
     for entry in try operations.list(paths.staging) {

@@ -7,7 +7,7 @@ import SystemCalls
 /// random identifier, so that an empty mount point is not taken for a library that lost everything; this process holds
 /// `flock(2)` on `LIBRARY/.pullbox/lock` while it is there. Every call blocks.
 struct LibraryVolume: ~Copyable {
-  /// What was found.
+  /// The result of a look at the library.
   enum Presence: Hashable, Sendable {
     /// The library of that identifier, which is this process's alone now.
     case present(String)

@@ -6,7 +6,7 @@ import Synchronization
 final class ProductTitles: Sendable {
   private let titles = Mutex<[ProductIdentifier: String]>([:])
 
-  /// What is only listed for sale, and never downloaded, is not kept beyond so many products.
+  /// The largest number of titles that are kept for products that are only listed for sale and never downloaded.
   static let maximumListed = 1000
 
   private let listed = Mutex<[ProductIdentifier: String]>([:])

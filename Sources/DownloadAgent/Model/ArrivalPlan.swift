@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// What is fetched by itself of what arrives.
+/// The policy for arrivals: which of them the agent fetches without being asked.
 public enum ArrivalPolicy: String, CaseIterable, Sendable, Codable {
   /// The newest issue of each publication that was told at one time, and corrections of what is in the library.
   case latest
@@ -14,9 +14,9 @@ public enum ArrivalPolicy: String, CaseIterable, Sendable, Codable {
   case nothing = "none"
 }
 
-/// What is fetched by itself, by publication.
+/// The arrival policies of all publications.
 struct ArrivalPolicies: Equatable, Sendable {
-  /// What holds for publications without a policy of their own, and for what belongs to none.
+  /// The policy for publications without one of their own, and for products that belong to no publication.
   var standard: ArrivalPolicy
   /// By publication.
   var own: [ProductIdentifier: ArrivalPolicy]
@@ -27,7 +27,7 @@ struct ArrivalPolicies: Equatable, Sendable {
     self.own = own
   }
 
-  /// What holds for an issue of that publication.
+  /// Returns the policy for issues of the publication.
   subscript(_ publication: ProductIdentifier?) -> ArrivalPolicy {
     publication.flatMap { own[$0] } ?? standard
   }

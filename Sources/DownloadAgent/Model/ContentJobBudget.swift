@@ -1,6 +1,6 @@
 import CoreTypes
 
-/// What a step moved, for the budget.
+/// The bytes that a step moved, for the budget.
 struct StepEffort: Hashable, Sendable {
   /// Bytes of the pieces that were verified.
   var verified: ByteCount
@@ -10,8 +10,8 @@ struct StepEffort: Hashable, Sendable {
   var end: Timestamp
 }
 
-/// What goes wrong with a job until it gives up: tries and days without one verified piece in which what came was
-/// wrong, and bytes that came in vain. Lost connections and services that are away count for nothing. A pure value.
+/// A count of a job's wrong answers in a row and of its wasted bytes, with the limits at which the job gives up. A verified
+/// piece ends a row of wrong answers. Lost connections and unreachable services do not count. A pure value.
 struct ContentJobBudget: Hashable, Sendable {
   /// Wrong answers in a row, once they have lasted for ``shortestTrial``.
   static let maximumViolations = 100

@@ -39,7 +39,7 @@ struct ContentJobMachine: StateMachine {
     case manifestVerified
     case transferCompleted
     case placed
-    /// What was verified is gone from the disk: so many bytes of a package of that length have to come again.
+    /// Verified bytes are gone from the disk: so many bytes of a package of that length have to be fetched again.
     case contentLost(ByteCount, of: ByteCount)
     /// The running step ended without success. `length` is the package's.
     case stepFailed(StepFailure, StepEffort, length: ByteCount)
@@ -86,7 +86,7 @@ struct ContentJobMachine: StateMachine {
   private(set) var history: FailureHistory
   private(set) var renewals: Int
   private(set) var budget: ContentJobBudget
-  /// What stands in its way now; not persisted.
+  /// The conditions that hold it now; not persisted.
   private(set) var holds: Set<HoldCondition> = []
 
   /// A new job by default; otherwise what was persisted.
@@ -112,7 +112,7 @@ struct ContentJobMachine: StateMachine {
   /// A service has asked for the delay that it waits for.
   private var isWaitingAsAsked: Bool { state == .waiting && reason.isWishOfService }
 
-  /// What it waits for, for people: a condition that holds it, or why the last try ended.
+  /// The reason that people are shown: of a waiting job, the condition that holds it, or else why the last try ended.
   var shownReason: StatusReason {
     guard state == .waiting else { return reason }
     return HoldCondition.allCases.lazy.filter(holds.contains).compactMap(\.reason).first ?? reason
@@ -136,7 +136,7 @@ struct ContentJobMachine: StateMachine {
   }
 }
 
-/// What keeps a job from running, other than a delay and the number of places.
+/// The conditions that keep a job from running, other than a delay and the number of places.
 enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   case libraryOffline = "library-offline"
   /// The agent is about to end.
@@ -146,7 +146,7 @@ enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   /// It was refused the room that it needs, and none has appeared since.
   case noRoom = "no-room"
 
-  /// What is said of a job that it holds; nil for what needs no word.
+  /// The reason that is shown for a job that the condition holds; nil if none is shown.
   var reason: StatusReason? {
     switch self {
     case .libraryOffline: .libraryOffline

@@ -8,7 +8,7 @@ struct ContentJobRecord: MachineRecord {
   let identifier: ContentJobIdentifier
   let digest: SHA256Digest
   var machine = ContentJobMachine()
-  /// Of the download whose manifest the job works with.
+  /// The grant of the download whose manifest the job works with.
   var grant: GrantIdentifier
   var terms: DownloadTerms
   /// At the last time it was persisted; a running transfer counts in its ``TransferProgress``.

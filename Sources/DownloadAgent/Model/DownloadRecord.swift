@@ -21,7 +21,7 @@ struct DownloadRecord: MachineRecord {
   /// Bytes of the package that were on this device already; nil until that is known.
   var bytesReused: ByteCount?
   var placedAt: Timestamp?
-  /// What a reader opens.
+  /// The path that a reader opens.
   var contentPath: String?
   var notBefore: Timestamp?
   /// When it was asked for; nil for one of an earlier version.
@@ -60,7 +60,7 @@ struct DownloadRecord: MachineRecord {
     }
   }
 
-  /// What the control interface shows; `job` is the one of ``claimedDigest``.
+  /// Returns the status that the control interface shows; `job` is the one of ``claimedDigest``.
   func status(
     _ job: ContentJobRecord?, _ estimate: ProgressEstimator.Estimate, now: Timestamp
   ) -> DownloadStatus {

@@ -1,11 +1,11 @@
 import PullboxAPI
 
-/// What a machine remembers of the steps that did not succeed. A pure value.
+/// The failed steps that a machine remembers. A pure value.
 struct FailureHistory: Hashable, Sendable {
-  /// What a disk has lost so often in a row it does not keep.
+  /// The number of losses in a row after which the disk is taken not to keep the bytes.
   static let maximumLosses = 10
 
-  /// What the last failure brought; gone when a step succeeds.
+  /// The problem of the last failure; nil again once a step succeeds.
   private(set) var problem: Problem?
   private(set) var cause: String?
   /// Tries that failed in a row, without a verified piece between them.
@@ -54,7 +54,7 @@ struct FailureHistory: Hashable, Sendable {
   /// Whether fetching it once more is in vain.
   var isHopeless: Bool { losses >= Self.maximumLosses }
 
-  /// What was written is where it belongs, or a user wants to try anew.
+  /// Forgets the losses: the bytes are in their place, or a user asks for a new try.
   mutating func forgetLosses() {
     losses = 0
   }

@@ -1,7 +1,7 @@
 import CoreTypes
 import ServiceRuntime
 
-/// What the server called a product that has arrived by itself, and how it looks: for people, before its content is here and after.
+/// The server's title and cover of a product that has arrived by itself, shown before its content is here and after.
 struct KeptListing: Hashable, Sendable {
   /// Bytes of a title. A longer one is none.
   static let maximumTitleLength = 1024
@@ -25,7 +25,7 @@ struct KeptListing: Hashable, Sendable {
 
 /// A picture, by what its bytes begin with: a server, or a proxy before it, may call anything a picture.
 struct CoverPicture: Sendable {
-  /// Of the formats that publishers' covers have.
+  /// The formats of publishers' covers.
   enum Format: String, CaseIterable, Sendable {
     case avif
     case gif

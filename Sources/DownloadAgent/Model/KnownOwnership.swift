@@ -17,7 +17,8 @@ struct KnownOwnership: Hashable, Sendable {
     isOwned == other?.isOwned && because == other?.because && until == other?.until
   }
 
-  /// What an entry of the feed makes of what was known; nil for one that does not speak of it.
+  /// Creates the ownership that follows from an entry of the feed and the ownership known before; nil for an entry that
+  /// says nothing about ownership.
   init?(_ entry: FeedEntry, after known: KnownOwnership?, at now: Timestamp) {
     switch entry.known {
     case .revoked:
@@ -40,7 +41,7 @@ struct KnownOwnership: Hashable, Sendable {
     }
   }
 
-  /// What the server lists as owned.
+  /// Creates the ownership of a product that the server lists as owned.
   init(_ owned: EntitledProduct, at now: Timestamp) {
     self.init(isOwned: true, because: owned.because, until: owned.until, asOf: now)
   }

@@ -4,7 +4,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 
-/// What the agent knows of a placed version of a product.
+/// The agent's record of a placed version of a product.
 struct LibraryRecord: Hashable, Sendable {
   let product: ProductIdentifier
   let version: ContentVersion
@@ -14,9 +14,9 @@ struct LibraryRecord: Hashable, Sendable {
   var digest: SHA256Digest
   /// Nil for content that an earlier version of the agent placed without a manifest.
   var manifestDigest: SHA256Digest?
-  /// Of the files together, as the manifest says.
+  /// The length of the files together, as the manifest says.
   var length: ByteCount
-  /// What the files took on the device at the last check.
+  /// The space that the files took on the device at the last check.
   var sizeOnDisk: ByteCount
   var placedAt: Timestamp
   var title: String?
@@ -29,8 +29,8 @@ struct LibraryRecord: Hashable, Sendable {
   /// The server has gone back to a version before it.
   var isRolledBack = false
 
-  /// What the manifest says, and whether it was placed as that at `placedAt`. `listedTitle` is the server's, for a manifest
-  /// without one.
+  /// Creates the record of content that was placed at `placedAt`, from its manifest. `listedTitle` is the server's title,
+  /// for a manifest without one.
   init(_ manifest: Manifest, placedAt: Timestamp, sizeOnDisk: ByteCount, listedTitle: String? = nil) {
     self.init(
       product: manifest.product, version: manifest.version, name: manifest.name, digest: manifest.digest,
@@ -73,7 +73,7 @@ struct LibraryRecord: Hashable, Sendable {
       ? parts[2] : nil
   }
 
-  /// What the control interface shows, with absolute paths if `library` is one.
+  /// Returns the item that the control interface shows. Its paths are absolute if `library` is.
   func item(in library: String, isOffline: Bool = false) -> LibraryItem {
     LibraryItem(
       product: product, version: version, path: "\(library)/\(relativePath)", digest: digest, length: length,

@@ -7,8 +7,8 @@ protocol StateMachine: Hashable, Sendable {
   associatedtype Event: Sendable
   associatedtype Action: Sendable
 
-  /// What the machine is told when the state that `event` brought it to could not be persisted; nil leaves it
-  /// where it was.
+  /// Returns the event that the machine is given when the state after `event` could not be persisted; nil leaves the
+  /// machine where it was.
   static func saveFailed(_ error: StepFailure, during event: Event) -> Event?
   /// Whether a timer has to come back to the machine after a transition that could not be persisted.
   var retriesAfterFailedSave: Bool { get }
@@ -21,7 +21,7 @@ protocol StateMachine: Hashable, Sendable {
 
   mutating func handle(_ event: Event) -> [Action]
 
-  /// What the runner does about `action` itself; nil when the action is the owner's to perform.
+  /// Returns the runner's action in place of `action`; nil if the owner performs `action`.
   static func runnerAction(for action: Action) -> RunnerAction?
 }
 
@@ -41,7 +41,7 @@ enum RunnerAction: Hashable, Sendable {
   case stopStep
 }
 
-/// What is persisted of one machine.
+/// The persisted state of one machine.
 protocol MachineRecord: Hashable, Sendable {
   associatedtype Identifier: Hashable, Sendable
   associatedtype Machine: StateMachine
@@ -53,7 +53,7 @@ protocol MachineRecord: Hashable, Sendable {
 }
 
 extension MachineRecord {
-  /// Of a record whose machine starts anew in the next process.
+  /// Nil for a record whose machine starts anew in the next process; writing it has no effect.
   var notBefore: Timestamp? {
     get { nil }
     set {}
@@ -85,7 +85,7 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     }
 
     private var storage: Storage
-    /// What the owner keeps beside the record in this process.
+    /// The owner's data about the record, in this process.
     var context: Context
     /// The step that runs, or that was stopped and is not over.
     fileprivate(set) var step: Task<Void, Never>?
@@ -107,7 +107,7 @@ struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable {
     }
   }
 
-  /// What one event led to.
+  /// The result of one event.
   struct Transition {
     let before: Record
     let after: Record
@@ -329,7 +329,7 @@ struct RetryPolicy: Hashable, Sendable {
   var backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0.5)
   /// The pauses between two questions whether a refusal still stands.
   var checks = Backoff(initial: .seconds(60), factor: 2, cap: .seconds(3600), jitter: 0.25)
-  /// What `Retry-After` is honored up to.
+  /// The longest `Retry-After` that is honored.
   var longestRequestedDelay: Duration = .seconds(RetryAfter.obeyedRange.upperBound)
   /// The largest part of a requested delay, and of a second, that is added to it at random: a service that told many
   /// devices the same time does not see them all at that time.

@@ -15,7 +15,7 @@ import CoreTypes
 /// condition.succeed()                                           // true: it has just opened
 /// ```
 struct NetworkCondition: Hashable, Sendable {
-  /// What becomes of a call that is about to be made.
+  /// The decision about a call that is about to be made.
   enum Admission: Hashable, Sendable {
     case open
     /// The call goes out, and its end is to be told, for all others wait for it.

@@ -3,13 +3,13 @@ import PullboxAPI
 
 /// Decides what is started, held and released: a pure function of what there is and of the ``Environment``.
 struct Scheduler: Hashable, Sendable {
-  /// What waits for its turn.
+  /// A download or a job that waits for its turn.
   enum Work: Hashable, Sendable {
     case download(DownloadIdentifier)
     case job(ContentJobIdentifier)
   }
 
-  /// What the choice depends on.
+  /// A piece of work to choose from, and the properties that the choice depends on.
   struct Candidate: Hashable, Sendable {
     var work: Work
     var product: ProductIdentifier
@@ -22,13 +22,13 @@ struct Scheduler: Hashable, Sendable {
     var isBusy: Bool
     /// False for what costs next to nothing: it needs no place.
     var needsPlace: Bool
-    /// Of a job: what it knows to stand in its way.
+    /// For a job, the conditions that hold it, as far as it knows.
     var holds: Set<HoldCondition> = []
-    /// Of a job: a download waits for it.
+    /// For a job, whether a download waits for it.
     var isWanted = true
   }
 
-  /// What surrounds the agent.
+  /// The conditions outside the work: the library and the end of the agent.
   struct Environment: Hashable, Sendable {
     var isLibraryOffline = false
     var isDraining = false

@@ -37,7 +37,7 @@ struct ServiceWishes: Sendable {
       end: now + min(longest, .seconds(RetryAfter.obeyedSeconds(clamping: seconds))))
   }
 
-  /// What the service has said to such requests, with the time that is left; nil once it may be asked.
+  /// Returns the service's last refusal of such requests, with the time that is left; nil once the service may be asked.
   mutating func refusal(of request: String, at now: MonotonicInstant) -> APICallError? {
     guard let wish = wishes[request] else { return nil }
     guard now < wish.end else {

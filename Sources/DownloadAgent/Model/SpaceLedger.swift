@@ -1,11 +1,11 @@
 import CoreTypes
 import PullboxAPI
 
-/// Who may write how much where the library lies. A pure value: it is told what the file system says, and promises room to
-/// jobs so that all of them together never take more than there is beside the reserve.
+/// A ledger of the bytes that each job may write to the library's file system. A pure value: it is given the state of the
+/// file system, and promises room to jobs so that together they never take more than is free beside the reserve.
 ///
-/// A job is promised what it will still write, all of it, before its first byte. What it has written, or allocated, the file
-/// system counts itself, so that the promise shrinks by as much:
+/// Before its first byte, a job is promised all bytes that it will still write. The file system itself counts the bytes that
+/// are written or allocated, so the promise shrinks by as many:
 ///
 /// ```swift
 /// var ledger = SpaceLedger<String>(reserve: .mebibytes(32))
@@ -17,19 +17,19 @@ import PullboxAPI
 struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
   /// The room at one moment.
   struct Volume: Hashable, Sendable {
-    /// What the file system lets this process still write.
+    /// The bytes that this process can still write to the file system.
     var free: ByteCount
-    /// What content and staged bytes take already, old versions included; it counts against the quota.
+    /// The bytes that content and staged files take, old versions included; they count against the quota.
     var used: ByteCount = .zero
-    /// What would become free if all that may be removed were.
+    /// The bytes that would become free if all removable content were removed.
     var removable: ByteCount = .zero
   }
 
   /// Stays free on the file system, whatever is promised.
   var reserve: ByteCount
-  /// What content and staged bytes may take together; nil for no bound but the file system's.
+  /// The bytes that content and staged files may take together; nil for no bound but the file system's.
   var quota: ByteCount?
-  /// What each admitted job may still write.
+  /// The bytes that each admitted job may still write.
   private(set) var promises: [Job: ByteCount] = [:]
 
   init(reserve: ByteCount, quota: ByteCount? = nil) {
@@ -46,7 +46,7 @@ struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
     return nil
   }
 
-  /// What ``admit(_:needing:in:)`` would answer to a job that has no promise.
+  /// Returns what ``admit(_:needing:in:)`` would return for a job without a promise.
   func shortage(of need: SpaceNeed, in volume: Volume) -> InsufficientSpaceError? {
     // Less than nothing where others have taken what was promised.
     let promised = promises.values.reduce(ByteCount.zero, +)
@@ -66,7 +66,7 @@ struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
     return InsufficientSpaceError(shortage: shortage, missing: missing)
   }
 
-  /// What the job may still write and has not allocated. Of a job that was not admitted nothing is noted.
+  /// Sets the bytes that the job may still write and has not allocated. Does nothing for a job that was not admitted.
   mutating func setPromise(to job: Job, _ outstanding: ByteCount) {
     guard promises[job] != nil else { return }
     promises[job] = max(outstanding, .zero)
@@ -78,7 +78,7 @@ struct SpaceLedger<Job: Hashable & Sendable>: Hashable, Sendable {
   }
 }
 
-/// What one job will write.
+/// The bytes that one job will write.
 struct SpaceNeed: Hashable, Sendable {
   /// Files as they will be placed, without those that are there already.
   var unpacked: ByteCount
@@ -90,9 +90,9 @@ struct SpaceNeed: Hashable, Sendable {
 
 /// There is no room for what a job would write; the numbers say how much is missing.
 struct InsufficientSpaceError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Of the bound that lacks most: the file system, or the quota.
+  /// The shortage by the bound that lacks most: the file system, or the quota.
   let shortage: SpaceShortage
-  /// What has to become free.
+  /// The bytes that have to become free.
   let missing: ByteCount
   /// Content may be removed to make room, once the services say that it can be fetched again.
   var mayEvictLater = false

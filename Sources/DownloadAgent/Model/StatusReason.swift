@@ -26,7 +26,7 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   static let verificationUndetermined = StatusReason("verification-undetermined")
   /// The volume on which the library lies is not there.
   static let libraryOffline = StatusReason("library-offline")
-  /// What answers is not the service: a log-in page, a proxy, a filter.
+  /// Something else answers in the service's place: a log-in page, a proxy, a filter.
   static let networkNotOpen = StatusReason("network-not-open")
   /// The grant is to be asked for again.
   static let grantNeeded = StatusReason("grant-needed")
@@ -57,7 +57,7 @@ struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringConvertib
   // Failed.
   /// The library's file system takes no file of such a name.
   static let nameRefused = StatusReason("name-refused")
-  /// What the server sends is not, time and again, what the grant promised.
+  /// The server repeatedly sends other content than the grant promised.
   static let integrity = StatusReason("integrity")
   /// Far more bytes came than the package has, and it is not complete.
   static let wasteful = StatusReason("wasteful")

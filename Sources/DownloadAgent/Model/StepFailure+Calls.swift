@@ -125,8 +125,8 @@ extension StepFailure {
   /// The longest text of ``cause(of:)``, in characters.
   static let maximumCauseLength = 400
 
-  /// What went wrong, in the words of the part that failed, on one line: errno with its call and path, libcurl's
-  /// words, a problem's title and detail.
+  /// Returns the error on one line, in the words of the part that failed: errno with its call and path, libcurl's
+  /// message, or a problem's title and detail.
   static func cause(of error: any Error) -> String {
     let text =
       switch error {

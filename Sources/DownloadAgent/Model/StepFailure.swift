@@ -20,7 +20,7 @@ struct StepFailure: Error, Hashable, Sendable {
 
   var reason: StatusReason
   var recovery: Recovery
-  /// What a service answered, for the control interface.
+  /// The problem that a service answered, for the control interface.
   var problem: Problem?
   /// One line for people: the call, the path and the error's name; or what the network said.
   var cause: String?

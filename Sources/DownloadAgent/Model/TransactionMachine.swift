@@ -52,7 +52,7 @@ struct TransactionMachine: StateMachine {
     case stepFailed(StepFailure)
     /// How its downloads stand now.
     case downloads([Outcome])
-    /// What the server says of a grant of this transaction.
+    /// The server answered with the state of a grant of this transaction.
     case serverAnswered(GrantState)
     case retryDue
   }
@@ -247,7 +247,7 @@ extension TransactionMachine {
 struct TransactionRecord: MachineRecord {
   let identifier: TransactionIdentifier
   let product: ProductIdentifier
-  /// What the store said last.
+  /// The state that the store named last.
   var storeState: StoreTransaction.State
   var machine = TransactionMachine()
   /// Until when a retry waits, also over a restart.

@@ -20,7 +20,7 @@ public enum AgentCommand {
       .value("store", "URL", fallback: "http://127.0.0.1:8090", help: "Address of the payment store"),
       .value(
         "store-name", "NAME",
-        help: "What the delivery server calls that store; needed where the server knows more than one"
+        help: "Name of the store at the delivery server; needed where the server knows more than one"
       ).example("sandbox"),
       .value(
         "ca-file", "FILE", key: "serverCA",
@@ -49,7 +49,7 @@ public enum AgentCommand {
       ).example("/run/pullbox/agent.sock"),
       .value(
         "control-group", "GROUP",
-        help: "Members may change what the agent does; who may open the socket may watch"
+        help: "Group whose members may change what the agent does; all who may open the socket may watch"
       ).example("pullbox"),
       .list(
         "control-users", "USER",
@@ -66,26 +66,27 @@ public enum AgentCommand {
       CommandOption.value(
         "arrivals", "POLICY", fallback: "latest",
         help:
-          "What is fetched by itself of new issues and corrections: the latest issue of each publication, all, or nothing (ask lists it, none does not)"
+          "New issues and corrections that are fetched by themselves: the latest issue of each publication, all, or nothing (ask lists them, none does not)"
       ).taking(.words(ArrivalPolicy.allCases.map(\.rawValue))),
       .list(
         "arrivals-of", "PUBLICATION=POLICY",
-        help: "What is fetched by itself of one publication, in place of what --arrivals says"
+        help: "The same for one publication, in place of --arrivals"
       ).example("com.example.heroes=all"),
       .value(
         "locale", "TAG",
         help:
-          "Language of the titles of what arrives by itself, such as fr-FR; that of LC_ALL, LC_MESSAGES or LANG unless given"
+          "Language of the titles of new issues and corrections, such as fr-FR; that of LC_ALL, LC_MESSAGES or LANG unless given"
       ).example("fr-FR"),
       .flag(
         "consumption-consent",
         help: "The payment store may learn how much of a purchase was delivered when it decides on a refund"),
       .value(
         "quota", "SIZE",
-        help: "What content may take, such as 20GiB; for new content, what was opened longest ago goes"
+        help:
+          "Bytes that content may take, such as 20GiB; to make room, the content that was opened longest ago goes first"
       ).example("20GiB"),
       .value(
-        "space-reserve", "SIZE", fallback: "32MiB", help: "What stays free on the library's file system"),
+        "space-reserve", "SIZE", fallback: "32MiB", help: "Bytes that stay free on the library's file system"),
       .value(
         "metrics-listen", "ADDRESS",
         help:

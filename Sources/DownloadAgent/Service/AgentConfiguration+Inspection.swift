@@ -3,7 +3,8 @@ public import ServiceRuntime
 import SystemCalls
 
 extension AgentConfiguration {
-  /// What cannot work: everything that a start would refuse but for what it finds in the state directory.
+  /// Adds every error of the configuration for which a start would refuse it, except for errors that only the state
+  /// directory shows.
   public func inspect(_ findings: inout ConfigurationFindings) {
     findings.check("server") { try check() }
     findings.check("controlUsers") { _ = try controlAccess() }

@@ -13,7 +13,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var server: String
   /// The payment store's base URL, http or https.
   public var store: String
-  /// What the delivery server's configuration calls the store; a server that knows more than one takes no purchase without.
+  /// The store's name in the delivery server's configuration. A server that knows more than one store takes no purchase
+  /// without it.
   public var storeName: StoreIdentifier?
   /// PEM file of the certificate authorities that count for the delivery server, in place of the system's.
   public var serverCA: String?
@@ -44,8 +45,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
-  /// What is fetched by itself of new issues and corrections; the newest issue of each publication, and corrections, unless
-  /// given.
+  /// The policy for new issues and corrections, which says what the agent fetches without being asked; `latest` unless
+  /// given: the newest issue of each publication, and corrections.
   public var arrivals: ArrivalPolicy?
   /// The same for single publications, each `PUBLICATION=POLICY`.
   public var arrivalsOf: [String]?
@@ -56,7 +57,7 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var consumptionConsent: Bool?
   /// Bytes that content may take in the library, staged bytes included; no bound unless given.
   public var quota: ConfigurationSize?
-  /// What stays free on the library's file system; 32 MiB unless given.
+  /// The bytes that stay free on the library's file system; 32 MiB unless given.
   public var spaceReserve: ConfigurationSize?
   /// Where metrics and health are answered beside the socket, in the syntax of `ServerAddress`; nowhere unless given.
   public var metricsListen: String?
@@ -67,7 +68,7 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// The least severe lines that are logged: `error`, `warning`, `info` or `debug`.
   public var logLevel: String
 
-  /// What a process that has no configuration file sets; the rest is unset.
+  /// Sets the values that a process without a configuration file gives; the other members are nil.
   public init(
     server: String, store: String, accountTokenFile: String? = nil, state: String, library: String? = nil,
     socket: String? = nil, pollInterval: ConfigurationDuration? = nil, maximumDownloads: Int? = nil
@@ -90,7 +91,7 @@ public struct AgentConfiguration: DaemonConfiguration {
       return StatePaths(state: state, library: try library.map(FileSystem.absolutePath) ?? "\(state)/library")
     }
   }
-  /// Whose certificates count for the delivery server, and for the payment store.
+  /// The certificates and keys that count for the delivery server; ``storeTrust`` has those for the payment store.
   var serverTrust: ServerTrust {
     ServerTrust(certificateAuthorityFile: serverCA, publicKeyPins: serverPin ?? [])
   }
@@ -118,8 +119,8 @@ extension AgentConfiguration {
     return (AgentSocket.path(user: geteuid(), environment: environment), true)
   }
 
-  /// What is fetched by itself, by publication. Throws for what names no publication and policy, and for a publication that is named
-  /// twice.
+  /// Returns the arrival policy of each publication. Throws for an entry that is not `PUBLICATION=POLICY`, and for a
+  /// publication that is named twice.
   func arrivalPolicies() throws(ConfigurationError) -> ArrivalPolicies {
     var policies = ArrivalPolicies(arrivals ?? .latest)
     for (index, text) in (arrivalsOf ?? []).enumerated() {
@@ -174,7 +175,8 @@ extension AgentConfiguration {
     return Redacted(token)
   }
 
-  /// Who may change what the agent does. Throws ``ConfigurationError`` for a name that this device does not know.
+  /// Returns the users and the group that may change what the agent does. Throws ``ConfigurationError`` for a name that
+  /// this device does not know.
   func controlAccess() throws(ConfigurationError) -> ControlAccess {
     var access = ControlAccess(agentUser: geteuid())
     let users = try (controlUsers ?? []).mapConfiguration { index, name throws(ConfigurationError) in

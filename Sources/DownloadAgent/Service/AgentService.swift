@@ -12,7 +12,7 @@ import SystemCalls
 /// The whole agent as one service: restores its state, watches the store's queue, downloads, and answers on
 /// its socket.
 public final class AgentService: Service {
-  /// What a test sets otherwise.
+  /// The limits, retry policies and intervals that tests replace.
   struct Tuning: Sendable {
     var transfer = PieceTransfer.Limits()
     var downloadRetry = RetryPolicy()
@@ -28,7 +28,7 @@ public final class AgentService: Service {
     var heartbeat: Duration = .seconds(15)
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 6
-    /// What the files of staging, of the library and beside the database go through.
+    /// The file operations for staging, for the library and for the files beside the database.
     var fileOperations: any FileOperations = SystemFileOperations()
   }
 
@@ -48,7 +48,7 @@ public final class AgentService: Service {
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
   private let monitoring: HTTPServer?
   private let log: Log
-  /// What the log says once the agent answers.
+  /// The fields of the log line that the agent writes once it answers.
   private let facts: KeyValuePairs<String, LogValue>
 
   /// Opens the state directory and makes it this process's own. Blocks. Throws ``ConfigurationError`` for a
@@ -274,7 +274,8 @@ public final class AgentService: Service {
     return (identity, database, isRebuilt)
   }
 
-  /// Of a service, but for manifests and content: what some 11,000 purchases need. To read one takes many times its length.
+  /// The longest answer of a service, manifests and content aside: enough for some 11,000 purchases. Reading an answer
+  /// takes many times its length in memory.
   private static let maximumAnswer = ByteCount.mebibytes(3)
 
   private static var clientConfiguration: HTTPClientConfiguration {

@@ -3,8 +3,8 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
 
-/// What a reader of this device is shown before a purchase: what the server sells in the territory of the store account, and
-/// what the account has of it.
+/// The offers that a reader of this device sees before a purchase: the products that the server sells in the territory of
+/// the store account, and which of them the account has.
 ///
 /// Nothing of it is kept longer than ``lifetime``, nor more than ``maximumKept`` answers; a question is asked once, however many
 /// readers ask it at the same time.
@@ -24,7 +24,7 @@ struct Shop: Sendable {
     var subscribedSince: Timestamp?
   }
 
-  /// What the account has.
+  /// The account's products and subscriptions.
   private struct Holdings: Sendable {
     var owned: Set<ProductIdentifier>
     var subscriptions: [StoreSubscription]
@@ -119,7 +119,7 @@ struct Shop: Sendable {
       issues: list.issues.map { Self.product($0, held: held) }, next: list.next)
   }
 
-  /// What the store offers for the subscriptions among these. Without subscriptions it is not asked.
+  /// Returns the store's offers for the subscriptions among `listings`. Without subscriptions, the store is not asked.
   private func offers(
     for listings: [ProductListing]
   ) async throws(Problem) -> [ProductIdentifier: [AccountOffer]] {
@@ -191,7 +191,7 @@ struct Shop: Sendable {
     }
   }
 
-  /// What the account has is asked again with the next question.
+  /// Forgets the account's products and offers, so that the next question asks for them again.
   func forgetHoldings() async {
     await holdings.removeAll()
     await offerLists.removeAll()
@@ -232,7 +232,7 @@ struct Shop: Sendable {
     }
   }
 
-  /// What the server answers now. The titles serve downloads until their manifests are read.
+  /// Asks the server for its products now. Their titles serve downloads until the manifests are read.
   private func listed(
     _ names: [String], for account: StoreAccount, locale: String?, subscribedSince: Timestamp? = nil
   ) async throws(Problem) -> ProductsResponse {

@@ -82,8 +82,9 @@ extension AgentDatabase {
       ALTER TABLE downloads ADD COLUMN losses INTEGER NOT NULL DEFAULT 0;
       """)
 
-  /// What was one download's alone becomes the job of its digest, under the download's name: its folders keep
-  /// theirs. Of several with one digest the one that has most goes on; the others find what it brings.
+  /// Moves the content part of each download to a job for its digest, under the download's name, so that its folders keep
+  /// their names. Of several downloads with one digest, the job takes over the one with the most verified bytes; the
+  /// others use its content.
   static let splitDownloads = Migration(
     "content jobs",
     script: """

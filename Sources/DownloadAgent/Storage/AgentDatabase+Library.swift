@@ -6,7 +6,7 @@ import Database
 import PullboxAPI
 
 extension AgentDatabase {
-  /// What is placed, by product and version.
+  /// Returns the records of the placed content, sorted by product and version.
   func libraryRecords() throws -> [LibraryRecord] {
     try libraryRecords(where: "TRUE", [])
       .sorted { ($0.product.description, $0.version) < ($1.product.description, $1.version) }
@@ -64,7 +64,8 @@ extension AgentDatabase {
     }
   }
 
-  /// What a check of the content found.
+  /// Writes the result of a check of the content: its size on disk, the last opening, whether it is damaged, and the file
+  /// stamps.
   func note(_ record: LibraryRecord, stamps: FileStamps) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(

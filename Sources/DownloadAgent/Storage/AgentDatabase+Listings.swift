@@ -2,7 +2,7 @@ import Commerce
 import Database
 import PullboxAPI
 
-/// What the server called what has arrived, and which file of the library its cover is.
+/// The server's titles of arrived products, and the files of the library that hold their covers.
 extension AgentDatabase {
   func listings() throws -> [ProductIdentifier: KeptListing] {
     try database.readBlocking { connection in

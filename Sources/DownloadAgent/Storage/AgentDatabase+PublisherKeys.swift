@@ -4,7 +4,7 @@ import Database
 import PullboxAPI
 
 extension AgentDatabase {
-  /// Whose signature content of these terms needs here.
+  /// Returns the signature policy for content of these terms on this device.
   func trust(
     in terms: DownloadTerms, trusting trusted: Set<PublisherKeyIdentifier>
   ) throws -> SignaturePolicy {

@@ -70,8 +70,8 @@ extension AgentDatabase {
   /// A statement that takes a record out, or makes up for it, with its values.
   typealias Amendment = (sql: String, values: [SQLValue])
 
-  /// What `decode` makes of the rows that `query` answers. A row that it cannot read is logged and dropped by the statements
-  /// of `dropping`, so that it costs itself and nothing else. Throws what reading throws.
+  /// Returns the values that `decode` makes of the rows that `query` answers. A row that it cannot read is logged, and
+  /// the statements of `dropping` remove it; the other rows are read. Throws what reading throws.
   func records<Value: Sendable>(
     _ query: String, _ parameters: [SQLValue] = [],
     dropping amendments: @escaping @Sendable (Row) throws -> [Amendment],

@@ -1,7 +1,7 @@
 import CoreTypes
 import Database
 
-/// What the services have told this device, for the next start.
+/// The values that the services have told this device, kept for the next start.
 extension AgentDatabase {
   private enum Key: String {
     /// Milliseconds that the delivery server's clock is ahead of the device's.
@@ -10,7 +10,7 @@ extension AgentDatabase {
     case storeNotBefore = "store-not-before"
   }
 
-  /// What the delivery server's clock is ahead of the device's; zero while nothing is known.
+  /// Returns the time by which the delivery server's clock is ahead of the device's; zero while it is unknown.
   func serverClockOffset() throws -> Duration {
     .milliseconds(try integer(.serverClockOffset) ?? 0)
   }

@@ -11,7 +11,8 @@ enum TransactionFilter: String, CaseIterable, Sendable {
 }
 
 extension AgentDatabase {
-  /// What is kept of transactions that are over: so many, the latest ones, and none for longer than this.
+  /// The largest number of transactions that are over and kept, and the longest time for which one is kept. The latest
+  /// ones stay.
   static let keptTransactions = 10_000
   static let keptFor: Duration = .seconds(90 * 86_400)
 

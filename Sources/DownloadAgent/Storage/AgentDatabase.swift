@@ -24,7 +24,8 @@ struct AgentDatabase: Sendable {
     database.close()
   }
 
-  /// What `body` answers; where it makes room, also on a full disk.
+  /// Runs `body` and returns its result. With `makesRoom`, it may use the reserve, so that it succeeds on a full disk as
+  /// well.
   func makingRoom<Value>(_ makesRoom: Bool = true, _ body: () throws -> Value) throws -> Value {
     makesRoom ? try database.usingReserveBlocking(body) : try body()
   }
@@ -103,7 +104,7 @@ struct AgentDatabase: Sendable {
     ownership,
   ]
 
-  /// What is checked of placed content, and which library it is in.
+  /// The columns for the checks of placed content, and the table with the library's identifier.
   private static let placedContent = Migration(
     "checks of what is placed",
     script: """

@@ -5,7 +5,7 @@ import FoundationEssentials
 import ServiceRuntime
 import SystemCalls
 
-/// Who this device is: a random UUID and an Ed25519 key, made at the first start and never changed but by an operator.
+/// The identity of this device: a random UUID and an Ed25519 key, made at the first start. Only an operator changes it.
 struct DeviceIdentity: Sendable {
   private static let identifierName = "device-id"
   private static let keyName = "device-key"

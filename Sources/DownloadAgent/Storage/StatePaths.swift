@@ -8,7 +8,7 @@ struct StatePaths: Hashable, Sendable {
   /// On the library's file system, so that placing and discarding are renames; hidden from a plain listing of
   /// the library.
   var staging: String { "\(library)/.staging" }
-  /// What is on its way out.
+  /// The directory of content that is being removed.
   var trash: String { "\(library)/.trash" }
 
   func paths(of job: ContentJobIdentifier) -> ContentJobPaths {

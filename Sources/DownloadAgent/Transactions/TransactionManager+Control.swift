@@ -43,8 +43,8 @@ extension TransactionManager {
     }
   }
 
-  /// What may be removed to make room for the job: what is owned, and no transaction or download that is under way delivers.
-  /// Nothing while a service cannot be asked.
+  /// Returns the content that may be removed to make room for the job: owned products that no unfinished transaction or
+  /// download delivers. It is empty while a service cannot be asked.
   func removable(for job: ContentJobIdentifier) async -> Library.Removable {
     guard let owned = try? await owned() else { return Library.Removable() }
     var needed = await downloads.unfinishedProducts()
@@ -121,7 +121,7 @@ extension TransactionManager {
 }
 
 extension StepFailure {
-  /// What the agent returns to its own client: what a service answered, or that none could be asked.
+  /// The agent's answer to its own client: the service's problem, or `unavailable` if no service could be asked.
   fileprivate var answer: Problem {
     problem ?? Problem(.unavailable, "a service could not be asked: \(reason)", retryAfterSeconds: 5)
   }

@@ -106,7 +106,7 @@ extension TransactionManager {
     await process(.downloads(outcomes), of: identifier)
   }
 
-  /// What downloads have reported since the last turn.
+  /// Processes the reports of downloads since the last turn.
   func processReports() async {
     let messages = inbox.removeAll()
     for report in messages.reports { await process(.serverAnswered(report.state), of: report.transaction) }

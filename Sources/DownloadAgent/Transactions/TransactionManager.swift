@@ -20,7 +20,7 @@ import SystemCalls
 actor TransactionManager {
   typealias Runner = MachineRunner<TransactionRecord, Attention>
 
-  /// What a transaction waits for in this process.
+  /// The work that a transaction waits for in this process.
   struct Attention: Sendable {
     /// The server is to be asked: what the transaction entitles to, or whether it is finished.
     var isDue = false
@@ -62,16 +62,17 @@ actor TransactionManager {
   private let queueLoop: LoopPulse
   let serverLoop: LoopPulse
   private let downloadLoop: LoopPulse
-  /// What the store asked for with its last answer: no poll comes before that.
+  /// The earliest time of the next poll that the store's last answer allows.
   private(set) var pollNotBefore: MonotonicInstant
-  /// What is saved of that.
+  /// The time that is saved for the next start; nil where the store has named none.
   private var storeNotBefore: Timestamp?
   /// Polls in a row that the store did not answer.
   private var pollFailures = 0
   private var openings = 0
   /// The feed that the server named for the receipt that was shown last.
   var latestFeed: FeedReference?
-  /// What was sold to the account is more or less than at the last look, also by another device: its receipt is another one.
+  /// Signalled when the account's purchases differ from those at the last look, also by another device, so that its
+  /// receipt is another one.
   nonisolated let receiptChanged = AsyncSignal()
   private var receiptRevision: Int64?
   /// The store's queue was asked once, or wants not to be asked yet: a receipt that is read from then on holds what the queue told of.

@@ -4,9 +4,9 @@ import PullboxAPIClient
 import ServiceRuntime
 import Synchronization
 
-/// What all calls to one service pass: while something else answers in the service's place, only probes go out, and
-/// every other call fails at once with what the last probe met. ``NetworkCondition`` decides. What the service itself wants not to
-/// be asked for a while fails at once, too: ``ServiceWishes``.
+/// A gate that all calls to one service pass. While something else answers in the service's place, only probes go out,
+/// and every other call fails at once with the error of the last probe; ``NetworkCondition`` decides. A kind of request
+/// that the service has asked not to be sent for a while fails at once, too; see ``ServiceWishes``.
 final class NetworkGate: Sendable {
   /// The pauses between probes: 1 s, doubled up to 2 minutes, so that an hour behind a log-in page costs some forty
   /// requests.

@@ -3,8 +3,9 @@ import Crypto
 import HTTPClient
 import Synchronization
 
-/// What had come of a manifest when its connection was lost, for the next request to go on behind it. In memory only, and of one
-/// manifest, until it is asked for again or another one is kept: as many bytes as a manifest may have, at most.
+/// The received part of a manifest whose connection was lost, so that the next request continues after it. It is in
+/// memory only, and of one manifest: it is kept until that manifest is asked for again or another one is kept. It is at
+/// most as long as a manifest may be.
 final class PartialManifest: Sendable {
   private let kept = Mutex<(digest: SHA256Digest, bytes: [UInt8])?>(nil)
 
@@ -36,7 +37,7 @@ final class ManifestReceiver: TransferReceiver {
     self.limit = limit
   }
 
-  /// What has come so far.
+  /// The bytes received so far.
   var bytes: [UInt8] { body.withLock { $0 } }
 
   func receive(head: ResponseHead) -> HeadDecision {

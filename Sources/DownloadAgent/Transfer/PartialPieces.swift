@@ -3,8 +3,8 @@ import CoreTypes
 import Crypto
 import Synchronization
 
-/// What had come of a piece when its connection was lost, for the next request to go on behind it. In memory only: a
-/// process that ends loses less than a piece for each package.
+/// The received parts of pieces whose connections were lost, so that the next request continues after them. They are in
+/// memory only: a process that ends loses less than a piece for each package.
 final class PartialPieces: Sendable {
   /// Pieces kept at once, of 1 MiB each at most; the one that was kept longest makes room.
   static let maximumCount = 4

@@ -24,7 +24,7 @@ final class PieceReceiver: TransferReceiver {
     var position: Int64 = 0
     var current: ReceivedPiece?
     var spare: [UInt8]?
-    /// What an earlier connection brought of the first piece; the answer goes on behind it.
+    /// The part of the first piece that an earlier connection received; the answer continues after it.
     var resumed: ReceivedPiece?
     /// ``current`` was begun by an earlier connection, and does not count in the budget yet.
     var lacksPlace = false
@@ -34,7 +34,7 @@ final class PieceReceiver: TransferReceiver {
 
   private let asked: Range<Int64>
   private let manifest: Manifest
-  /// What was there when the request was made: its pieces are skipped.
+  /// The pieces that were there when the request was made; the receiver skips them.
   private let known: PieceMap
   private let buffers: BufferPool
   private let queue: PieceQueue

@@ -66,7 +66,7 @@ struct PieceTransfer: Sendable {
     }
   }
 
-  /// What an earlier connection brought of a piece that is missing still.
+  /// Removes and returns the part of a missing piece that an earlier connection received.
   private func partialPiece(lackedBy pieces: PieceMap) -> ReceivedPiece? {
     guard let piece = path.partials.remove(of: session.manifest.digest), !pieces.isVerified(piece.index)
     else {
@@ -133,7 +133,7 @@ struct PieceTransfer: Sendable {
     return request
   }
 
-  /// What a failed transfer comes to as a call; nil where all that was wanted came.
+  /// Returns the error of a failed transfer as that of an API call; nil if all requested pieces came.
   private func error(of failure: HTTPClientError?, _ receiver: PieceReceiver) -> APICallError? {
     guard let failure, failure.code != .stopped else { return nil }
     guard failure.code == .refused, let head = failure.head else { return .unreachable(failure) }
@@ -152,7 +152,7 @@ struct PieceTransfer: Sendable {
   }
 }
 
-/// What a running transfer has moved so far; written by its threads, read by the manager.
+/// The bytes that a running transfer has moved so far; written by its threads, read by the manager.
 final class TransferProgress: Sendable {
   private let received: Atomic<Int64>
   private let verified: Atomic<Int64>

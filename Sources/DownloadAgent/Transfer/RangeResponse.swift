@@ -2,8 +2,8 @@ import CoreTypes
 import Crypto
 import HTTPClient
 
-/// What a content response means for the pieces that were asked for. The bytes are trusted by their digests
-/// alone; this only decides where they would belong.
+/// The meaning of a content response for the requested pieces. Only their digests make bytes trusted; this decides only
+/// where the bytes would belong.
 enum RangeResponse: Hashable, Sendable {
   /// The body starts at this byte of the package and ends before `end`, or with the package where that is
   /// nil.

@@ -2,8 +2,8 @@ import CoreTypes
 import HTTPClient
 import PullboxAPIClient
 
-/// What all transfers from one server share: its address and whose certificates count, whether the way to it is open,
-/// how fast it was lately, and the pieces that its connections left unfinished.
+/// The state that all transfers from one server share: its address and trusted certificates, whether it can be reached,
+/// its recent speed, and the pieces that its connections left unfinished.
 struct ServerPath: Sendable {
   /// Nil for a server of which nothing but the URL is known.
   var api: APIClient?

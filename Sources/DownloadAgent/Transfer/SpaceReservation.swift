@@ -12,7 +12,7 @@ final class SpaceReservation: Sendable {
 
   private struct State: ~Copyable {
     var remaining: ByteCount
-    /// What of it is being written.
+    /// The part of `remaining` that is being written.
     var inProgress = ByteCount.zero
     var ballast: FileDescriptor?
     var ballastLength = ByteCount.zero
@@ -21,7 +21,7 @@ final class SpaceReservation: Sendable {
   }
 
   private let state: Mutex<State>
-  /// What is still to be written and not allocated; nil at the end.
+  /// Called with the bytes still to be written and not allocated; with nil at the end.
   private let note: @Sendable (ByteCount?) -> Void
   private let operations: any FileOperations
 
@@ -100,7 +100,7 @@ final class SpaceReservation: Sendable {
   }
 }
 
-/// What the bytes of a package take once they are unpacked, piece by piece.
+/// The bytes that a package takes once it is unpacked, piece by piece.
 struct UnpackedShares: Sendable {
   /// Packed bytes that wait for their turn take no more than that beside the files.
   static let maximumSpool = ByteCount.mebibytes(16)
@@ -113,7 +113,7 @@ struct UnpackedShares: Sendable {
     plan = UnpackPlan(manifest)
   }
 
-  /// What the piece's bytes become: of a deflated file its part of the file.
+  /// Returns the bytes that the piece's bytes become; for a part of a deflated file, the same part of the unpacked file.
   func share(of piece: Int) -> ByteCount {
     plan.writes(for: piece).reduce(.zero) { sum, write in
       let file = manifest.files[write.file]
@@ -125,7 +125,7 @@ struct UnpackedShares: Sendable {
     }
   }
 
-  /// What the pieces will take that `pieces` does not have.
+  /// Returns the space for the pieces that `pieces` lacks.
   func need(without pieces: PieceMap) -> SpaceNeed {
     var unpacked = ByteCount.zero
     var deflated = ByteCount.zero
@@ -138,8 +138,9 @@ struct UnpackedShares: Sendable {
     return .init(unpacked: unpacked, spool: min(deflated, Self.maximumSpool))
   }
 
-  /// What copies of other content will take, at most, and what is fetched beside them: of a folder the files that none of
-  /// `sources` has, where files can be linked; otherwise everything that `pieces` does not have.
+  /// Returns the most space that copies of other content and the bytes fetched beside them will take. For a folder whose
+  /// files can be linked, that is the space for the files that none of `sources` has, where that is less; otherwise for
+  /// every piece that `pieces` lacks.
   func need(beside sources: [Manifest], linking: Bool, without pieces: PieceMap) -> SpaceNeed {
     let rest = need(without: pieces)
     guard linking, manifest.kind == .folder else { return rest }

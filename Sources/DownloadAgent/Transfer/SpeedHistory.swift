@@ -1,15 +1,15 @@
 import CoreTypes
 import Synchronization
 
-/// What speed the server has given lately, and from that the speed below which a transfer counts as stalled. Shared by
-/// all transfers from one server.
+/// A record of the server's recent speed, and the speed below which a transfer counts as stalled. Shared by all transfers
+/// from one server.
 final class SpeedHistory: Sendable {
   /// A transfer slower than this for so long is given up; whole seconds.
   static let stallAfter: Duration = .seconds(60)
   /// The bounds of ``floor(under:)``. A link that gives less than the first holds a place and brings nothing; whatever a
   /// server gave before, one that gives the second is still of use.
   static let floors: ClosedRange<ByteCount> = .kibibytes(1)...(.kibibytes(16))
-  /// What a transfer has to last or to bring before its speed says anything.
+  /// The shortest time and the fewest bytes of a transfer whose speed counts.
   static let shortestMeasure: Duration = .seconds(5)
   static let smallestMeasure: ByteCount = .kibibytes(256)
 

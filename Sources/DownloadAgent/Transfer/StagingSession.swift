@@ -15,7 +15,7 @@ actor StagingSession {
     var verifiedCount = 0
     /// A piece came for which one before it must be fetched first; it was dropped, with those behind it.
     var isOutOfOrder = false
-    /// What stopped the writing; the pieces that came after it were dropped.
+    /// The error that stopped the writing; the pieces that came after it were dropped.
     var failure: (any Error)?
   }
 
@@ -26,11 +26,11 @@ actor StagingSession {
   private let paths: ContentJobPaths
   private let operations: any FileOperations
   private var area: StagingArea?
-  /// What is durable and has to be named.
+  /// The content that is durable and waits to be renamed to its place.
   private var finished: StagedContent?
-  /// What the pieces are written into, and what each takes.
+  /// The reservation that pieces are written into, and the space that each piece takes.
   private var room: (reservation: SpaceReservation, shares: UnpackedShares)?
-  /// What the library has of this package was taken over, as far as it could be.
+  /// Whether content of the library was taken over for this package, as far as possible.
   private(set) var hasTriedSources = false
   /// A sync failed, and what it did not sync could not be removed.
   private var isVoid = false
@@ -143,7 +143,7 @@ actor StagingSession {
     try keepingArea { try area?.finishWrites() ?? [] }
   }
 
-  /// What was written uses up what was reserved; its buffers go back.
+  /// Takes the written pieces from the reservation, and returns their buffers.
   private func release(_ pieces: consuming [VerifiedPiece], to buffers: BufferPool) {
     while let piece = pieces.popLast() {
       room?.reservation.end(room?.shares.share(of: piece.index) ?? .zero)
@@ -156,7 +156,7 @@ actor StagingSession {
     room = (reservation, shares)
   }
 
-  /// What was reserved is given back: pieces use up nothing until the next reservation.
+  /// Gives back the reservation. Pieces take from none until the next reservation.
   func endReservation() {
     room?.reservation.release()
     room = nil
@@ -199,8 +199,8 @@ actor StagingSession {
     return shared
   }
 
-  /// What an error of the disk, or a cancellation in the middle, leaves of the area in memory is not what is on
-  /// the disk.
+  /// Runs `body`. After an error, closes the area: a disk error, or a cancellation in the middle, can leave it different
+  /// in memory from the disk.
   private func keepingArea<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()

@@ -26,13 +26,13 @@ public struct AgentProductsResponse: Codable, Sendable {
 
 /// A product that is for sale, and what the agent's store account has of it.
 public struct AgentProduct: Codable, Sendable {
-  /// What is sold, with the price of the account's territory.
+  /// The product that is sold, with the price of the account's territory.
   public var listing: ProductListing
   /// Whether the account has its content already, bought or by a subscription; false for consumables and subscriptions.
   public var owned: Bool
   /// Until when a subscription to it is paid for, one that does not renew among them; absent where none runs.
   public var subscribedUntil: Timestamp?
-  /// What the store offers for the first payments of a subscription; absent where it offers nothing, or cannot say.
+  /// The store's offers for the first payments of a subscription; absent if it has none, or does not tell them.
   public var offers: [AccountOffer]?
 
   /// Creates the document from its members.

@@ -13,7 +13,7 @@ public enum AgentSocket {
     return "\(directory)/pullbox/agent.sock"
   }
 
-  /// What a client of this user tries, in this order: the user's own agent, then the device's.
+  /// Returns the sockets that a client of this user tries, in this order: the user's own agent, then the device's.
   public static func candidates(user: UInt32, environment: [String: String]) -> [String] {
     let own = path(user: user, environment: environment)
     return own == systemPath ? [own] : [own, systemPath]

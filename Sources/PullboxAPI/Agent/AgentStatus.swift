@@ -51,7 +51,7 @@ public struct AgentStatus: Codable, Sendable {
   public var freeSpace: ByteCount
   /// Counts by download state.
   public var downloads: [String: Int]
-  /// Of the downloads that wait, those for which there is no room; absent from agents that do not tell.
+  /// The number of waiting downloads that lack room; absent from agents that do not tell.
   public var waitingForRoom: Int?
   /// Transactions of the store's queue that the agent has not finished yet.
   public var unfinishedTransactions: Int

@@ -5,7 +5,7 @@ public import CoreTypes
 public struct AgentTransaction: Codable, Hashable, Sendable {
   /// The store's name of the transaction.
   public var id: TransactionIdentifier
-  /// What was bought.
+  /// The product that was bought.
   public var product: ProductIdentifier
   /// The store's word: `purchasing`, `purchased`, `failed`, …
   public var state: String
@@ -13,15 +13,15 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var step: String
   /// Why it waits or failed, as a word such as `store-unreachable`; absent when there is nothing to say.
   public var reason: String?
-  /// What a service answered; absent unless a service refused.
+  /// The problem that a service answered; absent unless a service refused.
   public var error: Problem?
   /// Those that it pays for.
   public var downloads: [DownloadIdentifier]
   /// While it waits: when a service is asked again at the earliest; absent otherwise.
   public var notBefore: Timestamp?
-  /// What went wrong last, in a line for people; absent when nothing did.
+  /// The last error, in a line for people; absent when there was none.
   public var cause: String?
-  /// What was bought, for people; absent until the agent knows it.
+  /// The title of the product that was bought; absent until the agent knows it.
   public var title: String?
 
   /// Creates the document from its members.
@@ -59,13 +59,14 @@ public struct AgentTransactionsResponse: Codable, Sendable {
 
 /// `POST /v1/purchases` of the agent.
 public struct AgentPurchaseRequest: Codable, Sendable {
-  /// What is to be bought.
+  /// The product to buy.
   public var product: ProductIdentifier
   /// 1 to 10; the store takes 1 when it is absent.
   public var quantity: Int?
-  /// What the app calls its user, as ``PurchaseRequest/applicationUsername`` has it; absent when it gives nothing.
+  /// The app's name for its user, as in ``PurchaseRequest/applicationUsername``; absent for none.
   public var applicationUsername: String?
-  /// What the buyer saw: where the price is another by now, nothing is bought (`price-changed`). Absent: any price is paid.
+  /// The price that the buyer saw. If the price is another by now, nothing is bought (`price-changed`). Absent: any price
+  /// is paid.
   public var shown: ShownPrice?
 
   /// Creates the request. What is nil is left out of it.
@@ -82,11 +83,11 @@ public struct AgentPurchaseRequest: Codable, Sendable {
 
 /// `POST /v1/restore` of the agent: what is to be fetched of what is owned. Without members it is all of it.
 public struct AgentRestoreRequest: Codable, Hashable, Sendable {
-  /// What is begun first.
+  /// The order in which downloads are begun.
   public enum Order: String, ListedWords, Sendable {
-    /// What appeared last.
+    /// The latest publication date first.
     case newest
-    /// What has the fewest bytes.
+    /// The fewest bytes first.
     case smallest
   }
 

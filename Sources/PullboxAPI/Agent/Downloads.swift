@@ -50,8 +50,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var created: Timestamp?
   /// While it waits: when it is tried again at the earliest; absent when it waits for a condition or a place.
   public var notBefore: Timestamp?
-  /// What went wrong last, in a line for people: a system call with its path and error, the words of the network
-  /// library, or a service's refusal. Absent when nothing did.
+  /// The last error, in a line for people: a system call with its path and error, the message of the network library, or
+  /// a service's refusal. Absent when there was none.
   public var cause: String?
   /// While it waits for room: the numbers.
   public var space: SpaceShortage?
@@ -59,7 +59,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var bytesNeeded: ByteCount?
   /// Bytes of the package that were on this device already; absent until that is known.
   public var bytesReused: ByteCount?
-  /// What is downloaded, for people: the title of its manifest; absent until the agent knows it.
+  /// The title of the content, from its manifest; absent until the agent knows it.
   public var title: String?
   /// While it is transferred and nothing has arrived for three seconds: when the last byte did. Then speed is 0 and time unknown.
   public var stalledSince: Timestamp?
@@ -132,15 +132,15 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
 /// The room that a download waits for, in bytes of the volume on which the library lies, or of the quota where that is
 /// what is short. It is admitted when ``needed`` fits into ``free`` without touching ``reserve``.
 public struct SpaceShortage: Codable, Hashable, Sendable {
-  /// What it still has to write.
+  /// The bytes that the download still has to write.
   public var needed: ByteCount
-  /// What is free now, or left of the quota, and promised to no other download.
+  /// The bytes that are free now, or left of the quota, and promised to no other download.
   public var free: ByteCount
-  /// What the agent never uses; zero where the quota is short.
+  /// The bytes that the agent never uses; zero where the quota is short.
   public var reserve: ByteCount
-  /// What could be removed from the library and fetched again later.
+  /// The bytes of content that could be removed from the library and fetched again later.
   public var removable: ByteCount
-  /// What content and downloads may take together, where that and not the volume is short.
+  /// The bytes that content and downloads may take together; absent unless this bound, and not the volume, is short.
   public var quota: ByteCount?
 
   /// Creates the document from its members.

@@ -8,10 +8,11 @@ public indirect enum AgentEvent: Sendable {
   case issueReady(LibraryItem)
   /// A newer version that the agent fetched by itself is in the library.
   case correctionReady(LibraryItem)
-  /// What the account owns has changed, as the delivery server tells it: an issue that appeared, a refund, the end of a subscription.
+  /// A product that the account owns has changed, as the delivery server tells it: an issue appeared, a refund was made,
+  /// a subscription ended.
   case owned(FeedEntry)
 
-  /// What stands behind `event:` in the stream.
+  /// The name of the event, after `event:` in the stream.
   public var name: String {
     switch self {
     case .transaction: "transaction"
@@ -50,7 +51,7 @@ public indirect enum AgentEvent: Sendable {
 
 /// Something came into the library or left it.
 public struct LibraryEvent: Codable, Hashable, Sendable {
-  /// What happened to the item.
+  /// The change to the item.
   public enum Change: String, Codable, Sendable {
     case placed
     case removed

@@ -28,7 +28,8 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   public var placedAt: Timestamp
   /// The title that the manifest gives; absent when it gives none.
   public var title: String?
-  /// What the delivery server called the product, in the reader's language, when it arrived by itself; absent for what did not.
+  /// The delivery server's title of a product that arrived by itself, in the reader's language; absent for other
+  /// products.
   public var productTitle: String?
   /// The absolute path of a small picture of what arrived by itself; absent where there is none.
   public var cover: String?
@@ -106,11 +107,11 @@ public struct LibraryResponse: Codable, Sendable {
   }
 }
 
-/// What comparing one item's files with its manifest found.
+/// The result of comparing one item's files with its manifest.
 public struct LibraryVerification: Codable, Hashable, Sendable {
   /// One file that is not as the manifest says.
   public struct Fault: Codable, Hashable, Sendable {
-    /// What is the matter with it.
+    /// The kind of a fault.
     public enum Kind: String, Codable, Sendable, CaseIterable {
       /// The manifest lists it and it is not there.
       case missing
@@ -122,7 +123,7 @@ public struct LibraryVerification: Codable, Hashable, Sendable {
 
     /// Where it lies, below the item's path.
     public var path: String
-    /// What is the matter with it.
+    /// The kind of the fault.
     public var kind: Kind
 
     /// Creates the document from its members.

@@ -3,7 +3,7 @@ public import Commerce
 /// `GET /v1/news` of the agent: what has arrived and is not fetched by itself, the newest first. `POST /v1/restore` fetches
 /// it.
 public struct NewsResponse: Codable, Sendable {
-  /// What is listed.
+  /// The arrivals that are listed.
   public var entries: [NewsEntry]
 
   /// Creates the document from its members.
@@ -12,11 +12,12 @@ public struct NewsResponse: Codable, Sendable {
   }
 }
 
-/// What the delivery server's feed told, in one object with what the agent knows of the product besides.
+/// An entry of the delivery server's feed, in one object with the agent's own knowledge of the product.
 public struct NewsEntry: Codable, Hashable, Sendable {
-  /// As the feed told it.
+  /// The entry as the feed has it.
   public var entry: FeedEntry
-  /// What the server called the product, in the language that the agent's configuration names; absent until it has told.
+  /// The server's title of the product, in the language that the agent's configuration names; absent until the server has
+  /// told it.
   public var title: String?
   /// The absolute path of a small picture; absent until there is one.
   public var cover: String?

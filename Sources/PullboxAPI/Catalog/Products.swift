@@ -69,8 +69,8 @@ public struct ProductListing: Codable, Sendable {
   public var cover: String?
   /// Where everyone may read the cover, a path at this server that is good for ever; absent where there is none.
   public var coverURL: String?
-  /// What a buyer of a subscription is told of its period, its price and its renewal, in the language of the title; absent for
-  /// others.
+  /// The text that tells a subscription's buyer of its period, its price and its renewal, in the language of the title;
+  /// absent for other products.
   public var terms: String?
   /// Where its buyers read what becomes of their data; absent where the operator names no address.
   public var privacyURL: String?

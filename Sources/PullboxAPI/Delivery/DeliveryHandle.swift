@@ -45,7 +45,7 @@ extension DeliveryHandle {
     [high, low].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
   }
 
-  /// What operators call the grant: the upper word.
+  /// The grant's name for operators: the upper word.
   package var shortName: GrantShortName { GrantShortName(high) }
 
   /// The first and the last of the handles that begin with `name`: there is one, but for a coincidence.

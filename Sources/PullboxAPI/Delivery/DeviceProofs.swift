@@ -1,5 +1,6 @@
-/// What a device signs to renew a ticket or to read a grant: the payload of the compact JWS (EdDSA, by the key that the
-/// device gave) in `Authorization: PullboxDevice <JWS>`. The protected header has `alg` `EdDSA`, and neither `crit` nor `b64`.
+/// The statement that a device signs to renew a ticket or to read a grant. It is the payload of the compact JWS in
+/// `Authorization: PullboxDevice <JWS>`, which the device signs with EdDSA by the key that it gave. The protected header
+/// has `alg` `EdDSA`, and neither `crit` nor `b64`.
 ///
 /// ```json
 /// {"iat":1795249800,"method":"POST","path":"/v1/grants/0123456789abcdef0123456789abcdef/tickets"}

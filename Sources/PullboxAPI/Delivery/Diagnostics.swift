@@ -1,7 +1,7 @@
 public import CoreTypes
 
-/// What arrived of a request at the delivery server, through whatever lies between: the answer to
-/// `GET /v1/diagnostics`. It shows no value that the client sent, only that it was there.
+/// A report of the request as it arrived at the delivery server, through whatever lies between: the answer to `GET
+/// /v1/diagnostics`. It shows no value that the client sent, only which values were present.
 public struct DiagnosticReport: Codable, Hashable, Sendable {
   /// The server's version.
   public var version: String

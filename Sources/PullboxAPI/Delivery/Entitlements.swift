@@ -3,7 +3,7 @@ public import CoreTypes
 
 /// `POST /v1/entitlements`: a ``ProofList``'s members and the device.
 public struct EntitlementsRequest: Codable, Sendable {
-  /// What shows what was bought.
+  /// The proofs of the purchases.
   public var proofs: ProofList
   /// The device that asks.
   public var device: Device
@@ -45,8 +45,8 @@ public struct EntitlementsRequest: Codable, Sendable {
 public struct EntitlementsResponse: Codable, Sendable {
   /// The products, each with its newest released version.
   public var products: [EntitledProduct]
-  /// Of the transactions that wait, those that open nothing more: the store has been told, or is being told, that they are
-  /// finished. Absent where none waits.
+  /// The transactions of ``EntitlementsRequest/waiting`` that open nothing more. The store has been told, or is being
+  /// told, that they are finished. Absent where none waits.
   public var settled: [TransactionIdentifier]?
   /// Where the device learns what becomes of them; of several stores the first one's. Absent from servers that have no feeds.
   public var feed: FeedReference?

@@ -29,9 +29,9 @@ extension FeedReference: SelfWritten {
 
 /// The answer to `GET /v1/feed`: what has changed behind a cursor, oldest first. A product has one entry, its latest.
 public struct FeedResponse: Codable, Sendable {
-  /// What has changed; empty where nothing has within the time that was waited.
+  /// The changes; empty if there were none within the time that was waited.
   public var entries: [FeedEntry]
-  /// What the next question sends as `after`.
+  /// The cursor that the next request sends as `after`.
   public var cursor: String
   /// Whether the entries are everything that there is to tell, because the cursor was none of this feed's, or there was none.
   public var isWhole: Bool
@@ -73,9 +73,9 @@ public struct FeedOpening: Codable, Sendable {
   }
 }
 
-/// What has become of one product of a device's customer.
+/// A change to one product of a device's customer.
 public struct FeedEntry: Codable, Hashable, Sendable {
-  /// What can be told. Another kind is of a later server, and means nothing to this one.
+  /// The kind of a change. A client ignores kinds that it does not know: they are of a later server.
   public enum Kind: String, CaseIterable, Sendable {
     /// It is owned, and there is content of it for the device.
     case issueAvailable = "issue-available"

@@ -12,13 +12,13 @@ public struct GrantBatchRequest: Codable, Sendable {
   /// Products of one request: 1 to 200, none of them twice.
   public static let productCounts = 1...200
 
-  /// What shows that the products were bought.
+  /// The proofs that the products were bought.
   public var proofs: ProofList
   /// The products.
   public var products: [ProductIdentifier]
   /// The device that the content is for.
   public var device: Device
-  /// What the customer agrees to; absent where that stays as it was.
+  /// The customer's consent; absent where it stays as it was.
   public var consent: Consent?
   /// Whom the application asks for; as in ``GrantRequest``.
   public var account: ApplicationAccount?
@@ -81,7 +81,7 @@ public enum GrantsRequest: Decodable, Sendable {
     }
   }
 
-  /// What shows that it was bought.
+  /// The proofs that the product, or the products, were bought.
   public var proofs: ProofList {
     switch self {
     case .one(let request): request.proofs
@@ -118,7 +118,7 @@ public struct GrantBatchResponse: Codable, Sendable {
   public struct Refusal: Codable, Sendable {
     /// The product.
     public var product: ProductIdentifier
-    /// What the request for this product alone would have been refused with.
+    /// The problem that a request for this product alone would have been refused with.
     public var problem: Problem
 
     /// Creates the refusal of one product.

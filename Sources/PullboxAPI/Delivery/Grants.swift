@@ -12,7 +12,7 @@ public import Crypto
 /// Where several transactions of the proof pay for the product, `transaction` says which one the grant is for; without it the
 /// server takes the strongest. The answer is a ``GrantResponse``: 201 for a new grant, 200 for one that the device has already.
 public struct GrantRequest: Codable, Sendable {
-  /// What shows that the product was bought.
+  /// The proofs that the product was bought.
   public var proofs: ProofList
   /// The product.
   public var product: ProductIdentifier
@@ -22,7 +22,7 @@ public struct GrantRequest: Codable, Sendable {
   public var version: ContentVersion?
   /// The transaction that the grant is for; absent when the server may choose.
   public var transaction: TransactionIdentifier?
-  /// What the customer agrees to; absent where that stays as it was.
+  /// The customer's consent; absent where it stays as it was.
   public var consent: Consent?
   /// Whom the application asks for, as it named its customer when it bought; absent where it knows none, or only the store is
   /// to say. It opens nothing.
@@ -77,9 +77,9 @@ public struct GrantRequest: Codable, Sendable {
   }
 }
 
-/// What a customer agrees to, as the application has asked them.
+/// The consent that a customer gave when the application asked.
 public struct Consent: Codable, Hashable, Sendable {
-  /// That the store learns how much of a purchase was delivered, when it decides on a refund.
+  /// Whether the store may learn how much of a purchase was delivered, when it decides on a refund.
   public var consumption: Bool
 
   /// Creates the document from its members.
@@ -88,8 +88,8 @@ public struct Consent: Codable, Hashable, Sendable {
   }
 }
 
-/// What a client offers as proof of purchase; exactly one of the three kinds is present. Nothing in it is trusted
-/// before the store was asked.
+/// A client's proof of purchase; exactly one of the three kinds is present. Nothing in it is trusted before the store was
+/// asked.
 public struct Proof: Codable, Sendable {
   /// The name the server's configuration gives the store; may be left out where the server knows one store only.
   public var store: String?
@@ -173,7 +173,7 @@ public struct GrantResponse: Codable, Sendable {
   public var grant: GrantIdentifier
   /// The store's name of the transaction.
   public var transaction: TransactionIdentifier
-  /// What may be downloaded, and how.
+  /// The content that may be downloaded, its addresses and its ticket.
   public var download: DownloadTerms
   /// Only for a device without a public key, and only in this answer: what renews the grant's tickets and reads its state, as
   /// `Authorization: Bearer …`. It replaces the one of an earlier answer.

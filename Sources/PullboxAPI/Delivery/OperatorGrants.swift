@@ -36,7 +36,7 @@ public struct GrantShortName: Hashable, Sendable, LosslessStringCodable {
 /// A grant as operators see it: an entry of `GET /v1/operator/deliveries`, and the answer to its revocation. Nothing
 /// in it opens or renews anything.
 public struct OperatorGrant: Codable, Sendable {
-  /// What operators call the grant.
+  /// The grant's name for operators.
   public var grant: GrantShortName
   /// The grant's present state, the last of ``history``.
   public var state: GrantState

@@ -1,4 +1,5 @@
-/// What a request shows: one ``Proof``, whose members stand in the document beside the others, or several as the member `proofs`:
+/// The proofs of a request: one ``Proof``, whose members stand in the document beside the others, or several as the
+/// member `proofs`:
 ///
 /// ```json
 /// {"device":{"id":"reader-1"},"proofs":[{"receipt":"MIIT…","store":"apple"},{"purchaseToken":"kj3…","store":"google"}]}
@@ -9,7 +10,7 @@ public struct ProofList: Codable, Sendable {
   /// Proofs of one request.
   public static let counts = 1...8
 
-  /// As many as ``counts`` says.
+  /// The proofs; their number is in ``counts``.
   public let all: [Proof]
   /// Whether they stand as `proofs`.
   public let isList: Bool
@@ -69,7 +70,7 @@ extension Proof {
 public struct ProofRefusal: Codable, Sendable {
   /// The place in `proofs`, from 0.
   public var proof: Int
-  /// What a request with this proof alone would have been refused with.
+  /// The problem that a request with this proof alone would have been refused with.
   public var problem: Problem
 
   /// Creates the refusal of one proof.

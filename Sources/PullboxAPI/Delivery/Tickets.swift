@@ -3,7 +3,7 @@ public import ContentPackage
 public import CoreTypes
 public import Crypto
 
-/// What is to be downloaded, where, and with which ticket.
+/// The terms of a download: the content, its addresses and its ticket.
 public struct DownloadTerms: Codable, Hashable, Sendable {
   /// The product.
   public var product: ProductIdentifier
@@ -19,8 +19,8 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
   public var contentURL: String
   /// Where the manifest is: absolute, or relative like ``contentURL``.
   public var manifestURL: String
-  /// What opens the two addresses: sent as a bearer token or as the query's `ticket`. It is as good as a key
-  /// while it lasts.
+  /// The ticket that opens the two addresses, sent as a bearer token or as the query's `ticket`. Until it expires, it is
+  /// as good as a key.
   public var ticket: String
   /// When the ticket ceases to open anything. A new one costs a request that the device signs, no receipt.
   public var ticketExpires: Timestamp
@@ -28,8 +28,8 @@ public struct DownloadTerms: Codable, Hashable, Sendable {
   public var publisherKeys: [PublisherKeyIdentifier]?
   /// The manifest's signatures by these keys, or by any where the product names none.
   public var signatures: [PublisherSignature]?
-  /// What this device has completed of the product before: files of it that did not change need not be fetched, and count as
-  /// delivered.
+  /// The content of the product that this device has completed before. Its unchanged files need not be fetched, and count
+  /// as delivered.
   public var previous: PreviousContent?
 
   /// Creates the document from its members.

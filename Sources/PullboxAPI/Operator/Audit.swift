@@ -6,11 +6,11 @@ public struct AuditEntry: Codable, Sendable {
   public var at: Timestamp
   /// The name of the operator key.
   public var actor: String
-  /// What was done, as a word such as `version.release`.
+  /// The action, as a word such as `version.release`.
   public var action: String
-  /// What it was done to: a product, a version, a grant, by its name.
+  /// The product, version or grant that the action changed, by its name.
   public var subject: String
-  /// What else there is to say of it; absent for most actions.
+  /// Further information about the action; absent for most actions.
   public var detail: String?
   /// The environment of the purchase that it is about, `Production` or `Sandbox`; absent for what is about none.
   public var environment: String?
@@ -29,7 +29,7 @@ public struct AuditEntry: Codable, Sendable {
   }
 }
 
-/// What an operator key may do; `admin` includes the others.
+/// The scope of an operator key, which says what it may do; `admin` includes the others.
 public enum OperatorScope: String, Codable, Sendable, CaseIterable {
   case read
   case publish

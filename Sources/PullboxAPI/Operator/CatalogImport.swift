@@ -11,8 +11,8 @@ public struct CatalogImport: Codable, Sendable, OperatorWritten {
   public var publications: [PublicationDescription]?
   /// Each with its `name`; absent for none. They are made before the products.
   public var priceTiers: [PriceTierDescription]?
-  /// What the items tell of themselves, as the columns of a sheet do: everything else of what there is already stays as it is.
-  /// Absent where every item is described whole.
+  /// The members that every item describes, as the columns of a sheet do. All other members of existing items stay as
+  /// they are. Absent where every item is described whole.
   public var members: [CatalogMember]?
 
   /// Creates the document from its members.
@@ -27,13 +27,13 @@ public struct CatalogImport: Codable, Sendable, OperatorWritten {
   }
 }
 
-/// What an import did. Products, publications and price tiers are counted together.
+/// The result of an import. Products, publications and price tiers are counted together.
 public struct CatalogImportReport: Codable, Hashable, Sendable {
-  /// What was not there before.
+  /// The number of items that are new.
   public var created: Int
-  /// What was another before.
+  /// The number of items that existed and were changed.
   public var changed: Int
-  /// What was so already.
+  /// The number of items that existed and were the same already.
   public var unchanged: Int
 
   /// Creates the document from its members.

@@ -1,9 +1,10 @@
 public import Commerce
 public import CoreTypes
 
-/// What the items of an import tell of themselves, by the name of its column in a sheet: `type`, `price:FRA`, `title:fr-FR`.
+/// A member that the items of an import describe, by the name of its column in a sheet: `type`, `price:FRA`,
+/// `title:fr-FR`.
 public enum CatalogMember: Hashable, Sendable, LosslessStringCodable {
-  /// What is there once.
+  /// A member that an item has once.
   public enum Plain: String, CaseIterable, Sendable {
     case type
     case publication
@@ -23,7 +24,7 @@ public enum CatalogMember: Hashable, Sendable, LosslessStringCodable {
   }
 
   case plain(Plain)
-  /// What a publication's subscriptions open.
+  /// A member of a publication's policy, which says what its subscriptions open.
   case policy(SubscriptionPolicy.Member)
   case title(locale: String)
   case text(locale: String)
@@ -55,7 +56,7 @@ public enum CatalogMember: Hashable, Sendable, LosslessStringCodable {
     }
   }
 
-  /// As the first row of a sheet has it.
+  /// The member's name in the first row of a sheet.
   public var description: String {
     switch self {
     case .plain(let member): member.rawValue

@@ -51,9 +51,9 @@ public struct ExplanationResponse: Codable, Sendable {
   /// Until when, unless something is paid for again; of what was owned no more, until when it was. Absent for what does not
   /// end, and for what was never owned.
   public var until: Timestamp?
-  /// What speaks for it, the strongest first.
+  /// The findings for the entitlement, the strongest first.
   public var because: [Finding]
-  /// What speaks against it, the latest first.
+  /// The findings against the entitlement, the latest first.
   public var against: [Finding]
 
   /// Creates the document from its members.

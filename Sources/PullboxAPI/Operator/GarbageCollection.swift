@@ -15,7 +15,7 @@ public struct GarbageCollectionRequest: Codable, Sendable, OperatorWritten {
   }
 }
 
-/// What a collection removed, or would remove.
+/// A report of the items that a garbage collection removed, or would remove.
 public struct GarbageCollectionReport: Codable, Sendable {
   /// An upload that was not continued in time, or an incoming file that belongs to no upload.
   public struct UploadItem: Codable, Hashable, Sendable {
@@ -59,7 +59,7 @@ public struct GarbageCollectionReport: Codable, Sendable {
   public var blobs: [BlobItem]
   /// Unneeded, but not for long enough.
   public var waiting: [BlobItem]
-  /// What the uploads and blobs removed (or to be removed) held together.
+  /// The bytes of all uploads and blobs that were removed, or would be.
   public var bytes: ByteCount
 
   /// Adds ``bytes`` up from `uploads` and `blobs`.

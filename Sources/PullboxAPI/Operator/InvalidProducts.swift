@@ -22,7 +22,7 @@ public struct InvalidProductsReport: Codable, Sendable {
 
   /// One identifier that was asked for in vain, for one reason.
   public struct Item: Codable, Sendable {
-    /// As it was written, up to 255 bytes of it.
+    /// The identifier as it was written, up to 255 bytes of it.
     public var id: String
     /// Why it was not answered.
     public var reason: Reason

@@ -3,7 +3,7 @@ public import CoreTypes
 
 /// A case in which purchases seem to go from hand to hand, as `GET /v1/operator/irregularities` lists them.
 public struct Irregularity: Codable, Sendable {
-  /// What was seen: an open word, so that those of later servers are read.
+  /// The kind of an irregularity: an open word, so that those of later servers are read.
   public struct Kind: RawRepresentable, Codable, Hashable, Sendable {
     /// More devices showed a customer's proofs than its store allows.
     public static let manyDevices = Kind(rawValue: "many-devices")
@@ -28,7 +28,7 @@ public struct Irregularity: Codable, Sendable {
 
   /// Its number, by which pages go on.
   public var id: Int64
-  /// What was seen.
+  /// The kind of the irregularity.
   public var kind: Kind
   /// The name of the store.
   public var store: String

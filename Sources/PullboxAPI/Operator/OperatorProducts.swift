@@ -31,7 +31,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   public var onSale: Bool?
   /// The tier whose prices hold in the territories that ``prices`` does not name: `0` is free everywhere.
   public var priceTier: PriceTierName?
-  /// What those go on paying who subscribed before a date, 10 at most.
+  /// The prices that earlier subscribers go on paying, 10 at most.
   public var preservedPrices: [PreservedPrices]?
   /// Not for sale before; absent for no bound.
   public var availableFrom: Timestamp?
@@ -42,7 +42,8 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   public var application: ApplicationIdentifier?
   /// Where its buyers read what becomes of their data: an `https` address.
   public var privacyURL: String?
-  /// Whose purchase of the application itself owns it: of those who had it before it was sold otherwise. Non-consumables only.
+  /// The condition under which a purchase of the application itself owns the product: for customers who had the
+  /// application before the product was sold otherwise. Non-consumables only.
   public var ownedIf: OwnershipCondition?
 
   /// Creates the description. What is nil is left out and gets its default.
@@ -76,7 +77,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     self.ownedIf = ownedIf
   }
 
-  /// What describes that product again, its publisher's keys aside, which then stay as they are.
+  /// Creates the description of an existing product. It leaves out the publisher's keys, so that these stay as they are.
   public init(of product: Product, onSale: Bool? = nil) {
     self.init(
       id: product.id, type: product.type, localizations: product.localizations, prices: product.prices,
@@ -97,7 +98,7 @@ public struct OperatorProduct: Codable, Sendable {
   public var onSale: Bool
   /// Where it stands between its description and the shop window.
   public var sale: SaleState
-  /// What was handed in for review last; absent for what never was.
+  /// The product's last review; absent for a product that was never submitted.
   public var review: ProductReview?
   /// Whether it is on sale and all devices may buy it; a product that only a part of the devices gets is for sale to these alone.
   public var clearedForSale: Bool

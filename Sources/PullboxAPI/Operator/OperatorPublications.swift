@@ -11,7 +11,7 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
   public var cover: ProductIdentifier?
   /// Where it stands in lists, 0 to 1,000,000: lower ones first, those without one last.
   public var order: Int?
-  /// What its subscriptions open; absent for the defaults.
+  /// The policy of its subscriptions, which says what they open; absent for the defaults.
   public var policy: SubscriptionPolicy?
 
   /// Creates the description. What is nil is left out and gets its default.
@@ -26,7 +26,7 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
     self.policy = policy
   }
 
-  /// What describes that publication again.
+  /// Creates the description of an existing publication.
   public init(of publication: OperatorPublication) {
     self.init(
       id: publication.id, localizations: publication.localizations, cover: publication.cover,
@@ -34,7 +34,8 @@ public struct PublicationDescription: Codable, Sendable, OperatorWritten {
   }
 }
 
-/// What subscriptions to a publication open, and for how long. What is left out is as in ``PublicationPolicy/standard``.
+/// The policy of a publication's subscriptions: what they open, and for how long. Members that are left out are as in
+/// ``PublicationPolicy/standard``.
 public struct SubscriptionPolicy: Codable, Hashable, Sendable {
   /// Whether issues that a subscription opened stay open after it; true unless said.
   public var keepsIssuesAfterLapse: Bool?
@@ -66,7 +67,7 @@ public struct SubscriptionPolicy: Codable, Hashable, Sendable {
     self.keepsIssuesOfUnrecoveredGrace = keepsIssuesOfUnrecoveredGrace
   }
 
-  /// As the rules take it.
+  /// The policy as the entitlement rules take it.
   public var policy: PublicationPolicy {
     let standard = PublicationPolicy.standard
     return PublicationPolicy(
@@ -90,7 +91,7 @@ public struct OperatorPublication: Codable, Sendable {
   public var cover: ProductIdentifier?
   /// Where it stands in lists; absent for behind those that have one.
   public var order: Int?
-  /// What its subscriptions open, as far as the operator said; absent for the defaults.
+  /// The policy of its subscriptions, as far as the operator gave one; absent for the defaults.
   public var policy: SubscriptionPolicy?
   /// When it was first described, by the server's clock.
   public var created: Timestamp

@@ -18,9 +18,9 @@ public struct OutboxCall: Codable, Sendable {
   public var id: Int64
   /// The name of the store.
   public var store: String
-  /// What the store is told, as a word such as `finish`.
+  /// The kind of the call, as a word such as `finish`.
   public var kind: String
-  /// What it is about.
+  /// The transaction that the call is about.
   public var transaction: String
   /// How it stands.
   public var state: State
@@ -30,7 +30,7 @@ public struct OutboxCall: Codable, Sendable {
   public var refusals: Int64
   /// When it is made next; absent for a call that is not waiting.
   public var nextAttempt: Timestamp?
-  /// What became of the last attempt, where that failed.
+  /// The error of the last attempt; absent unless it failed.
   public var lastError: String?
   /// When it was written down.
   public var created: Timestamp

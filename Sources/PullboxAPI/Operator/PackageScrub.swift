@@ -1,7 +1,7 @@
 public import CoreTypes
 public import Crypto
 
-/// What is wrong with a stored package; new ones may be added.
+/// A fault of a stored package; new ones may be added.
 public struct PackageFault: RawRepresentable, Hashable, Sendable, Codable {
   /// The name as answers and the database write it.
   public let rawValue: String
@@ -20,7 +20,7 @@ public struct PackageScrubReport: Codable, Sendable {
   public struct Item: Codable, Hashable, Sendable {
     /// The package's digest, by which it is stored.
     public var digest: SHA256Digest
-    /// What is wrong.
+    /// The package's fault.
     public var fault: PackageFault
     /// When that was last found.
     public var checked: Timestamp

@@ -14,19 +14,19 @@ public enum SaleState: String, Codable, Sendable, CaseIterable {
   case withdrawn
 }
 
-/// What was handed in for review last, and what came of it.
+/// The last review of a product: its submission and the decision.
 public struct ProductReview: Codable, Hashable, Sendable {
   /// When it was handed in.
   public var submitted: Timestamp
   /// The name of the operator key that handed it in.
   public var submittedBy: String
-  /// What the reviewer was told; absent for nothing.
+  /// The submitter's notes for the reviewer; absent for none.
   public var notes: String?
   /// When it was decided; absent while it is not.
   public var decided: Timestamp?
   /// The name of the operator key that decided.
   public var decidedBy: String?
-  /// What was decided; absent while nothing is, and once the product has become another.
+  /// Whether the product was approved; absent before the decision, and after the product was changed.
   public var isApproved: Bool?
   /// Why it was rejected; absent where no reason was given.
   public var reason: String?
@@ -48,7 +48,7 @@ public struct ProductReview: Codable, Hashable, Sendable {
 
 /// `POST /v1/operator/products/{id}/submit`; the body may be left out.
 public struct ProductSubmission: Codable, Sendable, OperatorWritten {
-  /// What the reviewer is told: 500 characters at most.
+  /// The notes for the reviewer: 500 characters at most.
   public var notes: String?
 
   /// Creates the document from its member.

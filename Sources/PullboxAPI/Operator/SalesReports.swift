@@ -7,7 +7,7 @@ public struct SalesReport: Codable, Sendable {
   public enum Dimension: String, Codable, Sendable, CaseIterable {
     /// The day in UTC.
     case day
-    /// What was sold.
+    /// The product that was sold.
     case product
     /// Where, as far as the store tells it.
     case territory

@@ -15,9 +15,9 @@ public struct StoreStatuses: Codable, Sendable {
 public struct StoreStatus: Codable, Sendable {
   /// A notification that was written down.
   public struct Notification: Codable, Sendable {
-    /// What happened, as the store calls it.
+    /// The notification's type, in the store's words.
     public var type: String
-    /// What of it.
+    /// The notification's subtype, in the store's words.
     public var subtype: String?
     /// When the store signed it.
     public var signed: Timestamp
@@ -33,11 +33,11 @@ public struct StoreStatus: Codable, Sendable {
     }
   }
 
-  /// What proofs call it.
+  /// The store's name in proofs.
   public var name: String
   /// How it is spoken to: `pullbox`, `apple`.
   public var kind: String
-  /// Whose purchases count: `Production`, `Sandbox`.
+  /// The environments of the purchases that count: `Production`, `Sandbox`.
   public var environments: [String]
   /// Whether it is asked and called as usual: false while it does not answer, and only probes are made.
   public var isReachable: Bool
@@ -64,7 +64,7 @@ public struct StoreStatus: Codable, Sendable {
   /// Purchases that it was not told are delivered, where it takes back what it is not told of; absent from servers that do not
   /// count them.
   public var unacknowledged: Int64?
-  /// Of these, those that it takes back within a day.
+  /// The unacknowledged purchases that the store takes back within a day.
   public var unacknowledgedUrgent: Int64?
   /// When it takes back the first.
   public var nextAcknowledgement: Timestamp?

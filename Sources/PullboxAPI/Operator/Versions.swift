@@ -37,7 +37,7 @@ public struct VersionRecord: Codable, Sendable {
   public var approvedBy: String?
   /// Withdrawn so that grants made before open it no more.
   public var downloadsStopped: Bool?
-  /// Who did what with it, the newest first; only where one version is asked for.
+  /// The audit entries of the version, the newest first; only where one version is asked for.
   public var history: [AuditEntry]?
 
   /// To whom the release opens an issue that is dated earlier; only in the answer to the first release of such an issue.

@@ -70,7 +70,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
     self.faults = faults
   }
 
-  /// What ``instance`` is for the request with that id.
+  /// Returns the ``instance`` for the request with that id.
   public static func instance(ofRequest id: String) -> String { "urn:pullbox:request:\(id)" }
 
   /// Nil when the other side speaks of a code this version does not know.

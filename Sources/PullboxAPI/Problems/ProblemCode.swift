@@ -13,7 +13,7 @@ public struct ProblemCode: Hashable, Sendable {
     self.title = title
   }
 
-  /// What every `type` of this list begins with.
+  /// The prefix of every `type` in this list.
   public static let typePrefix = "urn:pullbox:problem:"
 
   // What a device meets.
@@ -34,10 +34,10 @@ public struct ProblemCode: Hashable, Sendable {
   /// The proof is genuine and holds no transaction that pays for the product.
   public static let purchaseRequired = ProblemCode(
     "purchase-required", status: 402, title: "The receipt holds no purchase of this product")
-  /// What paid for the product has ended.
+  /// The purchase that paid for the product has ended.
   public static let entitlementExpired = ProblemCode(
     "entitlement-expired", status: 403, title: "The purchase has expired and no longer covers this product")
-  /// What paid for the product was taken back.
+  /// The purchase that paid for the product was taken back.
   public static let entitlementRevoked = ProblemCode(
     "entitlement-revoked", status: 403, title: "The purchase was refunded or revoked")
   /// The transaction already serves as many devices as the server's configuration allows.

@@ -4,7 +4,7 @@ public import Commerce
 public struct AccountRequest: Codable, Sendable, OperatorWritten {
   /// ISO 3166 alpha-3.
   public var territory: String
-  /// What the account is called, 1 to 100 bytes.
+  /// The account's name, 1 to 100 bytes.
   public var name: String
 
   /// Creates the request.

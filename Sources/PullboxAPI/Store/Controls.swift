@@ -13,8 +13,8 @@ public struct AccountChange: Codable, Sendable, OperatorWritten {
   public var originalApplicationVersion: String?
   /// When the account bought the application, or downloaded it first.
   public var originalPurchaseDate: Timestamp?
-  /// What app receipts call that download; 0 for none, as in Apple's sandbox. Where version or date is given and this is not, it
-  /// becomes the number of the account's app transaction, unless there is one already.
+  /// The number of that download in app receipts; 0 for none, as in Apple's sandbox. If it is absent, and the version or
+  /// the date is given, the store uses the number of the account's app transaction, unless a number is set already.
   public var downloadId: Int64?
 
   /// Creates the change.

@@ -5,7 +5,7 @@ public struct GiftCode: Hashable, Sendable, LosslessStringCodable {
   /// Characters, at most.
   public static let maximumLength = 64
 
-  /// As the store has it.
+  /// The code as the store writes it.
   public let description: String
 
   /// Takes small letters for capitals, as people type them. Nil for another character, for none, and for more than ``maximumLength``.

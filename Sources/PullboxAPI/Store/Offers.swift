@@ -1,6 +1,7 @@
 public import Commerce
 
-/// What the first payments of a subscription cost and how long each lasts, where that differs from the rest.
+/// An offer for the first payments of a subscription: their price and length, where they differ from those of later
+/// payments.
 public struct StoreOffer: Codable, Hashable, Sendable {
   /// How it is paid for.
   public enum Payment: String, ListedWords, Sendable {
@@ -15,9 +16,9 @@ public struct StoreOffer: Codable, Hashable, Sendable {
   public var period: BillingPeriod
   /// With `pay-as-you-go` for how many payments, 1 to 12; 1 where it is absent.
   public var payments: Int?
-  /// What each costs, by ISO 3166 alpha-3 territory; absent for a free trial.
+  /// The price of each payment, by ISO 3166 alpha-3 territory; absent for a free trial.
   public var prices: [String: Price]?
-  /// What answers call it, 1 to 100 bytes; absent where they are not to.
+  /// The name of the offer in answers, 1 to 100 bytes; absent for none.
   public var name: String?
 
   /// Creates the offer from its members.
@@ -49,9 +50,9 @@ public struct ProductOffers: Codable, Hashable, Sendable, OperatorWritten {
 
 /// `POST /sandbox/v1/codes`.
 public struct CodeRequest: Codable, Sendable, OperatorWritten {
-  /// What a code is good for.
+  /// The product that a code is redeemed for.
   public var product: ProductIdentifier
-  /// Of a subscription; without one its first period costs nothing.
+  /// The offer for a subscription; without one, the first period is free.
   public var offer: StoreOffer?
   /// How many accounts may redeem it, 1 to 1,000,000.
   public var uses: Int
@@ -66,9 +67,9 @@ public struct CodeRequest: Codable, Sendable, OperatorWritten {
 
 /// The answer to `POST /sandbox/v1/codes`: 201.
 public struct StoreCode: Codable, Sendable {
-  /// What customers redeem by `POST /store/v1/codes/{code}`, each once.
+  /// The code that customers redeem by `POST /store/v1/codes/{code}`, each customer once.
   public var code: String
-  /// What it is good for.
+  /// The product that the code is redeemed for.
   public var product: ProductIdentifier
   /// How many accounts may redeem it.
   public var uses: Int
@@ -97,7 +98,7 @@ public struct AccountOffer: Codable, Hashable, Sendable {
   public var period: BillingPeriod
   /// After how many payments the product's price is asked: 1 or more.
   public var payments: Int
-  /// What each of them costs; absent for a free trial.
+  /// The price of each payment under the offer; absent for a free trial.
   public var price: Price?
   /// Whether the store gives it to the account; absent where the store does not say.
   public var eligible: Bool?
@@ -116,7 +117,7 @@ public struct AccountOffer: Codable, Hashable, Sendable {
   }
 }
 
-/// What the store offers the account for one product.
+/// The store's offers to the account for one product.
 public struct ProductAccountOffers: Codable, Hashable, Sendable {
   /// The product.
   public var product: ProductIdentifier

@@ -18,7 +18,7 @@ public struct LicenseRequest: Codable, Sendable, OperatorWritten {
 public struct StoreLicense: Codable, Sendable {
   /// Names it in `/sandbox/v1/licences/{licence}/…`.
   public var license: Int64
-  /// What it is a license of.
+  /// The licensed product.
   public var product: ProductIdentifier
   /// How many accounts may hold it at the same time.
   public var seats: Int

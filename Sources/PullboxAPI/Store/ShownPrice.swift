@@ -1,7 +1,7 @@
 public import Commerce
 
-/// What a reader was shown before a purchase. As text `2.99 EUR`, or `free`; with an offer behind it, as `4.99 USD; free-trial P1W` or
-/// `4.99 USD; pay-as-you-go P1M 3 0.99 USD`.
+/// The price that a reader was shown before a purchase. Its text is `2.99 EUR` or `free`, followed by the offer if there
+/// is one: `4.99 USD; free-trial P1W` or `4.99 USD; pay-as-you-go P1M 3 0.99 USD`.
 public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
   /// An offer under which the first payments are made.
   public struct Offer: Hashable, Sendable {
@@ -11,7 +11,7 @@ public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
     public let period: BillingPeriod
     /// How many payments are made under it.
     public let payments: Int
-    /// What each costs; nil for a free trial.
+    /// The price of each payment; nil for a free trial.
     public let price: Price?
 
     /// Creates the offer.
@@ -49,7 +49,7 @@ public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
   /// The offer that was shown beside the price; nil for none.
   public let offer: Offer?
 
-  /// What `listing` shows, with the offer that was shown beside it.
+  /// Creates the price that `listing` shows, with the offer that was shown beside it.
   public init(of listing: ProductListing, under offer: AccountOffer? = nil) {
     price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
     self.offer = offer.map {

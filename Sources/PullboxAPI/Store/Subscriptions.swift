@@ -15,13 +15,13 @@ public struct StoreSubscription: Codable, Sendable {
 
   /// Its first transaction, which all that follow name.
   public var originalId: TransactionIdentifier
-  /// What the present period, or the last one, was paid for.
+  /// The product that the present period was paid for, or the last one.
   public var product: ProductIdentifier
   /// Where it stands.
   public var state: State
   /// Whether it goes on at the end of the period.
   public var autoRenew: Bool
-  /// What the next renewal is for; absent where that is ``product``, or nothing.
+  /// The product of the next renewal; absent if it is ``product``, or if there is no renewal.
   public var renewalProduct: ProductIdentifier?
   /// When the period began.
   public var purchaseDate: Timestamp
@@ -31,7 +31,8 @@ public struct StoreSubscription: Codable, Sendable {
   public var gracePeriodExpiresDate: Timestamp?
   /// When a `paused` one goes on by itself.
   public var resumeDate: Timestamp?
-  /// Of an expired one, as `verifyReceipt` counts them: 1 the customer's will, 2 the payment failed, 3 a higher price was not accepted.
+  /// The reason why the subscription expired, with the numbers of `verifyReceipt`: 1 the customer ended it, 2 the payment
+  /// failed, 3 the customer did not accept a higher price. Present only if it has expired.
   public var expirationIntent: Int?
 
   /// Creates the document from its members.
@@ -68,7 +69,7 @@ public struct SubscriptionsResponse: Codable, Sendable {
 public struct SubscriptionChange: Codable, Sendable {
   /// Whether it goes on at the end of the period.
   public var autoRenew: Bool?
-  /// What the next renewal is to be for: a product of the same publication.
+  /// The product of the next renewal: one of the same publication.
   public var product: ProductIdentifier?
   /// True accepts the higher price that waits for consent.
   public var acceptPrice: Bool?

@@ -30,10 +30,11 @@ public struct StoreTransaction: Codable, Sendable {
   public var finishedDate: Timestamp?
   /// The device that bought it; absent when the request named none.
   public var device: DeviceIdentifier?
-  /// What the app calls its user, as it was given with the purchase; the store makes nothing of it. Absent
-  /// when it gave nothing.
+  /// The app's name for its user, as it was given with the purchase. The store does not interpret it. Absent when none
+  /// was given.
   public var applicationUsername: String?
-  /// What one of it cost, a decimal number with a point: `2.99`. Absent for what was free, restored or not sold.
+  /// The price of one unit, a decimal number with a point: `2.99`. Absent for a product that was free, restored or not
+  /// sold.
   public var price: String?
   /// ISO 4217; goes with ``price``.
   public var currency: String?
@@ -75,12 +76,12 @@ public struct StoreTransaction: Codable, Sendable {
 
 /// `POST /store/v1/purchases`.
 public struct PurchaseRequest: Codable, Sendable {
-  /// What is to be bought.
+  /// The product to buy.
   public var product: ProductIdentifier
   /// 1 to 10; 1 when left out.
   public var quantity: Int?
-  /// What the app calls its user, at most 255 bytes; the store makes nothing of it. It is opaque: one with an `@`, which
-  /// would be an address, is refused. Absent when it gives nothing.
+  /// The app's name for its user, at most 255 bytes. The store does not interpret it. It is opaque: a name with an `@`,
+  /// as in an e-mail address, is refused. Absent for none.
   public var applicationUsername: String?
   /// Whether another person must approve the purchase first; absent for no.
   public var askToBuy: Bool?
@@ -149,7 +150,7 @@ public struct ReceiptResponse: Codable, Sendable {
 public struct PurchaseTokenResponse: Codable, Sendable {
   /// The same each time that it is asked for.
   public var purchaseToken: String
-  /// What was bought.
+  /// The product that was bought.
   public var product: ProductIdentifier
 
   /// Creates the document from its members.

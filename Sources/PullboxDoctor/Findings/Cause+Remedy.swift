@@ -1,5 +1,5 @@
 extension Cause {
-  /// What removes the cause.
+  /// The remedy that removes the cause.
   public var remedy: Remedy {
     switch self {
     case .nameUnknown: Remedy("check the host's name, and the name servers of this machine")

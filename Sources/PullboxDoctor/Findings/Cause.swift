@@ -1,11 +1,11 @@
-/// What is wrong between a client and the delivery server, or on the device; its text is stable.
+/// A cause of failures between a client and the delivery server, or on the device; its text is stable.
 public enum Cause: String, CaseIterable, Sendable {
   // On the way to the server.
   /// The host has no address.
   case nameUnknown = "name-unknown"
   /// No connection can be made.
   case notReached = "not-reached"
-  /// What accepts the connection says nothing.
+  /// The process that accepts the connection does not answer.
   case silent = "silent"
   /// The address is http, and not this machine's own.
   case notEncrypted = "not-encrypted"
@@ -115,9 +115,9 @@ public enum Cause: String, CaseIterable, Sendable {
   case downloadsFailed = "downloads-failed"
 }
 
-/// What removes a cause.
+/// A remedy that removes a cause.
 public struct Remedy: Hashable, Sendable {
-  /// What to do where it is no line of a proxy, or in any proxy; nil where the lines say all.
+  /// The advice for any proxy, or beside the proxy's lines; nil where the lines say all.
   public var advice: String?
   /// For each proxy the line that is to be there, or the line that is to go: then it begins with `no `.
   public var lines: [Proxy: String]

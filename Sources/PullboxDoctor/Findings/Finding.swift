@@ -16,7 +16,7 @@ public struct Finding: Hashable, Sendable {
   public var check: String
   /// How it ended.
   public var verdict: Verdict
-  /// What was seen, in a sentence without a full stop.
+  /// The observation, in a sentence without a full stop.
   public var message: String
   /// Why it is not well; nil where that is not known, or nothing can be done about it.
   public var cause: Cause?
@@ -29,8 +29,8 @@ public struct Finding: Hashable, Sendable {
     self.cause = cause
   }
 
-  /// What the findings come to together: the worst of them. What was seen to be wrong is worse than what could not be found
-  /// out, and a warning is well.
+  /// Returns the verdict of all findings together: the worst of them. A failure is worse than an undetermined finding,
+  /// and a warning counts as well.
   public static func conclusion(_ findings: [Finding]) -> Verdict {
     let verdicts = Set(findings.map(\.verdict))
     return [.failure, .undetermined, .warning].first { verdicts.contains($0) } ?? .ok

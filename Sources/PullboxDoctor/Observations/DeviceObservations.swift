@@ -1,9 +1,9 @@
 import CoreTypes
 public import PullboxAPI
 
-/// What was seen of this device's agent.
+/// Observations of this device's agent.
 public struct DeviceObservations: Sendable {
-  /// What became of the question how the agent stands.
+  /// The result of asking the agent for its status.
   public enum Answer: Sendable {
     /// There is no socket.
     case noSocket
@@ -17,7 +17,7 @@ public struct DeviceObservations: Sendable {
 
   /// The agent's socket.
   public var socketPath: String
-  /// What became of the question.
+  /// The result of asking the agent for its status.
   public var answer: Answer
   /// Whether this process may read the library's folder; nil if it was not looked at, or is not there.
   public var mayReadLibrary: Bool?

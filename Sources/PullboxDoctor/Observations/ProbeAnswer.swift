@@ -2,7 +2,7 @@ public import CoreTypes
 public import HTTPClient
 public import PullboxAPI
 
-/// What a probe brought: a response as far as it came, and how long that took.
+/// The result of a probe: the response as far as it came, and how long that took.
 public struct ProbeAnswer: Sendable {
   /// Why a response did not come, or not to its end.
   public struct Failure: Hashable, Sendable {
@@ -39,7 +39,7 @@ public struct ProbeAnswer: Sendable {
   public var duration: Duration
   /// From then to the body's first byte; nil without one.
   public var firstByte: Duration?
-  /// What the connection was; nil if the transfer failed.
+  /// The properties of the connection; nil if the transfer failed.
   public var connection: ConnectionDetails?
 
   /// An answer from its parts; public for tests of rules.
@@ -68,7 +68,7 @@ public struct ProbeAnswer: Sendable {
   /// the length out.
   var isDamaged: Bool { !isRight && failure == nil && head?.contentLength?.rawValue == length }
 
-  /// What came in place of the content, in words.
+  /// The difference between the content that came and the content that was sent, in words.
   var damage: String {
     "other bytes came than were sent" + (firstWrongByte.map { ", from byte \($0) of the content on" } ?? "")
   }

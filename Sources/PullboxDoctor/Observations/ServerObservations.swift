@@ -6,7 +6,7 @@ public import PullboxAPI
 public struct ServerObservations: Sendable {
   /// The address that was asked, without a slash at its end.
   public var url: String
-  /// What each probe brought; probes that were not sent are missing.
+  /// The answer to each probe; probes that were not sent are missing.
   public var answers: [ServerProbe: ProbeAnswer] = [:]
   /// Probes that were not sent, since the time for all was over.
   public var unasked: [ServerProbe] = []
@@ -29,10 +29,10 @@ public struct ServerObservations: Sendable {
     set { answers[probe] = newValue }
   }
 
-  /// What the server said of the plain request; nil if it did not.
+  /// The server's report of the plain request; nil without one.
   public var report: DiagnosticReport? { self[.report]?.report }
 
-  /// What the server said of the request with all that agents send.
+  /// The server's report of the request with all fields that agents send; nil without one.
   var dressedReport: DiagnosticReport? { self[.dressedReport]?.report }
 
   /// Whether a field that agents send reached the server.
@@ -72,7 +72,7 @@ public struct ServerObservations: Sendable {
   }
 }
 
-/// What became of an upload by which the doctor looks at the way of request bodies.
+/// The observations of an upload, by which the doctor examines the way of request bodies.
 public struct UploadObservation: Sendable {
   /// How a request was answered.
   public struct Step: Hashable, Sendable {

@@ -3,15 +3,15 @@ import PullboxAPI
 
 /// One request of the doctor, and what it is for.
 public enum ServerProbe: String, CaseIterable, Sendable {
-  /// What arrives of a plain request.
+  /// The report of a plain request as it arrives.
   case report
-  /// What arrives of one with all that agents send.
+  /// The report of a request with all fields that agents send.
   case dressedReport
   /// A refusal by the server.
   case refusal
   /// The head of a body of a MiB.
   case head
-  /// That body.
+  /// The body of a MiB.
   case whole
   /// The same, by a client that takes gzip.
   case coded
@@ -37,7 +37,7 @@ public enum ServerProbe: String, CaseIterable, Sendable {
   case rangeBeyond4GiB
   /// A body that rests after its first KiB.
   case paused
-  /// What is sent as packages are.
+  /// A file, sent in the way of packages.
   case file
   /// A range of that.
   case fileRange
@@ -139,7 +139,7 @@ public enum ServerProbe: String, CaseIterable, Sendable {
     return ByteCount(max(range.upperBound - range.lowerBound, Self.length))
   }
 
-  /// What has to have been answered rightly before it is worth asking.
+  /// The probes that must have been answered rightly before this one is worth sending.
   var needs: [ServerProbe] {
     switch self {
     case .report: []

@@ -6,7 +6,7 @@ import Synchronization
 /// Receives the answer to one probe: compares the bytes with the diagnostic content as they come, keeps the first ones, and
 /// stops when it has enough. With an allowance it takes no more than that until ``raise(by:)``.
 final class ProbeReceiver: TransferReceiver {
-  /// What has come.
+  /// The part of the response that was received.
   struct Received: Sendable {
     var head: ResponseHead?
     var length: Int64 = 0

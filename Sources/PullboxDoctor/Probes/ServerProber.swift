@@ -11,7 +11,7 @@ import PullboxAPI
 /// let findings = ServerDiagnosis.findings(await prober.observe())
 /// ```
 public struct ServerProber: Sendable {
-  /// What is asked.
+  /// The options of an examination.
   public struct Options: Sendable {
     /// Whether bodies of 1 GiB and of 2 GiB are fetched as well.
     public var isDeep = false
@@ -30,7 +30,7 @@ public struct ServerProber: Sendable {
     var patience = Duration.seconds(10)
     /// How long it takes to ask all that is neither of ``isDeep`` nor an upload, besides the rest of ``pause``; probes that come later are not sent.
     var limit = Duration.seconds(60)
-    /// What is asked at all, for tests.
+    /// The probes that are sent, for tests.
     var probes = ServerProbe.allCases
     /// Connects there instead of to the address's host, for tests.
     var unixSocketPath: String?
@@ -39,7 +39,7 @@ public struct ServerProber: Sendable {
     public init() {}
   }
 
-  /// What a body that is read slowly may send in a second: more than a server asks of a client.
+  /// The bytes a second that a slow reader takes from a body: more than a server asks of a client.
   private static let slowBytesPerSecond: Int64 = 64 << 10
 
   private let url: String

@@ -5,7 +5,7 @@ import ServiceRuntime
 
 /// Whether the clocks agree: those of this machine, of the server, and of the proxy that writes `Date`.
 enum ClockRules {
-  /// What a clock may be off without a word.
+  /// The largest difference between two clocks that is not mentioned.
   static let slack = Duration.seconds(30)
 
   static func findings(_ seen: ServerObservations) -> [Finding] {

@@ -1,7 +1,7 @@
 import CoreTypes
 import PullboxAPI
 
-/// What the observations of this device mean. Pure.
+/// The findings that follow from the observations of this device. Pure.
 public enum DeviceDiagnosis {
   /// Free space beyond the reserve, and room within the quota, of less than this is called short: a package may hold 2 GiB.
   static let littleSpace = ByteCount.mebibytes(512)

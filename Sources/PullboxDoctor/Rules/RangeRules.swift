@@ -39,7 +39,7 @@ enum RangeRules {
     return wrong(answer, check: check)
   }
 
-  /// What is the matter with an answer that is not the range asked for.
+  /// Returns the finding for an answer that is not the requested range.
   private static func wrong(_ answer: ProbeAnswer, check: String) -> Finding {
     guard answer.status == 206 else {
       let isUndetermined = answer.status == nil || answer.isPassingRefusal

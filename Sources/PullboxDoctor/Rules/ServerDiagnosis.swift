@@ -1,4 +1,5 @@
-/// What the observations of a delivery server mean. Pure: the same observations give the same findings.
+/// The findings that follow from the observations of a delivery server. Pure: the same observations give the same
+/// findings.
 ///
 /// ```swift
 /// let findings = ServerDiagnosis.findings(observations)

@@ -50,7 +50,7 @@ extension AgentClient {
     }
   }
 
-  /// What is not over, and what was not over before.
+  /// Returns the live transactions and downloads, and those that were live before.
   private func snapshot(_ followed: inout FollowedEntries) async throws(APICallError) -> AgentUpdate {
     var transactions = try await self.transactions(.live)
     var downloads = try await self.downloads(.live)
@@ -91,7 +91,7 @@ extension AgentClient {
   }
 }
 
-/// What a follower of the agent is called with.
+/// An update that a follower of the agent is called with.
 public enum AgentUpdate: Sendable {
   /// Connected, for the first time or again: how everything stands. Events may repeat part of it.
   case snapshot(transactions: [AgentTransaction], downloads: [DownloadStatus])
@@ -101,7 +101,7 @@ public enum AgentUpdate: Sendable {
   case lost(APICallError?, retryIn: Duration)
 }
 
-/// What a follower returns after an update.
+/// The action that a follower returns after an update.
 public enum FollowAction: Sendable {
   /// Wait for the next update.
   case `continue`
@@ -109,12 +109,14 @@ public enum FollowAction: Sendable {
   case stop
 }
 
-/// What a follower has been told of and may end while the agent does not answer. Bounded by what is not over.
+/// The transactions and downloads that a follower was told of and that may end while the agent does not answer. Their
+/// number is bounded by those that are not over.
 struct FollowedEntries {
   let asked: [TransactionIdentifier]
   var transactions: Set<TransactionIdentifier>
   var downloads: Set<DownloadIdentifier> = []
-  /// What had come of each download by the list; until the stream, which was open before it, has caught up.
+  /// The bytes received of each download, by the list; kept until the stream, which was opened before the list was read,
+  /// has caught up.
   var listed: [DownloadIdentifier: ByteCount] = [:]
 
   init(_ asked: [TransactionIdentifier]) {

@@ -2,7 +2,7 @@ public import Commerce
 public import PullboxAPI
 public import PullboxAPIClient
 
-/// What is for sale to this device, and its subscriptions.
+/// The products that are for sale to this device, and its subscriptions.
 extension AgentClient {
   /// Identifiers that one request asks for; more are asked in turn.
   static let productsAtOnce = 20

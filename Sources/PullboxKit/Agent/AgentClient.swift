@@ -146,13 +146,13 @@ public struct AgentClient: Sendable {
     try await api.get("/v1/restore", as: EntitlementsResponse.self).products
   }
 
-  /// What has arrived and is not fetched by itself, since the agent's configuration says `arrivals: "ask"`; the newest first.
-  /// ``restore(_:)`` fetches it.
+  /// Returns the arrivals that the agent does not fetch by itself, since its configuration says `arrivals: "ask"`; the
+  /// newest first. ``restore(_:)`` fetches them.
   public func news() async throws(APICallError) -> [NewsEntry] {
     try await api.get("/v1/news", as: NewsResponse.self).entries
   }
 
-  /// What is placed on this device, by product and version.
+  /// Returns the content that is placed on this device, by product and version.
   public func library() async throws(APICallError) -> [LibraryItem] {
     try await api.get("/v1/library", as: LibraryResponse.self).items
   }

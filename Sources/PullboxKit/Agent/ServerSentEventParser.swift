@@ -5,7 +5,7 @@ public import Foundation
 /// §9.2.6. A pure value; where the bytes are split makes no difference. An event is complete with the empty
 /// line after it.
 public struct ServerSentEventParser: Sendable {
-  /// What ends the reading: the stream is longer in one place than this client accepts.
+  /// An error that ends the reading: a line or an event of the stream is longer than this client accepts.
   public enum Refusal: LocalizedError, Hashable, Sendable, CustomStringConvertible {
     /// A line has more bytes than `limit`.
     case lineTooLong(limit: ByteCount)
@@ -19,7 +19,7 @@ public struct ServerSentEventParser: Sendable {
       case .eventTooLong(let limit): "an event of the stream has more than \(limit.rawValue) bytes of data"
       }
     }
-    /// What `localizedDescription` says: the same as ``description``.
+    /// The text of `localizedDescription`: the same as ``description``.
     public var errorDescription: String? { description }
   }
 
@@ -27,7 +27,7 @@ public struct ServerSentEventParser: Sendable {
   public let maximumLineLength: ByteCount
   /// Bytes of one event's data.
   public let maximumDataLength: ByteCount
-  /// What the stream asked for with `retry`; nil when it did not.
+  /// The delay that the stream asked for with `retry`; nil when it did not.
   public private(set) var retryDelay: Duration?
 
   private var line: [UInt8] = []

@@ -141,7 +141,7 @@ enum CSVText {
     return String(doubled)
   }
 
-  /// What a cell says, without the apostrophe that keeps spreadsheets from running it.
+  /// Returns the text of a cell, without the apostrophe that keeps spreadsheets from running it.
   static func value(_ cell: String) -> String {
     cell.utf8.first == UInt8(ascii: "'") && isFormula(cell) ? String(cell.unicodeScalars.dropFirst()) : cell
   }

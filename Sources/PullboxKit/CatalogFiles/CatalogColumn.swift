@@ -4,7 +4,7 @@ import PullboxAPI
 
 /// A column of a catalog's file of comma-separated values.
 enum CatalogColumn: Hashable {
-  /// What a row describes; empty for a product.
+  /// The kind of item that a row describes; an empty cell means a product.
   enum Kind: String {
     case product
     case publication
@@ -37,7 +37,7 @@ enum CatalogColumn: Hashable {
     }
   }
 
-  /// As the first row has it.
+  /// The column's name in the first row.
   var name: String {
     switch self {
     case .kind: "kind"
@@ -107,7 +107,7 @@ enum CatalogColumn: Hashable {
       + territories.sorted().map { .member(.price(territory: $0)) } + preserved.sorted { $0.name < $1.name }
   }
 
-  /// What a row describes. Throws ``CatalogFileFault`` at the first cell that its column cannot have.
+  /// Returns the item that a row describes. Throws ``CatalogFileFault`` at the first cell that its column cannot have.
   static func content(
     of row: CSVReader.Row, _ columns: [CatalogColumn]
   ) throws(CatalogFileFault) -> CatalogFile.Content {
@@ -236,7 +236,7 @@ enum CatalogColumn: Hashable {
     return true
   }
 
-  /// What a cell of the column holds, for those who wrote another.
+  /// Returns words for the form of the column's cells, for the refusal of a cell of another form.
   private func form(of kind: Kind) -> String {
     guard belongs(to: kind) else { return "leave it empty, no \(kind.rawValue) has one" }
     return switch self {
@@ -285,7 +285,7 @@ enum CatalogColumn: Hashable {
     price.map { "\($0.amount) \($0.currency)" } ?? ""
   }
 
-  /// What the column says; empty for nothing.
+  /// Returns the cell's text; empty if the item has nothing in the column.
   func text(of content: CatalogFile.Content) -> String {
     switch self {
     case .member(.title(let locale)): return content.localizations[locale]?.title ?? ""

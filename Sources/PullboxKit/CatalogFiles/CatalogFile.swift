@@ -4,7 +4,7 @@ public import ServiceRuntime
 
 /// Why a line of a catalog's file is refused.
 public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What kind of fault it is.
+  /// The kind of a fault.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The word.
     public let rawValue: String
@@ -40,9 +40,9 @@ public struct CatalogFileFault: Error, Hashable, Sendable, CustomStringConvertib
   public let column: Int
   /// The column's name, or the member's with those around it; nil where the line is meant.
   public let member: String?
-  /// What kind of fault it is.
+  /// The kind of the fault.
   public let code: Code
-  /// What is wrong, for people.
+  /// The fault, in words for people.
   public let detail: String
 
   init(line: Int, column: Int = 1, member: String? = nil, _ code: Code, _ detail: String) {
@@ -92,7 +92,7 @@ public struct CatalogFile: Sendable {
     }
   }
 
-  /// What one item describes.
+  /// The description of one item.
   public enum Content: Sendable {
     /// A product.
     case product(ProductDescription)
@@ -107,7 +107,7 @@ public struct CatalogFile: Sendable {
   /// Faults that are named, at most.
   public static let maximumFaults = 100
 
-  /// What is described and where it stands.
+  /// An item and its line.
   public struct Item: Sendable {
     /// The line at which it begins, from 1.
     public let line: Int
@@ -117,10 +117,10 @@ public struct CatalogFile: Sendable {
 
   /// In the order of the file.
   public let items: [Item]
-  /// What the columns of a sheet tell; nil in JSON, where every line describes its item whole.
+  /// The members that the columns of a sheet describe; nil in JSON, where every line describes its item whole.
   private let members: [CatalogMember]?
 
-  /// What a server is asked to make of it.
+  /// The import that a server is asked to make of the file.
   public var catalog: CatalogImport {
     var catalog = CatalogImport(products: [], members: members)
     for item in items {
@@ -226,7 +226,7 @@ public struct CatalogFile: Sendable {
       line: number, column: column, member: found.subject.isEmpty ? nil : found.subject, .json, found.message)
   }
 
-  /// What is no product, on a line of JSON.
+  /// The publications and price tiers on a line of JSON.
   private struct Others: Codable, OperatorWritten {
     var publications: [PublicationDescription]?
     var priceTiers: [PriceTierDescription]?

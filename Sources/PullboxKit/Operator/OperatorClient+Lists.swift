@@ -3,8 +3,8 @@ public import CoreTypes
 public import PullboxAPI
 public import PullboxAPIClient
 
-/// What a server has recorded, page by page, the newest first. `after` is the `next` of the page before; nil
-/// is the first page.
+/// The records of a server, page by page, the newest first. `after` is the `next` of the page before; nil is the first
+/// page.
 extension OperatorClient {
   /// Grants as deliveries: of one product, to one device, in one state, or all of them.
   public func deliveries(

@@ -274,12 +274,13 @@ public struct OperatorClient: Sendable {
     try await api.get("/v1/operator/stores", as: StoreStatuses.self).stores
   }
 
-  /// What was sold. `query` has the parameters of `GET /v1/operator/reports`.
+  /// Returns the sales. `query` has the parameters of `GET /v1/operator/reports`.
   public func salesReport(_ query: [(String, String)]) async throws(APICallError) -> SalesReport {
     try await api.get("/v1/operator/reports", query: query)
   }
 
-  /// What was paid and given back by territory and currency; `query` as of ``salesReport(_:)``, without what is told apart.
+  /// Returns the money that was paid and given back, by territory and currency. `query` is as for ``salesReport(_:)``,
+  /// without `by`.
   public func moneyReport(_ query: [(String, String)]) async throws(APICallError) -> MoneyReport {
     try await api.get("/v1/operator/reports/money", query: query)
   }

@@ -14,7 +14,7 @@ public struct ProductDescriptionFile: Sendable {
   public struct Refusal: LocalizedError, Hashable, Sendable, CustomStringConvertible {
     /// The file that was read.
     public let path: String
-    /// What is wrong with it, without a full stop.
+    /// The fault, without a full stop.
     public let message: String
 
     fileprivate init(path: String, _ fault: ConfigurationFault) {
@@ -26,13 +26,13 @@ public struct ProductDescriptionFile: Sendable {
     /// The file, line and column, the member, and what is wrong with it.
     public let description: String
 
-    /// What `localizedDescription` says: the same as ``description``.
+    /// The text of `localizedDescription`: the same as ``description``.
     public var errorDescription: String? { description }
   }
 
   /// Where it was read from.
   public let path: String
-  /// What the file says. Members that a product needs may still be absent: the server judges that.
+  /// The product's description in the file. Members that a product needs may still be absent: the server judges that.
   public let description: ProductDescription
 
   /// Reads the file at `path`; blocks. Throws ``Refusal`` for what is no description, or `SystemError` when

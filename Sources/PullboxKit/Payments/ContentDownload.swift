@@ -9,7 +9,7 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
 
   /// The agent's identifier of the download.
   public let id: DownloadIdentifier
-  /// What is delivered.
+  /// The product that is delivered.
   public let product: ProductIdentifier
   /// Nil until the server has granted one.
   public let version: ContentVersion?
@@ -25,7 +25,7 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
   public let timeRemaining: Duration?
   /// Bytes of the package; nil until the server has granted one.
   public let length: ByteCount?
-  /// What the server answered last, when that was a refusal.
+  /// The server's last answer, if it was a refusal.
   public let error: Problem?
   /// The placed file or folder; nil unless finished.
   public let contentPath: String?

@@ -208,15 +208,16 @@ extension PaymentQueueObserver {
   public func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async {}
 }
 
-/// What to buy, for ``PaymentQueue/add(_:)``.
+/// A product to buy, for ``PaymentQueue/add(_:)``.
 public struct Payment: Hashable, Sendable {
   /// The product in the store's catalog.
   public var product: ProductIdentifier
   /// 1 to 10; stores refuse more than 1 of anything but consumables.
   public var quantity: Int
-  /// What the app calls its user, at most 255 bytes and no address: the store refuses one with an `@`. Nil for nothing.
+  /// The app's name for its user, at most 255 bytes and no address: the store refuses a name with an `@`. Nil for none.
   public var applicationUsername: String?
-  /// What the buyer saw: where the price is another by now, nothing is bought (`price-changed`). Nil: any price is paid.
+  /// The price that the buyer saw. If the price is another by now, nothing is bought (`price-changed`). Nil: any price is
+  /// paid.
   public var shown: ShownPrice?
 
   /// A payment for one of `product` by default.

@@ -21,14 +21,14 @@ public struct PaymentTransaction: Hashable, Sendable, Identifiable {
 
   /// The store's identifier of the transaction.
   public let id: TransactionIdentifier
-  /// What was bought.
+  /// The product that was bought.
   public let product: ProductIdentifier
   /// How far it has come.
   public let state: State
   /// Why it is in that state: one of the agent's reasons, such as `store-unreachable`; nil when there is
   /// nothing to say.
   public let reason: String?
-  /// What the store or the server answered last, when that was a refusal.
+  /// The last answer of the store or the server, if it was a refusal.
   public let error: Problem?
   /// Its ``ContentDownload``s, in the order of their creation.
   public let downloads: [DownloadIdentifier]

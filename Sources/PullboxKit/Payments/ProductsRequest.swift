@@ -10,7 +10,7 @@ import PullboxAPIClient
 /// try await queue.add(Payment(product: issue))
 /// ```
 public struct ProductsRequest: Hashable, Sendable {
-  /// What is for sale, and what is not.
+  /// The products that are for sale, and the identifiers that are not.
   public struct Response: Sendable {
     /// In the order of the identifiers.
     public let valid: [AgentProduct]
@@ -20,7 +20,7 @@ public struct ProductsRequest: Hashable, Sendable {
     public let storefront: Storefront
   }
 
-  /// As the app's own list has them.
+  /// The identifiers, as the app's own list has them.
   public var identifiers: [String]
   /// BCP 47, `fr-FR`; nil for each product's first language.
   public var locale: String?

@@ -176,7 +176,7 @@ public struct UploadSource: Hashable, Sendable {
 
 /// How an upload stands.
 public struct UploadProgress: Sendable {
-  /// What the uploader does at the moment.
+  /// The uploader's present activity.
   public enum Activity: Sendable {
     /// Asking where the upload stands, or beginning one.
     case asking
@@ -186,7 +186,7 @@ public struct UploadProgress: Sendable {
     case waiting(APICallError, retryIn: Duration)
   }
 
-  /// What the uploader does at the moment.
+  /// The uploader's present activity.
   public var activity: Activity
   /// Bytes at the server, as far as is known; goes back when a connection was lost with bytes under way.
   public var sent: ByteCount

@@ -25,11 +25,12 @@ public enum SandboxCommand {
         help: "The delivery server, whose catalog says what is for sale"),
       .value(
         "server-credential", "KEY", environment: "PULLBOX_STORE_CREDENTIAL",
-        help: "What the delivery server shows to finish transactions; by default one in DIR/server-credential"
+        help:
+          "Credential by which the delivery server finishes transactions; by default one in DIR/server-credential"
       ).secret(),
       .value(
         "control-key", "KEY", environment: "PULLBOX_SANDBOX_CONTROL_KEY",
-        help: "What requests under /sandbox/v1 bear in the field Control-Key; by default they need nothing"
+        help: "Key that requests under /sandbox/v1 need in the field Control-Key; by default they need none"
       ).secret(),
       .value(
         "shared-secret", "SECRET", environment: "PULLBOX_SANDBOX_SHARED_SECRET",
@@ -37,7 +38,7 @@ public enum SandboxCommand {
       ).secret(),
       .value(
         "environment", "NAME", environment: "PULLBOX_SANDBOX_ENVIRONMENT", fallback: "sandbox",
-        help: "What receipts and transactions say they are of: sandbox or production"),
+        help: "Environment that receipts and transactions name: sandbox or production"),
       .value(
         "bundle", "ID", environment: "PULLBOX_BUNDLE", fallback: "com.example.pullbox",
         help: "Bundle identifier of the application whose purchases are sold"),
@@ -49,7 +50,7 @@ public enum SandboxCommand {
         "api-issuer", "UUID", environment: "PULLBOX_SANDBOX_API_ISSUER",
         fallback: "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10", key: "apiIssuer",
         help:
-          "Who makes tokens for /inApps, signed with the key in DIR/AuthKey_KEYID.p8, which is made at the first start"
+          "Issuer of the tokens for /inApps, which are signed with the key in DIR/AuthKey_KEYID.p8, made at the first start"
       ),
       .value(
         "notification-url", "URL", environment: "PULLBOX_SANDBOX_NOTIFICATION_URL", key: "notificationURL",
@@ -58,7 +59,7 @@ public enum SandboxCommand {
       .value(
         "ocsp-url", "URL", environment: "PULLBOX_SANDBOX_OCSP_URL", key: "ocspURL",
         help:
-          "Where signed data says that its certificates can be asked about; by default /ocsp at the first address of --listen"
+          "OCSP address that the certificates of signed data name; by default /ocsp at the first address of --listen"
       ).example("http://store.example:8090/ocsp"),
       .value(
         "google-notification-url", "URL", environment: "PULLBOX_SANDBOX_GOOGLE_NOTIFICATION_URL",
@@ -68,7 +69,7 @@ public enum SandboxCommand {
       .value(
         "google-token-url", "URL", environment: "PULLBOX_SANDBOX_GOOGLE_TOKEN_URL", key: "googleTokenURL",
         help:
-          "Where DIR/google-service-account.json says that access tokens are given; by default /token at the first address of --listen"
+          "Address for access tokens that DIR/google-service-account.json names; by default /token at the first address of --listen"
       ).example("https://store.example/token"),
       .configurationFile, .checkConfiguration, .printConfiguration, .printSample, .readyFile,
       .logLevel.appliedAtReload(),

@@ -124,7 +124,7 @@ enum VersionsCommand: Command {
     if let late = version.lateRelease, late.laterSubscribers > 0 { console.note(lateRelease(late)) }
   }
 
-  /// What brings the version nearer to its readers; nil where nothing is left to be done.
+  /// Returns the command that brings the version nearer to its readers; nil if there is none left.
   static func nextCommand(_ version: VersionRecord) -> String? {
     let name = "\(version.product) \(version.version)"
     switch version.state {

@@ -13,9 +13,10 @@ enum ImportCommand: Command {
     discussion: """
       FILE ends with .csv or .json: comma-separated values with a header, or one JSON \
       object on each line, as 'export' writes them. Products that are not in the file \
-      stay as they are, and so does what a .csv file has no column of; an empty cell \
-      takes away what was there. A line of JSON describes its product whole. Where a line is faulty, nothing is changed, and every faulty \
-      line is named. The same file a second time changes nothing.
+      stay as they are, and so do members without a column in a .csv file; an empty cell \
+      removes the member. A line of JSON describes its product whole. If a line is faulty, \
+      nothing is changed, and every faulty line is named. The same file a second time \
+      changes nothing.
       """,
     operands: [.init("FILE", completion: .file)])
 
@@ -115,7 +116,7 @@ enum ExportCommand: Command {
         + "\(CountText.of(tiers.count, "price tier")) in \(path)")
   }
 
-  /// What an import of it would describe.
+  /// Returns the description of the product for a file that `import` reads.
   private static func exported(_ entry: OperatorProduct) -> ProductDescription {
     ProductDescription(of: entry.product, onSale: entry.onSale)
   }

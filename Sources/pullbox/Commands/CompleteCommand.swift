@@ -3,7 +3,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
-/// What the completions of shells ask for: names, one a line. It never complains; a shell has no place for that.
+/// A command that prints names for the completions of shells, one a line. It prints no errors: a shell has no place for
+/// them.
 enum CompleteCommand: Command {
   /// `ValueCompletion.listed` names one of them.
   enum List: String, CaseIterable {

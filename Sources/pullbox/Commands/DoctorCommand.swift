@@ -13,9 +13,9 @@ enum DoctorCommand: Command {
     discussion: """
       Asks the delivery server at URL as agents do, through whatever proxy is there. Without URL it is the server that this \
       device's agent uses, unless --server names one. Asks this device's agent as well, where there is one. Prints a line \
-      for each check, and for what is wrong the line of the proxy's configuration. With an operator key it also tries \
-      uploads, which it removes. It ends with 0 if all is well or only warned of, 1 if something is wrong, 4 if something \
-      could not be found out and nothing wrong was seen.
+      for each check, and for a failed one the line of the proxy's configuration. With an operator key it also tries \
+      uploads, which it removes. It ends with 0 if no check failed, with or without warnings, 1 if one failed, 4 if none \
+      failed and one could not be decided.
       """,
     operands: [.init("URL", isRequired: false)],
     options: [

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Waits for downloads to end, through restarts of the agent, and shows their progress on standard error.
 enum DownloadWait {
-  /// What was seen last, for the case that the wait is given up.
+  /// The last statuses of the downloads, for the message when the wait is given up.
   final class Latest: Sendable {
     private let downloads = Mutex<[DownloadIdentifier: DownloadStatus]>([:])
 

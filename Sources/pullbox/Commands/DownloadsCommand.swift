@@ -124,7 +124,7 @@ enum DownloadsCommand: Command {
   }
 }
 
-/// What the agent still has to do, by its updates. Pure.
+/// The work that the agent still has to do, by its updates. Pure.
 struct PendingWork {
   private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
   private var transactions: [TransactionIdentifier: AgentTransaction] = [:]

@@ -14,7 +14,7 @@ enum ExplainCommand: Command {
       """,
     operands: [.init("PRODUCT")],
     options: [
-      .value("customer", "ID", environment: .none, help: "The customer that the server calls so"),
+      .value("customer", "ID", environment: .none, help: "The customer by the name that the server uses"),
       .value("transaction", "ID", environment: .none, help: "The customer who paid with this transaction"),
       .value("device", "ID", environment: .none, help: "The customers whose purchases this device showed"),
       .value(

@@ -74,9 +74,8 @@ enum RevokeCommand: Command {
   static let description = CommandDescription(
     "revoke", summary: "Revoke a grant: its downloads stop, and it allows no more",
     discussion: """
-      With --device all grants of a device are revoked, such as of one that was lost.
-      It then leaves its place among the devices that a customer may have, and
-      another one finds room.
+      With --device all grants of a device are revoked, for example of a lost one. The
+      device then does not count any more among those that a customer may have.
       """,
     operands: [.init("GRANT", isRequired: false)],
     options: [

@@ -17,7 +17,7 @@ extension KeyCommand {
     var entry: Entry
   }
 
-  /// What a key begins with, so that it is recognized where it was left by mistake.
+  /// The prefix of keys, which identifies one that was left somewhere by mistake.
   private static let prefix = "pullbox_"
 
   static func makeOperatorKey(_ context: CommandContext) throws {

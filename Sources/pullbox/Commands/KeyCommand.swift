@@ -27,7 +27,7 @@ enum KeyCommand: Command {
       .flag("public", environment: .none, help: "Print only the public key, in PEM"),
       .value(
         "name", "NAME", environment: .none,
-        help: "With 'operator new': what the audit log calls the key's holder"),
+        help: "With 'operator new': name of the key's holder in the audit log"),
       .list(
         "scope", "SCOPE", environment: .none,
         help: "With 'operator new': read, publish, review or admin; may be repeated"),

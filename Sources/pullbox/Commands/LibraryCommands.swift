@@ -60,7 +60,7 @@ enum LibraryCommand: Command {
       .filter { !$0.isEmpty }.joined(separator: ", ")
   }
 
-  /// Of what is not owned any more.
+  /// Returns the mark of an item that is not owned any more.
   private static func mark(_ item: LibraryItem) -> String {
     item.because == EntitlementRule.closedByLapse.rawValue ? "closed" : "not owned"
   }
@@ -154,7 +154,7 @@ enum PathCommand: Command {
     }
   }
 
-  /// What is there to be opened. Throws a failure where it is not.
+  /// Returns the item to open: the product's newest. Throws a failure if there is none that can be opened.
   static func newest(of product: ProductIdentifier, at agent: AgentClient) async throws -> LibraryItem {
     let items = try await agent.library()
     try LibraryCommand.requireAll(
@@ -179,8 +179,8 @@ enum OpenCommand: Command {
   static let description = CommandDescription(
     "open", summary: "Open a product's newest version on this device with the desktop's program for it",
     discussion: """
-      xdg-open chooses the program. What was opened last is removed last when the \
-      agent makes room. With --print the path is printed, and nothing is started.
+      xdg-open chooses the program. When the agent makes room, it removes first what was \
+      opened longest ago. With --print the path is printed, and nothing is started.
       """,
     operands: [.inLibrary()],
     options: [

@@ -9,7 +9,7 @@ enum NewsCommand: Command {
     "news", summary: "Show issues and corrections that have arrived and are not fetched by themselves",
     discussion: """
       The agent lists them where its configuration says arrivals: "ask"; 'pullbox restore ID' fetches one.
-      Below them stands what lies on this device and is owned no more.
+      Below them, the command lists products on this device that are not owned any more.
       """)
 
   static func run(_ context: CommandContext) async throws {
@@ -49,7 +49,7 @@ enum NewsCommand: Command {
       answer.products.map { ($0.listing.id, $0.listing.title) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// What a later server says is shown as it is.
+  /// Returns words for the kind of an entry. A kind that only a later server knows is returned as it is.
   static func words(_ kind: String) -> String {
     switch FeedEntry.Kind(rawValue: kind) {
     case .issueAvailable: "a new issue"

@@ -84,8 +84,8 @@ enum ScrubCommand: Command {
   static let description = CommandDescription(
     "scrub", summary: "Show which packages of the server are missing or damaged",
     discussion: """
-      The server reads every package again from time to time. What it found wrong is shown, \
-      and how many packages it has still to read.
+      The server reads every package again from time to time. The command shows the faults \
+      that it found, and how many packages it has still to read.
       """,
     options: [.flag("now", environment: .none, help: "Let the server read all packages anew, from now on")])
 

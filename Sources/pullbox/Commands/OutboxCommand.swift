@@ -8,7 +8,8 @@ enum OutboxCommand: Command {
     "outbox", summary: "Show the calls that the server makes to its payment stores, newest first",
     discussion: """
       Calls of the kinds finish, acknowledge and consume end a transaction once it is
-      delivered; consumption tells a store that decides on a refund what was.
+      delivered. A call of the kind consumption tells a store, which decides on a
+      refund, how much was delivered.
       The server repeats a call until the store accepts it. A call that the store
       refused too often is parked: it waits for --retry or --retry-parked, once the
       cause is gone, or for --drop.

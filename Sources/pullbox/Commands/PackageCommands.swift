@@ -78,8 +78,8 @@ enum InspectCommand: Command {
     discussion: """
       If FILE.manifest.json exists, the command shows that manifest and does not read
       the package. Otherwise it reads the file, or packs the folder aside, and shows
-      the manifest that it would get as a package, and then what in it is no page and
-      what is odd about it. With --json these are a second object, if there are any.
+      the manifest that it would get as a package, and then the files in it that are no
+      pages, and oddities. With --json these are a second object, if there are any.
       """,
     operands: [.init("DIR|FILE", completion: .file)])
 
@@ -191,7 +191,7 @@ enum VerifyCommand: Command {
   }
 }
 
-/// What a manifest says, for people.
+/// The text of a manifest, for people.
 enum ManifestReport {
   static func print(
     _ manifest: Manifest, report: PublicationReport = PublicationReport(), listsFiles: Bool,

@@ -14,10 +14,10 @@ enum ProductCommand: Command {
       everything else, from a folder's description.
 
       --submit hands the product in for review, with the picture of --screenshot;
-      --approve and --reject need the scope review. What stands against its sale is
-      named with every fault.
+      --approve and --reject need the scope review. If the product cannot be sold,
+      the command names every fault.
 
-      --delete removes a product that was described and nothing more: one that was
+      --delete removes a product that has only a description. A product that was
       bought or has content stays, and a subscription has to be off sale.
       """,
     operands: [.product()],
@@ -33,7 +33,7 @@ enum ProductCommand: Command {
       .value(
         "screenshot", "FILE", environment: .none,
         help: "Picture for the reviewer, PNG or JPEG, at most 1 MiB; with --submit"),
-      .value("notes", "TEXT", environment: .none, help: "What the reviewer is told; with --submit"),
+      .value("notes", "TEXT", environment: .none, help: "Notes for the reviewer; with --submit"),
       .flag("approve", environment: .none, help: "Approve the product, so that it is for sale"),
       .flag("reject", environment: .none, help: "Reject the product"),
       .value(

@@ -44,7 +44,7 @@ enum PublicationsCommand: Command {
     }
   }
 
-  /// What it says that differs from the defaults, by the names of `pullbox export`.
+  /// Returns the members that the policy sets, by the names of `pullbox export`.
   static func policy(_ policy: SubscriptionPolicy?) -> String {
     guard let policy else { return "" }
     let members: [(String, String?)] = [
@@ -96,7 +96,7 @@ enum PriceTiersCommand: Command {
 
 /// Deletes something at the server, after a question on a terminal.
 enum Deletion {
-  /// What is printed as JSON.
+  /// The JSON document that is printed.
   private struct Document: Encodable {
     var deleted: String
   }

@@ -93,7 +93,8 @@ enum PublishCommand: Command {
     withExtendedLifetime(work) {}
   }
 
-  /// What is delivered as one file by the operator's word is not sent by mistake.
+  /// Throws a failure for a single file that is no publication, so that it is not sent by mistake. The operator has to
+  /// give `--as-file` for it.
   private static func requirePublication(
     _ package: PreparedPackage, at path: String
   ) throws(CommandFailure) {

@@ -7,8 +7,8 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
-/// What `publish` and `pack` are given: a folder to pack, a single file, a package that `pack` made before, or a folder with
-/// nothing but a description.
+/// A source of `publish` or `pack`: a folder to pack, a single file, a package that `pack` made before, or a folder that
+/// holds only a description.
 struct PublishSource: Sendable {
   enum Form: Sendable, Equatable {
     case folder
@@ -21,7 +21,8 @@ struct PublishSource: Sendable {
   let path: String
   let form: Form
   let description: ProductDescription?
-  /// What a folder says itself: its `product.json5`, else its `ContentInfo.plist`.
+  /// The product that the source names: for a folder, in its `product.json5`, else in its `ContentInfo.plist`; for a
+  /// package, in its manifest.
   let product: ProductIdentifier?
   let version: ContentVersion?
 

@@ -8,8 +8,8 @@ enum RedeemCommand: Command {
     "redeem", summary: "Redeem a gift or promotional code with the agent's store account",
     discussion: """
       The content comes as with a purchase, whether this command waits or not. A code \
-      that cannot be used is as good as before: it may be used up or redeemed by this \
-      account already, be for something that is owned, or not be good in this territory.
+      is refused if it is used up, if this account has redeemed it already or owns its \
+      product, or if it is not valid in this territory. A refusal does not use the code.
       """,
     operands: [.init("CODE")],
     options: [

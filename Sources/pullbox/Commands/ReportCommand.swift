@@ -8,8 +8,8 @@ enum ReportCommand: Command {
   static let description = CommandDescription(
     "report", summary: "Show what was sold, by day, product, territory, store and environment",
     discussion: """
-      Units count renewals and what was free. A subscription is active on a day at
-      whose end it is paid for; it has lapsed when its period ended and none followed.
+      Units include renewals and free products. A subscription is active on a day if it
+      is paid for at the day's end; it has lapsed when its period ended and none followed.
       Days are those of UTC; without --from and --to the last 31. No customer is named.
       Sales of a sandbox count only with --environment Sandbox, or where --by tells
       environments apart.
@@ -22,7 +22,7 @@ enum ReportCommand: Command {
       .value("to", "DAY", environment: .none, help: "Last day"),
       .value(
         "by", "LIST", environment: .none,
-        help: "What to tell apart: day, product, territory, store and environment, with commas between"),
+        help: "Group the figures by these, with commas between: day, product, territory, store, environment"),
       .value("product", "ID", environment: .none, help: "Only this product"),
       .value("territory", "CODE", environment: .none, help: "Only sold there, such as FRA"),
       .value("sold-by", "NAME", environment: .none, help: "Only sold by the store of that name"),

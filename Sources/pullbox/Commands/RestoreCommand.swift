@@ -10,9 +10,10 @@ enum RestoreCommand: Command {
   static let description = CommandDescription(
     "restore", summary: "Download again what was bought and is not on this device",
     discussion: """
-      Without ID it is everything that is owned. --plan shows what that is, and what \
-      would be done about it; with --latest only what would be downloaded. With --wait \
-      the command ends when the downloads have ended, those too that ran before.
+      Without ID, every owned product is restored. --plan shows the owned products and \
+      what would be done about each; with --latest it shows only those that would be \
+      downloaded. With --wait the command ends when all downloads have ended, also those \
+      that ran before.
       """,
     operands: [.init("ID", isRequired: false, repeats: true)],
     options: [
@@ -39,7 +40,7 @@ enum RestoreCommand: Command {
   }
 }
 
-/// What a restore would do about each product that is owned. Pure.
+/// The plan of a restore: the step for each product that is owned. Pure.
 struct RestorePlan {
   enum Step: String, Encodable {
     /// It is not here.

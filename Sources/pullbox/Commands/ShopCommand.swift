@@ -8,9 +8,9 @@ enum ShopCommand: Command {
   static let description = CommandDescription(
     "shop", summary: "Show what is for sale to this device's store account, and what it has already",
     discussion: """
-      Without an operand the command shows the publications, and the products of none. \
-      With one it shows that publication's subscriptions and its issues, the newest \
-      first. Prices are those of the account's territory; texts are in the language \
+      Without an operand the command shows the publications, and the products that \
+      belong to none. With one it shows that publication's subscriptions and its issues, \
+      the newest first. Prices are those of the account's territory; texts are in the language \
       that LC_ALL, LC_MESSAGES or LANG names.
       """,
     operands: [.publication],

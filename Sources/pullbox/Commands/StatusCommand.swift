@@ -65,7 +65,7 @@ enum StatusCommand: Command {
   }
 }
 
-/// What `status` says of an agent. Pure, but for the time zone.
+/// The report of an agent's status. Pure, but for the time zone.
 enum StatusReport {
   static func rows(
     of status: AgentStatus, updates: Int?, packages: PackageScrubReport? = nil
@@ -107,7 +107,7 @@ enum StatusReport {
     return ["\(CountText.of(count, "package")) of the server missing or damaged"]
   }
 
-  /// What is not as it should be, in words; empty when all is well.
+  /// Returns the faults that the status shows, in words; empty when all is well.
   static func faults(of status: AgentStatus) -> [String] {
     var faults = [("server", status.server), ("store", status.store)].compactMap { name, peer in
       fault(of: peer).map { "the \(name) \($0)" }

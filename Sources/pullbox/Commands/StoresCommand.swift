@@ -7,14 +7,15 @@ enum StoresCommand: Command {
   static let description = CommandDescription(
     "stores", summary: "Show the payment stores of the server, and how it stands with each",
     discussion: """
-      STATE is what the last question or call to the store came to: "answered", "failed",
-      or "unknown" while none was made since the server started. A store that failed
-      several times in a row "does not answer": calls wait, and one tries it every 30
-      seconds. LAST ANSWER is when it answered last. What a store
-      tells by itself, refunds say, is shown with the date at which it was signed;
-      "recovered" counts what had not arrived and was found in the store's history.
-      A store that takes back what it is not told of shows how many purchases wait
-      for that, and when it takes back the first.
+      STATE is the result of the last question or call to the store: "answered",
+      "failed", or "unknown" while none was made since the server started. A store that
+      failed several times in a row "does not answer": calls wait, and one tries it
+      every 30 seconds. LAST ANSWER is when it answered last. The last notification of
+      a store, such as one about a refund, is shown with the date at which the store
+      signed it; "recovered" counts notifications that had not arrived and were found
+      in the store's history. Some stores take back a purchase that they are not told
+      is delivered: the command shows how many such purchases wait, and when the store
+      takes back the first.
       """)
 
   static func run(_ context: CommandContext) async throws {

@@ -59,7 +59,7 @@ enum SubscriptionCommand: Command {
     }
   }
 
-  /// What comes after the present period.
+  /// Returns words for the time after the present period.
   static func next(_ subscription: StoreSubscription) -> String {
     guard subscription.state != .expired else { return "" }
     guard subscription.autoRenew else { return "ends" }

@@ -38,7 +38,7 @@ struct Console: Sendable {
     if Terminal.standardOutput.isTerminal { print(path) } else { StandardStream.output.write(path + "\n") }
   }
 
-  /// What this program has written itself: a key, a manifest.
+  /// Writes bytes that this program made itself: a key, a manifest.
   @discardableResult
   func print(bytes: [UInt8]) -> Bool { StandardStream.output.write(bytes) }
 

@@ -173,7 +173,7 @@ struct DownloadLog {
 }
 
 extension DownloadStatus {
-  /// What it is for people: its title, else the product's identifier.
+  /// The name for people: the title, else the product's identifier.
   var name: String { title ?? product.description }
 
   /// Its progress, for people.

@@ -2,7 +2,7 @@ import Commerce
 import PullboxAPI
 import ServiceRuntime
 
-/// What a product costs and what the reader has of it, in words. Pure.
+/// The words for a product's price and for the reader's ownership of it. Pure.
 enum OfferText {
   /// `$2.99`, or `free`.
   static func price(_ listing: ProductListing) -> String { listing.price?.formatted ?? "free" }
@@ -56,7 +56,7 @@ enum OfferText {
     return product.owned ? "owned" : ""
   }
 
-  /// What is bought, at which price and where: `2 × Coins, $0.99 each (Sandbox)`.
+  /// Returns the product to be bought, its price and the environment: `2 × Coins, $0.99 each (Sandbox)`.
   static func offer(_ product: AgentProduct, quantity: Int?, environment: String) -> String {
     let count = quantity ?? 1
     let price = price(of: product) + (count > 1 ? " each" : "")

@@ -12,7 +12,7 @@ struct TextTable {
     var isNumber = false
     /// The last column alone may be one: it is shown whole.
     var isSentence = false
-    /// What another command takes: it is neither shortened nor broken, wherever it stands.
+    /// A name that another command takes. It is neither shortened nor broken, wherever it stands.
     var isName = false
 
     static func text(_ title: String) -> Column { Column(title: title) }

@@ -20,7 +20,7 @@ final class TransferBar: Sendable {
   }
 
   private static let frameInterval = Duration.milliseconds(100)
-  /// What is over sooner needs no line in a log.
+  /// The time between lines in a log. A transfer that ends sooner needs no line.
   private static let lineInterval = Duration.seconds(1)
 
   private let label: String

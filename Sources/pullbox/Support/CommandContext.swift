@@ -4,7 +4,7 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
-/// What a command runs with: its arguments, the console, and clients of the services that the options name.
+/// The context of a command: its arguments, the console, and clients of the services that the options name.
 ///
 /// ```swift
 /// static func run(_ context: CommandContext) async throws {

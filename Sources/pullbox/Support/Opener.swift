@@ -4,7 +4,7 @@ import SystemCalls
 
 /// Has the desktop open a file or a folder.
 enum Opener {
-  /// What freedesktop.org's desktops have.
+  /// The program that opens files on freedesktop.org's desktops.
   static let program = "xdg-open"
 
   /// Returns once the program has taken the path over. Throws a failure where there is no such program, and where it ended with an error.

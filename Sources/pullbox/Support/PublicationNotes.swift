@@ -1,7 +1,7 @@
 import ContentPackage
 import ContentPacking
 
-/// What a publisher hears of the files that were packed or read: what was left out, and what is odd.
+/// The notes for a publisher about the files that were packed or read: which were left out, and which are unusual.
 struct PublicationNotes: Sendable {
   /// Lines of one kind, at most; how many more there are is said.
   private static let maximumLines = 20
