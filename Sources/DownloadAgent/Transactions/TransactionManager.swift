@@ -288,7 +288,8 @@ actor TransactionManager {
         for identifier in known.subtracting(queue.transactions.map(\.id))
         where runner[identifier]?.context.isListed == true {
           runner[identifier]?.context.isListed = false
-          await process(.disappeared, of: identifier)
+          // What could not be saved has not happened, and the next poll says it again.
+          if await !process(.disappeared, of: identifier) { runner[identifier]?.context.isListed = true }
         }
       } else {
         log.warning("the store's queue has no end", ["transactions": "\(queue.transactions.count)"])
