@@ -83,6 +83,10 @@ struct ArrivalTests {
       #expect(refunded.because == "revoked" && refunded.state == .present)
       let news = try await stack.pullbox("news")
       #expect(news.succeeded && news.output.contains("\(product) is on this device and owned no more"))
+      let objects = try await stack.pullbox("news", "--json")
+      let line = try #require(objects.output.split(separator: "\n").last, "\(objects.errors)")
+      let told = try APIJSON.decode(LibraryItem.self, from: Array(line.utf8))
+      #expect(told.product.description == product && told.owned == false && told.because == "revoked")
       let library = try await stack.pullbox("library")
       #expect(library.succeeded && library.output.contains("not owned"), "\(library.output)")
 
@@ -96,6 +100,7 @@ struct ArrivalTests {
       try await stack.control("transactions/\(bought.id)/reverse")
       try await eventually { try await item()?.owned == true }
       #expect(!(try await stack.pullbox("news")).output.contains("owned no more"))
+      #expect(!(try await stack.pullbox("news", "--json")).output.contains(#""owned":false"#))
     }
   }
 

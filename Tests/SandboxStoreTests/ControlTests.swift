@@ -58,6 +58,7 @@ struct ControlTests {
         #"{"introductory":{"payment":"free-trial","period":"P1W","price":{}}}"#, "introductory.price"
       ),
       ("POST", "codes", #"{"product":"com.example.a","uses":1,"count":3}"#, "count"),
+      ("POST", "transactions/2000000000000001/request-refund", #"{"reasons":"LEGAL"}"#, "reasons"),
     ])
   func unknownMembers(method: String, path: String, body: String, member: String) async throws {
     let opened = try await store.openNamedAccount()

@@ -204,22 +204,26 @@ struct NotificationCourseTests {
     let token = try await store.openAccount()
     _ = try await store.buy(StoreHarness.magazine, token: token)
     let trial = StoreOffer(payment: .freeTrial, period: .month, name: "summer")
-    for product in [StoreHarness.magazine, StoreHarness.premium, StoreHarness.basic] {
-      store.clock.advance(by: .seconds(10))
+    // The offer of the first waits for a renewal, and no other code is taken before that.
+    for (product, seconds) in [
+      (StoreHarness.magazine, 10), (StoreHarness.premium, 300), (StoreHarness.basic, 10),
+    ] {
+      store.clock.advance(by: .seconds(seconds))
       _ = try await redeem(CodeRequest(product: product, offer: trial, uses: 1), token: token)
     }
     #expect(
       try await api.notifications() == [
-        "SUBSCRIBED INITIAL_BUY", "OFFER_REDEEMED", "OFFER_REDEEMED UPGRADE", "OFFER_REDEEMED DOWNGRADE",
+        "SUBSCRIBED INITIAL_BUY", "OFFER_REDEEMED", "DID_RENEW", "OFFER_REDEEMED UPGRADE",
+        "OFFER_REDEEMED DOWNGRADE",
       ])
     let told = try await api.written()
     let renewals = try told.map { try #require($0.content.renewal) }
-    #expect(renewals.map(\.offerType) == [nil, 3, nil, 3])
-    #expect(renewals.map(\.offerIdentifier) == [nil, "summer", nil, "summer"])
-    #expect(renewals.map(\.renewalPrice) == [2990, 0, 5990, 0])
+    #expect(renewals.map(\.offerType) == [nil, 3, nil, nil, 3])
+    #expect(renewals.map(\.offerIdentifier) == [nil, "summer", nil, nil, "summer"])
+    #expect(renewals.map(\.renewalPrice) == [2990, 0, 2990, 5990, 0])
     #expect(renewals[1].offerDiscountType == "FREE_TRIAL" && renewals[1].offerPeriod == "P1M")
-    #expect(renewals[3].autoRenewProductId == StoreHarness.basic.description)
-    let upgrade = try #require(told[2].content.transaction)
+    #expect(renewals[4].autoRenewProductId == StoreHarness.basic.description)
+    let upgrade = try #require(told[3].content.transaction)
     #expect(upgrade.offerType == 3 && upgrade.offerIdentifier == "summer" && upgrade.price == 0)
   }
 

@@ -26,6 +26,8 @@ struct StoreQueueClient: Sendable {
   private let device: DeviceIdentifier
   /// The store's name at the delivery server; nil where the server knows one store only.
   private let name: StoreIdentifier?
+  /// How long what the store offers is waited for: a shop is shown without it as well.
+  private let offersPatience: Duration
   /// A moment's receipt, so that the questions of one turn share it.
   private let receipts: RecentAnswers<DeviceIdentifier, Proof, APICallError>
 
@@ -34,12 +36,13 @@ struct StoreQueueClient: Sendable {
   /// `api` carries the account's token.
   init(
     api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier, name: StoreIdentifier? = nil,
-    clock: any MonotonicClock = SystemMonotonicClock()
+    clock: any MonotonicClock = SystemMonotonicClock(), offersPatience: Duration = .seconds(5)
   ) {
     self.api = api
     self.monitor = monitor
     self.device = device
     self.name = name
+    self.offersPatience = offersPatience
     receipts = RecentAnswers(lifetime: .seconds(60), clock: clock)
   }
 
@@ -189,19 +192,20 @@ extension StoreQueueClient {
     return response.transaction
   }
 
-  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``. The
-  /// result is empty if the store has no route for offers.
+  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, as far
+  /// as they can be read. The result is empty where the store does not say.
   func offers(
     of products: [ProductIdentifier]
   ) async throws(APICallError) -> [ProductIdentifier: [AccountOffer]] {
+    var api = api
+    api.timeout = offersPatience
     do {
       let answer = try await monitor.observe("GET /store/v1/offers") { () async throws(APICallError) in
         try await api.get(
-          "/store/v1/offers", query: products.map { ("product", $0.description) },
-          as: AccountOffersResponse.self)
+          "/store/v1/offers", query: products.map { ("product", $0.description) }, as: AccountOfferList.self)
       }
-      return Dictionary(
-        answer.products.map { ($0.product, $0.offers) }, uniquingKeysWith: { first, _ in first })
+      let asked = Set(products)
+      return answer.offers.filter { asked.contains($0.key) }
     } catch {
       // A store without such a route.
       guard case .problem(let problem) = error, problem.code == .notFound else { throw error }

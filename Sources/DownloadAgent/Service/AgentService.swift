@@ -153,7 +153,7 @@ public final class AgentService: Service {
       ])
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, arrivals: arrivals, library: library,
-      shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock),
+      shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock, log: log),
       hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor,
       probes: PeerProbes(

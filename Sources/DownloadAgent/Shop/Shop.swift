@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
+import ServiceRuntime
 
 /// The offers that a reader of this device sees before a purchase: the products that the server sells in the territory of
 /// the store account, and which of them the account has.
@@ -42,6 +43,9 @@ struct Shop: Sendable {
     var limit: Int
   }
 
+  /// By the subscriptions that they are for.
+  private typealias Offers = [ProductIdentifier: [AccountOffer]]
+
   /// There is one account.
   private struct OfAccount: Hashable, Sendable {}
 
@@ -53,15 +57,17 @@ struct Shop: Sendable {
   private let publicationLists: RecentAnswers<[String], PublicationsResponse, Problem>
   private let issueLists: RecentAnswers<[String], PublicationResponse, Problem>
   private let holdings: RecentAnswers<OfAccount, Holdings, Problem>
-  private let offerLists: RecentAnswers<[ProductIdentifier], [ProductIdentifier: [AccountOffer]], Problem>
+  private let offerLists: RecentAnswers<[ProductIdentifier], Offers, APICallError>
+  private let log: Log
 
   init(
     store: StoreQueueClient, server: DeliveryClient, transactions: TransactionManager,
-    clock: any MonotonicClock
+    clock: any MonotonicClock, log: Log
   ) {
     self.store = store
     self.server = server
     self.transactions = transactions
+    self.log = log
     accounts = RecentAnswers(lifetime: Self.lifetime, clock: clock)
     lists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
     publicationLists = RecentAnswers(lifetime: Self.lifetime, capacity: Self.maximumKept, clock: clock)
@@ -87,7 +93,7 @@ struct Shop: Sendable {
     }.value
     let held = try await held()
     let products = try await preserved(list.products, for: account, locale: locale, held: held)
-    let offers = try await offers(for: products)
+    let offers = await offers(for: products)
     return AgentProductsResponse(
       account: account, products: products.map { Self.product($0, held: held, offers: offers) },
       invalidProductIdentifiers: list.invalidProductIdentifiers, nearest: list.nearest)
@@ -112,26 +118,38 @@ struct Shop: Sendable {
     let held = try await held()
     let subscriptions = try await preserved(
       list.publication?.subscriptions ?? [], for: account, locale: page.locale, held: held)
-    let offers = try await offers(for: subscriptions)
+    let offers = await offers(for: subscriptions)
     return AgentPublicationResponse(
       account: account, publication: list.publication,
       subscriptions: subscriptions.map { Self.product($0, held: held, offers: offers) },
       issues: list.issues.map { Self.product($0, held: held) }, next: list.next)
   }
 
-  /// Returns the store's offers for the subscriptions among `listings`. Without subscriptions, the store is not asked.
-  private func offers(
-    for listings: [ProductListing]
-  ) async throws(Problem) -> [ProductIdentifier: [AccountOffer]] {
+  /// Returns the store's offers for the subscriptions among `listings`. The result is empty where the store cannot say, and
+  /// the next reader asks again. Without subscriptions, the store is not asked.
+  private func offers(for listings: [ProductListing]) async -> Offers {
     let subscriptions = Set(listings.filter { $0.type == .autoRenewableSubscription }.map(\.id)).sorted()
     guard !subscriptions.isEmpty else { return [:] }
-    return try await offerLists.value(of: subscriptions) { () async throws(Problem) in
-      do throws(APICallError) {
-        return try await store.offers(of: subscriptions)
-      } catch {
-        throw error.problem(of: .store)
-      }
-    }.value
+    do {
+      return try await offerLists.value(of: subscriptions) { () async throws(APICallError) in
+        try await askedOffers(of: subscriptions)
+      }.value
+    } catch {
+      return [:]
+    }
+  }
+
+  /// One line for all who wait for the same answer.
+  private func askedOffers(of subscriptions: [ProductIdentifier]) async throws(APICallError) -> Offers {
+    do {
+      return try await store.offers(of: subscriptions)
+    } catch {
+      let failure = StepFailure(error, from: .store)
+      log.info(
+        "what the store offers cannot be read",
+        ["reason": "\(failure.reason)", "cause": LogValue(failure.cause ?? "-")])
+      throw error
+    }
   }
 
   /// The same, the subscriptions that the account has with the prices that they go on at: those may be preserved from before a change.
@@ -256,7 +274,7 @@ struct Shop: Sendable {
   }
 
   private static func product(
-    _ listing: ProductListing, held: Holdings, offers: [ProductIdentifier: [AccountOffer]] = [:]
+    _ listing: ProductListing, held: Holdings, offers: Offers = [:]
   ) -> AgentProduct {
     // While the store tries again to be paid, and serves no grace, it may be bought anew.
     let running = held.subscriptions.first {

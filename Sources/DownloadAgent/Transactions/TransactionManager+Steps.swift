@@ -24,18 +24,19 @@ extension TransactionManager {
     await process(.observed(transaction.state), of: transaction.id) { $0.storeState = transaction.state }
   }
 
-  /// One transition, persisted before its actions are performed. What cannot be persisted is not done; a
+  /// One transition, persisted before its actions are performed. What cannot be persisted is not done, which false says; a
   /// later turn tries again.
+  @discardableResult
   func process(
     _ event: TransactionMachine.Event, of identifier: TransactionIdentifier,
     change: (inout TransactionRecord) -> Void = { _ in }
-  ) async {
-    guard let transition = runner.process(event, of: identifier, change: change) else { return }
+  ) async -> Bool {
+    guard let transition = runner.process(event, of: identifier, change: change) else { return false }
     if let error = transition.saveError {
       log.error(
         "a transaction's state cannot be saved",
         ["transaction": "\(identifier)", "error": LogValue(error)])
-      return
+      return false
     }
     let machine = transition.after.machine
     // Known before anything is awaited, so that a list that was asked for earlier does not reopen it.
@@ -48,6 +49,7 @@ extension TransactionManager {
     for action in transition.actions { await perform(action, on: identifier) }
     if transition.hasChanged { await publish(transition.after) }
     if machine.isOver { forget(identifier) }
+    return true
   }
 
   /// A transaction that is over is in the database alone.

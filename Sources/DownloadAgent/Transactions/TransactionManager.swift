@@ -59,6 +59,8 @@ actor TransactionManager {
   private let pollWakeUp = AsyncSignal()
   private var generator: any RandomNumberGenerator & Sendable
   private var nextPoll: MonotonicInstant
+  /// The queue is to be asked, since the present poll has begun.
+  private var wantsPoll = false
   private let queueLoop: LoopPulse
   let serverLoop: LoopPulse
   private let downloadLoop: LoopPulse
@@ -155,8 +157,9 @@ actor TransactionManager {
 
   nonisolated var titles: ProductTitles { downloads.steps.library.titles }
 
-  /// The store's queue is asked at once, unless the store wants to be left alone.
+  /// The store's queue is asked at once, unless the store wants to be left alone; where it is being asked, once more.
   func pollSoon() {
+    wantsPoll = true
     nextPoll = max(clock.now(), pollNotBefore)
     pollWakeUp.signal()
   }
@@ -258,6 +261,7 @@ actor TransactionManager {
 
   private func poll() async {
     let asked = clock.now()
+    wantsPoll = false
     // One that appears while the store answers is not in its answer, and not gone either.
     let known = Set(runner.entries.keys)
     recentEnds = recentEnds.filter { $0.value >= asked }
@@ -289,7 +293,8 @@ actor TransactionManager {
         for identifier in known.subtracting(queue.transactions.map(\.id))
         where runner[identifier]?.context.isListed == true {
           runner[identifier]?.context.isListed = false
-          await process(.disappeared, of: identifier)
+          // What could not be saved has not happened, and the next poll says it again.
+          if await !process(.disappeared, of: identifier) { runner[identifier]?.context.isListed = true }
         }
       } else {
         log.warning("the store's queue has no end", ["transactions": "\(queue.transactions.count)"])
@@ -309,6 +314,8 @@ actor TransactionManager {
     }
     nextPoll = clock.now() + delay
     if notBefore != nil { pollNotBefore = nextPoll }
+    // The answer may be from before that for which it was to be asked.
+    if wantsPoll, pollFailures == 0 { nextPoll = max(clock.now(), pollNotBefore) }
     noteStoreWish(notBefore == nil ? nil : wallClock.now() + delay)
   }
 }

@@ -96,7 +96,7 @@ public struct AccountOffer: Codable, Hashable, Sendable {
   public var payment: StoreOffer.Payment
   /// How long one payment of it lasts.
   public var period: BillingPeriod
-  /// After how many payments the product's price is asked: 1 or more.
+  /// After how many payments the product's price is asked: 1 to 12; 1 for a free trial.
   public var payments: Int
   /// The price of each payment under the offer; absent for a free trial.
   public var price: Price?
@@ -114,6 +114,14 @@ public struct AccountOffer: Codable, Hashable, Sendable {
     self.payments = payments
     self.price = price
     self.eligible = eligible
+  }
+
+  /// Whether its members fit together: ``ShownPrice`` names such an offer, and no other one.
+  public var isConsistent: Bool {
+    switch payment {
+    case .freeTrial: price == nil && payments == 1
+    case .payAsYouGo, .payUpFront: price != nil && (1...12).contains(payments)
+    }
   }
 }
 

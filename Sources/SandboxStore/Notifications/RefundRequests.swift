@@ -51,7 +51,7 @@ extension PaymentStore {
 }
 
 extension StoreRoutes {
-  private struct RefundReason: Decodable {
+  private struct RefundReason: Decodable, OperatorWritten {
     var reason: String?
   }
 

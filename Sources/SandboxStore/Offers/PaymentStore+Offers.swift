@@ -97,7 +97,8 @@ extension PaymentStore {
   /// code is for more than that, it begins at once.
   /// A repetition with the same key is answered as the first request was.
   /// Throws `not-found`, `product-unknown`, `state-conflict` for a code that is used up, that the account has redeemed, or
-  /// that has no price there, and for what it owns; then the code is as it was.
+  /// that has no price there, for what it owns, and while another code's offer waits for the next renewal; then the code is as
+  /// it was.
   func redeem(_ text: String, by account: Account, key: String? = nil) async throws -> StoreTransaction {
     let (found, answer) = try await database.read { connection in
       (

@@ -93,6 +93,12 @@ struct Sales {
           .alreadySubscribed, "\(plan.product) is paid for", expiresDate: subscription.life.expires),
         in: connection)
     }
+    // A code counts as used, so that its offer is given before another one is taken.
+    if code != nil, sale.revocation == nil, subscription.life.awaitsOffer {
+      throw Problem(
+        .stateConflict,
+        "an offer that was redeemed earlier waits for the renewal of \(subscription.life.renewalProduct)")
+    }
     // Who changes within the group is no new subscriber.
     let terms =
       isRunning && code == nil
@@ -103,7 +109,7 @@ struct Sales {
     }
     if isRunning {
       guard !isSame, subscription.life.plan.isLeftAtOnce(for: plan) else {
-        subscription.life.schedule(plan, under: terms.run)
+        subscription.life.schedule(plan, under: terms.run, renewals: calendar.renewals)
         try SubscriptionTable.put(subscription, in: connection)
         try TransactionTable.remove(begun, in: connection)
         return .sold(last)

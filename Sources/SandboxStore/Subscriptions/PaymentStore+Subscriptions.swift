@@ -25,7 +25,7 @@ extension PaymentStore {
         guard subscription.group == wanted.group else {
           throw Problem(.requestMalformed, "\(wanted.plan.product) is of another publication")
         }
-        subscription.life.schedule(wanted.plan)
+        subscription.life.schedule(wanted.plan, renewals: calendar.renewals)
       }
       if let autoRenew = change.autoRenew {
         subscription.life.setAutoRenews(autoRenew, renewals: calendar.renewals)

@@ -170,6 +170,9 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   /// The offer that the next renewal is under. Nil for the plan's own price.
   var renewalOffer: OfferRun? { nextOffer ?? (nextPlan == nil ? offerRun : nil) }
 
+  /// Whether an offer that was redeemed waits for the next renewal.
+  var awaitsOffer: Bool { phase != .expired && nextOffer != nil }
+
   /// What the next renewal is of.
   var renewalProduct: ProductIdentifier { (nextPlan ?? plan).product }
 
@@ -260,11 +263,13 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     hasHadBonus = hasHadBonus ?? earlier.1
   }
 
-  /// What the next renewal is for, and under which offer.
-  mutating func schedule(_ plan: SubscriptionPlan, under offer: OfferRun? = nil) {
+  /// What the next renewal is for, and under which offer; one that was redeemed earlier stays where the product does. It is
+  /// switched on by that, and has one renewal at least where an offer waits for it.
+  mutating func schedule(_ plan: SubscriptionPlan, under offer: OfferRun? = nil, renewals: Int) {
+    let earlier = plan.product == renewalProduct ? nextOffer : nil
     nextPlan = plan.product == self.plan.product ? nil : plan
-    nextOffer = offer
-    autoRenews = true
+    nextOffer = offer ?? earlier
+    setAutoRenews(true, renewals: nextOffer == nil ? renewals : max(1, renewals))
   }
 
   /// Who switches it on again gets as many renewals as a new purchase, once they are used up.

@@ -30,7 +30,13 @@ enum NewsCommand: Command {
         titles[entry.product] ?? news.title ?? "",
       ]
     }
-    guard !context.console.printsJSON, let items = try? await agent.library() else { return }
+    guard !context.console.printsJSON else {
+      for item in try await agent.library() where item.owned == false {
+        try context.console.print(json: item)
+      }
+      return
+    }
+    guard let items = try? await agent.library() else { return }
     var seen: Set<ProductIdentifier> = []
     for item in items where item.owned == false && seen.insert(item.product).inserted {
       context.console.print(LibraryCommand.notice(item))

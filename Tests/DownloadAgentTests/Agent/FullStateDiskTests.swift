@@ -94,6 +94,37 @@ import Testing
     }
   }
 
+  @Test("what leaves the store's queue while nothing can be saved is finished elsewhere once it can be")
+  func disappearance() async throws {
+    let harness = try AgentHarness()
+    let server = FakeServer()
+    let lines = LogLines()
+    try await server.open { url in
+      try server.queuePurchase(transaction: Self.transaction)
+      server.change { $0.transactions[0].state = .purchasing }
+      try await harness.run(server: url, log: lines.log()) { agent in
+        _ = try await agent.transaction("observed", "awaiting-payment")
+        let database = await agent.transactions.database.database
+        for change in ["INSERT", "UPDATE"] {
+          try await database.write(locking: [.everything]) {
+            try $0.execute(
+              """
+              CREATE TRIGGER full_\(change) BEFORE \(change) ON transactions
+              BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END
+              """)
+          }
+        }
+        server.change { $0.transactions = [] }
+        _ = await lines.first(with: "a transaction's state cannot be saved")
+        for change in ["INSERT", "UPDATE"] {
+          try await database.write(locking: [.everything]) { try $0.execute("DROP TRIGGER full_\(change)") }
+        }
+        try await agent.finished([Self.transaction])
+        #expect(try await agent.transactions.statuses(.over).map(\.reason) == ["finished-elsewhere"])
+      }
+    }
+  }
+
   @Test("a library that is known is not written down again at each start")
   func knownVolume() throws {
     let fixture = try LibraryFixture()

@@ -171,6 +171,24 @@ import Testing
     }
   }
 
+  @Test("a wish to have the queue asked that comes while it is asked is granted after its answer")
+  func wishMeanwhile() async throws {
+    let server = FakeServer()
+    server.change { $0.isQueueHeld = true }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(
+        server: url, configure: { $0.pollInterval = ConfigurationDuration(.seconds(3600)) }
+      ) { agent in
+        let queue = "GET /store/v1/transactions"
+        while server.state.current.arrivals[queue] == nil { await Task.yield() }
+        await agent.transactions.pollSoon()
+        server.change { $0.isQueueHeld = false }
+        while server.state.current.arrivals[queue]?.count == 1 { await Task.yield() }
+      }
+    }
+  }
+
   @Test("a renewal that opens nothing is finished when the server says so, and is over here then")
   func emptyRenewal() async throws {
     let package = try FixturePackage.file(length: 1000)

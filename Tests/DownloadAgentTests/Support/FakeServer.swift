@@ -112,6 +112,10 @@ final class FakeServer: Sendable {
     var redemptions: [String] = []
     /// What the store offers; nil for one that has no such route.
     var offers: [ProductAccountOffers]?
+    /// In their place, as it stands.
+    var offersDocument: String?
+    /// The store takes a question for its offers and does not answer.
+    var isDeafForOffers = false
     /// Ranges of the package as they were sent, whole or cut.
     var sent: [Range<Int>] = []
     var grants: [String: RecordedGrant] = [:]

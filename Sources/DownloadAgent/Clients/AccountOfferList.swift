@@ -1,0 +1,39 @@
+import Commerce
+import PullboxAPI
+
+/// The answer to `GET /store/v1/offers` as any store may give it: what cannot be read, and what does not fit together, is left
+/// out, and takes nothing else with it.
+struct AccountOfferList: Decodable, Sendable {
+  private enum CodingKeys: CodingKey {
+    case products
+  }
+
+  /// A value, or nil for one that cannot be read.
+  private struct Readable<Value: Decodable>: Decodable {
+    let value: Value?
+
+    init(from decoder: any Decoder) {
+      value = try? Value(from: decoder)
+    }
+  }
+
+  private struct Product: Decodable {
+    var product: ProductIdentifier
+    var offers: [Readable<AccountOffer>]
+  }
+
+  /// By product; those of which nothing is left are not in it.
+  let offers: [ProductIdentifier: [AccountOffer]]
+
+  /// Throws `DecodingError` for what is no such answer at all.
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    var offers: [ProductIdentifier: [AccountOffer]] = [:]
+    for product in try container.decode([Readable<Product>].self, forKey: .products).compactMap(\.value) {
+      let consistent = product.offers.compactMap(\.value).filter(\.isConsistent)
+      guard !consistent.isEmpty, offers[product.product] == nil else { continue }
+      offers[product.product] = consistent
+    }
+    self.offers = offers
+  }
+}
