@@ -67,7 +67,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public var quantity: Int { shared.statement.quantity }
   /// The price that was paid, where the store tells it.
   public var price: Price? { shared.statement.price }
-  /// Whom the application bought it for, where it told the store.
+  /// The customer that the application bought it for, where it told the store.
   public var account: ApplicationAccount? { shared.statement.account }
   /// The application that sold it, where the proof tells it.
   public var application: ApplicationIdentifier? { shared.statement.application }

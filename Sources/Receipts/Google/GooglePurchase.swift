@@ -135,7 +135,7 @@ public struct GoogleProductPurchase: Decodable, Sendable {
   /// The order; missing for what was given away by a code.
   public var orderId: String?
   var testPurchaseContext: Test?
-  /// Whom the application bought it for.
+  /// The customer that the application bought it for.
   public var obfuscatedExternalAccountId: String?
   /// Where it was sold, by ISO 3166-1 alpha-2.
   public var regionCode: String?
