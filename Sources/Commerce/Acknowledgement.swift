@@ -1,7 +1,7 @@
 public import CoreTypes
 
-/// A call that tells a store that a transaction's content was delivered. It stands in place of finishing the
-/// transaction at stores that do not know that.
+/// A call that tells a store that a transaction's content was delivered. It is for stores that are not told that
+/// a transaction is finished.
 public struct Acknowledgement: Hashable, Sendable {
   /// A kind of acknowledgement.
   public enum Kind: String, Codable, Sendable, CaseIterable {

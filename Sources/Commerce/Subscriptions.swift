@@ -254,7 +254,7 @@ struct ContinuousSubscription {
   }
 }
 
-/// The periods that were ever paid for a publication.
+/// The subscription periods that were ever paid for one publication.
 struct PublicationSubscription {
   var policy: PublicationPolicy
   /// Those that count, in the order of their starts.

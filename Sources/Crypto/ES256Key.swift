@@ -134,7 +134,7 @@ private final class ES256Verifier: Sendable {
   }
 }
 
-/// The functions that private and public keys share.
+/// The constants and functions that private and public keys share.
 private enum ES256 {
   static let curve = "prime256v1"
   /// Two integers of 33 bytes, their heads and that of the sequence.

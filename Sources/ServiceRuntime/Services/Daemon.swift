@@ -4,7 +4,7 @@ import SystemCalls
 
 /// The whole life of a daemon's process: command line, signals, configuration, log, services, exit code.
 public enum Daemon {
-  /// The services that a daemon runs, with its reload and its limits, made from its configuration.
+  /// The services of a daemon, its addresses, its reload and its stop deadline, made from its configuration.
   public struct Parts: Sendable {
     /// The services, in the order of their start.
     public var services: [any Service]
