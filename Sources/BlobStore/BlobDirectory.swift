@@ -122,7 +122,7 @@ public struct BlobDirectory: Sendable {
     return directory
   }
 
-  /// What root makes belongs to the owner of the directory.
+  /// Gives a file that root created to the owner of the blob directory.
   private func adopt(_ file: borrowing FileDescriptor) throws(SystemError) {
     guard let owner = try operations.status(of: paths.blobs)?.owner,
       owner.user != FileOwner.ofThisProcess.user

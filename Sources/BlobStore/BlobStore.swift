@@ -61,7 +61,7 @@ public final class BlobStore: Sendable {
       paths: paths, reserve: reserve, stored: stored, operations: operations, pool: pool, hashers: hashers)
   }
 
-  /// What all blobs hold together; nil unless the store was opened to measure it.
+  /// The total length of all blobs; nil unless the store was opened to measure it.
   public var storedLength: ByteCount? { stored.withLock { $0 } }
 
   func count(_ length: ByteCount) {
@@ -89,7 +89,7 @@ public final class BlobStore: Sendable {
     try await run { () throws(SystemError) in try FileSystem.status(of: self.paths.blob(digest))?.length }
   }
 
-  /// What is known of a blob, by reading it once on a thread of its own. Throws `notFound`.
+  /// Returns the description of a blob, which is read once on a thread of its own. Throws `notFound`.
   public func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription {
     let thread = BlockingThread(name: "describe")
     return try await thread.run { [self] () throws(BlobStoreError) in
@@ -139,7 +139,7 @@ public final class BlobStore: Sendable {
     try await run { () throws(SystemError) in try self.paths.list() }
   }
 
-  /// What incoming files may still take: the free space less the reserve, never negative.
+  /// The number of bytes that incoming files may still take: the free space less the reserve, never negative.
   public func freeSpace() async throws(BlobStoreError) -> ByteCount {
     try await run { () throws(SystemError) in try self.freeSpaceBlocking() }
   }
@@ -206,7 +206,7 @@ struct BlobStorePaths: Sendable {
   }
 }
 
-/// What is known of a blob once all of it has been received.
+/// The length and the digests of a blob, once all of it has been received.
 public struct BlobDescription: Hashable, Sendable {
   /// The digest of the whole: the name under which it is kept.
   public let digest: SHA256Digest

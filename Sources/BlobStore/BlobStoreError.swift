@@ -1,9 +1,9 @@
 public import CoreTypes
 public import SystemCalls
 
-/// What a blob store refuses, and what the file system refused it.
+/// A refusal by a blob store, or a failed call of the file system.
 public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConvertible {
-  /// What kind of failure it is; new kinds may be added.
+  /// The kind of a failure; new kinds may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case notFound = "not found"
@@ -46,13 +46,13 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
     public var description: String { name.rawValue }
   }
 
-  /// What kind of failure it is.
+  /// The kind of this failure.
   public let code: Code
   /// A sentence for people.
   public let message: String
   /// With `wrongOffset`: where the next bytes belong.
   public let offset: ByteCount?
-  /// What the file system said; nil when it was not asked.
+  /// The error of the file system; nil where no call of it failed.
   public let cause: SystemError?
 
   /// An error that no file system call explains.

@@ -26,7 +26,7 @@ public actor BlobWriter {
   // The file's own lock keeps every other writer away from it.
   var file: FileDescriptor?
   var digests = PieceDigests()
-  /// What was last written down as being on the device.
+  /// The length of the bytes that were last recorded as synced to the device.
   var synchronized = ByteCount.zero
   /// Bytes that do not count until their checksum is known to be right.
   var check: PendingChecksum?
@@ -48,7 +48,7 @@ public actor BlobWriter {
   /// How much was received: where the next bytes belong.
   public var offset: ByteCount { digests.length }
 
-  /// What is known of the bytes so far; once all have come, what ``commit(expecting:)`` will answer.
+  /// The description of the bytes so far. Once all bytes have come, ``commit(expecting:)`` returns the same.
   public var received: BlobDescription { digests.finalize() }
 
   /// Adds `bytes`, which must continue at `offset`: `wrongOffset` otherwise. `tooLarge` beyond the limit and `outOfSpace`

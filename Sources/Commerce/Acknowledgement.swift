@@ -1,9 +1,9 @@
 public import CoreTypes
 
-/// How a store is told that what a transaction pays for was delivered, where it is not told that the transaction is
-/// finished.
+/// A call that tells a store that a transaction's content was delivered. It is for stores that are not told that
+/// a transaction is finished.
 public struct Acknowledgement: Hashable, Sendable {
-  /// What it is told.
+  /// A kind of acknowledgement.
   public enum Kind: String, Codable, Sendable, CaseIterable {
     /// The purchase was delivered.
     case acknowledge
@@ -11,14 +11,15 @@ public struct Acknowledgement: Hashable, Sendable {
     case consume
   }
 
-  /// What the store is told.
+  /// The kind of this acknowledgement.
   public let kind: Kind
-  /// What the store needs besides the transaction's name: its client's alone.
+  /// The data that the store needs besides the transaction's name. Only the store's client reads it.
   public let reference: String
-  /// When the store takes back the purchase unless it was told; nil for one that it was told of.
+  /// The moment when the store takes the purchase back unless it was told; nil for a purchase that it was
+  /// told of.
   public let deadline: Timestamp?
 
-  /// For those who have asked the store.
+  /// Creates the acknowledgement from the store's answer about a purchase.
   public init(_ kind: Kind, reference: String, deadline: Timestamp?) {
     self.kind = kind
     self.reference = reference

@@ -1,6 +1,6 @@
 public import CoreTypes
 
-/// What makes a transaction the purchase of an application itself, in place of something that is sold in it.
+/// The origin of a transaction that is the purchase of an application itself, not of a product sold in it.
 public struct ApplicationOrigin: Hashable, Sendable {
   /// The version in which the application was first bought; nil for one whose name is not of numbers between dots.
   public let version: ApplicationVersion?
@@ -32,11 +32,11 @@ extension VerifiedTransaction {
   }
 }
 
-/// Whose purchase of an application owns a product: of those who had it before it was sold otherwise.
+/// A condition that gives a product to customers who bought the application before it was sold otherwise.
 public enum OwnershipCondition: Hashable, Sendable {
-  /// Who first bought it in a version below this one.
+  /// The customer first bought the application in a version below this one.
   case originalVersionBelow(ApplicationVersion)
-  /// Who first bought it before.
+  /// The customer first bought the application before this moment.
   case originalPurchaseBefore(Timestamp)
 
   /// False for what is no purchase of an application, and for a version that cannot be compared.

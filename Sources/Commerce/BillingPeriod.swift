@@ -3,7 +3,7 @@ public import CoreTypes
 /// How long one payment for a subscription lasts, in the calendar's units. As text an ISO 8601 duration of one
 /// component: `P1W`, `P1M`, `P1Y`.
 public struct BillingPeriod: Hashable, Sendable {
-  /// What a period is counted in.
+  /// A calendar unit that a period is counted in.
   public enum Unit: Character, Sendable {
     case day = "D"
     case week = "W"
@@ -13,7 +13,7 @@ public struct BillingPeriod: Hashable, Sendable {
 
   /// How many units, 1 or more.
   public let count: Int
-  /// What is counted.
+  /// The calendar unit of ``count``.
   public let unit: Unit
 
   /// One month.

@@ -51,7 +51,7 @@ struct EntitlementEvidence {
       EntitlementFinding(rule: rule, transaction: transaction?.id, period: period, until: until))
   }
 
-  /// What a subscription opened, and closed with its end.
+  /// Records a claim by a subscription that is closed because the subscription ended at `end`.
   mutating func close(
     _ transaction: VerifiedTransaction, period: EntitlementFinding.Period?, at end: Timestamp?
   ) {

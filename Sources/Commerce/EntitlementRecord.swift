@@ -1,5 +1,6 @@
-/// What was written down of transactions when they led to content. Nothing in it is taken away by the catalog: dates, prices
-/// and publications may change afterwards. Only a transaction's own refund, or the publication's policy, ends it.
+/// The facts that were recorded of transactions when they led to content. No later change of the catalog's
+/// dates, prices or publications takes any of them away. Only a transaction's own refund, or the
+/// publication's policy, ends one.
 public struct EntitlementRecord: Hashable, Sendable {
   /// Nothing was written down.
   public static let empty = EntitlementRecord()
@@ -38,7 +39,8 @@ public struct EntitlementRecord: Hashable, Sendable {
     return backIssues[transaction]?.contains(issue) == true ? .backIssue : .unlockedAtStart
   }
 
-  /// What speaks for each product, of these transactions.
+  /// Returns the recorded claims of these transactions on each product, each with its transaction and its
+  /// rule.
   func products(
     of transactions: some Sequence<VerifiedTransaction>
   ) -> [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]] {

@@ -90,9 +90,9 @@ public struct EntitlementFinding: Hashable, Sendable {
     }
   }
 
-  /// What was found.
+  /// The rule that was applied.
   public let rule: EntitlementRule
-  /// The transaction that it was found of; nil where nothing was bought.
+  /// The transaction that the rule was applied to; nil where nothing was bought.
   public let transaction: TransactionIdentifier?
   /// The time that was paid for, or the grace, where the rule is about one.
   public let period: Period?
@@ -118,9 +118,10 @@ public struct EntitlementExplanation: Hashable, Sendable {
   /// Until when unless something is paid for again; of what is owned no more, until when it was. Nil for what does not end, and
   /// for what was never owned.
   public let until: Timestamp?
-  /// What speaks for it, the strongest first; empty where it is not owned.
+  /// The rules that speak for the product, the strongest first; empty where it is not owned.
   public let because: [EntitlementFinding]
-  /// What speaks against it; of what is owned, what would without the rest.
+  /// The rules that speak against the product. For an owned product, those that would apply without the rules
+  /// in ``because``.
   public let against: [EntitlementFinding]
 }
 

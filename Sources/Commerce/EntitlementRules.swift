@@ -15,7 +15,7 @@ public import CoreTypes
 /// catalog says of it later. A refund is judged transaction by transaction: a product that was refunded and bought again is
 /// owned.
 public struct EntitlementRules: Sendable {
-  /// What holds for publications without a policy of their own.
+  /// The policy of publications without a policy of their own.
   public var defaultPolicy: PublicationPolicy
 
   /// Creates the rules.
@@ -64,7 +64,7 @@ struct PurchaseHistory {
   private let transactions: [ProductIdentifier: [VerifiedTransaction]]
   /// Purchases of applications themselves.
   private let applications: [VerifiedTransaction]
-  /// What was written down for each product.
+  /// The recorded claims on each product.
   private let recorded: [ProductIdentifier: [(transaction: VerifiedTransaction, rule: EntitlementRule)]]
   /// By subscription.
   private var periods: [ProductIdentifier: (counting: [SubscriptionPeriod], void: [SubscriptionPeriod])] = [:]
@@ -273,7 +273,8 @@ struct PurchaseHistory {
     if last.end <= now, last.end <= published { evidence.expire(period.transaction) }
   }
 
-  /// What a subscription opened: for good, or while one runs, as the policy says.
+  /// Adds a claim on an issue that a subscription opened. Under the policy it lasts for good, or while a
+  /// subscription to the publication runs.
   private func open(
     _ transaction: VerifiedTransaction, _ rule: EntitlementRule,
     during period: EntitlementFinding.Period? = nil, by subscription: PublicationSubscription?,

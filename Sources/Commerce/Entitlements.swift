@@ -30,7 +30,7 @@ public struct EntitlementClaim: Hashable, Sendable {
   }
 }
 
-/// What the rules make of a customer's transactions, product by product.
+/// The verdicts of the rules over a customer's transactions, product by product.
 public struct EntitlementReport: Hashable, Sendable {
   /// One verdict for every product of the catalog.
   public internal(set) var verdicts: [ProductIdentifier: Entitlement] = [:]

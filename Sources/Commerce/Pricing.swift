@@ -26,7 +26,7 @@ public struct PriceTierName: Hashable, Comparable, Sendable {
 
 extension PriceTierName: LosslessStringCodable {}
 
-/// What those go on paying who subscribed before a date, after the price has changed.
+/// The prices that customers who subscribed before a date go on paying after a price change.
 public struct PreservedPrices: Hashable, Sendable, Codable {
   /// Subscriptions that began earlier, and have run since, keep these prices.
   public var before: Timestamp
@@ -40,7 +40,7 @@ public struct PreservedPrices: Hashable, Sendable, Codable {
   }
 }
 
-/// What a product costs, from its own prices, those of its tier and those that it preserved.
+/// The prices of a product: its own, those of its tier and those that it preserved.
 ///
 ///     let prices = ProductPrices(of: product, tier: tiers[product.priceTier])
 ///     prices.isSold(in: "FRA")
@@ -62,8 +62,8 @@ public struct ProductPrices: Hashable, Sendable {
     return current[territory] != nil
   }
 
-  /// What a customer pays in that territory: one who has subscribed since `since` the price of that time, where it was preserved
-  /// for the territory. Nil where there is none.
+  /// Returns the price that a customer pays in the territory; nil where there is none. A customer who has
+  /// subscribed since `since` pays the price of that time, where it was preserved for the territory.
   public func price(in territory: String, since: Timestamp? = nil) -> Price? {
     if let since {
       let kept = preserved.first { since < $0.before && $0.prices[territory] != nil }

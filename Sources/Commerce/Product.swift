@@ -1,14 +1,14 @@
 public import CoreTypes
 
-/// What is sold, as the operator describes it.
+/// An article that is sold, as the operator describes it.
 public struct Product: Hashable, Sendable, Codable {
   /// The texts of one locale.
   public struct Localization: Hashable, Sendable, Codable {
-    /// What a shop window calls the product.
+    /// The name of the product in a storefront.
     public var title: String
-    /// What a shop window says about the product; may be empty.
+    /// The description of the product in a storefront; may be empty.
     public var description: String
-    /// What a buyer of a subscription is told of its period, its price and its renewal; nil for nothing.
+    /// The notice to buyers of a subscription about its period, its price and its renewal; nil for none.
     public var terms: String?
 
     /// Creates the texts of one language.
@@ -35,11 +35,12 @@ public struct Product: Hashable, Sendable, Codable {
   public var period: BillingPeriod?
   /// Paths of files in its packages that everyone may see; nil for none, never empty.
   public var samples: [String]?
-  /// Whose signatures its content needs; nil where content may come unsigned, never empty.
+  /// The publisher's keys whose signatures the content needs; nil where content may come unsigned, never
+  /// empty.
   public var publisherKeys: [PublisherKeyIdentifier]?
   /// The tier whose prices hold in the territories that ``prices`` does not name; nil for none.
   public var priceTier: PriceTierName?
-  /// What those go on paying who subscribed before a date; nil for none, never empty.
+  /// The prices that customers who subscribed before a date go on paying; nil for none, never empty.
   public var preservedPrices: [PreservedPrices]?
   /// Not for sale before; nil for no bound.
   public var availableFrom: Timestamp?
@@ -49,7 +50,8 @@ public struct Product: Hashable, Sendable, Codable {
   public var application: ApplicationIdentifier?
   /// Where its buyers read what becomes of their data, an `https` address; nil for nowhere.
   public var privacyURL: String?
-  /// Whose purchase of the application owns it without another; nil for none.
+  /// The condition under which a purchase of the application owns the product without another purchase; nil
+  /// for none.
   public var ownedIf: OwnershipCondition?
   /// When a version of it was released for the first time, to whichever share of the devices; nil where none was. It is what
   /// happened, and no part of the description: documents do not have it.
@@ -115,7 +117,7 @@ public struct Product: Hashable, Sendable, Codable {
   }
 }
 
-/// What kind of thing a product is to the payment stores.
+/// The kind of a product at the payment stores.
 public enum ProductType: String, ListedWords, Sendable {
   case consumable
   case nonConsumable = "non-consumable"
@@ -133,7 +135,7 @@ public enum ProductType: String, ListedWords, Sendable {
   }
 }
 
-/// What a product costs in one territory.
+/// The price of a product in one territory.
 public struct Price: Hashable, Sendable, Codable {
   /// A decimal number as written by the operator (`2.99`): never a floating-point number.
   public let amount: String
@@ -155,8 +157,8 @@ public struct Price: Hashable, Sendable, Codable {
     self.currency = currency
   }
 
-  /// Of thousandths of the currency's unit, as stores sign prices. Nil for less than nothing, and for what ``init(amount:currency:)``
-  /// refuses.
+  /// Creates a price from thousandths of the currency's unit, in which stores sign prices. Nil for less than
+  /// nothing, and for values that ``init(amount:currency:)`` refuses.
   public init?(thousandths: Int64, currency: String) {
     guard thousandths >= 0 else { return nil }
     let (whole, rest) = thousandths.quotientAndRemainder(dividingBy: 1000)

@@ -46,7 +46,8 @@ public struct PublicationIssues: Sendable {
 /// The dates of a publication's issues, each once, in their order.
 struct IssueDates: Sendable {
   private var dates: [Timestamp] = []
-  /// Of each date: when an issue of it was first released; nil where none was.
+  /// The first release of an issue of each date, in the order of ``dates``; nil where no issue of that date
+  /// was released.
   private var releases: [Timestamp?] = []
 
   /// `issues` are in the order of their dates.

@@ -1,13 +1,14 @@
 import CoreTypes
 
-/// What a subscription to one publication opens, and for how long: the operator's choice, publication by publication.
+/// The issues that a subscription to one publication opens, and for how long. The operator chooses it for
+/// each publication.
 ///
 /// ```swift
 /// var policy = PublicationPolicy.standard
 /// policy.backIssues = 3  // a new subscriber gets three issues before the latest one
 /// ```
 public struct PublicationPolicy: Hashable, Sendable {
-  /// What holds where the operator has chosen nothing.
+  /// The policy where the operator has chosen nothing.
   public static let standard = PublicationPolicy()
 
   /// Issues that may be given besides the latest one when a subscription begins.

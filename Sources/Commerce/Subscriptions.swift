@@ -144,7 +144,7 @@ struct ContinuousSubscription {
   /// By their start; never empty.
   private(set) var periods: [SubscriptionPeriod]
   private(set) var end: Timestamp
-  /// What begins by then goes on with the run.
+  /// The latest start of a period that still continues the run.
   private var bridge: Timestamp
   /// Publication dates of the issues that were opened when the run began: up to the latest by its date, and up to the latest that
   /// readers could have by then, where that is another one.
@@ -254,7 +254,7 @@ struct ContinuousSubscription {
   }
 }
 
-/// What was ever paid for a publication.
+/// The subscription periods that were ever paid for one publication.
 struct PublicationSubscription {
   var policy: PublicationPolicy
   /// Those that count, in the order of their starts.

@@ -46,7 +46,7 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public var id: TransactionIdentifier { shared.statement.id }
   /// The first transaction of this purchase: equal to ``id`` unless this one is a renewal or a restored purchase.
   public var originalID: TransactionIdentifier { shared.statement.originalID }
-  /// What was bought.
+  /// The product that was bought.
   public var product: ProductIdentifier { shared.statement.product }
   /// When it was paid for.
   public var purchaseDate: Timestamp { shared.statement.purchaseDate }
@@ -65,9 +65,9 @@ public struct VerifiedTransaction: Hashable, Sendable {
   public var licenseAsOf: Timestamp? { shared.statement.licenseAsOf }
   /// How many were bought, at least 1.
   public var quantity: Int { shared.statement.quantity }
-  /// What was paid, where the store tells it.
+  /// The price that was paid, where the store tells it.
   public var price: Price? { shared.statement.price }
-  /// Whom the application bought it for, where it told the store.
+  /// The customer that the application bought it for, where it told the store.
   public var account: ApplicationAccount? { shared.statement.account }
   /// The application that sold it, where the proof tells it.
   public var application: ApplicationIdentifier? { shared.statement.application }

@@ -35,13 +35,13 @@ final class JSONDocument: Sendable {
     }
 
     var kind: Kind
-    /// Of a member: its name, without quotes; else empty.
+    /// The name of a member, without quotes; empty for any other value.
     var name: Range<Int32>
     /// A text without quotes, a number's digits.
     var place: Range<Int32>
     /// Members or elements.
     var count: Int32 = 0
-    /// What follows this and all that is in it.
+    /// The index of the node that follows this one and its contents.
     var next: Int32 = 0
   }
 

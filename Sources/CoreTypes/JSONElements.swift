@@ -8,13 +8,13 @@
 /// It reads what stands between the elements and leaves the rest to the decoder. What that makes of ``rest`` and of every element is
 /// what it makes of the whole, where it takes all of them.
 public struct JSONElements: Sendable {
-  /// Of each element, without the space around it.
+  /// The byte range of each element, without the space around it.
   public let places: [Range<Int>]
   /// The document with the list empty; the whole of it where the object has no list of that name.
   public let rest: [UInt8]
 
-  /// Throws for what is no object, where more than `limit` elements are in the list, and where it is not clear which list is meant:
-  /// one is there twice, or a name is written with escapes.
+  /// Throws for a document that is no object, and for a list with more than `limit` elements. Throws also
+  /// where it is not clear which list is meant: one is there twice, or a name is written with escapes.
   public init(of list: String, in bytes: [UInt8], upTo limit: Int) throws(JSONElementsError) {
     var scanner = JSONElementScanner(bytes)
     let found = try scanner.scanObject(lookingFor: Array(list.utf8), upTo: limit)
@@ -29,7 +29,7 @@ public struct JSONElements: Sendable {
 
 /// Why the elements of a list could not be found.
 public struct JSONElementsError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What to act on.
+  /// The kind of a failure.
   public enum Code: Hashable, Sendable {
     /// It is no object, ends early, or lacks a comma.
     case malformed
@@ -39,11 +39,11 @@ public struct JSONElementsError: Error, Hashable, Sendable, CustomStringConverti
     case tooMany
   }
 
-  /// Why, for code.
+  /// The kind of this failure.
   public let code: Code
   /// How many bytes stand before what is refused.
   public let position: Int
-  /// What is expected there, as a sentence without a full stop.
+  /// The expected syntax at ``position``, as a sentence without a full stop.
   public let message: String
 
   /// The message and the position.

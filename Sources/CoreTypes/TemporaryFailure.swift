@@ -1,11 +1,11 @@
-/// What keeps a service from doing what it was asked, although nothing is wrong with what was asked.
+/// A reason why a service cannot carry out a request in which nothing is wrong.
 public enum TemporaryFailure: Hashable, Sendable {
   /// The disk is full.
   case outOfSpace
   /// More was asked for than can be done now.
   case overloaded
-  /// What is kept cannot be read or written: the disk fails, may not be written, or holds something else than it was
-  /// given.
+  /// The storage cannot be read or written: the disk fails, is read-only, or holds other data than was
+  /// written to it.
   case storage
 }
 

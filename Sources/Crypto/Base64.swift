@@ -142,7 +142,8 @@ public enum Base64 {
   private static let standardGroups = groups(of: .standard)
   private static let urlGroups = groups(of: .url)
 
-  /// What each of the 256 bytes stands for in each of four places: a look costs less than a choice among ranges and a shift.
+  /// Returns a table with the value of each of the 256 bytes in each of the four places of a group. A look
+  /// into it costs less than a comparison with ranges and a shift.
   private static func groups(of alphabet: Alphabet) -> [UInt32] {
     var groups = [UInt32](repeating: foreign, count: 4 * 256)
     for place in 0..<4 {

@@ -1,10 +1,10 @@
 internal import COpenSSL
 
-/// What bytes are said to add up to.
+/// A digest that bytes are said to have, with its algorithm.
 public struct Checksum: Hashable, Sendable {
-  /// What the bytes were made with.
+  /// The algorithm that the digest was computed with.
   public let algorithm: ChecksumAlgorithm
-  /// The digest, as many bytes as the algorithm makes.
+  /// The digest, in the algorithm's length.
   public let bytes: [UInt8]
 
   /// Nil unless `bytes` are as many as the algorithm makes.

@@ -80,7 +80,8 @@ public final class ES256PublicKey: Sendable {
     verifier = ES256Verifier(of: key)
   }
 
-  /// As ``ES256Key/isValid(signature:for:)``.
+  /// Whether `signature`, 64 bytes, was made of `message` with the private key. Never throws: a signature
+  /// that cannot be checked is not valid.
   public func isValid(signature: [UInt8], for message: [UInt8]) -> Bool {
     isValid(signature: signature, forDigest: .of(message))
   }
@@ -133,7 +134,7 @@ private final class ES256Verifier: Sendable {
   }
 }
 
-/// What both kinds of keys share.
+/// The constants and functions that private and public keys share.
 private enum ES256 {
   static let curve = "prime256v1"
   /// Two integers of 33 bytes, their heads and that of the sequence.

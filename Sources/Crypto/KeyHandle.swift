@@ -60,7 +60,7 @@ final class KeyHandle: Sendable {
     unsafe Self.written { cursor in unsafe i2d_PUBKEY(pointer, cursor) }
   }
 
-  /// What `write` writes: it is called without a place first, and tells how much that will be.
+  /// Returns the bytes that `write` writes. A first call of it without a buffer tells their number.
   private static func written(
     _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
   ) -> [UInt8] {

@@ -6,7 +6,7 @@
 /// let text = PEMDocument(label: "PUBLIC KEY", bytes: encodedKey).text
 /// ```
 public struct PEMDocument: Hashable, Sendable {
-  /// What the octets are, in capitals: `CERTIFICATE`, `PRIVATE KEY`.
+  /// The type of the octets, in capitals: `CERTIFICATE`, `PRIVATE KEY`.
   public let label: String
   /// The octets between the two lines, decoded.
   public let bytes: [UInt8]

@@ -34,7 +34,7 @@ public final class RS256Key: Sendable {
     return made
   }
 
-  /// As long as the key.
+  /// Returns the signature, which is as long as the key.
   public func sign(_ message: [UInt8]) -> [UInt8] {
     let context = unsafe EVP_MD_CTX_new()
     defer { unsafe EVP_MD_CTX_free(context) }
@@ -81,7 +81,7 @@ public final class RS256PublicKey: Sendable {
   }
 }
 
-/// What both kinds of keys share.
+/// The functions that private and public keys share.
 private enum RS256 {
   static func isUsable(_ key: OpaquePointer) -> Bool {
     unsafe EVP_PKEY_get_id(key) == EVP_PKEY_RSA

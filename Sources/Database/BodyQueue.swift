@@ -105,14 +105,14 @@ final class CalledBody: QueuedBody, @unchecked Sendable {
   }
 }
 
-/// What a body came to in its last run.
+/// The value of a body's last run.
 // Sendable because one at a time has it: the thread that runs the body, and its caller after the end.
 final class BodyValue<Value: Sendable>: @unchecked Sendable {
   private var value: Value?
 
   func set(_ value: Value) { self.value = value }
 
-  /// Of a body that has run without an error.
+  /// Returns the value of a body that has run without an error.
   func get() -> Value {
     guard let value else { preconditionFailure("a body that never ran has no value") }
     return value

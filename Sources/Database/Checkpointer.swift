@@ -20,7 +20,7 @@ final class Checkpointer: Sendable {
     try thread.open(make)
   }
 
-  /// What has been moved of the log; nil while it is being moved.
+  /// The number of pages of the log that were moved; nil while it is being moved.
   var moved: Int32? { state.withLock { $0.isMoving ? nil : $0.moved } }
 
   /// Begins to move the log. Not to be called while it is being moved.

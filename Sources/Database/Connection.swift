@@ -1,5 +1,6 @@
-/// What the body of a ``Database/read(waiting:_:)`` or ``Database/write(locking:waiting:committing:_:then:)`` works with:
-/// statements in, ``Row``s out, inside the one transaction of that body. It cannot leave the body: it is lent, not copied.
+/// A connection that the body of a ``Database/read(waiting:_:)`` or
+/// ``Database/write(locking:waiting:committing:_:then:)`` works with: statements in, ``Row``s out, inside the
+/// one transaction of that body. It cannot leave the body: it is lent, not copied.
 ///
 /// Statements are prepared once and kept by their text, so texts are constants and values are bound to their
 /// `?`:
@@ -78,9 +79,9 @@ public struct Connection: ~Copyable {
     return plans
   }
 
-  /// What each statement that the database's connections ran lately cost since the last call, in operations of
-  /// SQLite's virtual machine: they grow with the rows that a statement visits, and are the same on every machine.
-  /// For tests of how cost grows with the number of rows.
+  /// Returns the cost of each statement that the database's connections ran lately, since the last call, in
+  /// operations of SQLite's virtual machine. The operations grow with the rows that a statement visits, and
+  /// are the same on every machine. For tests of how cost grows with the number of rows.
   public func takeSteps() -> [(sql: String, steps: Int)] {
     handle.log.takeSteps()
   }

@@ -78,7 +78,7 @@ final class ConnectionHandle {
 
   func noteChange(of topic: ChangeTopic) { changed.insert(topic) }
 
-  /// What bodies have noted since the last call, those that were undone among it.
+  /// Returns the topics that bodies have noted since the last call, those of undone bodies among them.
   func takeChanged() -> Set<ChangeTopic> {
     defer { changed = [] }
     return changed
@@ -102,8 +102,9 @@ extension ConnectionHandle {
   /// In milliseconds: writes wait meanwhile.
   private static let longestPauseForReaders: Int32 = 100
 
-  /// What a savepoint may have to put back stays in memory, where SQLite would make a file for more than 64 KiB: a dozen changes to
-  /// grants. After the migrations, which may change everything.
+  /// Keeps in memory the pages that a savepoint may have to put back. SQLite would make a file for more than
+  /// 64 KiB of them: a dozen changes to grants. To be called after the migrations, which may change
+  /// everything.
   ///
   /// SQLITE_CONFIG_STMTJRNL_SPILL, which raises that limit, does not do: the file is then written in parts of the limit, and the
   /// Unix file system of SQLite 3.40 writes nothing of a part whose length is a multiple of 128 KiB.
@@ -157,7 +158,7 @@ extension ConnectionHandle {
 }
 
 extension ConnectionHandle {
-  /// What must be set on every opening: none of it but WAL is kept in the file.
+  /// Sets the options of a connection at every opening: none of them but WAL is kept in the file.
   func prepare(_ options: Database.Options, cache: ByteCount) throws(DatabaseError) {
     let timeout = options.busyTimeout.components
     let milliseconds = timeout.seconds * 1000 + timeout.attoseconds / 1_000_000_000_000_000

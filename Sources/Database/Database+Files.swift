@@ -1,6 +1,6 @@
 internal import SystemCalls
 
-/// What is done to a database's file beside the process that has it open, or when none has. Both block.
+/// Work on a database's file beside the process that has it open, or when none has. Both functions block.
 extension Database {
   /// Copies one state of the database at `path` to a new file, which only its owner may read; other processes read and write
   /// meanwhile. The copy is on the device once its file system was synced. Throws ``DatabaseError``, and `SystemError` where there
@@ -34,7 +34,8 @@ extension Database {
 }
 
 extension Connection {
-  /// What SQLite finds wrong with the file: pages, indexes, constraints, references; empty where it is whole. Reads all of it.
+  /// Returns the faults that SQLite finds in the file: pages, indexes, constraints, references; empty where
+  /// it is whole. Reads all of it.
   public func faults() throws(DatabaseError) -> [String] {
     let faults = try query("PRAGMA integrity_check(100)").map { row throws(DatabaseError) in
       try row.text("integrity_check")

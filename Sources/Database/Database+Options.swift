@@ -4,7 +4,7 @@ internal import Glibc
 extension Database {
   /// How a database is opened.
   public struct Options: Sendable {
-    /// What a power cut may take away: SQLite's `synchronous`.
+    /// The durability of commits under a power cut: SQLite's `synchronous`.
     public enum Durability: String, Sendable {
       /// A committed transaction survives a power cut.
       case full = "FULL"
@@ -24,7 +24,7 @@ extension Database {
       case interleaved
     }
 
-    /// What a power cut may take away.
+    /// The durability of commits under a power cut.
     public var durability: Durability
     /// How long to wait for another process that holds the lock.
     public var busyTimeout: Duration
@@ -36,8 +36,8 @@ extension Database {
     public var longestWait: Duration?
     /// How long a write that joins others waits for them, at most: see ``Database/Commit/withOthers``.
     public var gathering: Duration
-    /// What the connection that writes keeps of the file in memory, at most; each that reads keeps a quarter of it, and
-    /// half a mebibyte at least.
+    /// The largest part of the file that the connection that writes keeps in memory. Each connection that
+    /// reads keeps a quarter of it, and half a mebibyte at least.
     public var cache: ByteCount
     /// How long the write-ahead log grows before it is moved to its place in the file. The room stays its own.
     public var log: ByteCount
@@ -75,7 +75,7 @@ extension Database {
     public static let small = Options(
       readers: 1, queueLimit: .max, longestWait: nil, cache: .mebibytes(1), log: .mebibytes(4))
 
-    /// What a connection that reads keeps of the file.
+    /// The largest part of the file that a connection that reads keeps in memory.
     var readerCache: ByteCount { max(ByteCount(cache.rawValue / 4), .kibibytes(512)) }
 
     func wait(_ waiting: Waiting) -> Duration? {

@@ -22,7 +22,7 @@ public import SystemCalls
 public final class Database: Sendable {
   /// How long a body waits for its turn.
   public enum Waiting: Sendable {
-    /// As long as ``Options/longestWait`` says: for what a client waits for.
+    /// At most ``Options/longestWait``: for work that a client waits for.
     case limited
     /// Without an end: for work in the background, which nothing else makes up for.
     case unlimited
@@ -30,13 +30,14 @@ public final class Database: Sendable {
 
   /// When the commit of a write begins.
   public enum Commit: Sendable {
-    /// As soon as the writer is free.
+    /// The commit begins as soon as the writer is free.
     case atOnce
-    /// With the next write that wants one at once, or when ``Options/gathering`` has passed: a commit costs much, and a further
-    /// write in it little. For work behind which nothing waits but an answer.
+    /// The commit begins with the next write that wants one at once, or when ``Options/gathering`` has
+    /// passed: a commit costs much, and a further write in it little. For work behind which nothing waits but
+    /// an answer.
     case withOthers
-    /// As soon as the writer is free, with no other write: for one with very many rows. Neither its own failure nor another's makes it run
-    /// again, which would take as long once more.
+    /// The commit begins as soon as the writer is free, with no other write: for a write with very many rows.
+    /// Neither its own failure nor another's makes it run again, which would take as long once more.
     case alone
   }
 
@@ -201,8 +202,8 @@ public final class Database: Sendable {
   /// How many bodies wait for their turn.
   public var waiting: (reads: Int, writes: Int) { (readers.queue.count, writer.queue.count) }
 
-  /// What monitoring shows of the database. Blocks, and waits for no body. Throws `SystemError` where the file cannot be
-  /// looked at.
+  /// Returns the numbers that monitoring shows of the database. Blocks, and waits for no body. Throws
+  /// `SystemError` where the file cannot be looked at.
   public func statistics() throws(SystemError) -> DatabaseStatistics {
     DatabaseStatistics(
       length: try FileSystem.status(of: path)?.length ?? .zero,
@@ -220,7 +221,7 @@ public final class Database: Sendable {
   }
 }
 
-/// What monitoring shows of a database.
+/// The numbers that monitoring shows of a database.
 public struct DatabaseStatistics: Hashable, Sendable {
   /// Bodies that wait for their turn, and those that have waited.
   public struct Queue: Hashable, Sendable {

@@ -1,9 +1,9 @@
 internal import CSQLite
 public import CoreTypes
 
-/// What went wrong with the database. Never holds a bound value: the statement is quoted with its `?`.
+/// A failure of the database. It never holds a bound value: the statement is quoted with its `?`.
 public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertible {
-  /// What kind of failure it is, from SQLite's primary result code or ours.
+  /// The kind of a failure, from SQLite's primary result code or our own.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case busy
@@ -55,11 +55,11 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
     public var description: String { name.rawValue }
   }
 
-  /// What kind of failure it is.
+  /// The kind of this failure.
   public let code: Code
   /// SQLite's extended result code; 0 when SQLite was not asked.
   public let extendedCode: Int32
-  /// What SQLite, or this module, says about it.
+  /// The message of SQLite, or of this module.
   public let message: String
   /// The statement, without values; empty when there is none.
   public let sql: String
@@ -129,7 +129,7 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
 }
 
 extension DatabaseError {
-  /// What SQLite says about the call that just answered `result`.
+  /// Returns SQLite's error of the call that just answered `result`.
   static func last(of database: OpaquePointer, result: Int32, sql: String) -> DatabaseError {
     let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) } ?? ""
     return DatabaseError(extendedCode: result, message: message, sql: sql)

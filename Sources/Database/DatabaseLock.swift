@@ -7,9 +7,9 @@ public struct DatabaseLock: Hashable, Comparable, Sendable, CustomStringConverti
   /// Held by one body alone, beside no other: for what looks at rows of all kinds, or runs seldom.
   public static let everything = DatabaseLock(kind: "everything", name: "")
 
-  /// What sort of thing is locked: a word of the service's own.
+  /// The kind of thing that is locked: a word of the service's own.
   public let kind: String
-  /// Which of them.
+  /// The name of the thing within its kind.
   public let name: String
 
   /// The lock of one thing.

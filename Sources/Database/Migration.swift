@@ -2,7 +2,7 @@
 /// ``Database/open(path:migrations:options:)`` is its version: released migrations are never changed, moved
 /// or removed, new ones are appended.
 public struct Migration: Sendable {
-  /// What the step adds, for readers of the code.
+  /// The name of the step, which tells readers of the code what it adds.
   public let name: String
   let body: @Sendable (borrowing Connection) throws -> Void
 

@@ -5,7 +5,7 @@ public import CoreTypes
 public struct Row: Hashable, Sendable {
   /// The columns' names, in the order of the statement.
   public let columns: [String]
-  /// What they hold, in the same order.
+  /// The values of the columns, in the same order.
   public let values: [SQLValue]
 
   /// Nil when there is no such column.

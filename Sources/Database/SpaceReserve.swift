@@ -10,7 +10,7 @@ struct SpaceReserve: Sendable {
   private let path: String
   private let length: ByteCount
 
-  /// Of the database at `path`. A length of zero reserves nothing.
+  /// Creates the reserve of the database at `path`. A length of zero reserves nothing.
   init(of path: String, length: ByteCount) {
     self.path = path + "-reserve"
     self.length = length
@@ -37,8 +37,8 @@ struct SpaceReserve: Sendable {
 }
 
 extension Database {
-  /// What `body` answers; where the disk is too full for what it writes, once more with the room that was reserved. For what
-  /// makes room, and for what must be written before that can begin.
+  /// Returns the value of `body`. Where the disk is too full for its writes, `body` runs once more with the
+  /// room that was reserved. For work that makes room, and for writes that must come before that can begin.
   public func usingReserve<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()

@@ -59,7 +59,7 @@ final class Statement {
     _ = unsafe sqlite3_finalize(handle)
   }
 
-  /// What `body` of ``run(_:orThrow:_:)`` says of the rows to come.
+  /// The demand for further rows that `body` of ``run(_:orThrow:_:)`` returns.
   enum Next {
     case row
     case end

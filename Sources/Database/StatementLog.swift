@@ -35,7 +35,7 @@ final class StatementLog: Sendable {
   /// In the order in which they were first prepared.
   var texts: [String] { state.withLock { $0.order.map(\.sql) } }
 
-  /// What each took since the last call, those that took nothing left out.
+  /// Returns the steps that each statement took since the last call. Statements that took none are left out.
   func takeSteps() -> [(sql: String, steps: Int)] {
     state.withLock { $0.order }.compactMap { entry in
       let steps = entry.steps.exchange(0, ordering: .relaxed)

@@ -1,6 +1,6 @@
 import CoreTypes
 
-/// What the request's parts mean to libcurl.
+/// The meaning of a request's parts for libcurl.
 extension ClientRequest {
   var followsRedirects: Bool {
     maximumRedirects > 0 && unixSocketPath == nil && (method == "GET" || method == "HEAD")
@@ -22,7 +22,7 @@ extension ClientRequest {
     }
   }
 
-  /// What stands between the scheme and the path.
+  /// The part of the URL between the scheme and the path.
   var authority: Substring.UTF8View {
     let url = url.utf8
     guard let colon = url.firstIndex(of: UInt8(ascii: ":")) else { return url[url.endIndex...] }

@@ -34,7 +34,7 @@ public struct ClientRequest: Sendable {
   /// Sent in this order. `Accept-Encoding` is `identity` unless given: bodies are never decoded here, since a
   /// content coding would move the offsets of ranges.
   public var headers: [(String, String)]
-  /// What is sent; `GET` and `HEAD` carry none.
+  /// The body of the request; `GET` and `HEAD` carry none.
   public var body: Body
   /// Connects there instead of to the URL's host, which still goes into `Host`. Redirects are then results.
   public var unixSocketPath: String?
@@ -56,7 +56,7 @@ public struct ClientRequest: Sendable {
   public var receiveBufferLength: ByteCount?
   /// Makes a connection of its own, which no later request uses: for what came wrong over a kept one.
   public var usesFreshConnection = false
-  /// Whose certificates count for this request; nil for what the client's configuration says.
+  /// The certificates that this request trusts; nil for those that the client's configuration trusts.
   public var trust: ServerTrust?
   /// Whether ``ConnectionDetails/certificateExpiry`` is wanted; only a connection that this request makes tells it.
   public var describesCertificate = false
@@ -75,8 +75,8 @@ public struct ClientRequest: Sendable {
 }
 
 extension ClientRequest {
-  /// What a request carries. A body is sent with `Content-Length`; above 1 MiB the client asks with
-  /// `Expect: 100-continue` first, so that a refusal costs nothing.
+  /// The body of a request. It is sent with `Content-Length`. Above 1 MiB the client asks with `Expect:
+  /// 100-continue` first, so that a refusal costs nothing.
   public enum Body: Sendable {
     /// No body; `POST`, `PUT` and `PATCH` say `Content-Length: 0` (RFC 9110 §8.6).
     case none
@@ -114,7 +114,7 @@ public final class UploadFile: Sendable {
   }
 }
 
-/// Whose word on a server's identity counts, for `https` alone.
+/// The certificates and keys by which a server's identity is trusted, for `https` alone.
 ///
 /// ```swift
 /// var trust = ServerTrust(certificateAuthorityFile: "/etc/pullbox/ca.pem")

@@ -83,9 +83,9 @@ public struct ResponseHead: Hashable, Sendable {
 public struct ResponseFields: Hashable, Sendable, RandomAccessCollection {
   /// One header field.
   public struct Field: Hashable, Sendable {
-    /// As received; case is kept.
+    /// The name as it was received; case is kept.
     public var name: String
-    /// Without the white space around it.
+    /// The value without the white space around it.
     public var value: String
 
     /// A field from its two parts.

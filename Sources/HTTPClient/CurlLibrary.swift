@@ -5,7 +5,7 @@ enum CurlLibrary {
   // The result of curl_global_init, which runs once; libcurl is never cleaned up before the process ends.
   private static let initialization: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
 
-  /// What the options in use were first offered by: 7.85.0, for protocols by name.
+  /// The lowest version of libcurl that has all options in use: 7.85.0, for protocols by name.
   private static let minimumVersion: UInt32 = 0x07_55_00
 
   /// Checked once per client, so that a library that lacks something says so at the start instead of in a

@@ -30,7 +30,7 @@ final class EasyHandle {
   /// The key under which a completed transfer is found.
   var address: UInt { unsafe UInt(bitPattern: pointer) }
 
-  /// What libcurl says of the failed transfer; empty where it says nothing.
+  /// The message of libcurl about the failed transfer; empty where it gives none.
   var errorMessage: String { unsafe String(cString: errorText) }
 
   /// Forgets all options; connections are kept.
@@ -61,7 +61,7 @@ final class EasyHandle {
     try CurlCall.check(unsafe ccurl_easy_setopt_string(pointer, option, nil), of: "curl_easy_setopt")
   }
 
-  /// What is pointed at has to outlive the transfer.
+  /// Sets a pointer option. The memory that it points at has to outlive the transfer.
   @unsafe
   func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer) throws(HTTPClientError) {
     try CurlCall.check(unsafe ccurl_easy_setopt_pointer(pointer, option, value), of: "curl_easy_setopt")

@@ -79,7 +79,7 @@ public final class HTTPClient: Sendable {
   }
 }
 
-/// What holds for every transfer of an ``HTTPClient``.
+/// The settings of every transfer of an ``HTTPClient``.
 public struct HTTPClientConfiguration: Sendable {
   /// Sent as `User-Agent` unless a request brings its own.
   public var userAgent = "pullbox"
@@ -90,7 +90,7 @@ public struct HTTPClientConfiguration: Sendable {
   /// Whether `http_proxy`, `https_proxy` and `no_proxy` of the environment count. Loopback addresses and Unix
   /// sockets are always reached directly.
   public var usesProxyOfEnvironment = true
-  /// Whose certificates count, where a request does not say otherwise.
+  /// The certificates that are trusted where a request does not say otherwise.
   public var trust = ServerTrust()
   /// Makes a turn of the loop fail, for tests.
   var loopFault: @Sendable () -> HTTPClientError? = { nil }

@@ -2,7 +2,7 @@ public import CoreTypes
 
 /// Why a transfer has no result. Any HTTP status is a result and never an error.
 public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
-  /// What to act on.
+  /// The kind of a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case invalidRequest
@@ -52,7 +52,8 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     public static let connectionLost = Code(name: .connectionLost)
     /// A time-out of the request passed, or the transfer stayed below its lowest speed.
     public static let timedOut = Code(name: .timedOut)
-    /// What came is not HTTP, breaks the bounds of a head, or leads to a protocol other than HTTP.
+    /// The peer sent bytes that are not HTTP, broke the bounds of a head, or redirected to a protocol other
+    /// than HTTP.
     public static let protocolViolation = Code(name: .protocolViolation)
     /// More redirects than ``ClientRequest/maximumRedirects``.
     public static let tooManyRedirects = Code(name: .tooManyRedirects)

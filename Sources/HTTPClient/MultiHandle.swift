@@ -13,9 +13,10 @@ final class MultiHandle {
   // Owned here alone, and closed by close() alone.
   nonisolated(unsafe) private let pointer: UnsafeMutableRawPointer
   private let epoll: FileDescriptor
-  /// What libcurl waits for at each socket, in epoll's bits. A socket that it waits for no more stays with epoll until something
-  /// comes to it: most are waited for again by the next transfer over the same connection. Zero for such a one, and for one that
-  /// was closed meanwhile, which epoll has forgotten by itself.
+  /// The events that libcurl waits for at each socket, in epoll's bits. A socket that it waits for no more
+  /// stays with epoll until something comes to it: most are waited for again by the next transfer over the
+  /// same connection. Zero for such a socket, and for one that was closed meanwhile, which epoll has
+  /// forgotten by itself.
   private var interests: [curl_socket_t: UInt32] = [:]
   private var events: [epoll_event]
   private var eventCount = 0

@@ -2,7 +2,7 @@ import CCurl
 import CoreTypes
 
 extension Transfer {
-  /// What the transfer comes to, given what libcurl says of it.
+  /// Returns the transfer's result, given the code that libcurl ended it with.
   func result(_ result: CURLcode) -> Result<TransferSummary, HTTPClientError> {
     if let verdict {
       return .failure(error(verdict.code, message: verdict.message, isRetryable: verdict.isRetryable))
@@ -72,7 +72,7 @@ extension Transfer {
     return error(code, message: reason, isRetryable: isRetryable)
   }
 
-  /// What a proxy answered to `CONNECT`, where that was no success.
+  /// The status with which a proxy answered `CONNECT`; nil for a success.
   private var refusedTunnelStatus: Int? {
     let status = easy.number(CURLINFO_HTTP_CONNECTCODE)
     return (300..<600).contains(status) ? status : nil
@@ -92,7 +92,7 @@ extension Transfer {
     }
   }
 
-  /// What libcurl's results mean here, and whether the same request may succeed later.
+  /// Returns the meaning of libcurl's results, and whether the same request may succeed later.
   static func meaning(of result: CURLcode) -> (code: HTTPClientError.Code, isRetryable: Bool) {
     switch result {
     case CURLE_URL_MALFORMAT: (.invalidRequest, false)

@@ -24,7 +24,7 @@ final class Transfer {
     var isRetryable = false
   }
 
-  /// What a callback answers to libcurl.
+  /// The answer of a callback to libcurl.
   enum Flow {
     case `continue`
     case pause

@@ -23,7 +23,7 @@ public struct TransferHandle: Sendable {
   }
 }
 
-/// What a transfer that ran to its end moved, and how long that took.
+/// The counts and times of a transfer that ran to its end.
 public struct TransferSummary: Sendable {
   /// The final head.
   public var head: ResponseHead
@@ -43,7 +43,8 @@ public struct TransferSummary: Sendable {
   public var connection: ConnectionDetails
 }
 
-/// What a connection was made to, and how long that took; zero durations where a kept connection was used.
+/// The address of a connection and the times that it took to make; zero durations where a kept connection was
+/// used.
 public struct ConnectionDetails: Hashable, Sendable {
   /// The address of the host, or of its proxy, without the port; empty for a Unix socket.
   public var remoteAddress: String

@@ -57,8 +57,8 @@ final class TransferMailbox: Sendable {
     _ = eventfd_write(wakeUp.number, 1)
   }
 
-  /// What has come in since the last call. `isClosing` with the last commands there will ever be. `isWoken` where ``wakeUp`` has
-  /// become readable.
+  /// Returns the commands that have come in since the last call. `isClosing` is true with the last commands
+  /// there will ever be. `isWoken` is true where ``wakeUp`` has become readable.
   func collectCommands(isWoken: Bool) -> (commands: [TransferCommand], isClosing: Bool) {
     var count: eventfd_t = 0
     if isWoken { _ = unsafe eventfd_read(wakeUp.number, &count) }
@@ -80,7 +80,7 @@ final class TransferMailbox: Sendable {
   static let shutDownError = HTTPClientError(code: .shutDown, message: "the HTTP client was shut down")
 }
 
-/// What other threads ask of the loop.
+/// A command of another thread to the loop.
 enum TransferCommand: Sendable {
   case start(PendingTransfer)
   case pause(TransferToken)
@@ -90,7 +90,7 @@ enum TransferCommand: Sendable {
   case pulse(@Sendable () -> Void)
 }
 
-/// What the loop is asked to run, and where the result goes. `completion` is called exactly once.
+/// A transfer that the loop is asked to run. Its result goes to `completion`, which is called exactly once.
 struct PendingTransfer: Sendable {
   let request: ClientRequest
   let receiver: any TransferReceiver

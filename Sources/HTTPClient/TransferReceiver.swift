@@ -17,7 +17,7 @@ extension TransferReceiver {
   public func start(_ handle: TransferHandle) {}
 }
 
-/// What to do with a response whose head is known.
+/// A decision about a response whose head is known.
 public enum HeadDecision: Hashable, Sendable {
   /// The body goes to ``TransferReceiver/receive(_:)``.
   case accept
@@ -26,7 +26,7 @@ public enum HeadDecision: Hashable, Sendable {
   case refuse
 }
 
-/// What a receiver did with bytes.
+/// The outcome of offering bytes to a receiver.
 public enum BodyDecision: Hashable, Sendable {
   /// All of them were consumed.
   case consumed

@@ -1,6 +1,6 @@
 internal import HTTPServer
 
-/// What the HTTP engine counts, and its certificate.
+/// The metrics of the HTTP engine, and of its certificate.
 struct HTTPServerMetrics: MetricSource {
   let server: WeakServerReference
   /// Access records that were drained and not written down.

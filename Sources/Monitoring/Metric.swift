@@ -41,7 +41,7 @@ public struct Metric<Snapshot: Sendable>: Sendable {
       self.sum = Double(sum) / 1e9
     }
 
-    /// What was counted with its bounds.
+    /// Creates a histogram from counted durations, with their bounds.
     public init(_ durations: DurationHistogram, labels: [String] = []) {
       self.init(
         bounds: DurationHistogram.bounds, buckets: durations.counts, sum: durations.sum, labels: labels)

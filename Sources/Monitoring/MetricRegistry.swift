@@ -1,4 +1,4 @@
-/// What counts something, and names the metrics that show it.
+/// A type that counts something, and names the metrics that show it.
 public protocol MetricSource: Sendable {
   /// Adds the metrics of this source; their order is that of the page.
   func register(in metrics: inout MetricRegistry)

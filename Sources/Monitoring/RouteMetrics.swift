@@ -5,7 +5,7 @@ internal import Synchronization
 /// request that is answered off the loops; what answers on a loop counts for itself, and adds its counts to the same metric
 /// when the page is read (``include(_:)``).
 public final class RouteMetrics: MetricSource {
-  /// What requests are counted by.
+  /// The key that requests are counted by.
   public struct Key: Hashable, Comparable, Sendable {
     /// The route's pattern; `none` for an address without a route.
     public var route: String
@@ -83,7 +83,7 @@ public final class RouteMetrics: MetricSource {
     included.merging(state.withLock { $0.requests }, uniquingKeysWith: +)
   }
 
-  /// What was refused so far; tests hold it against docs/openapi.yaml.
+  /// The refusals so far; tests hold them against docs/openapi.yaml.
   public var refusals: [Refusal: Int] {
     let (own, others) = state.withLock { ($0.refusals, $0.otherRefusals) }
     return others.reduce(into: own) { sum, refusals in sum.merge(refusals(), uniquingKeysWith: +) }

@@ -16,7 +16,7 @@ package func noise(_ count: Int, seed: UInt64) -> [UInt8] {
   return bytes
 }
 
-/// What looks like a JPEG to those who look at its first bytes; another for each number.
+/// Returns bytes that begin like a JPEG; different ones for each number.
 package func jpeg(_ number: Int, length: Int = 64) -> [UInt8] {
   [0xFF, 0xD8, 0xFF, 0xE0] + noise(max(0, length - 4), seed: UInt64(number) + 1)
 }

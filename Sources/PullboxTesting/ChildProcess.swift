@@ -10,8 +10,8 @@ public final class ChildProcess: Sendable {
     case killed(signal: Int32)
   }
 
-  /// What a program under test gets of this process's environment: where programs and libraries lie, and what the
-  /// sanitizer that both were built for is told.
+  /// The part of this process's environment that a program under test gets: where programs and libraries lie,
+  /// and the options of the sanitizer that both were built for.
   public static let inheritedEnvironment: [String: String] = {
     var environment: [String: String] = [:]
     for name in ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"] {

@@ -1,6 +1,6 @@
 public import ServiceRuntime
 
-/// What a daemon can be told, as the tables of docs/configuration.md, made from its options.
+/// The settings of a daemon as the tables of docs/configuration.md, made from its options.
 public enum ConfigurationReference {
   /// A table for each section of the command's options.
   public static func markdown(_ command: CommandDescription) -> String {

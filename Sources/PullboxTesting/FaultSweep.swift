@@ -11,7 +11,7 @@ public struct FaultSweep: Sendable {
   /// From one call to the next.
   public let stride: Int
 
-  /// What the environment of this process says.
+  /// The sweep that the environment of this process asks for.
   public static let environment = FaultSweep(
     unsafe getenv("PULLBOX_CRASH_SWEEP").map { unsafe String(cString: $0) })
 

@@ -4,7 +4,7 @@ internal import SystemCalls
 
 /// A file system of another kind, in a file that a loop device serves, mounted for a test where this process may.
 public final class FormattedDisk: Sendable {
-  /// What the file holds, and who reads it.
+  /// A kind of file system, with the driver that serves it.
   public enum Kind: String, CaseIterable, Sendable, CustomStringConvertible {
     /// No hard links, no permissions, no flags of a rename, no allocation, names without `:` and `?`: by exfat-fuse.
     case exFAT
@@ -77,7 +77,7 @@ public final class FormattedDisk: Sendable {
     }
   }
 
-  /// Of a file on it.
+  /// Returns the path of a file on it.
   public func path(_ name: String) -> String { "\(mountPoint)/\(name)" }
 
   /// From now on it takes no byte and no name any more, as when its cable was pulled; what was not synced is lost. For ext4.
@@ -127,7 +127,7 @@ public final class FormattedDisk: Sendable {
     }
   }
 
-  /// What the program answers; throws where it fails.
+  /// Runs the program and returns its output; throws where it fails.
   @discardableResult
   private static func run(
     _ program: String, _ arguments: [String], in directory: TemporaryDirectory

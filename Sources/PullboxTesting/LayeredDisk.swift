@@ -20,10 +20,10 @@ public final class LayeredDisk: Sendable {
     _ = unsafe umount2(disk.path("merged"), Int32(MNT_DETACH))
   }
 
-  /// Of a file in the layer below, which may be changed until ``mount()`` alone.
+  /// Returns the path of a file in the layer below, which may be changed until ``mount()`` alone.
   public func lower(_ name: String) -> String { disk.path("lower/\(name)") }
 
-  /// Of a file as the layers show it together.
+  /// Returns the path of a file as the layers show it together.
   public func path(_ name: String) -> String { disk.path("merged/\(name)") }
 
   /// Puts the layers together. Throws `SystemError` where the system allows no such mount.

@@ -6,7 +6,7 @@ public struct OpenAPIDocument: Sendable {
     public var method: String
     /// With `{name}` for what varies.
     public var path: String
-    /// What the document says of it.
+    /// The document's node of the operation.
     public var value: YAMLDocument
     /// Its parameters, references followed.
     public var parameters: [YAMLDocument]
@@ -49,7 +49,8 @@ public struct OpenAPIDocument: Sendable {
   /// `value`, or what its `$ref` names; nil for a reference to nothing.
   public func follow(_ value: YAMLDocument) -> YAMLDocument? { Self.follow(value, in: root) }
 
-  /// What a reference such as `#/components/schemas/Problem` names; nil for a reference to nothing.
+  /// Returns the node that a reference such as `#/components/schemas/Problem` names; nil for a reference to
+  /// nothing.
   public func target(of reference: String) -> YAMLDocument? { Self.target(of: reference, in: root) }
 
   private static func follow(_ value: YAMLDocument, in root: YAMLDocument) -> YAMLDocument? {

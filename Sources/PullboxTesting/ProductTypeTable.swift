@@ -7,7 +7,7 @@
 /// | on all the customer's devices | yes | no | yes | by the server | yes |
 /// | restored | yes | no | yes | by the server | yes |
 public enum ProductTypeTable {
-  /// What is asked of a product type.
+  /// A question about a product type.
   public enum Row: String, Sendable, CaseIterable {
     case bought
     case inReceipt = "in the receipt"
@@ -30,7 +30,7 @@ public enum ProductTypeTable {
   public struct Cell: Sendable, CustomStringConvertible {
     /// The name that the interface has for the product type.
     public var type: String
-    /// What is asked of it.
+    /// The question about the product type.
     public var row: Row
     /// The answer.
     public var word: Word

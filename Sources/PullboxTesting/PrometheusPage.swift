@@ -2,7 +2,7 @@
 public struct PrometheusPage {
   /// A line that does not follow the format, or a convention of names.
   public struct Malformed: Error {
-    /// As it stands, or what is missing.
+    /// The line as it stands, or the part that is missing.
     public var line: String
   }
 

@@ -9,7 +9,7 @@ internal import SystemCalls
 public final class RawConnection: ResponseReader {
   /// Why a test's connection failed.
   public struct Failure: Error, CustomStringConvertible {
-    /// What went wrong.
+    /// The failure in words.
     public let description: String
   }
 

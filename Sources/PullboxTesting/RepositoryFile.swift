@@ -12,7 +12,7 @@ public struct RepositoryFile: Sendable {
     text = String(decoding: try FileSystem.read("\(root)/\(path)", upTo: .mebibytes(1)), as: UTF8.self)
   }
 
-  /// What stands between the lines `<!-- begin NAME -->` and `<!-- end NAME -->`; empty without them.
+  /// Returns the text between the lines `<!-- begin NAME -->` and `<!-- end NAME -->`; empty without them.
   public func part(_ name: String) -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     guard let begin = lines.firstIndex(of: "<!-- begin \(name) -->"),

@@ -1,6 +1,7 @@
 /// The statements that make a database's tables, laid out to be read.
 public enum SchemaText {
-  /// What SQLite holds of its tables, each followed by its indexes and triggers; columns `sql`.
+  /// The query of SQLite's schema: the statements of the tables, each followed by its indexes and triggers;
+  /// column `sql`.
   public static let query = """
     SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
     ORDER BY tbl_name, type <> 'table', type, name

@@ -6,7 +6,7 @@ internal import Synchronization
 /// A TLS client over a ``RawConnection``: OpenSSL works on memory, and every byte passes through the test's hands. It trusts
 /// any certificate, and shows which one it saw.
 public final class SecureConnection: ResponseReader {
-  /// What the client offers.
+  /// The versions, protocols and session that the client offers.
   public struct Options: Sendable {
     /// The highest version offered: `TLS1_1_VERSION` is 0x302, and so on.
     public var maximumVersion: Int32 = 0x304
@@ -136,7 +136,7 @@ public final class SecureConnection: ResponseReader {
     state.withLock { unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher($0.handle))) }
   }
 
-  /// What ALPN settled on; empty for nothing.
+  /// The protocol that ALPN settled on; empty for none.
   public var chosenProtocol: String {
     state.withLock { state in
       var name: UnsafePointer<UInt8>?

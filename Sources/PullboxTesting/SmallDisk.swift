@@ -24,7 +24,7 @@ public final class SmallDisk: Sendable {
     _ = unsafe umount2(mountPoint, Int32(MNT_DETACH))
   }
 
-  /// Of a file on it.
+  /// Returns the path of a file on it.
   public func path(_ name: String) -> String { "\(mountPoint)/\(name)" }
 
   /// Takes all the room that is left.

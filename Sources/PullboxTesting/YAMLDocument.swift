@@ -14,9 +14,9 @@ public indirect enum YAMLDocument: Hashable, Sendable {
 
   /// A key with its value.
   public struct Member: Hashable, Sendable {
-    /// Without its quotation marks.
+    /// The key without its quotation marks.
     public var key: String
-    /// What it is the key of.
+    /// The value of the key.
     public var value: YAMLDocument
   }
 
@@ -146,7 +146,7 @@ private struct YAMLReader {
     return try inline(text)
   }
 
-  /// What stands before the colon, without its quotation marks, and what stands behind it.
+  /// Returns the key before the colon, without its quotation marks, and the text behind the colon.
   private func key(in text: Substring) throws -> (key: String, rest: Substring) {
     if text.hasPrefix("\"") {
       var flow = YAMLFlow(text)

@@ -38,7 +38,7 @@ enum JSONMembers {
     return true
   }
 
-  /// What a name with its quotation marks says; nil for what is no text.
+  /// Returns the text of a name that stands in quotation marks; nil for bytes that are no text.
   private static func name(_ quoted: ArraySlice<UInt8>, _ hasEscapes: Bool) -> String? {
     guard hasEscapes else {
       return String(validating: quoted.dropFirst().dropLast(), as: UTF8.self)

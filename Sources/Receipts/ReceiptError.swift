@@ -1,6 +1,6 @@
 /// Why a proof of purchase, a signature or a certificate was not accepted, or could not be made.
 public struct ReceiptError: Error, Hashable, Sendable {
-  /// What kind of refusal or failure it is; new kinds may be added.
+  /// The kind of a refusal or failure; new kinds may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case malformed
@@ -34,7 +34,7 @@ public struct ReceiptError: Error, Hashable, Sendable {
     public var description: String { name.rawValue }
   }
 
-  /// What kind of refusal or failure it is.
+  /// The kind of this refusal or failure.
   public let code: Code
   /// A sentence for people. It never holds the bytes of a receipt or a key.
   public let message: String

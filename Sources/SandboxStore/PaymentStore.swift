@@ -23,7 +23,7 @@ struct PaymentStore: Sendable {
   let database: Database
   let catalog: any StoreCatalog
   let issuer: ReceiptIssuer
-  /// What `verifyReceipt` asks for; nil where it asks for nothing.
+  /// The password that `verifyReceipt` asks for; nil where it asks for none.
   let sharedSecret: SecretDigest?
   let clock: any WallClock
   let limits: StoreLimits
@@ -32,7 +32,7 @@ struct PaymentStore: Sendable {
   let underWay = PurchasesUnderWay()
   let faults = FaultSwitch()
   let timer: any MonotonicClock
-  /// What its transactions and receipts say they are of.
+  /// The environment that the store's transactions and receipts name.
   var environment: StoreEnvironment { issuer.environment }
 
   init(

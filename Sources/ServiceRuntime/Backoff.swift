@@ -36,8 +36,8 @@ public struct Backoff: Hashable, Sendable {
     return delay(afterFailures: failures, chance: chance)
   }
 
-  /// As ``delay(afterFailures:using:)``, with the random number given: 0 takes nothing away, 1 all that
-  /// ``jitter`` allows.
+  /// Returns the same delay as ``delay(afterFailures:using:)``, with the random number given: 0 takes nothing
+  /// away, 1 all that ``jitter`` allows.
   public func delay(afterFailures failures: Int, chance: Double) -> Duration {
     guard failures > 0 else { return .zero }
     var full = min(initial.inSeconds, cap.inSeconds)

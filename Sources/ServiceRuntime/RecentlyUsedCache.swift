@@ -38,7 +38,7 @@ package struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
 
   package var count: Int { newer.entries.count + older.entries.count }
 
-  /// What the values say they take.
+  /// The total length of the values, as their owner states it.
   package var length: ByteCount { newer.length + older.length }
 
   /// The value, which is used by that.

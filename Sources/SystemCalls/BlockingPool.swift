@@ -70,7 +70,7 @@ public final class BlockingPool: Sendable {
   }
 }
 
-/// What the threads hold on to: it outlives the pool by the jobs that were waiting.
+/// The state that the threads share. It outlives the pool until the jobs that were waiting are done.
 private final class Workers: Sendable {
   private struct State {
     var waiting = JobQueue()

@@ -6,7 +6,7 @@ internal import Glibc
 public struct Directory: ~Copyable, Sendable {
   /// Open for reading; valid while this value lives.
   public let descriptor: FileDescriptor
-  /// What every call here, and in the directories that are opened here, goes through.
+  /// The operations that every call here, and in the directories that are opened here, goes through.
   public let operations: any FileOperations
 
   /// `path` is trusted: links in it are followed.

@@ -16,7 +16,7 @@ public import CoreTypes
 public struct DurableFile: ~Copyable {
   /// Where the file will be seen.
   public let path: String
-  /// What was appended so far.
+  /// The number of bytes that were appended so far.
   public private(set) var length = ByteCount.zero
 
   private let temporaryPath: String

@@ -48,7 +48,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     public static let directory = Options(rawValue: O_DIRECTORY)
   }
 
-  /// What the descriptor may be used for.
+  /// The access that a descriptor gives.
   public enum Access: Sendable {
     case readOnly
     case writeOnly

@@ -4,9 +4,9 @@ internal import Glibc
 
 /// The kinds of calls by which a process reads and changes files.
 public enum FileCall: String, CaseIterable, Sendable {
-  /// Of a file or a directory that is there.
+  /// Opens a file or a directory that exists.
   case open
-  /// Of a file that is not there yet.
+  /// Creates a file that does not exist yet.
   case create
   case makeDirectory
   case status
@@ -23,7 +23,7 @@ public enum FileCall: String, CaseIterable, Sendable {
   case synchronizeDirectory
   case synchronizeFileSystem
   case link
-  /// Of a file's bytes, which both files share until one of them is written to.
+  /// Clones a file's bytes, which both files share until one of them is written to.
   case clone
   case rename
   case remove
@@ -184,7 +184,7 @@ extension FileOperations {
     try FileSystem.link(path, to: newPath)
   }
 
-  /// What the file system at `path` lets this process still write.
+  /// Returns the number of bytes that this process may still write to the file system at `path`.
   public func freeSpace(at path: String) throws(SystemError) -> ByteCount {
     try willMake(.freeSpace, of: path)
     return try FileSystem.freeSpace(at: path)
@@ -262,8 +262,8 @@ extension FileOperations {
     try Directory(opening: path, operations: self).entries()
   }
 
-  /// What the files below the directory take on the device; a file with two names counts twice. What goes away meanwhile
-  /// counts or not; nothing where there is no such directory.
+  /// Returns the space that the files below the directory take on the device; a file with two names counts
+  /// twice. A file that is removed meanwhile counts or not. Zero where there is no such directory.
   public func allocatedSize(of path: String) throws(SystemError) -> ByteCount {
     var sum = ByteCount.zero
     let entries: [DirectoryEntry]

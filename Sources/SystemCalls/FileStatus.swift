@@ -2,7 +2,7 @@ internal import CLinux
 public import CoreTypes
 internal import Glibc
 
-/// What fstat(2) says of a file, as far as this project asks.
+/// The members of fstat(2)'s answer that this project uses.
 public struct FileStatus: Sendable {
   /// The kinds of file that this project tells apart.
   public enum Kind: Sendable {
@@ -34,7 +34,7 @@ public struct FileStatus: Sendable {
   public let changed: Int64
   /// When it was last read, as far as the file system keeps that (`noatime`, `relatime`).
   public let accessed: Timestamp
-  /// What it takes on the device.
+  /// The space that the file takes on the device.
   public let allocated: ByteCount
 
   init(_ status: stat) {

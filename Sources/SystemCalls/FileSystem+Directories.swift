@@ -39,14 +39,14 @@ extension FileSystem {
     try FileDescriptor.open(path, .readOnly, options: .directory).synchronize()
   }
 
-  /// What stands before the last `/`: `.` where there is none.
+  /// Returns the part of the path before the last `/`: `.` where there is none.
   public static func parent(of path: String) -> String {
     let trimmed = withoutTrailingSlashes(path)
     guard let slash = trimmed.utf8.lastIndex(of: 0x2F) else { return "." }
     return slash == trimmed.startIndex ? "/" : withoutTrailingSlashes(trimmed[..<slash])
   }
 
-  /// What stands after the last `/`.
+  /// Returns the part of the path after the last `/`.
   public static func lastPart(of path: String) -> String {
     let trimmed = withoutTrailingSlashes(path)
     guard let slash = trimmed.utf8.lastIndex(of: 0x2F), trimmed != "/" else { return trimmed }

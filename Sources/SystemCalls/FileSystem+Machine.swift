@@ -3,7 +3,8 @@ public import CoreTypes
 internal import Glibc
 
 extension FileSystem {
-  /// What an unprivileged process may still write where `path` lies (statvfs(3), `f_bavail`).
+  /// Returns the number of bytes that an unprivileged process may still write where `path` lies (statvfs(3),
+  /// `f_bavail`).
   public static func freeSpace(at path: String) throws(SystemError) -> ByteCount {
     try space(at: path).free
   }
@@ -23,7 +24,7 @@ extension FileSystem {
     return String(decoding: bytes.filter { $0 != 0x0A }, as: UTF8.self)
   }
 
-  /// What this machine is called (uname(2), `nodename`): at most 64 bytes.
+  /// Returns the name of this machine (uname(2), `nodename`): at most 64 bytes.
   public static func hostName() throws(SystemError) -> String {
     var names = utsname()
     try SystemCall.run("uname") { unsafe uname(&names) }
@@ -35,9 +36,9 @@ extension FileSystem {
 
 /// The room of a file system.
 public struct FileSystemSpace: Hashable, Sendable {
-  /// What an unprivileged process may still write.
+  /// The number of bytes that an unprivileged process may still write.
   public let free: ByteCount
-  /// What the file system holds in all, what only root may write included.
+  /// The size of the file system, with the part that only root may write.
   public let size: ByteCount
 }
 
@@ -51,7 +52,7 @@ public struct MountIdentity: Hashable, Sendable {
   /// The number of the file that was asked about.
   public let inode: UInt64
 
-  /// Of an open file or directory.
+  /// Reads the identity of an open file or directory.
   public init(of file: borrowing FileDescriptor) throws(SystemError) {
     let status = try file.status()
     device = status.device

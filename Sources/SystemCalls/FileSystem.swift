@@ -5,7 +5,7 @@ internal import Glibc
 /// The file system by path. Every call here blocks: off the cooperative pool, see ``BlockingPool``. Where an
 /// attacker could have put a symbolic link into the path, use ``Directory``.
 public enum FileSystem {
-  /// What a rename does with a file that has the new name already.
+  /// The rule for a rename to a name that a file has already.
   public enum RenameRule: Sendable {
     /// The file that has the name is gone afterwards.
     case replace

@@ -1,7 +1,7 @@
 /// A listening socket that this process was started with: the service manager bound the address, and keeps it
 /// while one process ends and the next begins.
 public final class InheritedSocket: Sendable {
-  /// What the service manager calls it (`FileDescriptorName=`); `unknown` where it does not say.
+  /// The service manager's name for the socket (`FileDescriptorName=`); `unknown` where it gives none.
   public let name: String
   /// Bound, and listening.
   public let descriptor: FileDescriptor

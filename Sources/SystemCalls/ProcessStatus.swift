@@ -2,17 +2,17 @@ internal import CLinux
 public import CoreTypes
 internal import Glibc
 
-/// What the kernel knows of a process (proc(5)).
+/// The kernel's figures about a process (proc(5)).
 public struct ProcessStatus: Hashable, Sendable {
-  /// Of all its threads, in user and kernel mode.
+  /// The processor time of all its threads, in user and kernel mode.
   public let processorTime: Duration
   /// When it began, by the wall clock of now.
   public let started: Timestamp
   /// Threads that run or wait.
   public let threads: Int
-  /// Addresses that mean something.
+  /// The size of the address space.
   public let virtualMemory: ByteCount
-  /// What of it is in memory.
+  /// The part of the address space that is in memory.
   public let residentMemory: ByteCount
   /// File descriptors that are open.
   public let openFiles: Int

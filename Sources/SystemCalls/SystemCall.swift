@@ -52,7 +52,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   public let number: Int32
   /// The call's name, as in its manual page's title (`openat`).
   public let call: String
-  /// What it was asked to work on: a path, an address. Empty where there is nothing to name.
+  /// The object of the call: a path, an address. Empty where there is nothing to name.
   public let subject: String
 
   /// An error from its parts; public for tests and for other C libraries that set `errno`.

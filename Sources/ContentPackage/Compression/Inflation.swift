@@ -81,11 +81,11 @@ struct InflateStream: ~Copyable {
   struct Boundary: Hashable, Sendable {
     /// Bits of the byte before the boundary that belong behind it, 0 to 7.
     var unusedBits: Int
-    /// That byte.
+    /// The byte before the boundary.
     var lastByte: UInt8
   }
 
-  /// As far back as a deflate stream may point.
+  /// The longest distance that a deflate stream may point back.
   static let windowLength = 32 << 10
 
   // zlib keeps a pointer back to the structure, so it must not move.

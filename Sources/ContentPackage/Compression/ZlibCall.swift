@@ -37,7 +37,8 @@ func zlibStep(
     produced: outputCount - Int(unsafe stream.pointee.avail_out), outcome: outcome)
 }
 
-/// What one call to a compression stream did. A full output buffer is an outcome like any other: give it a new one.
+/// The effect of one call to a compression stream. A full output buffer is an outcome like any other: give it
+/// a new one.
 package struct CompressionStep {
   package enum Outcome {
     case needsInput

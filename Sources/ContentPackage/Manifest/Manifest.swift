@@ -20,7 +20,7 @@ public struct Manifest: Hashable, Sendable {
   static let unknownFormat = PackageValidationIssue(
     .manifestFormatUnknown, "format: \(formatName) is the only one known here")
 
-  /// What a package is made of.
+  /// The kind of a package.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// The package is a single file as it is (`.cbz`, `.epub`, `.pdf`).
     case file
@@ -34,7 +34,7 @@ public struct Manifest: Hashable, Sendable {
   public let version: ContentVersion
   /// Whether the package is one file or an archive.
   public let kind: Kind
-  /// What a package of kind ``Kind/file`` is called when it is placed; nil for a folder.
+  /// The name that a package of kind ``Kind/file`` is placed under; nil for a folder.
   public let name: String?
   /// The type of the package as it travels.
   public let mediaType: MediaType
@@ -46,7 +46,7 @@ public struct Manifest: Hashable, Sendable {
   public let pieces: [SHA256Digest]
   /// Bytes of all files together.
   public let unpackedLength: ByteCount
-  /// What readers call the content, 1 to 1024 characters; nil when nothing is known.
+  /// The title that readers show for the content, 1 to 1024 characters; nil when it is not known.
   public let title: String?
   /// Pages of the publication, 1 to 1,000,000; nil when they cannot be counted.
   public let pageCount: Int?
@@ -56,10 +56,10 @@ public struct Manifest: Hashable, Sendable {
   public let readingOrder: [PackagePath]?
   /// Sorted by path.
   public let files: [ManifestFile]
-  /// What a reader must know to read this manifest, ascending; empty for most. One that this version does not know makes a
-  /// manifest be refused (`manifest-feature-unknown`).
+  /// The features that a reader must know to read this manifest, ascending; empty for most manifests. A
+  /// reader refuses a manifest with a feature that it does not know (`manifest-feature-unknown`).
   public let requiredFeatures: [ManifestName]
-  /// What the publisher's tools noted for readers that know more than this one; nil when there is nothing.
+  /// The notes of the publisher's tools for readers that know more than this one; nil when there are none.
   public let extensions: ManifestExtensions?
   /// The digest of the canonical bytes: what a grant carries.
   public let manifestDigest: SHA256Digest
@@ -145,7 +145,8 @@ public struct ManifestFile: Hashable, Sendable {
   public let method: StorageMethod
   /// The digest of the file itself, not of its stored form.
   public let digest: SHA256Digest
-  /// What the publisher's tools noted of this file for readers that know more than this one; nil when there is nothing.
+  /// The notes of the publisher's tools about this file for readers that know more than this one; nil when
+  /// there are none.
   public let extensions: ManifestExtensions?
 
   /// Creates the entry; a manifest checks it against the others.

@@ -35,8 +35,9 @@ extension ManifestName: Comparable {
   }
 }
 
-/// What a manifest, or one file of it, carries for readers that know more than this one: values of any shape by the names
-/// of their extensions. This reader keeps them byte by byte, so that digests and signatures hold, and acts on none.
+/// The extensions of a manifest, or of one file of it, for readers that know more than this one: values of
+/// any shape by the names of their extensions. This reader keeps them byte by byte, so that digests and
+/// signatures hold, and acts on none.
 ///
 /// ```swift
 /// if let name = ManifestName("com.example.panels"), let value = manifest.extensions?[name] {
@@ -107,7 +108,8 @@ extension ManifestExtensions {
   }
 }
 
-/// What a manifest needs its readers to know, so that none misreads it. This reader knows no feature yet.
+/// The features that a manifest requires of its readers, so that none misreads it. This reader knows no
+/// feature yet.
 enum ManifestFeatures {
   static let known: Set<ManifestName> = []
   /// Features that one manifest may name.

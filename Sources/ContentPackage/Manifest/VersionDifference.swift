@@ -1,10 +1,11 @@
 public import CoreTypes
 import Crypto
 
-/// What a device that has one version needs of another. Pure.
+/// The files and pieces of a version that a device with another version needs. Pure.
 ///
-/// A file counts as kept when the older version has one of the same digest, whatever its path. Bytes travel by pieces: one is
-/// needed when it holds a byte of a file that is not kept. Of a single file, which is one file, pieces are kept instead.
+/// A file counts as kept when the older version has one of the same digest, whatever its path. Bytes travel
+/// by pieces: a piece is needed when it holds a byte of a file that is not kept. A package of a single file
+/// is one file, and its pieces are kept instead.
 public struct VersionDifference: Hashable, Sendable {
   /// Files of the newer version, in its order.
   public let keptFiles: [ManifestFile]

@@ -23,7 +23,7 @@ extension PackageValidationError: CustomStringConvertible {
 /// One thing wrong with a package, a manifest or a source folder. Checks list every fault they find, so that a
 /// publisher corrects them in one go.
 public struct PackageValidationIssue: Hashable, Sendable, Codable {
-  /// What is wrong, for programs.
+  /// The kind of the fault, for programs.
   public let code: Code
   /// The file or folder it is about, as far as it could be named; nil when it is about the whole.
   public let path: String?
@@ -83,7 +83,7 @@ extension PackageValidationIssue.Code {
   public static let filesOverlap = Self(rawValue: "files-overlap")
   /// The cover or a page is no file of the package, or a page occurs twice.
   public static let pageUnknown = Self(rawValue: "page-unknown")
-  /// What the product's description names as a sample is no file of the package, or one that cannot be shown.
+  /// A sample that the product's description names is no file of the package, or one that cannot be shown.
   public static let sampleInvalid = Self(rawValue: "sample-invalid")
 
   // Names and bounds, in manifests, source folders and archives alike.

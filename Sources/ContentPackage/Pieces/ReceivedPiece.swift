@@ -4,7 +4,7 @@ import Crypto
 public struct ReceivedPiece: Sendable {
   /// Which piece, counted from 0.
   public let index: Int
-  /// What has come of it, from its front.
+  /// The bytes that have come so far, from the front of the piece.
   public private(set) var bytes: [UInt8]
   /// The bytes this piece has when it is whole.
   public let length: Int
@@ -63,7 +63,7 @@ public struct VerifiedPiece: Sendable {
 
 /// Why a received piece does not count.
 public struct PieceMismatch: Error, Hashable, Sendable {
-  /// What is wrong with the piece.
+  /// A reason why a piece does not count.
   public enum Reason: Hashable, Sendable {
     /// The package has no piece of this index.
     case unknown
@@ -75,7 +75,7 @@ public struct PieceMismatch: Error, Hashable, Sendable {
 
   /// Which piece, counted from 0.
   public let index: Int
-  /// What is wrong with it.
+  /// The reason why this piece does not count.
   public let reason: Reason
 }
 

@@ -14,8 +14,9 @@ public struct PublisherSignature: Hashable, Sendable, Codable {
   /// Signatures of one manifest, at most: an old and a new key at once, and room to spare.
   public static let maximumCount = 4
 
-  /// What is signed in front of a manifest's canonical bytes, so that a signature made for anything else is none of a
-  /// manifest, and the reverse. A canonical document starts with `{`, never with this.
+  /// The prefix that is signed in front of a manifest's canonical bytes. It keeps a signature of anything
+  /// else from being valid for a manifest, and the reverse. A canonical document starts with `{`, never with
+  /// this.
   static let context = Array("pullbox publisher signature of pullbox-manifest/1\u{0}".utf8)
 
   /// Takes a signature as it was sent; ``isValid(for:)`` judges it.

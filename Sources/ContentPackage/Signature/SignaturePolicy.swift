@@ -1,7 +1,8 @@
 public import Commerce
 
-/// Whose signature a manifest needs. Pure; the server asks with what the product names, a device also with what it has
-/// seen before and what it was told. Each empty set asks for nothing.
+/// The keys whose signatures a manifest needs. Pure; the server asks with the keys that the product names, a
+/// device also with those that it has seen before and those that its owner trusts. Each empty set asks for
+/// nothing.
 public struct SignaturePolicy: Hashable, Sendable {
   /// The keys that the product names.
   public var named: Set<PublisherKeyIdentifier>

@@ -2,7 +2,8 @@ public import CoreTypes
 import Crypto
 public import SystemCalls
 
-/// What a placed file was when its bytes were last read and right: while it is the same, so are they.
+/// The properties of a placed file when its bytes were last read and right. While they are the same, so are
+/// the bytes.
 public struct FileStamp: Hashable, Sendable {
   /// The file's number within its file system.
   public var inode: UInt64
@@ -80,7 +81,7 @@ public struct FileStamps: Hashable, Sendable {
 public struct ContentCheck: Sendable {
   /// A file that is not the manifest's.
   public struct Fault: Hashable, Sendable {
-    /// What is the matter with it.
+    /// The kind of a fault.
     public enum Kind: Sendable {
       /// There is no file of that name.
       case missing
@@ -90,7 +91,7 @@ public struct ContentCheck: Sendable {
 
     /// Where it lies, below the content's directory; empty where it is about the whole.
     public var path: String
-    /// What is the matter with it.
+    /// The kind of this fault.
     public var kind: Kind
 
     /// A fault from its parts.
@@ -100,7 +101,7 @@ public struct ContentCheck: Sendable {
     }
   }
 
-  /// What a check found.
+  /// The result of a check.
   public struct Finding: Sendable {
     /// The files that are not the manifest's, in its order; empty when the content is whole.
     public internal(set) var faults: [Fault] = []
@@ -109,7 +110,7 @@ public struct ContentCheck: Sendable {
     /// The same, and of files that were changed but ``FileStamps/tick`` before: for the process that has made the change itself,
     /// by the clock of this machine.
     public internal(set) var freshStamps: FileStamps
-    /// What the files take on the device.
+    /// The space that the files take on the device.
     public internal(set) var sizeOnDisk = ByteCount.zero
     /// Bytes that had to be read.
     public internal(set) var bytesRead = ByteCount.zero
@@ -119,7 +120,7 @@ public struct ContentCheck: Sendable {
       freshStamps = stamps
     }
 
-    /// Of content that cannot be looked at, because something of it is missing.
+    /// Creates the result for content that cannot be looked at, because something of it is missing.
     public init(_ fault: Fault) {
       faults = [fault]
       stamps = FileStamps(unknown: 0)
@@ -154,7 +155,8 @@ public struct ContentCheck: Sendable {
   private let operations: any FileOperations
   private let isStopped: @Sendable () -> Bool
 
-  /// Of the content that lies at `path`; the check ends with `CancellationError` soon after `isStopped` says so.
+  /// Creates a check of the content that lies at `path`. It ends with `CancellationError` soon after
+  /// `isStopped` says so.
   public init(
     _ manifest: Manifest, at path: String, operations: any FileOperations = SystemFileOperations(),
     isStopped: @escaping @Sendable () -> Bool = { false }

@@ -2,7 +2,8 @@ import CoreTypes
 import Crypto
 import SystemCalls
 
-/// What a staging area keeps beside the files, so that another process can tell which pieces were written:
+/// The data that a staging area keeps beside the files, so that another process can tell which pieces were
+/// written:
 ///
 ///     gaps   the bytes of the package that belong to no file, one behind the other; holes are zeros
 ///     p5     all bytes of piece 5, which holds bytes of a deflated file that is not whole yet

@@ -3,7 +3,7 @@ public import SystemCalls
 
 /// Content that is whole, verified and durable, and not visible to readers yet.
 public struct StagedContent: ~Copyable, Sendable {
-  /// What is staged, from the verified manifest.
+  /// The verified manifest of the content that is staged.
   public let manifest: Manifest
   /// The files, by their number in the manifest, that other content had or has under a name of its own. By that name they may
   /// have been changed since they were compared.

@@ -86,8 +86,9 @@ extension StagingArea {
     var cause: SystemError
   }
 
-  /// What a failed sync leaves in memory looks as if it were on the device, and the next sync would say so: only what is
-  /// written anew counts. Answers whether all of it could be removed.
+  /// Removes the files that a failed sync left unsynced. In memory they look as if they were on the device,
+  /// and the next sync would say so: only files that are written anew count. Answers whether all of them
+  /// could be removed.
   private func removeAll(except synced: Set<Int>) -> Bool {
     do {
       guard !synced.isEmpty, synced.count < manifest.files.count else {
@@ -127,7 +128,7 @@ extension StagingArea {
 /// The device refused to take some of the content. What was not synced before is void and has been removed from the
 /// staging area; where even that failed, the whole area must be removed before anything of it is believed.
 public struct UnsyncedContent: Error, Sendable, CustomStringConvertible {
-  /// What the sync answered.
+  /// The error of the sync.
   public let cause: SystemError
   /// Whether the bytes in doubt are gone.
   public let isRemoved: Bool

@@ -2,8 +2,8 @@ import CoreTypes
 import Crypto
 import SystemCalls
 
-/// What an earlier process left is found by reading it. Nothing else is believed, so that it does not matter whether the
-/// machine, the medium or only the process has started anew.
+/// Resuming: the files and pieces of an earlier process are found by reading them. Nothing else is believed,
+/// so that it does not matter whether the machine, the medium or only the process has started anew.
 extension StagingArea {
   mutating func recover() throws {
     try spool.recover()
@@ -21,7 +21,8 @@ extension StagingArea {
     try dropVouched()
   }
 
-  /// Of the files in the tree, -1 for none. Removes what is longer than the manifest's file: it is something else.
+  /// Returns the lengths of the files in the tree, -1 for none. Removes a file that is longer than the
+  /// manifest's: it is another one.
   private mutating func lengthsOfFiles() throws -> [Int64] {
     var lengths: [Int64] = []
     for (index, file) in manifest.files.enumerated() {
@@ -149,6 +150,6 @@ extension StagingArea {
 }
 
 extension PieceLayout {
-  /// Of all pieces, in order.
+  /// The indices of all pieces, in order.
   fileprivate var indices: Range<Int> { 0..<count }
 }

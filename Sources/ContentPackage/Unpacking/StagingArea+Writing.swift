@@ -75,7 +75,7 @@ extension StagingArea {
     try dropVouched()
   }
 
-  /// Of a piece that has bytes of deflated files: the rest of it lies in the spool until they can be inflated.
+  /// Writes a piece that has bytes of deflated files. The spool holds it until those bytes can be inflated.
   private mutating func writeInflating(_ piece: VerifiedPiece, _ writes: [UnpackPlan.Write]) throws {
     let completed = Set(plan.filesCompleted(by: piece.index, in: pieces))
     try putStored(piece)

@@ -26,7 +26,7 @@ public struct StagingArea: ~Copyable, Sendable {
   public let manifest: Manifest
   /// The folder of the staging area, absolute or relative to the process's.
   public let path: String
-  /// What is verified and written.
+  /// The pieces that are verified and written.
   public internal(set) var pieces: PieceMap
 
   let plan: UnpackPlan

@@ -8,7 +8,7 @@ struct StoredPart: Sendable {
 
   private let write: UnpackPlan.Write
   private let piece: VerifiedPiece
-  /// Of the whole file.
+  /// The length of the whole file.
   private let length: Int64
   private let file: OpenFiles.File
   private let operations: any FileOperations
@@ -67,7 +67,7 @@ final class WriteLanes: Sendable {
   private final class Lane: Sendable {
     private let thread = BlockingPool(name: "pullbox-write", threads: 1)
     private let writer = Mutex(DirectWriter())
-    /// What was given and not begun.
+    /// The parts that were given to the lane and not begun.
     private let waiting = Mutex<[[StoredPart]]>([])
 
     func start(_ parts: [StoredPart]) -> PendingWrite {

@@ -59,8 +59,8 @@ public struct UnpackPlan: Sendable {
     return gaps
   }
 
-  /// What of `piece` goes where, in the order of the bytes; bytes between the files (headers, the archive's directory) go
-  /// nowhere.
+  /// Returns the writes that bring the bytes of `piece` into files, in the order of the bytes. Bytes between
+  /// the files (headers, the archive's directory) go into none.
   public func writes(for piece: Int) -> [Write] {
     let bytes = layout.range(of: piece)
     return files(holding: bytes).map { file in

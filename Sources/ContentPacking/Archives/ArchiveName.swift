@@ -15,7 +15,7 @@ struct ArchiveName: Hashable, Sendable {
   let text: String
   /// The same as segments that `/` separates, whatever the tool put between them, without those that lead nowhere (`.`).
   let path: String
-  /// What keeps it from being in a publication; nil for a name that may be.
+  /// The fault that keeps the name out of a publication; nil for a name that may be in one.
   let fault: PackagePathFault?
 
   init(_ bytes: [UInt8]) {

@@ -8,7 +8,8 @@ import SystemCalls
 // Safe although it holds a pointer: it owns the reader, is noncopyable, and frees it in one place.
 @safe
 struct ArchiveReader: ~Copyable {
-  /// What became of asking for the next entry. A damaged entry is a result, not an error: the rest may be readable.
+  /// The outcome of reading the next entry. A damaged entry is a result, not an error: the rest may be
+  /// readable.
   enum Step {
     /// A regular file; `name` is as the archive has it, `length` as it says.
     case entry(name: [UInt8], length: UInt64)

@@ -8,7 +8,7 @@ struct ArchiveInspection {
   private(set) var faults: [PackageValidationIssue] = []
   /// In the order of their local headers.
   private(set) var entries: [ZipEntry] = []
-  /// What the archive says of the files whose names are safe paths.
+  /// The archive's checksums of the files whose names are safe paths.
   private(set) var checksums: [PackagePath: UInt32] = [:]
 
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
@@ -168,7 +168,8 @@ extension ArchiveInspection {
 }
 
 extension ZipCentralDirectoryHeader {
-  /// What in this record is not as packages have it: named where it matters, else once for all that is fixed.
+  /// Returns the departures of this record from the form of packages: each by itself where it matters, else
+  /// one for all the fixed parts.
   func formFaults(name: String) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if flags & ZipFormat.flagEncrypted != 0 {

@@ -129,7 +129,7 @@ public struct PackageInspector: Sendable {
   }
 }
 
-/// What was computed of a package's bytes while they came in.
+/// The length and the digests of a package, computed while its bytes came in.
 public struct ReceivedPackage: Hashable, Sendable {
   /// Bytes of the package.
   public let length: ByteCount

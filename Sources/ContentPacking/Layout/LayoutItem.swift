@@ -55,11 +55,11 @@ public struct SourceFile: Hashable, Sendable {
   public let path: PackagePath
   /// Bytes of the file when the folder was looked through.
   public let length: ByteCount
-  /// What its first bytes are, when it is called like a page.
+  /// The format of the picture by its first bytes; nil unless the file is called like a page.
   public let picture: PictureFormat?
 }
 
-/// What the header of a file that does not fit into memory must say, from a first reading.
+/// The values for the header of a file that does not fit into memory, from a first reading.
 struct FileMeasurement {
   let method: StorageMethod
   let storedLength: Int64

@@ -2,7 +2,8 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// What tells that a file was written to: a source that is the same before and after it was read was read as a whole.
+/// The properties of a file by which a write to it shows. A source with the same stamp before and after it
+/// was read was read as a whole.
 struct SourceStamp: Hashable, Sendable {
   private let device: UInt64
   private let inode: UInt64

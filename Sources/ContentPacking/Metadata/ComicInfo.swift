@@ -1,6 +1,6 @@
 import ContentPackage
 
-/// What is read of a `ComicInfo.xml` (anansi-project schema 2.0).
+/// The elements of a `ComicInfo.xml` (anansi-project schema 2.0) that are read.
 struct ComicInfo: Hashable, Sendable {
   static let fileName = "ComicInfo.xml"
 
@@ -11,7 +11,7 @@ struct ComicInfo: Hashable, Sendable {
   /// The page of type `FrontCover`, counted from zero in the order of the pages.
   var coverPage: Int?
 
-  /// What to call the issue: its title, else series and number.
+  /// The name to show for the issue: its title, else series and number.
   var displayTitle: String? {
     if let title { return title }
     guard let series else { return nil }

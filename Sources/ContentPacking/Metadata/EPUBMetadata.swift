@@ -1,7 +1,8 @@
 import ContentPackage
 import Foundation
 
-/// What is read of an EPUB (versions 2 and 3): its title, its cover, and its documents in reading order.
+/// The metadata of an EPUB (versions 2 and 3) that are read: its title, its cover, and its documents in
+/// reading order.
 struct EPUBMetadata: Hashable, Sendable {
   static let containerPath = "META-INF/container.xml"
   static let mediaType = "application/epub+zip"

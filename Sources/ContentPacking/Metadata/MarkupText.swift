@@ -41,7 +41,7 @@ struct MarkupText {
     return true
   }
 
-  /// What begins with `<!` or `<?`.
+  /// Reads markup that begins with `<!` or `<?`.
   private mutating func declaration() -> Bool {
     if starts(with: "<![CDATA[") { return copy(through: "]]>") }
     if starts(with: "<!--") { return copy(through: "-->") }
@@ -166,7 +166,8 @@ extension MarkupText {
     return value.dropFirst().prefix { $0 != quote }.lowercased()
   }
 
-  /// What is called ISO 8859-1 has the characters of Windows too, as everywhere on the web.
+  /// Encodings by their names. The name ISO 8859-1 stands for the characters of Windows too, as everywhere on
+  /// the web.
   private static let encodings: [String: String.Encoding] = [
     "iso-8859-1": .windowsCP1252, "iso8859-1": .windowsCP1252, "latin1": .windowsCP1252,
     "latin-1": .windowsCP1252, "us-ascii": .windowsCP1252, "ascii": .windowsCP1252,

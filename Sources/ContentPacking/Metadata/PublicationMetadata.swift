@@ -1,8 +1,9 @@
 import ContentPackage
 import CoreTypes
 
-/// What a manifest says for readers: from `ComicInfo.xml` or an EPUB's package document where there is one, else from the
-/// files. Paths are texts: those in an archive that is never unpacked need not be such that they could be placed.
+/// The metadata of a manifest for readers: from `ComicInfo.xml` or an EPUB's package document where there is
+/// one, else from the files. Paths are texts: those in an archive that is never unpacked need not be such
+/// that they could be placed.
 struct PublicationMetadata: Hashable, Sendable {
   static let pageCounts = 1...1_000_000
 

@@ -7,7 +7,7 @@ enum ExecutableSignature {
   /// So many bytes from the front are looked at.
   static let prefixLength = 4096
 
-  /// What kind of executable starts with `prefix`; nil for none.
+  /// Returns the kind of executable that starts with `prefix`, as a clause; nil for none.
   static func find(in prefix: [UInt8], hasExecuteBit: Bool) -> String? {
     if prefix.starts(with: [0x7F, 0x45, 0x4C, 0x46]) { return "an ELF executable" }
     if machO.contains(where: { prefix.starts(with: $0) }) { return "a Mach-O executable" }

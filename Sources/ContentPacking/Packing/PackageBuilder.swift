@@ -123,13 +123,13 @@ extension PackageBuilder {
   }
 }
 
-/// What packing made.
+/// The result of packing.
 public struct PackedPackage: Sendable {
   /// The manifest of the package that was written.
   public let manifest: Manifest
-  /// What of the folder is not in the package, on purpose.
+  /// The files of the folder that are left out of the package on purpose.
   public let skipped: [SkippedSource]
-  /// What the publisher should hear of its files.
+  /// Notes to the publisher about the files.
   public let report: PublicationReport
 
   /// Describes a package that was written.

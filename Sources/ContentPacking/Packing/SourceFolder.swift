@@ -4,9 +4,9 @@ import CoreTypes
 import Glibc
 public import SystemCalls
 
-/// What lies in a folder that is to be packed: files in the order of their paths, what is left out, and everything that
-/// may not be in a package. A folder with a `ContentInfo.plist` at its root is of the hosted-content layout: then the files are
-/// those of its `Contents`.
+/// The contents of a folder that is to be packed: files in the order of their paths, files that are left out,
+/// and everything that may not be in a package. A folder with a `ContentInfo.plist` at its root has the
+/// hosted-content layout: then the files are those of its `Contents`.
 public struct SourceFolder: Sendable {
   /// The file that the publishing commands read; it is never packed.
   public static let productDescriptionName = "product.json5"
@@ -15,11 +15,11 @@ public struct SourceFolder: Sendable {
   public private(set) var path: String
   /// Sorted by path.
   public private(set) var files: [SourceFile] = []
-  /// What is left out of the package, by path.
+  /// The files that are left out of the package, by path.
   public private(set) var skipped: [SkippedSource] = []
   /// Everything that keeps the folder from being packed; empty when it can be.
   public private(set) var faults: [PackageValidationIssue] = []
-  /// What the property list says; nil unless the folder has the hosted-content layout, without a fault.
+  /// The entries of the property list; nil unless the folder has the hosted-content layout, without a fault.
   public private(set) var hostedContent: HostedContentInfo?
   private var register = PathConflictDetector()
 
@@ -134,7 +134,7 @@ public struct SourceFolder: Sendable {
 }
 
 extension SourceFolder {
-  /// What of the limits can be said before anything is packed.
+  /// Returns the breaches of the limits that show before anything is packed.
   func limitFaults(_ limits: PackageLimits) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if files.isEmpty, self.faults.isEmpty {

@@ -2,7 +2,7 @@ import ContentPackage
 
 /// Tells files that are no ZIP archives by their first bytes.
 enum FileSignature {
-  /// What kind of file starts with `start`.
+  /// The kind of a file by its first bytes.
   enum Kind: Hashable, Sendable {
     case format(PublicationFormat)
     /// Pages decide whether these are comic books.
@@ -82,7 +82,7 @@ enum FileSignature {
     (0, Array("bplist00".utf8), "a property list"),
   ]
 
-  /// What kind of text it is; nil for what is no text.
+  /// Returns the kind of text, as a clause; nil for bytes that are no text.
   private static func text(_ start: [UInt8]) -> String? {
     if start.starts(with: Array("#!".utf8)) { return "a script" }
     if start.starts(with: [0xFF, 0xFE]) || start.starts(with: [0xFE, 0xFF]) { return "plain text" }

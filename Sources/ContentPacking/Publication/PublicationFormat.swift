@@ -1,6 +1,6 @@
 import ContentPackage
 
-/// What a file is by its bytes, whatever it is called.
+/// The format of a file by its bytes, whatever it is called.
 public enum PublicationFormat: Hashable, Sendable {
   case pdf
   case epub
@@ -59,7 +59,7 @@ public enum PublicationFormat: Hashable, Sendable {
     }
   }
 
-  /// What a file called `name` should be; nil for a name that promises no publication.
+  /// Returns the format that the name of a file promises; nil for a name that promises no publication.
   static func expected(of name: String) -> PublicationFormat? { endings[FileName(name).ending] }
 
   /// Whether programs will open a file called `name` as an archive, so that it is checked as one.

@@ -1,10 +1,11 @@
-/// What was found out about a publication that its manifest does not say: for the one who publishes it.
+/// Findings about a publication that its manifest does not say. They are for the publisher.
 public struct PublicationReport: Hashable, Sendable {
-  /// What a single file is by its bytes; nil for a folder.
+  /// The format of a single file by its bytes; nil for a folder.
   public var format: PublicationFormat?
-  /// The files that are no pages although they could seem to be: what systems left behind, and pictures that are none.
+  /// The files that could seem to be pages and are none: leftovers of operating systems, and files with the
+  /// name of a picture that hold none.
   public var leftOut: [SkippedSource] = []
-  /// What readers may stumble over. It is delivered all the same.
+  /// Properties that readers may stumble over. The publication is delivered all the same.
   public var oddities: [PublicationOddity] = []
   /// The picture that stands for a single file, inside of it. A manifest names the cover of a folder only.
   public var cover: String?

@@ -14,7 +14,8 @@ struct PublicationSurvey {
     /// The path, segments separated by `/`.
     let path: String
     let length: UInt64
-    /// What its first bytes are; nil for no picture, and for a file that is not called like one.
+    /// The format of the picture by its first bytes; nil for no picture, and for a file that is not called
+    /// like one.
     let picture: PictureFormat?
   }
 
@@ -22,7 +23,7 @@ struct PublicationSurvey {
   private var pages: [String] = []
   /// Everything that belongs to the publication, pages and others.
   private(set) var files: [String] = []
-  /// What is no page although it is called like one, and what systems left behind.
+  /// The files that are called like a page and are none, and leftovers of operating systems.
   private(set) var leftOut: [SkippedSource] = []
   private(set) var oddities: [PublicationOddity] = []
   private var systemPaths: Set<String> = []

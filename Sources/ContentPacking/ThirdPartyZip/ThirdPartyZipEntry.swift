@@ -25,7 +25,7 @@ struct ThirdPartyZipEntry: Sendable {
 }
 
 extension ThirdPartyZipEntry {
-  /// What its central record says that no package carries.
+  /// Returns the features in the entry's central record that no package carries.
   func formFaults(_ limits: PackageLimits) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if isEncrypted {

@@ -3,11 +3,11 @@ import CoreTypes
 import SystemCalls
 
 extension ThirdPartyZipInspection {
-  /// What reading every entry showed.
+  /// The result of reading every entry.
   struct Content {
-    /// What does not unpack to its length and checksum, or is an executable.
+    /// The entries that do not unpack to their length and checksum, or are executables.
     var faults: [PackageValidationIssue] = []
-    /// For each entry that is called like a page: what its first bytes are.
+    /// The format of the picture by its first bytes, for each entry that is called like a page.
     var pictures: [PictureFormat?] = []
   }
 

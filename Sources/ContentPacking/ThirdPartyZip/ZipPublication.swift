@@ -93,7 +93,7 @@ struct ZipPublication {
     }
   }
 
-  /// What the container format of EPUB asks of the archive.
+  /// Notes where the archive departs from the container format of EPUB.
   private mutating func noteContainer() {
     let folder = PublicationMetadata.epubFolder(in: survey)
     if !folder.isEmpty {
@@ -121,7 +121,7 @@ struct ZipPublication {
   }
 }
 
-/// What the names in a ZIP archive say of it.
+/// The kind of a ZIP archive by the names in it.
 private enum ZipKind {
   case epub
   /// Its pages decide.

@@ -83,7 +83,7 @@ struct ZipCentralDirectoryHeader: Sendable {
 struct ZipCentralDirectoryReader: ~Copyable {
   private enum Step {
     case record(ZipCentralDirectoryHeader)
-    /// What stands there is no record, or one that does not fit into the directory.
+    /// There is no record at that position, or one that does not fit into the directory.
     case malformed(at: UInt64)
     case end
   }

@@ -2,7 +2,7 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// What closes an archive: where its central directory lies and how many entries it has.
+/// The record that closes an archive: it tells where the central directory lies and how many entries it has.
 struct ZipEndOfCentralDirectory: Hashable, Sendable {
   var entryCount: UInt64
   var centralOffset: UInt64

@@ -1,4 +1,4 @@
-/// What can happen to a connection.
+/// An event of a connection.
 enum ConnectionEvent: Hashable, Sendable {
   /// The TLS handshake is complete.
   case handshakeEnded
@@ -36,7 +36,7 @@ enum ConnectionEvent: Hashable, Sendable {
   case drainBegan
 }
 
-/// What the loop has to do for a connection, in this order.
+/// The actions that the loop performs for a connection, in this order.
 struct ConnectionActions: OptionSet, Hashable, Sendable {
   let rawValue: UInt16
 

@@ -2,7 +2,7 @@
 /// ``handle(_:)`` and performs the actions it returns, in the order in which ``ConnectionActions`` declares
 /// them; an event without meaning in a state changes nothing.
 struct ConnectionMachine: Hashable, Sendable {
-  /// What is being read.
+  /// The part of a request that is being read.
   enum Input: Hashable, Sendable {
     /// Neither side can say anything before the TLS handshake.
     case handshake
@@ -19,7 +19,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case ended
   }
 
-  /// What is being written.
+  /// The state of the response that is being written.
   enum Output: Hashable, Sendable {
     case nothing
     /// A handler was asked and has not answered.
@@ -30,7 +30,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case streaming
   }
 
-  /// What the output waits for.
+  /// The event that the output waits for.
   enum Wait: Hashable, Sendable {
     case nothing
     /// The socket takes no more bytes for now: until the client's deadline for sending.
@@ -39,7 +39,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case pages
     /// Other connections of the loop, which ends their turns itself.
     case turn
-    /// What a handler makes, at its own pace: how long it may take is its own rule.
+    /// A handler that makes the bytes at its own pace. It has its own rule for how long it may take.
     case handler
   }
 

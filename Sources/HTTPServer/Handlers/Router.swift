@@ -113,7 +113,7 @@ public struct RouteTable {
   }
 }
 
-/// What the placeholders of a route's pattern stand for, percent-decoded.
+/// The values of the placeholders of a route's pattern, percent-decoded.
 public struct PathParameters: Sendable, Hashable {
   private let values: [String: String]
 

@@ -1,4 +1,4 @@
-/// What the connection's machine asks for.
+/// Actions that the connection's machine returns.
 extension ClientConnection {
   /// Does what the machine asks, except ``ConnectionActions/read``, which is left to the caller: true says it
   /// was among them.

@@ -1,4 +1,4 @@
-/// What is counted and remembered of each request.
+/// Counts and records of each request.
 extension ClientConnection {
   /// A request begins whose head was refused.
   mutating func beginRecord(with services: inout LoopServices) {

@@ -7,7 +7,7 @@ extension ClientConnection {
   /// Bytes of a body.
   private static let longBody: UInt64 = 262_144
 
-  /// What there is to be received, or may be sent again.
+  /// The directions in which the socket is ready.
   struct Readiness: OptionSet {
     let rawValue: UInt8
 
@@ -81,7 +81,8 @@ extension ClientConnection {
     if !machine.isClosed { wantsTurn = true }
   }
 
-  /// What comes of a body waits in memory until there is room for it: long parts are for long bodies alone, of which few have
+  /// Returns the largest number of bytes that one receive may bring. The received part of a body waits in
+  /// memory until there is room for it. Long parts are therefore for long bodies alone, of which few have
   /// come so far that nothing holds them up.
   private mutating func receiveLimit(acceptsInput: Bool, with services: borrowing LoopServices) -> Int {
     guard acceptsInput else { return services.limits.headLength }

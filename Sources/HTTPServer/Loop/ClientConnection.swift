@@ -76,7 +76,7 @@ struct ClientConnection: ~Copyable {
   var isMetered = false
   /// A part of a file is being read ahead, for this response or one before.
   var isReadingAhead = false
-  /// What fills no segment is kept back until the response is out.
+  /// The kernel keeps back a partial segment until the response is out (`TCP_CORK`).
   var isCorked = false
   var awaitsFirstByte = false
   /// Something happened for which the running deadline starts anew.
@@ -98,8 +98,8 @@ struct ClientConnection: ~Copyable {
   }
 }
 
-/// What was read of a head that is not complete. Most heads arrive whole, so that connections need no parser
-/// of their own.
+/// The parser of a head that is not complete. Most heads arrive whole, so that connections need no parser of
+/// their own.
 final class SuspendedParser {
   var parser: RequestParser?
 
@@ -108,7 +108,7 @@ final class SuspendedParser {
   }
 }
 
-/// What remains to be sent of a response.
+/// The part of a response that remains to be sent.
 struct OutputState {
   /// Bytes to be sent before anything else, from ``sent`` on.
   var bytes: [UInt8] = []

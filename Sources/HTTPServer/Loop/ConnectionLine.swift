@@ -25,7 +25,8 @@ protocol ConnectionLine {
   /// Says that nothing more will be sent; false when the peer is gone.
   func endSending() -> Bool
 
-  /// What was taken and has not left is dropped when the connection closes, and the peer told so.
+  /// Makes the close of the connection drop the bytes that were taken and have not left, and tell the peer
+  /// so.
   func dropQueue()
 }
 

@@ -112,7 +112,8 @@ extension EventLoop {
     place.connection.refuse(with: .serviceUnavailable, through: place.connection.line, with: &services)
   }
 
-  /// As many as there are places for are being told to come back already, and the next would be as well.
+  /// Whether every spare place has a connection that is being told to come back later, and the next one would
+  /// be told so as well.
   private var hasTurnedAwayEnough: Bool {
     turnedAwayCount >= EventLoop.spareConnections
       && services.context.openCount.load(ordering: .relaxed)

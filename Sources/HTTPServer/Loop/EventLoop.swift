@@ -26,7 +26,7 @@ struct EventLoop: ~Copyable {
   static let spareConnections = 64
   private static let eventsPerTurn = 128
 
-  /// What its connections share.
+  /// The services that the loop's connections share.
   var services: LoopServices
   /// The mailboxes of all loops, by their numbers.
   let mailboxes: [LoopMailbox]

@@ -1,5 +1,5 @@
-/// What an event of epoll is about, in the 64 bits that epoll keeps with a descriptor: two for the kind, 30 for a
-/// generation, 32 for an index.
+/// The subject of an event of epoll, in the 64 bits that epoll keeps with a descriptor: two for the kind, 30
+/// for a generation, 32 for an index.
 enum EventSubject: Hashable, Sendable {
   case connection(ConnectionTag)
   /// The place of a listening socket among its loop's.

@@ -23,7 +23,7 @@ final class ListeningSocket: Sendable {
 
   var isShared: Bool { isUnix || isInherited }
 
-  /// Whose turn it is to get a connection.
+  /// Returns the number of the loop that gets the next connection, by turns.
   func nextLoop(of count: Int) -> Int {
     Int(accepted.wrappingAdd(1, ordering: .relaxed).oldValue.magnitude % count.magnitude)
   }

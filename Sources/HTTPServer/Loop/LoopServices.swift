@@ -1,7 +1,8 @@
 internal import CoreTypes
 
-/// What the connections of one loop have in common: its clock, the turn that runs, the parser and the memory that they are read and
-/// written through, the inline handler, the page cache, and where they are counted. Touched by the loop's thread alone.
+/// The services that the connections of one loop share: its clock, the turn that runs, the parser, the memory
+/// that they are read and written through, the inline handler, the page cache, and the counters. Only the
+/// loop's thread touches them.
 struct LoopServices: ~Copyable {
   /// Bytes one recv(2) may bring, and bytes of responses written on the loop before they are sent.
   static let scratchLength = 65_536
@@ -23,11 +24,11 @@ struct LoopServices: ~Copyable {
   var deferred: PendingRequest?
   var isDraining = false
   var records: RecordPool
-  /// What was in the page cache lately.
+  /// The file ranges that were in the page cache lately.
   var pageCacheHints = PageCacheHints()
   let receiveScratch: ScratchBuffer
   let sendScratch: ScratchBuffer
-  /// What the connection that is served now may still do before the others have theirs.
+  /// The rest of the turn of the connection that is served now.
   var turn = Turn()
   /// Nanoseconds of the context's clock at the last wake-up.
   private(set) var now: UInt64
@@ -128,14 +129,15 @@ struct LoopServices: ~Copyable {
   var windowLength: Int64 { Int64(max(context.configuration.turnLength, sliceLength)) }
 }
 
-/// What one connection may do before the others have their turn, over all its requests and responses.
+/// The bytes and the time that one connection has, over all its requests and responses, before the others
+/// have their turn.
 struct Turn {
-  /// Nanoseconds.
+  /// The length of a turn, in nanoseconds.
   static let time: UInt64 = 200_000
   /// The same while short responses are expected.
   static let shortTime: UInt64 = 50_000
 
-  /// That it may still send or receive.
+  /// The number of bytes that it may still send or receive.
   var bytes = 0
   /// The instant of the loop's clock.
   var end: UInt64 = 0

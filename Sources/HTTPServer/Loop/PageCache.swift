@@ -3,7 +3,8 @@ internal import Glibc
 internal import Synchronization
 internal import SystemCalls
 
-/// What of a file is in memory, and how it gets there. A test has one that knows nothing, or a device that cannot read.
+/// The pages of files that are in memory, and the reading of others into it. A test has one that knows
+/// nothing, or a device that cannot read.
 protocol PageCache: Sendable {
   /// Whether sending the range, which is not empty, would not wait for a device. Answers at once.
   func holds(_ file: SharedDescriptor, range: Range<Int64>) -> Bool

@@ -20,7 +20,7 @@ final class PagePrefetcher: Sendable {
     var isAhead = false
   }
 
-  /// As nice(1) has it; how little it takes of a processor that a loop wants as well.
+  /// The niceness of the threads that read (nice(1)), so that they yield a processor to the loops.
   private static let niceness: Int32 = 10
 
   /// A connection of the server: each loop counts its own.

@@ -1,7 +1,7 @@
 internal import CoreTypes
 internal import Synchronization
 
-/// What the loops of a server share.
+/// The configuration and the services that the loops of a server share.
 final class ServerContext: Sendable {
   let configuration: HTTPServerConfiguration
   let durations: DeadlineDurations

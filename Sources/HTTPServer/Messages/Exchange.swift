@@ -103,7 +103,7 @@ final class Exchange: Sendable {
     if isCancelled { task.cancel() }
   }
 
-  /// What has changed since the last call.
+  /// Returns the changes since the last call.
   func collectUpdate() -> ExchangeUpdate {
     state.withLock { state in
       state.isPosted = false
@@ -151,7 +151,7 @@ final class Exchange: Sendable {
     }
   }
 
-  /// What has come of the content since the last call, or why there is nothing; does not wait.
+  /// Returns the content that has come since the last call, or why there is none. Does not wait.
   func readBody() -> ExchangeState.BodyStep {
     let (step, posts) = state.withLock { $0.nextBody() }
     if posts { observer.exchangeDidChange(self) }

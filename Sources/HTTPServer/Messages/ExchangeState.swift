@@ -1,4 +1,4 @@
-/// What an ``Exchange`` guards by its lock.
+/// The state that an ``Exchange`` guards by its lock.
 struct ExchangeState {
   enum BodyEnd {
     case complete
@@ -56,7 +56,7 @@ struct ExchangeState {
   private var reader: CheckedContinuation<Void, Never>?
   private var writer: CheckedContinuation<Void, Never>?
 
-  /// Who sleeps until the loop wakes it.
+  /// The continuation of a task that sleeps until the loop wakes it; nil for none.
   subscript(waiter: Waiter) -> CheckedContinuation<Void, Never>? {
     get {
       switch waiter {
@@ -116,7 +116,7 @@ struct ExchangeState {
   }
 }
 
-/// What a loop learns of an ``Exchange``.
+/// The changes of an ``Exchange`` that its loop collects.
 struct ExchangeUpdate {
   let wantsBody: Bool
   /// Whole interim responses, to be sent before anything else.

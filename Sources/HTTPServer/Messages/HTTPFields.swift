@@ -2,9 +2,9 @@
 public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// One header field.
   public struct Field: Sendable, Hashable {
-    /// As received, or as it is to be sent: case is kept.
+    /// The name as it was received, or is to be sent: case is kept.
     public let name: String
-    /// Without the white space around it.
+    /// The value without the white space around it.
     public let value: String
 
     /// A field; neither part is checked before it is sent (see ``HTTPResponse``).

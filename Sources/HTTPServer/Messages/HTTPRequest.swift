@@ -31,14 +31,14 @@ public struct HTTPRequest: Sendable {
   public var body: RequestBody
   /// Where the request came from; ``PeerAddress/unix`` for a request that no connection brought.
   public var peer = PeerAddress.unix
-  /// Who sent it, where ``HTTPServerConfiguration/readsPeerCredentials`` asks for that and it came over a Unix socket; nil
-  /// otherwise.
+  /// The process that sent the request over a Unix socket. Nil unless
+  /// ``HTTPServerConfiguration/readsPeerCredentials`` asks for it, and for other sockets.
   public var credentials: PeerCredentials?
   /// Whether it came over TLS.
   public var isSecure = false
   /// Unique within the life of the process; put it into logs.
   public var id: String
-  /// What the handler answered before, when it is asked again.
+  /// The postponement that the handler answered with before, when it is asked again.
   public var postponement: (any ResponsePostponement)?
   /// Its way back to the connection; nil for a request that no connection brought.
   var exchange: Exchange?

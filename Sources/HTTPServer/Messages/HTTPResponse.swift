@@ -38,9 +38,10 @@ public struct HTTPResponse: Sendable {
   }
 }
 
-/// What a request waits for that is answered later, perhaps minutes later, without a task: a task keeps all the memory that it
-/// ever needed. A handler answers a response that carries one, and its task ends; once the postponement is over, the handler is
-/// asked the same request again, in a task of its own, with ``HTTPRequest/postponement``.
+/// An event that a request waits for when it is answered later, perhaps minutes later. It needs no task
+/// meanwhile: a task keeps all the memory that it ever needed. A handler answers with a response that carries
+/// a postponement, and its task ends. Once the postponement is over, the handler is asked the same request
+/// again, in a task of its own, with ``HTTPRequest/postponement``.
 ///
 /// ```swift
 /// if let wait = request.postponement as? NewsWait { return .json(wait.news) }

@@ -18,7 +18,8 @@ public struct RequestBody: AsyncSequence, Sendable {
   private let source: Source
   /// The length the client announced; nil for a chunked body.
   public let expectedLength: ByteCount?
-  /// What ``collect(upTo:)`` asks for room before it keeps bytes; nil keeps them without asking.
+  /// The reservation that ``collect(upTo:)`` asks for room before it keeps bytes; nil keeps them without
+  /// asking.
   public var reservation: (any BodyReservation)?
 
   /// A body without bytes.
@@ -126,7 +127,7 @@ public protocol BodyReservation: AnyObject, Sendable {
 
 /// Why a request body could not be read to its end.
 public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What to act on.
+  /// The kind of a failure.
   public struct Code: Hashable, Sendable {
     fileprivate enum Name: Hashable {
       case connectionClosed

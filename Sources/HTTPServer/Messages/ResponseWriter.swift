@@ -21,7 +21,7 @@ public struct ResponseWriter: Sendable {
 
 /// Why a streamed response cannot go on.
 public struct ResponseWriterError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What to act on.
+  /// The kind of a failure.
   public struct Code: Hashable, Sendable {
     fileprivate enum Name: Hashable {
       case peerGone

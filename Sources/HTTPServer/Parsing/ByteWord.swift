@@ -30,8 +30,8 @@ struct ByteWord {
     return folded.byteSwapped >> UInt64(64 - 8 * count)
   }
 
-  /// As ``lowercased(_:)``, for bytes of a token to be compared with a name of letters and hyphens: other characters may
-  /// change as well, and into no letter nor hyphen.
+  /// Returns the same as ``lowercased(_:)`` for bytes of a token, which are to be compared with a name of
+  /// letters and hyphens. Other characters may change as well, but never into a letter or a hyphen.
   @inline(__always)
   func foldedToken(_ count: Int) -> UInt64 {
     (bits | Self.ones &* 0x20).byteSwapped >> UInt64(64 - 8 * count)

@@ -25,7 +25,8 @@ extension RequestHead {
     }
   }
 
-  /// As ``add(_:to:in:)``, for the few that are not plain: not at their place, where it would be a second time.
+  /// Adds a field like ``add(_:to:in:)``, for the few that the parser's fast path does not take. It is not
+  /// inlined, so that the code is not there twice.
   @inline(never)
   mutating func addOddField(
     _ field: FieldPosition, to fields: inout MutableSpan<FieldPosition>, in input: Span<UInt8>
@@ -46,7 +47,7 @@ extension RequestHead {
     }
   }
 
-  /// What can only be judged when the whole head is known.
+  /// Checks the rules that need the whole head. A status refuses the request.
   mutating func finish(_ input: Span<UInt8>) -> HTTPStatus? {
     let hasLength = firstOfKnown[KnownField.contentLength.rawValue] != 0
     let hasCoding = firstOfKnown[KnownField.transferEncoding.rawValue] != 0

@@ -25,7 +25,7 @@ public struct RequestHead: ~Copyable, Sendable {
   public internal(set) var target = 0..<0
   /// The path of the target, percent-encoded; starts with a slash, or is the asterisk.
   public internal(set) var path = 0..<0
-  /// What follows the question mark; nil without one.
+  /// The part of the target after the question mark; nil without one.
   public internal(set) var query: Range<Int>?
   /// The 1 of HTTP/1.1, the 0 of HTTP/1.0.
   public internal(set) var minorVersion: UInt8 = 1
@@ -77,7 +77,7 @@ public struct RequestHead: ~Copyable, Sendable {
 public enum RequestContent: Hashable, Sendable {
   /// No content.
   case none
-  /// As many bytes as `Content-Length` says, at least one.
+  /// The number of bytes that `Content-Length` says, at least one.
   case length(Int64)
   /// The chunked coding (RFC 9112 §7.1).
   case chunked

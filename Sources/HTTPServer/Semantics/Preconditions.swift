@@ -4,7 +4,7 @@ public import CoreTypes
 /// request that would otherwise be answered with success: a client that may not see the representation must
 /// have been refused before.
 public struct Preconditions: Hashable, Sendable {
-  /// What the conditions say about the response.
+  /// The verdict of the conditions on the response.
   public enum Verdict: Hashable, Sendable {
     /// Answer as asked; a `Range` counts.
     case proceed

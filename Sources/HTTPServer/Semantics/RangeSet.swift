@@ -1,4 +1,4 @@
-/// What a `Range` field asks of a representation of known length (RFC 9110 §14.1 and §14.2).
+/// The ranges that a `Range` field asks of a representation of known length (RFC 9110 §14.1 and §14.2).
 ///
 /// A handler reads the set from the request and answers each case with its own status: 200 with everything,
 /// 206 with one range, 206 with ``MultipartRanges``, 416. ``Preconditions`` come first, since `If-Range` may

@@ -157,7 +157,7 @@ public final class HTTPServer: Sendable {
     for thread in threads where !thread.isLoop { await thread.end() }
   }
 
-  /// What was counted until now, on all loops together. Still answers after the drain.
+  /// Returns the counts until now, of all loops together. Still answers after the drain.
   public func statistics() -> HTTPServerStatistics {
     let (counters, rings) = state.withLock { ($0.counters, $0.rings) }
     var statistics = HTTPServerStatistics()

@@ -1,6 +1,6 @@
 public import CoreTypes
 
-/// What is remembered of one request and its response, in a fixed number of bytes.
+/// The record of one request and its response, in a fixed number of bytes.
 public struct AccessRecord: Sendable {
   /// Bytes of a path that are kept.
   public static let pathCapacity = 160

@@ -1,7 +1,6 @@
 internal import Synchronization
 
-/// What a server has counted since it started. All counts only ever grow, but for those that say what is open
-/// now.
+/// The counts of a server since it started. All only ever grow, but for those that say what is open now.
 public struct HTTPServerStatistics: Sendable, Hashable {
   /// Why a connection was not served.
   public enum Refusal: Int, CaseIterable, Sendable {
@@ -123,7 +122,7 @@ public struct LatencyHistogram: Sendable, Hashable {
   }
 }
 
-/// What a loop counts; the number is the counter's place in a ``CounterBlock``.
+/// The counters of a loop; each number is a place in a ``CounterBlock``.
 enum Counter {
   /// By status code, from 100 on.
   static func responses(_ status: Int) -> Int { status - 100 }

@@ -1,6 +1,6 @@
 public import SystemCalls
 
-/// What a server needs to speak TLS 1.2 and 1.3: where, and with which certificate.
+/// The settings of TLS 1.2 and 1.3: the sockets that speak it, and the certificate.
 public struct TLSConfiguration: Sendable {
   /// Where TLS is spoken, beside the plain ``HTTPServerConfiguration/addresses``.
   public var addresses: [ServerAddress]

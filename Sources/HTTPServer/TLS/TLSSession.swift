@@ -28,9 +28,9 @@ struct TLSSession: ~Copyable {
   private var isBroken = false
   private var isComplete = false
   private(set) var sentEnd = false
-  /// What ``read(into:upTo:)`` or ``handshake()`` waits for is room in the socket.
+  /// Whether ``read(into:upTo:)`` or ``handshake()`` waits for room in the socket.
   private(set) var readNeedsOutput = false
-  /// What ``write(_:count:hasMore:)`` waits for is bytes of the peer.
+  /// Whether ``write(_:count:hasMore:)`` waits for bytes of the peer.
   private(set) var writeNeedsInput = false
   /// Bytes of content that were refused for want of room: at least as many must come next.
   private(set) var pendingLength = 0

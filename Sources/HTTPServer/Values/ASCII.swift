@@ -68,8 +68,8 @@ enum ASCII {
   @inline(__always)
   static func isFieldValue(_ byte: UInt8) -> Bool { byte >= space ? byte != 0x7F : byte == tab }
 
-  /// What may stand in a request target: printable ASCII without `"`, `#`, `<`, `>`, `\`, `^`, `` ` ``, `{`,
-  /// `|`, `}` (RFC 3986 §2; a fragment never travels).
+  /// The characters that may stand in a request target: printable ASCII without `"`, `#`, `<`, `>`, `\`, `^`,
+  /// `` ` ``, `{`, `|`, `}` (RFC 3986 §2; a fragment never travels).
   private static let targetLow: UInt64 = 0xAFFF_FFF2_0000_0000
   private static let targetHigh: UInt64 = 0x47FF_FFFE_AFFF_FFFF
 

@@ -2,7 +2,7 @@ public import SystemCalls
 
 /// Why a server could not start.
 public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
-  /// What to act on.
+  /// The kind of a failure.
   public struct Code: Hashable, Sendable {
     private enum Name: Hashable {
       case addressInUse
@@ -27,9 +27,9 @@ public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
     public static let startedTwice = Code(name: .startedTwice)
   }
 
-  /// What went wrong, for code.
+  /// The kind of this failure, for code.
   public let code: Code
-  /// What went wrong, for people: a sentence without a full stop, which names the address or the file.
+  /// The failure, for people: a sentence without a full stop, which names the address or the file.
   public let message: String
   /// The system call that failed; nil when none did.
   public let cause: SystemError?

@@ -81,7 +81,8 @@ public struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConv
   public static let fieldsTooLarge = HTTPStatus(rawValue: 431)
   /// tus 1.0.0, checksum extension.
   public static let checksumMismatch = HTTPStatus(rawValue: 460)
-  /// What logs and metrics call a request whose client went away first; no client gets it. The name and number are nginx's.
+  /// The status that logs and metrics give to a request whose client went away first; no client gets it. The
+  /// name and number are nginx's.
   public static let clientClosedRequest = HTTPStatus(rawValue: 499)
   /// RFC 9110 §15.6.1.
   public static let internalServerError = HTTPStatus(rawValue: 500)

@@ -1,5 +1,5 @@
 extension OddPublication {
-  /// What macOS, Windows, file servers and phones leave beside pages.
+  /// Publications with files that macOS, Windows, file servers and phones leave beside pages.
   static let ofSystems: [OddPublication] = [
     folder(
       "macOS: resource forks in __MACOSX beside the pages of a folder",
@@ -154,7 +154,7 @@ extension OddPublication {
 }
 
 extension Array where Element == ZipMaker.Entry {
-  /// As the Finder writes them: lengths behind the data.
+  /// The entries of an archive as the Finder writes them: lengths behind the data.
   fileprivate var finder: [ZipMaker.Entry] {
     [.init(".DS_Store", [0, 0, 0, 1])]
       + [1, 2].map { number in

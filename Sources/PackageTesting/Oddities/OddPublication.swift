@@ -30,12 +30,13 @@ package struct OddPublication: Sendable {
     case needsWord(clause: String, type: String)
   }
 
-  /// Whose oddity it is, and which.
+  /// The source of the oddity and its name, such as "macOS: resource forks in __MACOSX".
   package let name: String
   package let source: Source
   package let outcome: Outcome
 
-  /// What is packed, without the oddity's own: as people have it.
+  /// Returns a publication in a folder that is packed. `change` sets the values of the expected result that
+  /// differ from the usual ones.
   static func folder(
     _ name: String, _ files: [(path: String, content: [UInt8])], _ change: (inout Expected) -> Void
   ) -> OddPublication {

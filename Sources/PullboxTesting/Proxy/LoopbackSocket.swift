@@ -55,7 +55,8 @@ final class LoopbackSocket: Sendable {
     return socket
   }
 
-  /// What has come, at most `limit` bytes; empty when nothing will come any more, for whatever reason.
+  /// Returns the bytes that have come, at most `limit`; empty when none will come any more, for whatever
+  /// reason.
   func receive(upTo limit: Int) -> [UInt8] {
     let number = descriptor.number
     return unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in

@@ -1,8 +1,8 @@
 internal import Dispatch
 internal import Synchronization
 
-/// What a ``PackageProxy`` does to the package bytes that pass, and what it has seen. Relays ask here before they
-/// forward.
+/// The changes that a ``PackageProxy`` makes to the package bytes that pass, and a record of those bytes.
+/// Relays ask here before they forward.
 final class ProxyRules: Sendable {
   private struct State {
     var flips: Set<Int64> = []

@@ -64,7 +64,8 @@ public struct AppReceipt: Hashable, Sendable {
   }
 }
 
-/// What ties a receipt to a device: enough to tell that device from others, and nothing else of the receipt.
+/// The part of a receipt that ties it to a device. It is enough to tell that device from others, and holds
+/// nothing else of the receipt.
 public struct DeviceBinding: Hashable, Sendable {
   private let opaqueValue: [UInt8]
   private let rawBundleIdentifier: [UInt8]

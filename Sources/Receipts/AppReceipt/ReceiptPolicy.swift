@@ -1,6 +1,6 @@
 public import CoreTypes
 
-/// What a receipt's signature must satisfy besides leading to a trusted root.
+/// The conditions that a receipt's signature must meet besides leading to a trusted root.
 public struct ReceiptPolicy: Sendable {
   /// Whether signatures and chains made with SHA-1 count: receipts that were signed before 2025 need it.
   public var acceptsSHA1: Bool

@@ -14,7 +14,7 @@ import Crypto
 public struct UnverifiedAppReceipt: Hashable, Sendable {
   /// The CMS message as it was received.
   public let encoded: [UInt8]
-  /// What the payload says. Fit for refusing early and for asking the store, for nothing else.
+  /// The claims of the payload. They serve for refusing early and for asking the store, and for nothing else.
   public let claims: AppReceipt
 
   /// The length that `verifyReceipt` accepts in base 64, in bytes.
@@ -80,14 +80,15 @@ extension UnverifiedAppReceipt: CustomStringConvertible {
 
 /// A receipt that a signature or the store itself vouches for. Only this module makes one.
 public struct VerifiedAppReceipt: Hashable, Sendable {
-  /// What the receipt says, now as fact.
+  /// The contents of the receipt, which are facts now.
   public let receipt: AppReceipt
   /// Every purchase that the signature or the store vouches for, the latest last: at least those in the receipt; with the store's word
   /// also what it knows beyond the receipt.
   public let purchases: [InAppPurchase]
-  /// By transaction, for what the store told when it was asked: when that was. All else it knew when it signed.
+  /// The moment when the store was asked, by the transactions that it then told of. All others it knew when
+  /// it signed.
   private let requestDates: [String: Timestamp]
-  /// By the transaction whose period ended last before it.
+  /// The ends of graces, each by the transaction whose period was the last to end before it.
   private let graceDates: [String: Timestamp]
   private let chargingDates: [String: Timestamp]
   private let ownsApplication: Bool

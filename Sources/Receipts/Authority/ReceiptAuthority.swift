@@ -88,7 +88,7 @@ extension ReceiptAuthority {
   }
 }
 
-/// What goes into a certificate before it is signed.
+/// The contents of a certificate before it is signed.
 struct CertificateTemplate {
   let commonName: String
   let organization: String

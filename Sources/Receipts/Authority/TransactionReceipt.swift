@@ -12,7 +12,7 @@ public struct TransactionReceipt: Hashable, Sendable {
   public var applicationVersion: String
   /// `environment` of the outer list.
   public var environment: StoreEnvironment
-  /// What was bought.
+  /// The purchase that the receipt is of.
   public var purchase: InAppPurchase
 
   /// Creates the receipt from its members.
@@ -70,7 +70,7 @@ public struct TransactionReceipt: Hashable, Sendable {
 
 /// A ``TransactionReceipt`` as a customer hands it in, whose signature was not checked.
 public struct UnverifiedTransactionReceipt: Hashable, Sendable {
-  /// What it says. Fit for refusing early, for nothing else.
+  /// The claims of the receipt. They serve for refusing early, and for nothing else.
   public let claims: TransactionReceipt
   private let info: [UInt8]
   private let signature: [UInt8]

@@ -5,7 +5,7 @@ import FoundationEssentials
 /// A real-time developer notification: that something happened to a purchase, and not what. The state is asked from the store
 /// then.
 public struct GoogleNotification: Hashable, Sendable {
-  /// What it is about.
+  /// The subject of a notification.
   public enum Subject: Hashable, Sendable {
     /// A subscription; its kind is `SUBSCRIPTION_…` by number.
     case subscription(GooglePurchaseToken)
@@ -23,7 +23,7 @@ public struct GoogleNotification: Hashable, Sendable {
   public let date: Timestamp
   /// The kind and its number, such as `subscription.2`.
   public let kind: String
-  /// What it is about; nil for what this version does not know.
+  /// The subject of this notification; nil for a subject that this version does not know.
   public let subject: Subject?
 
   private struct Document: Decodable {
@@ -106,7 +106,7 @@ public struct GoogleNotification: Hashable, Sendable {
   }
 }
 
-/// What Pub/Sub posts: a message around a notification.
+/// A message that Pub/Sub posts around a notification.
 public struct GooglePushMessage: Hashable, Sendable {
   /// The message's name, by which it counts once.
   public let identifier: String
@@ -142,17 +142,17 @@ public struct GooglePushMessage: Hashable, Sendable {
 public struct GoogleVoidedPage: Sendable {
   /// An order that counts as never made.
   public struct Item: Hashable, Sendable {
-    /// What proves the purchase.
+    /// The token that proves the purchase.
     public var token: GooglePurchaseToken
-    /// What was refunded.
+    /// The order that was refunded.
     public var order: GoogleOrder
-    /// When.
+    /// The moment of the refund.
     public var date: Timestamp
   }
 
   /// Those that are readable.
   public let items: [Item]
-  /// Of the next page.
+  /// The token of the next page; nil on the last one.
   public let nextPage: String?
 
   /// Bytes of a page, at most.
@@ -190,7 +190,7 @@ public struct GoogleVoidedPage: Sendable {
   }
 }
 
-/// What `orders.batchGet` tells of one order, as far as it matters here.
+/// The part of the answer of `orders.batchGet` about one order that matters here.
 public struct GoogleOrderRecord: Hashable, Sendable {
   /// The order.
   public let order: GoogleOrder

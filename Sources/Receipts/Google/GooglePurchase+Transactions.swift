@@ -2,7 +2,7 @@ public import Commerce
 public import CoreTypes
 import Crypto
 
-/// What Google Play vouches for.
+/// The transactions of a purchase that Google Play vouches for.
 public struct GoogleVerdict: Hashable, Sendable {
   /// One for each product.
   public var transactions: [VerifiedTransaction]
@@ -16,12 +16,12 @@ public struct GoogleVerdict: Hashable, Sendable {
 public enum GoogleRefusal: Error, Hashable, Sendable {
   /// It is not paid for yet.
   case pending
-  /// What every purchase has is missing.
+  /// A member that every purchase has is missing.
   case incomplete
 }
 
-/// What is known of an order from before: Google tells the end of a subscription's last period, not its beginning, and of a
-/// refund nothing at all.
+/// The transactions of orders that are known from before. Google tells the end of a subscription's last
+/// period but not its beginning, and of a refund nothing at all.
 public protocol GoogleOrderHistory {
   /// The order's transaction as it was last written down.
   func transaction(_ id: TransactionIdentifier, in environment: StoreEnvironment) -> VerifiedTransaction?
@@ -110,8 +110,10 @@ extension GoogleSubscriptionPurchase {
     return paid
   }
 
-  /// As ``GoogleProductPurchase/verdict(for:by:of:known:consumes:asOf:)``: the last period of each product. It begins where the one before
-  /// it ended that is known, or with its payment where that came after a lapse, and with the subscription where none is known.
+  /// Returns the transactions of the subscription with that token, like
+  /// ``GoogleProductPurchase/verdict(for:by:of:known:consumes:asOf:)``: one for the last period of each
+  /// product. The period begins where the last known period before it ended. After a lapse it begins with its
+  /// payment, and with the subscription where no earlier period is known. Throws ``GoogleRefusal``.
   public func verdict(
     for token: GooglePurchaseToken, by store: StoreIdentifier, of application: ApplicationIdentifier? = nil,
     known history: some GoogleOrderHistory,
@@ -168,14 +170,14 @@ extension GoogleSubscriptionPurchase {
   }
 }
 
-/// Names for what has none of its own.
+/// Names for purchases and products of an order that have no name of their own.
 enum GoogleTokenName {
-  /// Of a purchase without an order.
+  /// Returns a name for a purchase without an order.
   static func of(_ token: GooglePurchaseToken) -> String {
     "token." + SHA256Digest.of(Array(token.text.utf8)).description.prefix(48)
   }
 
-  /// Of one of several products of an order.
+  /// Returns a name for one of several products of an order.
   static func part(of order: TransactionIdentifier, _ product: ProductIdentifier) -> TransactionIdentifier? {
     let digest = SHA256Digest.of(Array(product.description.utf8)).description.prefix(12)
     return TransactionIdentifier("\(order).p\(digest)")

@@ -55,7 +55,7 @@ public struct GoogleOrder: Hashable, Sendable {
   }
 }
 
-/// What a purchase token is of.
+/// The kind of purchase that a purchase token proves.
 public enum GooglePurchaseKind: String, Sendable {
   /// A one-time purchase.
   case product
@@ -63,13 +63,13 @@ public enum GooglePurchaseKind: String, Sendable {
   case subscription
 }
 
-/// What a call about the delivery of a purchase needs, as the `reference` of an ``Acknowledgement``.
+/// The arguments of a call about the delivery of a purchase, as the `reference` of an ``Acknowledgement``.
 public struct GooglePurchaseReference: Hashable, Sendable {
-  /// Of what.
+  /// The kind of the purchase.
   public let kind: GooglePurchaseKind
-  /// What was bought.
+  /// The product that was bought.
   public let product: ProductIdentifier
-  /// What proves it.
+  /// The token that proves the purchase.
   public let token: GooglePurchaseToken
 
   init(kind: GooglePurchaseKind, product: ProductIdentifier, token: GooglePurchaseToken) {
@@ -101,9 +101,9 @@ extension GooglePurchaseReference: CustomStringConvertible {
 public struct GoogleProductPurchase: Decodable, Sendable {
   /// One product of the purchase.
   public struct Item: Decodable, Sendable {
-    /// What was bought.
+    /// The product that was bought.
     public var productId: String?
-    /// Under what offer.
+    /// The offer that it was bought under.
     public var productOfferDetails: Offer?
 
     /// The numbers of the item.
@@ -125,7 +125,7 @@ public struct GoogleProductPurchase: Decodable, Sendable {
     var fopType: String?
   }
 
-  /// What was bought, at least one product.
+  /// The products that were bought, at least one.
   public var productLineItem: [Item]?
   var purchaseStateContext: StateContext?
   /// `ACKNOWLEDGEMENT_STATE_PENDING`, `ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED`.
@@ -135,7 +135,7 @@ public struct GoogleProductPurchase: Decodable, Sendable {
   /// The order; missing for what was given away by a code.
   public var orderId: String?
   var testPurchaseContext: Test?
-  /// Whom the application bought it for.
+  /// The customer that the application bought it for.
   public var obfuscatedExternalAccountId: String?
   /// Where it was sold, by ISO 3166-1 alpha-2.
   public var regionCode: String?
@@ -183,11 +183,11 @@ public struct GoogleProductPurchase: Decodable, Sendable {
   }
 }
 
-/// A subscription as `purchases.subscriptionsv2.get` tells it, as ``GoogleProductPurchase`` a one-time purchase.
+/// A subscription as `purchases.subscriptionsv2.get` tells it. It is read like a ``GoogleProductPurchase``.
 public struct GoogleSubscriptionPurchase: Decodable, Sendable {
   /// One product of the subscription.
   public struct Item: Decodable, Sendable {
-    /// What is subscribed to.
+    /// The product that is subscribed to.
     public var productId: String?
     /// The end of what is paid for, or of the grace after it.
     public var expiryTime: String?
@@ -203,11 +203,11 @@ public struct GoogleSubscriptionPurchase: Decodable, Sendable {
 
   /// `SUBSCRIPTION_STATE_ACTIVE` and others.
   public var subscriptionState: String?
-  /// What is subscribed to, at least one product.
+  /// The products that are subscribed to, at least one.
   public var lineItems: [Item]?
   /// When the subscription began.
   public var startTime: String?
-  /// As ``GoogleProductPurchase/acknowledgementState``.
+  /// The state of the acknowledgement, with the values of ``GoogleProductPurchase/acknowledgementState``.
   public var acknowledgementState: String?
   /// The token whose place this one took.
   public var linkedPurchaseToken: String?
@@ -215,7 +215,7 @@ public struct GoogleSubscriptionPurchase: Decodable, Sendable {
   public var latestOrderId: String?
   var externalAccountIdentifiers: ExternalAccounts?
   var testPurchase: Test?
-  /// As ``GoogleProductPurchase/regionCode``.
+  /// The country or region of the sale, like ``GoogleProductPurchase/regionCode``.
   public var regionCode: String?
 
   /// Throws ``ReceiptError`` `malformed`.
@@ -246,9 +246,9 @@ public struct GoogleSubscriptionPurchase: Decodable, Sendable {
     }
   }
 
-  /// As ``GoogleProductPurchase/environment``.
+  /// The environment of the purchase, like ``GoogleProductPurchase/environment``.
   public var environment: StoreEnvironment { testPurchase == nil ? .production : .sandbox }
 
-  /// As ``GoogleProductPurchase/isAcknowledged``.
+  /// Whether the store was told of the delivery, like ``GoogleProductPurchase/isAcknowledged``.
   public var isAcknowledged: Bool { acknowledgementState == GoogleAcknowledgement.done }
 }

@@ -1,7 +1,7 @@
 package import Commerce
 package import CoreTypes
 
-/// What is known of a purchase token of Google Play.
+/// A server's record of a purchase token of Google Play.
 package struct GooglePurchaseRecord: Hashable, Sendable {
   package var kind: GooglePurchaseKind
   package var environment: StoreEnvironment

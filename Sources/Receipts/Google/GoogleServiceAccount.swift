@@ -2,8 +2,8 @@ public import CoreTypes
 import Crypto
 import FoundationEssentials
 
-/// What a server is known by to Google's interfaces: the account and the private key of a key file, with which it signs the
-/// assertion that it gets access tokens for (RFC 7523).
+/// The account and the private key of a key file, by which Google's interfaces know a server. It signs the
+/// assertion that it gets access tokens for (RFC 7523) with that key.
 ///
 /// ```swift
 /// let account = try GoogleServiceAccount(keyFile: bytes)
@@ -22,7 +22,7 @@ public struct GoogleServiceAccount: Sendable {
   public static let maximumLength = 65_536
   /// How long an assertion counts: a token endpoint takes at most an hour.
   public static let assertionLifetime: Duration = .seconds(3600)
-  /// What tokens are asked for.
+  /// The scope that access tokens are requested for.
   public static let scope = "https://www.googleapis.com/auth/androidpublisher"
 
   private struct KeyFile: Decodable {
@@ -101,7 +101,7 @@ public enum GoogleTokenGrant {
   static let formValue = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
 }
 
-/// What a token endpoint answers: a bearer token, and until when it counts.
+/// A bearer token from a token endpoint, with the end of its validity.
 public struct GoogleAccessToken: Sendable {
   /// Secret.
   public let value: String

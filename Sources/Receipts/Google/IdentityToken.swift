@@ -5,9 +5,9 @@ import FoundationEssentials
 /// A token that says who calls (OpenID Connect Core §2), as Pub/Sub puts it before what it pushes: RS256, by one of the keys
 /// that its issuer publishes. Its claims come out only through ``init(text:keys:expected:at:)``.
 public struct IdentityToken: Hashable, Sendable {
-  /// What is expected of a token.
+  /// The values that the claims of a token must have.
   public struct Expectation: Hashable, Sendable {
-    /// Whom it is made for.
+    /// The audience that the token is made for.
     public var audience: String
     /// The account that calls.
     public var email: String
@@ -19,7 +19,7 @@ public struct IdentityToken: Hashable, Sendable {
     }
   }
 
-  /// Who makes them.
+  /// The issuers whose tokens are accepted.
   public static let issuers: Set<String> = ["https://accounts.google.com", "accounts.google.com"]
   /// Bytes of a token, at most.
   public static let maximumLength = 16_384

@@ -21,7 +21,7 @@ public struct CertificateSerialNumber: Hashable, Sendable, CustomStringConvertib
 }
 
 extension Certificate {
-  /// What its issuer numbered it with. Throws ``ReceiptError`` `malformed`.
+  /// Returns the number that the issuer gave the certificate. Throws ``ReceiptError`` `malformed`.
   public func serialNumber() throws -> CertificateSerialNumber {
     let certificate = try X509Certificate(der: der)
     return unsafe CertificateSerialNumber(of: certificate.handle)

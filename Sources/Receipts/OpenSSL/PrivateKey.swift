@@ -3,7 +3,7 @@ import COpenSSL
 /// A private key that signs receipts, signed data, certificates or requests.
 @safe
 final class PrivateKey: Sendable {
-  /// What keys there are.
+  /// A kind of private key.
   enum Kind: Sendable {
     /// 2048 bits.
     case rsa
@@ -77,7 +77,7 @@ final class PrivateKey: Sendable {
   }
 }
 
-/// What libcrypto tells of a key.
+/// The properties that libcrypto tells of a key.
 private enum KeyFacts {
   /// Nil for a kind that nothing here uses.
   static func kind(of key: OpaquePointer) -> PrivateKey.Kind? {

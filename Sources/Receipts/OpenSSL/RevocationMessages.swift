@@ -29,8 +29,8 @@ enum RevocationMessages {
     return encoded
   }
 
-  /// What `response` says of a certificate at `moment`, when its issuer, or a responder that the issuer appointed,
-  /// vouches for it.
+  /// Returns the verdict of `response` about a certificate at `moment`. It counts only where the
+  /// certificate's issuer vouches for it, or a responder that the issuer appointed.
   static func verdict(
     of response: [UInt8], about certificate: Certificate, from issuer: Certificate,
     trusting root: Certificate, at moment: Timestamp
@@ -173,12 +173,12 @@ enum RevocationMessages {
   }
 }
 
-/// What an issuer says of a certificate that it issued.
+/// The verdict of an issuer about a certificate that it issued.
 public enum RevocationVerdict: Hashable, Sendable {
-  /// It counts; the answer may be believed until then.
+  /// The certificate counts. The answer may be believed until that moment.
   case good(until: Timestamp)
-  /// It counts no more.
+  /// The certificate counts no more.
   case revoked
-  /// The answer says neither, or is none; the sentence tells why.
+  /// The answer says neither, or is no readable answer. The sentence tells why.
   case undetermined(String)
 }

@@ -14,7 +14,7 @@ import FoundationEssentials
 public struct JSONWebSignature: Hashable, Sendable {
   /// The three segments, as they were received or made.
   public let text: String
-  /// What the header says about whose key it is. A claim, like all of the header.
+  /// The key identifier in the header. It is a claim, like all of the header.
   public let keyIdentifier: String?
 
   private let signingInput: [UInt8]

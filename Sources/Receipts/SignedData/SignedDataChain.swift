@@ -20,8 +20,9 @@ public struct SignedDataChain: Sendable {
   let key: ES256PublicKey
   private let responders: [String?]
 
-  /// What must be asked to learn whether the issuers still stand by the two certificates below the root, the
-  /// intermediate's question first. Throws ``ReceiptError`` `chainInvalid` when one of them names no responder.
+  /// Returns the checks by which a caller learns whether the issuers still stand by the two certificates
+  /// below the root. The check of the intermediate certificate is the first. Throws ``ReceiptError``
+  /// `chainInvalid` when one of the certificates names no responder.
   public func revocationChecks() throws -> [RevocationCheck] {
     let pairs = [(intermediate, root, responders[1]), (leaf, intermediate, responders[0])]
     return try pairs.map { certificate, issuer, responder in
@@ -55,8 +56,9 @@ public struct RevocationCheck: Sendable {
     try RevocationMessages.request(about: certificate, from: issuer)
   }
 
-  /// What the answer means at `moment`. An answer that is not signed by the issuer or on its behalf, is of another time
-  /// by more than 60 seconds or of another certificate decides nothing. Throws ``ReceiptError`` when libcrypto fails.
+  /// Returns the meaning of the answer at `moment`. An answer decides nothing unless it is about this
+  /// certificate, signed by the issuer or on its behalf, and in its time, give or take 60 seconds. Throws
+  /// ``ReceiptError`` when libcrypto fails.
   public func verdict(of response: [UInt8], at moment: Timestamp) throws -> RevocationVerdict {
     try RevocationMessages.verdict(
       of: response, about: certificate, from: issuer, trusting: root, at: moment)

@@ -1,8 +1,8 @@
-/// What a store tells by itself (version 2 of its notifications). Every member may be missing.
+/// A notification that a store sends by itself (version 2 of its notifications). Every member may be missing.
 public struct SignedNotification: Codable, Hashable, Sendable {
-  /// What happened; a type that this version does not know is kept as it was written.
+  /// A kind of event. A kind that this version does not know is kept as it was written.
   public struct Kind: RawRepresentable, Codable, Hashable, Sendable {
-    /// As on the wire.
+    /// The name of the kind on the wire.
     public var rawValue: String
 
     /// Any name.
@@ -26,7 +26,7 @@ public struct SignedNotification: Codable, Hashable, Sendable {
     public static let test = Kind(rawValue: "TEST")
   }
 
-  /// What it is about.
+  /// The subject of a notification.
   public struct Content: Codable, Hashable, Sendable {
     /// The application's number in the store; missing in the sandbox.
     public var appAppleId: Int64?
@@ -38,9 +38,10 @@ public struct SignedNotification: Codable, Hashable, Sendable {
     public var environment: SignedEnvironment?
     /// The transaction, signed by itself.
     public var signedTransactionInfo: String?
-    /// What is to become of a subscription, signed by itself.
+    /// The renewal info of a subscription, signed by itself.
     public var signedRenewalInfo: String?
-    /// Of a subscription: 1 active, 2 expired, 3 the store tries to be paid, 4 in grace, 5 revoked.
+    /// The status of a subscription: 1 active, 2 expired, 3 the store tries to be paid, 4 in grace, 5
+    /// revoked.
     public var status: Int?
     /// Why a customer asks for a refund.
     public var consumptionRequestReason: String?
@@ -51,11 +52,11 @@ public struct SignedNotification: Codable, Hashable, Sendable {
     public init() {}
   }
 
-  /// What happened.
+  /// The kind of the event.
   public var notificationType: Kind?
-  /// What of it.
+  /// The variant of the event, within its kind.
   public var subtype: String?
-  /// The notification, at each attempt to deliver it the same.
+  /// The name of the notification, the same at each attempt to deliver it.
   public var notificationUUID: String?
   /// `2.0`.
   public var version: String?

@@ -49,8 +49,8 @@ extension SignedData {
     return date.timestamp
   }
 
-  /// What the payload claims, read as `type`: for finding out whose it is before anything is checked. Throws
-  /// ``ReceiptError`` `malformed`.
+  /// Returns the claims of the payload, read as `type`, to find out whose it is before anything is checked.
+  /// Throws ``ReceiptError`` `malformed`.
   public func claimed<Payload: Decodable>(as type: Payload.Type) throws -> Payload {
     try SignedPayload.decode(type, from: claims)
   }

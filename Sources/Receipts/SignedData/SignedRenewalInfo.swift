@@ -1,14 +1,14 @@
 public import Commerce
 import CoreTypes
 
-/// What is to become of a subscription (`JWSRenewalInfoDecodedPayload`). It names no application: only a transaction with
-/// the same ``originalTransactionId`` says whose it is. Every member may be missing.
+/// The next renewal of a subscription (`JWSRenewalInfoDecodedPayload`). It names no application: only a
+/// transaction with the same ``originalTransactionId`` says whose it is. Every member may be missing.
 public struct SignedRenewalInfo: Codable, Hashable, Sendable {
   /// The first transaction of the subscription.
   public var originalTransactionId: String?
-  /// What it renews as.
+  /// The product that the subscription renews as.
   public var autoRenewProductId: String?
-  /// What it is now.
+  /// The product that is subscribed to now.
   public var productId: String?
   /// 1 when it renews, 0 when not.
   public var autoRenewStatus: Int?
@@ -20,9 +20,9 @@ public struct SignedRenewalInfo: Codable, Hashable, Sendable {
   public var priceIncreaseStatus: Int?
   /// The end of the grace while the store tries again.
   public var gracePeriodExpiresDate: SignedDate?
-  /// As of a transaction.
+  /// The kind of the offer at the renewal, by the numbers of ``SignedTransaction/offerType``.
   public var offerType: Int?
-  /// As of a transaction.
+  /// The name of that offer.
   public var offerIdentifier: String?
   /// When this was signed.
   public var signedDate: SignedDate?
@@ -69,7 +69,8 @@ public struct SignedAppTransaction: Codable, Hashable, Sendable {
 }
 
 extension SignedAppTransaction {
-  /// What the store vouches for: nil where it names no download or no date, or is of an environment that never counts.
+  /// Returns the purchase of the application that the store vouches for. Nil where the data name no download
+  /// or no date, and where they are of an environment that never counts.
   public func vouched(by store: StoreIdentifier) -> VerifiedTransaction? {
     guard let environment = receiptType?.counting, let date = originalPurchaseDate?.timestamp,
       let application = bundleId.flatMap({ ApplicationIdentifier($0) }), let number = appTransactionId

@@ -3,7 +3,7 @@ import CoreTypes
 
 /// The environment that signed data names. One that this version does not know is kept as it was written.
 public struct SignedEnvironment: RawRepresentable, Codable, Hashable, Sendable {
-  /// As on the wire.
+  /// The name of the environment on the wire.
   public var rawValue: String
 
   /// Any name.
@@ -41,7 +41,7 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
   public var webOrderLineItemId: String?
   /// The application.
   public var bundleId: String?
-  /// What was bought.
+  /// The product that was bought.
   public var productId: String?
   /// The group of the subscription.
   public var subscriptionGroupIdentifier: String?
@@ -94,14 +94,15 @@ public struct SignedTransaction: Codable, Hashable, Sendable {
   /// The application's own transaction.
   public var appTransactionId: String?
 
-  /// What applications send that know no account.
+  /// The token of applications that know no account.
   private static let noAccount = "00000000-0000-0000-0000-000000000000"
 
   /// A transaction of which nothing is known yet.
   public init() {}
 
-  /// What the store vouches for, with the grace that `renewal` tells of where it is of the same purchase. Nil when what
-  /// every transaction has is missing, or when it is of an environment that never counts.
+  /// Returns the transaction that the store vouches for. It has the grace that `renewal` tells of where that
+  /// is of the same purchase. Nil when a member that every transaction has is missing, and when it is of an
+  /// environment that never counts.
   public func vouched(
     by store: StoreIdentifier, renewal: SignedRenewalInfo? = nil
   ) -> VerifiedTransaction? {

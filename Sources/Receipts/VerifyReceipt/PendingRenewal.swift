@@ -26,7 +26,7 @@ public struct PendingRenewal: Hashable, Sendable {
   /// `offer_code_ref_name`.
   public var offerCodeReferenceName: String?
 
-  /// Of that subscription; all other members are nil.
+  /// Creates the renewal of that subscription; all other members are nil.
   public init(originalTransactionIdentifier: String) {
     self.originalTransactionIdentifier = originalTransactionIdentifier
   }

@@ -3,18 +3,19 @@ import CoreTypes
 /// The answer of `verifyReceipt` to a ``TransactionReceipt``: flat, all of it text but the status and `auto_renew_status`.
 /// Clients read it as a ``VerifyReceiptResponse``.
 public struct TransactionReceiptResponse: Sendable {
-  /// Of a subscription that has ended `subscriptionExpired`; the receipt is in the answer all the same.
+  /// The status: `subscriptionExpired` for a subscription that has ended. The receipt is in the answer all
+  /// the same.
   public var status: VerifyReceiptStatus
-  /// `receipt`: what was shown.
+  /// `receipt`: the receipt that was sent.
   public var receipt: TransactionReceipt
   /// `latest_receipt_info`, or `latest_expired_receipt_info` of a subscription that has ended: its last period.
   public var latest: InAppPurchase?
   /// `latest_receipt`, of a subscription that runs.
   public var latestReceipt: String?
-  /// What becomes of the subscription: its members stand beside the others.
+  /// The next renewal of the subscription; its members stand beside the others.
   public var renewal: PendingRenewal?
 
-  /// Creates an answer about what is no subscription.
+  /// Creates an answer about a purchase that is no subscription.
   public init(status: VerifyReceiptStatus, receipt: TransactionReceipt) {
     self.status = status
     self.receipt = receipt

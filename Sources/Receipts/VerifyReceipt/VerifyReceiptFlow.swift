@@ -16,7 +16,7 @@ import CoreTypes
 /// The first question goes to production where production can be asked; a receipt that belongs to the sandbox is put to the
 /// sandbox once, where that can be asked. The verdict is that of the last answer. Nothing in the receipt chooses whom to ask.
 public struct VerifyReceiptFlow: Sendable {
-  /// What came back from the store.
+  /// The outcome of a question to the store.
   public enum Outcome: Sendable {
     case response(VerifyReceiptResponse)
     /// No usable answer: no connection, a status other than 200, a body that is no answer.
@@ -24,7 +24,7 @@ public struct VerifyReceiptFlow: Sendable {
     case failure(reason: String, retryAfter: Duration? = nil)
   }
 
-  /// What the caller does next.
+  /// The next step of the caller.
   public enum Step: Sendable {
     /// Put the receipt to that environment's endpoint, after the wait.
     case ask(StoreEnvironment, after: Duration)
@@ -146,7 +146,7 @@ public struct VerifyReceiptPolicy: Sendable {
   public var addresses: Set<StoreEnvironment>?
   /// The waits before the second and each later try while the store answers that it could not decide.
   public var retryDelays: [Duration]
-  /// What the customer is told to wait when nothing was decided and the store named no time itself.
+  /// The time that the customer is told to wait when nothing was decided and the store named no time itself.
   public var retryAfter: Duration
 
   /// Creates a policy. By default those are asked that count, and three more questions are asked, after waits of 1.7 seconds together.
@@ -166,7 +166,7 @@ public struct VerifyReceiptPolicy: Sendable {
   var askable: Set<StoreEnvironment> { addresses ?? environments }
 }
 
-/// What became of asking a store about a receipt. Whether a product is owned, expired or revoked is for the
+/// The verdict of asking a store about a receipt. Whether a product is owned, expired or revoked is for the
 /// entitlement rules to say, over a valid receipt's transactions.
 public enum ReceiptVerdict: Hashable, Sendable {
   case valid(VerifiedAppReceipt)

@@ -28,7 +28,7 @@ extension VerifyReceiptResponse {
     /// Not in any order.
     public var purchases: [InAppPurchase]
 
-    /// What a store answers about `receipt` at `requestDate`.
+    /// Creates the store's account of `receipt` at `requestDate`.
     public init(_ receipt: AppReceipt, requestDate: Timestamp) {
       receiptType = receipt.environmentName
       bundleIdentifier = receipt.bundleIdentifier

@@ -3,11 +3,11 @@ import FoundationEssentials
 
 /// The answer of `verifyReceipt`.
 public struct VerifyReceiptResponse: Sendable {
-  /// What the store says of the receipt; decides whether the other members are there.
+  /// The store's verdict on the receipt. It decides whether the other members are there.
   public var status: VerifyReceiptStatus
   /// `Sandbox` or `Production`.
   public var environment: String?
-  /// What the receipt holds; nil unless the status is a valid one.
+  /// The contents of the receipt; nil unless the status is a valid one.
   public var receipt: Receipt?
   /// A fresh receipt in base 64; with auto-renewable subscriptions only.
   public var latestReceipt: String?

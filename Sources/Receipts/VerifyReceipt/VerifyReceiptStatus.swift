@@ -41,7 +41,7 @@ public struct VerifyReceiptStatus: RawRepresentable, Hashable, Sendable, Codable
 }
 
 extension VerifyReceiptStatus {
-  /// What an answer with this status calls for.
+  /// The step that an answer with this status calls for.
   enum Meaning {
     /// The answer holds the store's word on the receipt.
     case decided

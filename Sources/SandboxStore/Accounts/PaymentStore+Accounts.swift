@@ -43,7 +43,7 @@ extension PaymentStore {
       ?? ApplicationPurchase()
   }
 
-  /// What an app asks before it shows a shop.
+  /// Returns the account's data that an app requests before it shows a storefront.
   func publicAccount(_ account: Account) -> StoreAccount {
     StoreAccount(
       territory: account.territory, currency: TerritoryCurrency.code(of: account.territory),

@@ -6,7 +6,7 @@ import PullboxAPIServer
 import Receipts
 import Synchronization
 
-/// What the store does wrong on purpose, until it is set otherwise; kept over a restart.
+/// The faults that the store shows on purpose, until they are set otherwise. They are kept over a restart.
 final class FaultSwitch: Sendable {
   private let faults = Mutex(StoreFaults())
 
@@ -14,7 +14,7 @@ final class FaultSwitch: Sendable {
 
   func set(_ value: StoreFaults) { faults.withLock { $0 = value } }
 
-  /// What receipts and answers say that the time is.
+  /// Returns the time that receipts and answers state.
   func statedTime(_ now: Timestamp) -> Timestamp { now + .seconds(current.skew ?? 0) }
 }
 
@@ -46,7 +46,7 @@ extension PaymentStore {
     if let kept = try await database.read({ try FaultTable.current(in: $0) }) { faults.set(kept) }
   }
 
-  /// What `verifyReceipt` answers in place of a status of its own.
+  /// Returns the status that `verifyReceipt` answers: `status`, or the one that a fault puts in its place.
   func stated(_ status: VerifyReceiptStatus) -> VerifyReceiptStatus {
     let faults = faults.current
     if let wanted = faults.status, Self.statusRanges[1].contains(wanted) {

@@ -3,7 +3,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 
-/// What tests do to accounts, transactions and subscriptions.
+/// Controls by which tests change accounts, transactions and subscriptions.
 extension PaymentStore {
   /// Throws `not-found` for an unknown account, `state-conflict` for a territory, and `request-malformed`.
   func change(account name: String, to change: AccountChange) async throws -> StoreAccount {

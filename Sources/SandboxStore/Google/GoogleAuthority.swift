@@ -4,8 +4,9 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// Who may call the Google-like interface, and by what this store is known where it posts notifications: a service account's key,
-/// which signs assertions that are exchanged for access tokens, and a key of the store's own, which signs identity tokens.
+/// The keys of the Google-like interface. The key of a service account signs the assertions that clients
+/// exchange for access tokens. A key of the store's own signs the identity tokens of the notifications that
+/// it posts.
 final class GoogleAuthority: Sendable {
   static let account = "pullbox@sandbox-store.iam.gserviceaccount.com"
   static let pusher = "push@sandbox-store.iam.gserviceaccount.com"
@@ -15,7 +16,7 @@ final class GoogleAuthority: Sendable {
   private static let maximumTokens = 1000
   private static let maximumLength = 8192
   private static let skew: Duration = .seconds(60)
-  /// What Google's own libraries name whatever the key file's `token_uri` is.
+  /// The audience that Google's own libraries name, whatever the key file's `token_uri` is.
   private static let documentedAudience = "https://oauth2.googleapis.com/token"
 
   let serviceKey: RS256Key

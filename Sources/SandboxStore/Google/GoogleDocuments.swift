@@ -1,7 +1,8 @@
 import Commerce
 import CoreTypes
 
-/// What the Google-like interface answers: the members of the Android Publisher API that the store knows something for.
+/// The answers of the Google-like interface: the members of the Android Publisher API that the store has
+/// values for.
 enum GoogleDocuments {
   struct Empty: Encodable {}
 
@@ -121,7 +122,7 @@ enum GoogleDocuments {
 
   struct Orders: Encodable { var orders: [Order] }
 
-  /// What a subscription's end is put off to (`purchases.subscriptions.defer`), in milliseconds.
+  /// A request that puts off a subscription's end (`purchases.subscriptions.defer`), in milliseconds.
   struct Deferral: Decodable {
     struct Info: Decodable {
       var expectedExpiryTimeMillis: String

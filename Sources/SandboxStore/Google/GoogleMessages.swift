@@ -4,9 +4,9 @@ import Crypto
 import Database
 import PullboxAPI
 
-/// What a real-time developer notification tells.
+/// An event that a real-time developer notification tells.
 enum GoogleEvent: Hashable, Sendable {
-  /// As Google numbers them.
+  /// The kinds of events of subscriptions, with Google's numbers.
   enum Subscription: Int, Hashable, Sendable {
     case recovered = 1
     case renewed = 2
@@ -115,7 +115,7 @@ enum GoogleMessageTable {
       [.integer(connection.lastInsertedRowID - maximumCount)])
   }
 
-  /// What was to be told later of a subscription is not true any more.
+  /// Removes the pending notifications of an event of a subscription that will not happen any more.
   static func cancel(
     _ event: GoogleEvent.Subscription, of token: PurchaseToken, in connection: borrowing Connection
   ) throws {

@@ -70,7 +70,7 @@ struct GoogleRoutes: Sendable {
     addOrders(to: &routes)
   }
 
-  /// What tests do to the interface.
+  /// Adds the routes by which tests control the interface.
   func addControls(to routes: inout APIRoutes) {
     routes.on(.get, "/sandbox/v1/google/key-file") { [authority] _, _ in
       try .json(authority.keyFile)

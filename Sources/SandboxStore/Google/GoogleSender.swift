@@ -18,7 +18,7 @@ final class GoogleSender: Sendable {
   private let worker: Worker
 
   private static let batch = 64
-  /// What is written down by work in the background wakes nothing.
+  /// The longest pause between two passes. Background work writes notifications and does not wake the sender.
   private static let longestPause = Duration.seconds(1)
   private static let backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(600))
   /// After that many, a notification is given up: seven days.

@@ -115,7 +115,7 @@ enum PurchaseTokenTable {
       .optionalTimestamp("due")
   }
 
-  /// What was paid for under a token, the earliest first.
+  /// Returns the transactions that were paid for under a token, the earliest first.
   static func transactions(
     of token: PurchaseToken, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
@@ -132,7 +132,8 @@ enum PurchaseTokenTable {
     ).map(TransactionTable.transaction)
   }
 
-  /// What was given back of all that has a token, the earliest first; at most `limit`, after `offset` of them.
+  /// Returns the refunded or revoked transactions with their tokens, the earliest first: at most `limit`,
+  /// after `offset` of them.
   static func voided(
     from start: Timestamp, to end: Timestamp, withSubscriptions: Bool, after offset: Int, limit: Int,
     in connection: borrowing Connection
@@ -168,7 +169,8 @@ enum PurchaseTokenTable {
 }
 
 extension StoredTransaction {
-  /// What its tokens have in common: itself, or the first transaction of a subscription; nil before it was sold.
+  /// The transaction that all its tokens share: itself, or the first transaction of a subscription; nil
+  /// before it was sold.
   var chain: Int64? { sale.map { $0.type == .autoRenewableSubscription ? $0.originalID : id } }
 }
 

@@ -4,7 +4,7 @@ import PullboxAPI
 import PullboxAPIServer
 import ServiceRuntime
 
-/// What tests set, under `/sandbox/v1`.
+/// Test controls, under `/sandbox/v1`.
 extension StoreRoutes {
   /// The field that bears the control key: `Authorization` has the account's token.
   static let controlKeyField = "Control-Key"

@@ -8,12 +8,12 @@ import PullboxAPIServer
 import Receipts
 import ServiceRuntime
 
-/// What the store answers over HTTP.
+/// The HTTP routes of the store.
 struct StoreRoutes: Sendable {
   let store: PaymentStore
-  /// What the delivery server shows to finish transactions.
+  /// The credential with which the delivery server finishes transactions.
   private let serverCredential: SecretDigest
-  /// What the test controls take, where one is set.
+  /// The key that test controls need; nil where they need none.
   let controlKey: SecretDigest?
   let log: Log
   private let metrics: ServiceMetrics

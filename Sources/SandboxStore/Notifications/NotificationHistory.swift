@@ -23,13 +23,13 @@ struct NotificationHistory: Sendable {
     .seconds((environment == .production ? 180 : 30) * 86_400)
   }
 
-  /// What a request asks for; the transaction is still to be looked up.
+  /// The filter of a request. Its transaction is still to be looked up.
   struct Request: Hashable, Sendable {
     var filter: NotificationTable.Filter
-    /// Of the customer who is meant.
+    /// A transaction of the customer whose notifications are requested; nil for those of all customers.
     var transaction: String?
 
-    /// Types that are documented, and that this store never sends: there are none of them.
+    /// Documented types that this store never sends, so that there are no notifications of them.
     private static let neverSent: Set = [
       "EXTERNAL_PURCHASE_TOKEN", "RESCIND_CONSENT", "METADATA_UPDATE", "MIGRATION", "PRICE_CHANGE",
     ]

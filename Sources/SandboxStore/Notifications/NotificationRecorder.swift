@@ -79,7 +79,7 @@ enum NotificationRecorder {
     }
   }
 
-  /// What its customer, or a price, changed of a subscription that goes on.
+  /// Returns the changes that the customer or a price made to a subscription that goes on.
   private static func changes(
     from before: SubscriptionLifecycle, to life: SubscriptionLifecycle
   ) -> [(type: NotificationType, subtype: NotificationSubtype?)] {

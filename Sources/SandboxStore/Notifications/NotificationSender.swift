@@ -54,7 +54,7 @@ final class NotificationSender: Sendable {
   private static let batch = 64
   /// Sent at one moment.
   private static let width = 16
-  /// What is written down by work in the background wakes nothing.
+  /// The longest pause between two passes. Background work writes notifications and does not wake the sender.
   private static let longestPause = Duration.seconds(1)
 
   /// Dates what was written down, and sends what is due.

@@ -10,7 +10,7 @@ enum NotificationTable {
   /// Rows that are kept, the newest; sent or not.
   static let capacity = 100_000
 
-  /// What is written down before it is dated.
+  /// A notification before it is dated.
   struct Draft {
     var type: NotificationType
     var subtype: NotificationSubtype?

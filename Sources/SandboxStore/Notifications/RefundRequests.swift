@@ -27,7 +27,8 @@ extension PaymentStore {
     try await tell(.refundDeclined, of: id)
   }
 
-  /// What servers said of the use of a purchase, the latest of each version. Throws `transaction-unknown`.
+  /// Returns the reports of servers about the use of a purchase, the latest of each version. Throws
+  /// `transaction-unknown`.
   func consumptionReports(of id: String) async throws -> ConsumptionReports {
     try await database.read { connection in
       let transaction = try Self.transaction(id, in: connection)

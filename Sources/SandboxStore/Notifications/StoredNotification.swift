@@ -1,6 +1,6 @@
 import CoreTypes
 
-/// What an App Store Server Notification, version 2, is about.
+/// The type of an App Store Server Notification, version 2.
 enum NotificationType: String, Codable, Hashable, Sendable, CaseIterable {
   case subscribed = "SUBSCRIBED"
   case didRenew = "DID_RENEW"
@@ -22,7 +22,7 @@ enum NotificationType: String, Codable, Hashable, Sendable, CaseIterable {
   case test = "TEST"
 }
 
-/// What happened in particular.
+/// The subtype of a notification: the particular event within its type.
 enum NotificationSubtype: String, Codable, Hashable, Sendable, CaseIterable {
   case initialBuy = "INITIAL_BUY"
   case resubscribe = "RESUBSCRIBE"
@@ -42,7 +42,7 @@ enum NotificationSubtype: String, Codable, Hashable, Sendable, CaseIterable {
   case failure = "FAILURE"
 }
 
-/// What a notification tells, as it was at its moment; it is signed when it is sent.
+/// The content of a notification, as it was at its moment. It is signed when it is sent.
 struct NotificationContent: Codable, Hashable, Sendable {
   var transaction: TransactionPayload?
   var renewal: RenewalPayload?
@@ -71,7 +71,7 @@ struct NotificationAttempt: Codable, Hashable, Sendable {
   var attemptDate: Int64
   var sendAttemptResult: Result
 
-  /// What became of it, in the words of the notification history.
+  /// The result of an attempt, in the words of the notification history.
   enum Result: String, Codable, Hashable, Sendable {
     case success = "SUCCESS"
     case timedOut = "TIMED_OUT"

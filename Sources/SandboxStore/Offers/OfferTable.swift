@@ -75,7 +75,8 @@ enum CodeTable {
       "SELECT 1 FROM redemptions WHERE code = ? AND account = ?", [.text(code), .integer(account)]) != nil
   }
 
-  /// What the account's request with that key was answered; nil where it is not the one that redeemed the code.
+  /// Returns the transaction that the account's request with that key was answered with; nil where that
+  /// request did not redeem the code.
   static func answer(
     to key: String, of code: String, account: Int64, in connection: borrowing Connection
   ) throws -> StoredTransaction? {

@@ -35,7 +35,8 @@ extension PaymentStore {
     }
   }
 
-  /// What these products offer the account in its territory, without those that offer nothing or are not for sale.
+  /// Returns the offers of these products to the account in its territory. Products that offer nothing or are
+  /// not for sale are left out.
   func offers(
     of products: [ProductIdentifier], to account: Account
   ) async throws -> [ProductAccountOffers] {

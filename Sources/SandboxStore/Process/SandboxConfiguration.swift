@@ -11,10 +11,10 @@ struct SandboxConfiguration: DaemonConfiguration {
   var state: String
   /// Base URL of the delivery server, whose public catalog says what is for sale.
   var catalog: String
-  /// What the delivery server shows to finish transactions; made and kept in the state directory when nothing
-  /// is given.
+  /// The credential with which the delivery server finishes transactions. When none is given, the store makes
+  /// one and keeps it in the state directory.
   var serverCredential: Redacted<String>?
-  /// What requests under `/sandbox/v1` must bear; nil where they need nothing.
+  /// The key that requests under `/sandbox/v1` must bear; nil where they need none.
   var controlKey: Redacted<String>?
   /// The password that `/verifyReceipt` asks for; nil where it asks for none.
   var sharedSecret: Redacted<String>?
@@ -24,7 +24,7 @@ struct SandboxConfiguration: DaemonConfiguration {
   var bundle: String
   /// The application's number in signed data; nil where it has none.
   var appAppleID: Int64? = nil
-  /// Who makes tokens for the App Store Server API.
+  /// The issuer of tokens for the App Store Server API.
   var apiIssuer = "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10"
   /// Where notifications are posted; nil where they are not.
   var notificationURL: String? = nil
@@ -52,7 +52,7 @@ struct SandboxConfiguration: DaemonConfiguration {
     return addresses
   }
 
-  /// What receipts and transactions say they are of.
+  /// Returns the environment that receipts and transactions name.
   func storeEnvironment() throws(ConfigurationError) -> StoreEnvironment {
     switch environment {
     case "sandbox": return .sandbox

@@ -161,7 +161,7 @@ final class RunningStore: Sendable {
     try directory.writeKeyFile(of: google)
   }
 
-  /// What goes on in the background until the task is cancelled: renewals, extensions, notifications.
+  /// Runs renewals, extensions and notifications in the background until the task is cancelled.
   func work(log: Log) async {
     await withTaskGroup { group in
       group.addTask { [store] in await store.runRenewals(log: log) }

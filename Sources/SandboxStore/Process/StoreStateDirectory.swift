@@ -5,7 +5,7 @@ import Receipts
 import ServiceRuntime
 import SystemCalls
 
-/// What the store keeps on disk. Every call blocks.
+/// The files that the store keeps on disk. Every call blocks.
 struct StoreStateDirectory: Sendable {
   let path: String
 

@@ -6,9 +6,9 @@ import PullboxAPI
 /// failed; between them it may wait for a decision. A pure value whose only action is to be persisted, which its
 /// ``Outcome`` asks for.
 struct PurchaseLifecycle: Hashable, Sendable {
-  /// What was sold, once it is.
+  /// The terms under which a transaction was sold.
   struct Sale: Hashable, Sendable {
-    /// What made the transaction.
+    /// The cause of the transaction.
     enum Reason: String, Hashable, Sendable {
       case purchase
       case renewal
@@ -24,7 +24,7 @@ struct PurchaseLifecycle: Hashable, Sendable {
     /// When the first transaction was sold.
     var originalDate: Timestamp
     var expires: Timestamp?
-    /// Of one of it; nil for what was free or restored.
+    /// The price of one unit; nil for a free or a restored one.
     var price: Price?
     /// When another product of the group took its place.
     var upgraded: Timestamp?
@@ -45,13 +45,13 @@ struct PurchaseLifecycle: Hashable, Sendable {
 
     var kind: Kind
     var date: Timestamp
-    /// Of the price, 1 to 100; nil without a refund.
+    /// The refunded percentage of the price, 1 to 100; nil without a refund.
     var percentage: Int?
     /// 1 an issue with the app, 0 another.
     var reason = 0
   }
 
-  /// What an undecided purchase waits for.
+  /// The decision that an undecided purchase waits for.
   enum Wait: Hashable, Sendable {
     /// Another person's word, at most until then.
     case approval(until: Timestamp)
@@ -72,7 +72,7 @@ struct PurchaseLifecycle: Hashable, Sendable {
     case sold(Sale)
     case refused(PurchaseFailure)
     case suspended(Wait)
-    /// What it waited for has come: it is purchasing again.
+    /// The purchase no longer waits: it is purchasing again.
     case resumed
     /// The delivery server has seen everything delivered that this transaction pays for.
     case finish(at: Timestamp)
@@ -136,7 +136,7 @@ struct PurchaseLifecycle: Hashable, Sendable {
 
 /// The offer under which a period was sold, as receipts tell it.
 struct SaleOffer: Hashable, Sendable, Codable {
-  /// As signed transactions count them.
+  /// The kind of an offer, by its number in signed transactions.
   enum Kind: Int, Hashable, Sendable, Codable {
     case introductory = 1
     case code = 3

@@ -126,7 +126,8 @@ struct Sales {
     return .sold(try process(next.period, original: sale, of: begun, in: connection))
   }
 
-  /// What a subscription begins with: what the code says, or what the product offers to who has not had it.
+  /// Returns the first terms of a subscription: those of the code, or those that the product offers to an
+  /// account that has not had them.
   private func terms(
     for plan: SubscriptionPlan, after life: SubscriptionLifecycle?, of begun: StoredTransaction,
     in connection: borrowing Connection

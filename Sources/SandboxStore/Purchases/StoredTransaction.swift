@@ -28,7 +28,7 @@ struct StoredTransaction: Hashable, Sendable {
   var license: Int64?
   var life: PurchaseLifecycle
 
-  /// What clients see.
+  /// The transaction as clients see it.
   var published: StoreTransaction {
     get throws {
       let sale = sale
@@ -53,8 +53,9 @@ struct StoredTransaction: Hashable, Sendable {
     }
   }
 
-  /// What a receipt of that time says of it. Nil for what was not sold, and for a consumable or a non-renewing
-  /// subscription that is finished: those are in receipts once, until their transaction is finished.
+  /// Returns the entry of the transaction in a receipt of that time. Nil for a transaction that was not sold,
+  /// and for a consumable or a non-renewing subscription that is finished: receipts have those only until
+  /// their transaction is finished.
   func receiptEntry(at now: Timestamp) -> InAppPurchase? {
     guard case .purchased(let sale, let finished) = life.state, finished == nil || sale.type.staysInReceipts
     else { return nil }

@@ -2,7 +2,8 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// What a subscription begins with: its plan, and what an offer or a bonus changes of the first payments.
+/// The terms that a subscription begins with: its plan, and the changes that an offer or a bonus makes to the
+/// first payments.
 struct SubscriptionTerms {
   var plan: SubscriptionPlan
   var run: SubscriptionLifecycle.OfferRun?

@@ -119,7 +119,8 @@ extension PaymentStore {
       receipt, with: ReceiptContents(transactions, at: now), at: faults.statedTime(now))
   }
 
-  /// What a receipt tells of: of more than the store's limit the newest.
+  /// Returns the account's sold transactions that a receipt tells of. Where there are more than the store's
+  /// limit, these are the newest.
   private func sold(to account: Int64) async throws -> [StoredTransaction] {
     try await database.read { [limits] connection in
       try TransactionTable.sold(in: connection, account: account, limit: limits.purchasesPerReceipt)
@@ -178,7 +179,7 @@ extension PaymentStore {
   }
 }
 
-/// What `verifyReceipt` answers, by the style of the receipt.
+/// The answer of `verifyReceipt`, by the style of the receipt.
 enum VerifyReceiptAnswer: Encodable {
   case unified(VerifyReceiptResponse)
   case ofTransaction(TransactionReceiptResponse)

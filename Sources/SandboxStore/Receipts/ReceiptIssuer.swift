@@ -78,7 +78,7 @@ struct ReceiptIssuer: Sendable {
   }
 }
 
-/// What a receipt holds at a time: the purchases, and whether they are of volume licenses.
+/// The contents of a receipt at a time: the purchases, and whether they are of volume licenses.
 struct ReceiptContents {
   let purchases: [InAppPurchase]
   /// Attribute 0 says so once a license is among them.

@@ -2,7 +2,7 @@ import CoreTypes
 import Database
 import PullboxAPI
 
-/// What a server says of how a purchase was used, after the store asked: kept as it came.
+/// A server's report of how a purchase was used, after the store asked for it. It is kept as it came.
 struct ConsumptionReport: Hashable, Sendable {
   /// A field whose value cannot be, by the code of its error.
   enum Field: Int, Hashable, Sendable {

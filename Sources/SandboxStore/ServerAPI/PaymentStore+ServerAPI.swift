@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 
-/// What the App Store Server API asks of the store about one customer or transaction.
+/// Calls of the App Store Server API about one customer or transaction.
 extension PaymentStore {
   /// The account that a transaction, an original transaction or an app transaction is of, with every renewal that has fallen
   /// due. Throws 4000006 for what names none, 4040010 for an unknown one.
@@ -99,7 +99,7 @@ extension PaymentStore {
   }
 }
 
-/// What a customer reads on the bill of a purchase: `MT` and the transaction's digits.
+/// The order number that a customer reads on the bill of a purchase: `MT` and the transaction's digits.
 enum OrderIdentifier {
   /// Nil for what is no such name.
   static func transaction(_ text: String) -> Int64? {

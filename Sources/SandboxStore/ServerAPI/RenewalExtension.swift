@@ -34,7 +34,7 @@ struct RenewalExtension: Hashable, Sendable {
     self.request = request
   }
 
-  /// Of one subscription in a year.
+  /// The largest number of extensions of one subscription in a year.
   static let maximumPerYear = 2
 
   /// Puts off the renewal of a subscription and returns when it now is. Throws 4030004 for one that does not run, 4030005

@@ -2,7 +2,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 
-/// Who may call the App Store Server API: those who sign with the store's API key.
+/// The check of the tokens of the App Store Server API, which clients sign with the store's API key.
 ///
 /// A token is a JWT (RFC 7519) signed with ES256. It names the key, its issuer and the application, and ends within an hour of
 /// its making; where it does not say when it was made, within an hour from now.

@@ -74,9 +74,9 @@ struct TransactionHistoryFilter: Hashable, Sendable {
 
 /// Where a list of pages goes on: opaque to clients, bound to what it is a list of.
 struct PageToken: Hashable, Sendable {
-  /// What the list is, such as `history-ascending`.
+  /// The name of the list, such as `history-ascending`.
   let list: String
-  /// Of whom; 0 for all.
+  /// The account that the list is of; 0 for all.
   let account: Int64
   let position: Int64
 
@@ -131,7 +131,7 @@ extension PaymentStore {
     }
   }
 
-  /// What was refunded, by the order of the refunds. Throws 4000005.
+  /// Returns the refunded transactions, in the order of the refunds. Throws 4000005.
   func refunds(account: Int64, revision: String?) async throws -> TransactionPage {
     let begin = try Self.position(revision, list: "refunds", account: account, first: 0)
     return try await database.read { connection in

@@ -3,8 +3,8 @@ import CoreTypes
 import Database
 import PullboxAPI
 
-/// What the members of a family have of its organizer's purchases: transactions of their own, each of which rests on the
-/// organizer's and ends with it. Consumables and non-renewing subscriptions are not shared.
+/// The transactions that the members of a family have from its organizer's purchases. Each rests on one of
+/// the organizer's and ends with it. Consumables and non-renewing subscriptions are not shared.
 enum FamilySharing {
   /// The members get what the transaction sold.
   static func share(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
@@ -36,7 +36,7 @@ enum FamilySharing {
       product: transaction.product, device: nil, sale: sale, requested: sale.date)
   }
 
-  /// What the member had of others ends.
+  /// Ends the transactions that others shared with the member.
   static func end(
     with member: Account, at now: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -45,7 +45,8 @@ enum FamilySharing {
     }
   }
 
-  /// What rests on a transaction follows it: restored copies, and what a family shares of it.
+  /// Applies an event of a transaction to the transactions that rest on it: restored copies, and those that a
+  /// family shares of it.
   static func follow(
     _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
   ) throws {

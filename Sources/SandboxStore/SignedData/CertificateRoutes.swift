@@ -8,7 +8,7 @@ import SystemCalls
 struct CertificateRoutes: Sendable {
   let chain: SigningChain
 
-  /// What a request in a path stands behind.
+  /// The path before a request that is itself in the path.
   static let path = "/ocsp/"
   private static let longestRequest = ByteCount.kibibytes(4)
 

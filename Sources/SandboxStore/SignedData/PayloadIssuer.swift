@@ -20,7 +20,7 @@ struct PayloadIssuer: Sendable {
   /// The store's: signatures that do not fit, and dates that are ahead.
   let faults: FaultSwitch
 
-  /// As the transaction stands now; or, with a date, as it stood then.
+  /// Signs the transaction as it stands now; or, with a date, as it stood then.
   func sign(_ transaction: TransactionPayload, at date: Timestamp? = nil) throws -> String {
     var payload = transaction
     payload.bundleId = bundleIdentifier
@@ -28,7 +28,7 @@ struct PayloadIssuer: Sendable {
     return try signature(over: payload)
   }
 
-  /// As the subscription stands now; or, with a date, as it stood then.
+  /// Signs the renewal info of the subscription as it stands now; or, with a date, as it stood then.
   func sign(_ renewal: RenewalPayload, at date: Timestamp? = nil) throws -> String {
     var payload = renewal
     payload.signedDate = stated(date ?? clock.now())
@@ -86,8 +86,8 @@ struct PayloadIssuer: Sendable {
   }
 }
 
-/// What a signed notification says: the responseBodyV2DecodedPayload of Apple's documentation. It has either `data` or
-/// `summary`.
+/// The payload of a signed notification: the responseBodyV2DecodedPayload of Apple's documentation. It has
+/// either `data` or `summary`.
 struct NotificationPayload: Codable, Hashable, Sendable {
   struct Details: Codable, Hashable, Sendable {
     var appAppleId: Int64?

@@ -2,8 +2,9 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// What a signed transaction says: the JWSTransactionDecodedPayload of Apple's documentation. Dates are milliseconds
-/// since the epoch, prices thousandths of the currency. What the store does not know is left out.
+/// The payload of a signed transaction: the JWSTransactionDecodedPayload of Apple's documentation. Dates are
+/// milliseconds since the epoch, prices thousandths of the currency. Members that the store has no value for
+/// are left out.
 struct TransactionPayload: Codable, Hashable, Sendable {
   var transactionId: String
   var originalTransactionId: String
@@ -33,7 +34,7 @@ struct TransactionPayload: Codable, Hashable, Sendable {
   var price: Int64?
   var appTransactionId: String
   var offerType: Int?
-  /// What answers call the offer of a code.
+  /// The name that answers give to the offer of a code.
   var offerIdentifier: String?
   var offerDiscountType: String?
   /// How long one payment of the offer lasts.
@@ -94,7 +95,8 @@ struct TransactionPayload: Codable, Hashable, Sendable {
   private static let storefrontIdentifiers = ["USA": "143441"]
 }
 
-/// What signed renewal information says: the JWSRenewalInfoDecodedPayload of Apple's documentation, in the same units.
+/// The payload of signed renewal information: the JWSRenewalInfoDecodedPayload of Apple's documentation, in
+/// the same units.
 struct RenewalPayload: Codable, Hashable, Sendable {
   var originalTransactionId: String
   var autoRenewProductId: String
@@ -114,7 +116,7 @@ struct RenewalPayload: Codable, Hashable, Sendable {
   var renewalDate: Int64?
   var currency: String?
   var renewalPrice: Int64?
-  /// Of the offer that the next renewal is under.
+  /// The kind of the offer that the next renewal is under.
   var offerType: Int?
   var offerIdentifier: String?
   var offerDiscountType: String?
@@ -154,15 +156,15 @@ struct RenewalPayload: Codable, Hashable, Sendable {
   }
 }
 
-/// What a signed app transaction says: that an account has the application. Unless a test says otherwise, the values are those
-/// that Apple's sandbox has for every application.
+/// The payload of a signed app transaction: that an account has the application. Unless a test says
+/// otherwise, the values are those that Apple's sandbox has for every application.
 struct AppTransactionPayload: Codable, Hashable, Sendable {
   var receiptType: String
   var appAppleId: Int64?
   var bundleId: String
   var applicationVersion = "1"
   var versionExternalIdentifier: Int64 = 0
-  /// What stands for the date of the signature.
+  /// The date of the signature, in place of `signedDate`.
   var receiptCreationDate: Int64
   var originalPurchaseDate: Int64
   var originalApplicationVersion: String
@@ -188,7 +190,7 @@ enum SubscriptionStatus: Int, Codable, Hashable, Sendable {
   }
 }
 
-/// What names an account's copy of the application: `70` and sixteen digits.
+/// The name of an account's copy of the application: `70` and sixteen digits.
 struct AppTransactionIdentifier: Hashable, Sendable {
   let account: Int64
 

@@ -51,15 +51,15 @@ final class SigningChain: Sendable {
     return CertificateStatus(serialNumber: serial.description, isRevoked: false)
   }
 
-  /// What the responder answers to a request in DER.
+  /// Returns the responder's answer to a request in DER.
   func answer(to request: [UInt8]) -> [UInt8] {
     let (authority, revoked) = state.withLock { ($0.authority, $0.revoked) }
     return authority.ocspResponse(to: request, at: clock.now().wholeSeconds, revoked: revoked)
   }
 
-  /// What `POST /sandbox/v1/certificates/…` answers.
+  /// The answer of `POST /sandbox/v1/certificates/…`.
   struct CertificateStatus: Encodable, Sendable {
-    /// Of the leaf, in hexadecimal.
+    /// The serial number of the leaf, in hexadecimal.
     var serialNumber: String
     var isRevoked: Bool
   }

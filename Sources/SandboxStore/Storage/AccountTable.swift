@@ -87,7 +87,7 @@ enum AccountTable {
 /// A test reader's account.
 struct Account: Hashable, Sendable {
   let id: Int64
-  /// What the account is called in answers.
+  /// The name of the account in answers.
   let name: String
   /// ISO 3166 alpha-3.
   let territory: String
@@ -105,10 +105,10 @@ struct ApplicationPurchase: Hashable, Sendable {
   var originalVersion = "1.0"
   /// 2013-08-01T07:00:00Z.
   var date = Timestamp(millisecondsSinceEpoch: 1_375_340_400_000)
-  /// What app receipts call it; 0 for none.
+  /// The number of the download in app receipts; 0 for none.
   var download: Int64 = 0
 
-  /// What a test wants of the account. Throws `request-malformed`.
+  /// Applies a test's change of the account. Throws `request-malformed`.
   mutating func take(_ change: AccountChange, account: Int64) throws(Problem) {
     if let version = change.originalApplicationVersion {
       guard Self.lengths.contains(version.utf8.count),

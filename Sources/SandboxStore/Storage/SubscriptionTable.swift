@@ -103,7 +103,8 @@ enum SubscriptionTable {
       life: try APIJSON.decode(SubscriptionLifecycle.self, from: Array(try row.text("document").utf8)))
   }
 
-  /// What was sold before there were renewals: the last period of each, which ends with it.
+  /// Inserts the subscriptions that were sold before there were renewals: each with its last period, with
+  /// which it ends.
   static func insertEarlier(in connection: borrowing Connection) throws {
     let rows = try connection.query(
       """

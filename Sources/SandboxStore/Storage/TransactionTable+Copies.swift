@@ -3,9 +3,9 @@ import CoreTypes
 import Database
 import PullboxAPI
 
-/// Transactions that nothing was paid for: what another account shares, and what was restored.
+/// Transactions that nothing was paid for: those that another account shares, and restored ones.
 extension TransactionTable {
-  /// What other accounts share of a transaction.
+  /// Returns the transactions that other accounts share of a transaction.
   static func shares(
     of transaction: Int64, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
@@ -29,7 +29,7 @@ extension TransactionTable {
     ).map(transaction)
   }
 
-  /// What an account shares of others and still counts.
+  /// Returns the transactions that an account shares of others and that still count.
   static func shared(
     with account: Int64, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
@@ -41,8 +41,8 @@ extension TransactionTable {
     ).map(transaction)
   }
 
-  /// What an account can restore: its non-consumables and free subscriptions, by the first sale of each that counts, and the last period of each
-  /// subscription.
+  /// Returns the transactions that an account can restore: the first sale that counts of each non-consumable
+  /// and free subscription, and the last period of each renewing subscription.
   static func restorable(in connection: borrowing Connection, account: Int64) throws -> [StoredTransaction] {
     try connection.query(
       """
@@ -56,7 +56,7 @@ extension TransactionTable {
     ).map(transaction)
   }
 
-  /// What was restored of the sale: transactions of their own that nothing was paid for.
+  /// Returns the transactions that restored the sale, which nothing was paid for.
   static func restored(
     in connection: borrowing Connection, account: Int64, originalID: Int64, expires: Timestamp?
   ) throws -> [StoredTransaction] {
@@ -68,7 +68,7 @@ extension TransactionTable {
     ).map(transaction)
   }
 
-  /// What was restored of an original transaction to a device and is not finished.
+  /// Returns an unfinished transaction that restored an original transaction to a device.
   static func unfinishedRestore(
     in connection: borrowing Connection, account: Int64, originalID: Int64, device: DeviceIdentifier
   ) throws -> StoredTransaction? {

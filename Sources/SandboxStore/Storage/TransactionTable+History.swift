@@ -2,10 +2,10 @@ import Commerce
 import CoreTypes
 import Database
 
-/// What the App Store Server API and notifications ask of the table of transactions.
+/// Queries of the table of transactions for the App Store Server API and notifications.
 ///
-/// Every sold transaction has a revision, which a trigger renews when it is sold, refunded, reversed, upgraded or
-/// extended: what is read on from a revision holds every change since.
+/// Every sold transaction has a revision. A trigger renews it when the transaction is sold, refunded,
+/// reversed, upgraded or extended. A reader that goes on from a revision sees every change since.
 extension TransactionTable {
   /// A transaction with the number of its latest change.
   struct Revised: Hashable, Sendable {

@@ -149,7 +149,8 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// What was sold to an account, the oldest first; of more than `limit` the newest.
+  /// Returns the transactions that were sold to an account, the oldest first. Where there are more than
+  /// `limit`, these are the newest.
   static func sold(
     in connection: borrowing Connection, account: Int64, limit: Int
   ) throws -> [StoredTransaction] {

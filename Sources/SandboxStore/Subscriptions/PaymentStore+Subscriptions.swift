@@ -90,7 +90,7 @@ extension PaymentStore {
 }
 
 extension StoredSubscription {
-  /// What clients see.
+  /// The subscription as clients see it.
   var published: StoreSubscription {
     get throws {
       let state: StoreSubscription.State =

@@ -4,7 +4,7 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// What a renewal is of, where it is sold.
+/// The product of a renewal, and the territory in which it is sold.
 struct RenewalOffer: Hashable, Sendable {
   let product: ProductIdentifier
   let territory: String
@@ -15,13 +15,13 @@ struct RenewalRun {
   let now: Timestamp
   let calendar: StoreCalendar
 
-  /// What the catalog sells no more.
+  /// The renewals whose products the catalog no longer sells.
   var unavailable: Set<RenewalOffer> = []
 
   /// Subscriptions in one database transaction: so few that what others ask is answered between two of them.
   static let batch = 50
 
-  /// Of all accounts or of one, at most ``batch`` subscriptions; returns how many there were.
+  /// Renews subscriptions of all accounts or of one, at most ``batch`` of them. Returns how many there were.
   @discardableResult
   func run(in connection: borrowing Connection, account: Int64? = nil) throws -> Int {
     let due = try SubscriptionTable.due(in: connection, at: now, account: account, limit: Self.batch)
@@ -108,7 +108,8 @@ extension PaymentStore {
     }
   }
 
-  /// What the next batch renews; nil where nothing is due, so that a store with nothing to do writes nothing.
+  /// Returns the renewals of the next batch; nil where nothing is due, so that a store with nothing to do
+  /// writes nothing.
   private func due(
     at now: Timestamp, account: Int64?, waiting: Database.Waiting
   ) async throws -> Set<RenewalOffer>? {

@@ -16,7 +16,7 @@ struct StoreCalendar: Hashable, Sendable {
   static let standard = StoreCalendar(month: "5m", length: .seconds(300), renewals: 6)
 
   static let renewalRange = 0...100
-  /// What is shorter is this long.
+  /// The least length of a period: shorter ones are lengthened to it.
   static let shortestPeriod = Duration.milliseconds(500)
   private static let monthRange = Duration.seconds(2)...Duration.seconds(31 * 86_400)
 

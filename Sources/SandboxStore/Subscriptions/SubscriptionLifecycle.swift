@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 
-/// What a subscription costs and how long one payment lasts.
+/// The price of a subscription, and how long one payment lasts.
 struct SubscriptionPlan: Hashable, Sendable, Codable {
   var product: ProductIdentifier
   var period: BillingPeriod
@@ -15,7 +15,7 @@ struct SubscriptionPlan: Hashable, Sendable, Codable {
     self.price = price
   }
 
-  /// What the catalog lists; a month where it says no period.
+  /// Creates the plan from a listing of the catalog. The period is a month where the listing names none.
   init(_ listing: ProductListing) {
     self.init(
       product: listing.id, period: listing.period ?? .month,
@@ -110,7 +110,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
 
   private(set) var phase: Phase
   private(set) var plan: SubscriptionPlan
-  /// What the next renewal is for, where it is for something else.
+  /// The plan of the next renewal; nil where it is ``plan``.
   private(set) var nextPlan: SubscriptionPlan?
   private(set) var autoRenews: Bool
   private(set) var start: Timestamp
@@ -173,7 +173,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   /// Whether an offer that was redeemed waits for the next renewal.
   var awaitsOffer: Bool { phase != .expired && nextOffer != nil }
 
-  /// What the next renewal is of.
+  /// The product of the next renewal.
   var renewalProduct: ProductIdentifier { (nextPlan ?? plan).product }
 
   /// Whether it is paid for.
@@ -263,8 +263,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     hasHadBonus = hasHadBonus ?? earlier.1
   }
 
-  /// What the next renewal is for, and under which offer; one that was redeemed earlier stays where the product does. It is
-  /// switched on by that, and has one renewal at least where an offer waits for it.
+  /// Sets the plan of the next renewal, and its offer; one that was redeemed earlier stays where the product does. Renewals
+  /// are switched on by that, and there is one at least where an offer waits for it.
   mutating func schedule(_ plan: SubscriptionPlan, under offer: OfferRun? = nil, renewals: Int) {
     let earlier = plan.product == renewalProduct ? nextOffer : nil
     nextPlan = plan.product == self.plan.product ? nil : plan
@@ -272,7 +272,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     setAutoRenews(true, renewals: nextOffer == nil ? renewals : max(1, renewals))
   }
 
-  /// Who switches it on again gets as many renewals as a new purchase, once they are used up.
+  /// Switches renewals on or off. Switching them on gives as many renewals as a new purchase, once they are
+  /// used up.
   mutating func setAutoRenews(_ value: Bool, renewals: Int) {
     if value && renewalsLeft == 0 { renewalsLeft = renewals }
     autoRenews = value
@@ -286,7 +287,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     isStoppedByRefund = true
   }
 
-  /// That refund was taken back: the date of the renewal stands.
+  /// Takes back the refund: the date of the renewal stands.
   mutating func reinstate() {
     guard isStoppedByRefund == true else { return }
     isStoppedByRefund = nil

@@ -21,7 +21,7 @@ import SystemCalls
 ///
 /// A program's `main` calls ``parseOrExit(_:)``, which reads the process's own arguments.
 public struct ArgumentParser: Sendable {
-  /// What a command line asks for.
+  /// The outcome of parsing a command line.
   public enum Outcome: Sendable {
     /// Run the command.
     case run(ParsedArguments)
@@ -108,7 +108,7 @@ public struct ArgumentParser: Sendable {
   }
 }
 
-/// What was understood of a command line so far.
+/// The part of a command line that was parsed so far.
 private struct ArgumentParserProgress {
   var command: CommandDescription
   var parents: [CommandDescription] = []
@@ -242,7 +242,7 @@ private struct ArgumentParserProgress {
 
 /// A command line that cannot be understood: one line for people, and where to read on.
 public struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, without a full stop.
+  /// The fault of the command line, without a full stop.
   public let message: String
   /// A second sentence, such as the command that shows the help; empty for none.
   public let hint: String

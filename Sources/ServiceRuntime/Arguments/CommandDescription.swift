@@ -22,7 +22,7 @@ public struct CommandDescription: Sendable {
     public let isRequired: Bool
     /// Whether it is all remaining operands; only for the last one.
     public let repeats: Bool
-    /// What a shell offers for it.
+    /// The completions that a shell offers for it.
     public let completion: ValueCompletion
 
     /// Required and not repeated, unless given otherwise; a shell offers nothing for it.
@@ -44,7 +44,7 @@ public struct CommandDescription: Sendable {
   public let summary: String
   /// Paragraphs below the summary; empty for none.
   public private(set) var discussion: String
-  /// What the codes mean that the program ends with, in the order in which help and manual tell them.
+  /// The program's exit codes with their meanings, in the order in which help and manual tell them.
   public private(set) var exitCodes: [(code: ExitCode, meaning: String)]
   /// The operands, in their order.
   public let operands: [Operand]
@@ -117,7 +117,7 @@ public struct CommandDescription: Sendable {
     return command
   }
 
-  /// What help shows of the options of the commands it belongs to.
+  /// Returns the options of `parents`, the commands it belongs to, that help shows.
   func shown(of parents: [CommandDescription]) -> [CommandOption] {
     parents.filter(\.needsSubcommand).flatMap(\.options).filter { usedOptions?.contains($0.name) ?? true }
   }

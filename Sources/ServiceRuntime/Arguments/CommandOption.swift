@@ -8,7 +8,7 @@
 /// ]
 /// ```
 public struct CommandOption: Sendable {
-  /// What an option takes.
+  /// The kind of an option, by the values that it takes.
   public enum Kind: Hashable, Sendable {
     /// There or not there.
     case flag
@@ -18,8 +18,8 @@ public struct CommandOption: Sendable {
     case list(metavariable: String)
   }
 
-  /// What an option is called in another place: its variable in the environment, its key in a configuration. A string
-  /// literal is ``named(_:)``.
+  /// The name of an option in another place: its variable in the environment, its key in a configuration. A
+  /// string literal is ``named(_:)``.
   public enum OtherName: Hashable, Sendable, ExpressibleByStringLiteral {
     /// Made of the option's own name: the variable is `PULLBOX_` and the name in capitals, the key the name in camel case.
     case automatic
@@ -69,7 +69,7 @@ public struct CommandOption: Sendable {
   public let kind: Kind
   /// The variable that holds the value when the option is not given; nil for none.
   public let environment: String?
-  /// What counts when nothing else is given; nil for none.
+  /// The value that counts when no other is given; nil for none.
   public let fallback: String?
   /// Where the value goes in a configuration, parts separated by dots; nil for options that are not
   /// configuration.
@@ -80,9 +80,10 @@ public struct CommandOption: Sendable {
   public let help: String
   /// Under which title `--help` shows it; nil for the first, which has none of its own.
   public private(set) var section: String?
-  /// What a shell offers for its value: files and directories by the value's name, unless ``taking(_:)`` says otherwise.
+  /// The completions that a shell offers for its value: files and directories by the value's name, unless
+  /// ``taking(_:)`` says otherwise.
   public private(set) var completion: ValueCompletion
-  /// What a daemon that reads its configuration again does with a new value.
+  /// The effect of a new value when a daemon reads its configuration again.
   public private(set) var reload = Reload.needsRestart
 
   /// Whether its value is a secret, which is shown nowhere.
@@ -190,7 +191,7 @@ public struct CommandOption: Sendable {
     return option
   }
 
-  /// What its value is, in words: `duration`, `list of addresses`.
+  /// The type of its value, in words: `duration`, `list of addresses`.
   public var valueType: String {
     switch kind {
     case .flag: "true or false"

@@ -26,7 +26,7 @@ public struct ExitCode: RawRepresentable, Hashable, Sendable, Error {
   public static let noSpace = ExitCode(rawValue: 5)
   /// Bytes do not match their digest or their signature.
   public static let integrity = ExitCode(rawValue: 6)
-  /// What was asked about was found, and it is not as it should be.
+  /// The subject of the command was found, and it is not in order.
   public static let notWell = ExitCode(rawValue: 7)
   /// A daemon's configuration is faulty: `EX_CONFIG` of sysexits(3). Units name it in `RestartPreventExitStatus=`, since another
   /// start would end the same way.

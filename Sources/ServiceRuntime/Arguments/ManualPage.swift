@@ -133,7 +133,7 @@ struct ManualPage {
 
   private func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-  /// What man(7) would read as its own, as text.
+  /// Escapes the characters that man(7) would read as markup.
   private func escaped(_ text: String) -> String {
     var escaped = text.hasPrefix(".") || text.hasPrefix("'") ? "\\&" : ""
     for scalar in text.unicodeScalars {

@@ -1,4 +1,4 @@
-/// What a shell offers for a value on the command line.
+/// The completions that a shell offers for a value on the command line.
 public enum ValueCompletion: Hashable, Sendable {
   /// Nothing: only its user knows it.
   case nothing
@@ -25,7 +25,7 @@ public enum ValueCompletion: Hashable, Sendable {
   }
 }
 
-/// What `--help=FORMAT` writes of a whole program, for manual and shells.
+/// A format in which `--help=FORMAT` describes a whole program, for the manual and for shells.
 public enum HelpFormat: String, CaseIterable, Sendable {
   /// A page of man(7).
   case man

@@ -191,7 +191,7 @@ final class ConsumedKeys {
   private var asked: Set<String> = []
   private let secrets: Set<String>
 
-  /// What `secrets` hold is not shown in errors.
+  /// Creates a record without keys. Errors do not show the values of the keys in `secrets`.
   init(secrets: Set<String> = []) {
     self.secrets = secrets
   }

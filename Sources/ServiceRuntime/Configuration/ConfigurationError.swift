@@ -2,7 +2,7 @@
 public struct ConfigurationFault: Hashable, Sendable, CustomStringConvertible {
   /// The key, parts separated by dots; the file where the whole file is meant.
   public var subject: String
-  /// What is wrong, without a full stop. Tells no secret.
+  /// The fault, in words without a full stop. It tells no secret.
   public var message: String
   /// Where the value stands; nil while that is not known.
   public var origin: ConfigurationOrigin?
@@ -55,7 +55,7 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
 
   /// The key or the file of the first fault.
   public var subject: String { faults.first?.subject ?? "" }
-  /// What is wrong with the first.
+  /// The message of the first fault.
   public var message: String { faults.first?.message ?? "" }
 
   /// A line for each fault.
@@ -63,7 +63,8 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
 }
 
 extension Array {
-  /// What `transform` makes of each element and its position. Throws the faults of all elements together.
+  /// Returns the values that `transform` makes of each element and its position. Throws the faults of all
+  /// elements together.
   public func mapConfiguration<Value>(
     _ transform: (Int, Element) throws(ConfigurationError) -> Value
   ) throws(ConfigurationError) -> [Value] {

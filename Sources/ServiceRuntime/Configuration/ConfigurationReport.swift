@@ -2,11 +2,11 @@
 public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable {
   /// Nil where it cannot be brought into its form. With faults, some of its values are stand-ins.
   let configuration: Configuration?
-  /// What must be fixed before a start: in the order of the file, and then the others.
+  /// The faults that must be fixed before a start: in the order of the file, and then the others.
   public let faults: [ConfigurationFault]
   /// Secrets that a start needs, and which the service manager may pass on to it.
   public let missingSecrets: [ConfigurationFault]
-  /// What works, and may not be meant.
+  /// The settings that work and may not be meant.
   public let warnings: [ConfigurationFault]
   let tree: ConfigurationTree
 
@@ -56,14 +56,15 @@ public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable 
     }.map(\.element)
   }
 
-  /// What `--check` prints on standard error: a line for each fault, each secret that is missing and each warning.
+  /// The lines that `--check` prints on standard error: one for each fault, each missing secret and each
+  /// warning.
   var lines: [String] {
     faults.map(\.description)
       + missingSecrets.map { "\($0): a start fails, unless the service manager passes it on" }
       + warnings.map { "\($0.description(of: "warning"))" }
   }
 
-  /// What `--print-config` prints: a line for each key, with its value and where that comes from.
+  /// The text that `--print-config` prints: a line for each key, with its value and where that comes from.
   var listing: String {
     tree.options.compactMap { option -> String? in
       guard let key = option.key else { return nil }

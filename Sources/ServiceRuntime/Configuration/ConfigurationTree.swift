@@ -6,7 +6,7 @@ import SystemCalls
 struct ConfigurationTree: Sendable {
   let options: [CommandOption]
   private(set) var root = ConfigurationValue.emptyTable
-  /// What is wrong with it so far, in the order in which it was found.
+  /// The faults so far, in the order in which they were found.
   private(set) var faults: [ConfigurationFault] = []
   /// Secrets that are nowhere.
   private(set) var missingSecrets: [ConfigurationFault] = []
@@ -14,7 +14,8 @@ struct ConfigurationTree: Sendable {
   private(set) var replaced: Set<String> = []
   /// Those among them whose default, or absence, cannot be used either.
   private var exemplified: Set<String> = []
-  /// That every user of the machine may read a secret in the file; nil where they may not, or there is none.
+  /// The fault that every user of the machine may read a secret in the file; nil where they may not, or there
+  /// is no secret.
   private(set) var exposed: ConfigurationFault?
 
   /// Blocks while it reads the file.

@@ -1,10 +1,11 @@
-/// What every daemon's configuration says.
+/// The settings that every daemon's configuration has.
 public protocol DaemonConfiguration: Decodable, Sendable {
   /// The name of the ``LogLevel`` of the least severe lines that are logged.
   var logLevel: String { get }
 
-  /// Looks at the values, each of which has its type already: what cannot work, and what its operator should know of. Reads
-  /// the files that they name, and neither starts nor writes anything. Blocks.
+  /// Inspects the values, each of which has its type already. Adds the faults that keep the daemon from
+  /// working, and warnings to its operator. Reads the files that the values name, and neither starts nor
+  /// writes anything. Blocks.
   func inspect(_ findings: inout ConfigurationFindings)
 }
 
@@ -20,7 +21,8 @@ extension DaemonConfiguration {
     }
   }
 
-  /// What the members that `key` names hold, its parts separated by dots; nil for a member that is left out.
+  /// Returns the value of the members that `key` names, its parts separated by dots; nil for a member that is
+  /// left out.
   private static func value(_ key: String, in configuration: Self) -> AnyHashable? {
     var value: Any = configuration
     for name in key.split(separator: ".") {
@@ -39,13 +41,13 @@ extension DaemonConfiguration {
   }
 }
 
-/// What an inspection of a configuration has found.
+/// The findings of an inspection of a configuration.
 public struct ConfigurationFindings: Sendable {
   /// The variables of the process.
   public let environment: [String: String]
-  /// What cannot work.
+  /// The faults that keep the daemon from working.
   public private(set) var faults: [ConfigurationFault] = []
-  /// What works, and may not be meant.
+  /// The settings that work and may not be meant.
   public private(set) var warnings: [ConfigurationFault] = []
   /// Secrets that are nowhere. The service manager may pass them on, so that they are missing only at the start.
   public private(set) var missingSecrets: [ConfigurationFault] = []

@@ -6,7 +6,7 @@ struct JSON5Parser {
   /// Deeper lists and tables are refused.
   static let maximumDepth = 32
 
-  /// What every value gets as its origin: its place in the file of that path, or one for all.
+  /// The origin that values get: their place in the file of that path, or one origin for all.
   enum Source {
     case file(String)
     case entry(ConfigurationOrigin)
@@ -179,7 +179,8 @@ struct JSON5Parser {
     return String(text)
   }
 
-  /// What stands after a backslash; nil for the end of a line, which continues in the next.
+  /// Reads the character after a backslash; nil for the end of a line, so that the text continues in the
+  /// next.
   private mutating func escape() throws(ConfigurationError) -> Unicode.Scalar? {
     let origin = here
     guard let scalar = peek else { throw failure("this text has no end") }

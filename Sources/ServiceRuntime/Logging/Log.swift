@@ -108,9 +108,9 @@ public enum LogLevel: Int, Sendable, CaseIterable, Comparable {
   case error
   /// Something was wrong, and the program dealt with it.
   case warning
-  /// What an operator wants to know of a quiet day.
+  /// An event that operators want to know of on a quiet day.
   case info
-  /// What a developer wants to know.
+  /// A detail for developers.
   case debug
 
   /// `error`, `warning`, `info` or `debug`.

@@ -4,7 +4,7 @@ import SystemCalls
 
 /// The whole life of a daemon's process: command line, signals, configuration, log, services, exit code.
 public enum Daemon {
-  /// What a daemon runs, made from its configuration.
+  /// The services of a daemon, its addresses, its reload and its stop deadline, made from its configuration.
   public struct Parts: Sendable {
     /// The services, in the order of their start.
     public var services: [any Service]
@@ -57,7 +57,7 @@ public enum Daemon {
     serve(command, arguments, log: log, make: make).exitProcess()
   }
 
-  /// What the command line of a daemon with `commands` takes.
+  /// Returns the command line of a daemon with `commands`.
   static func description<Configuration: DaemonConfiguration>(
     of command: CommandDescription, with commands: [DaemonCommand<Configuration>]
   ) -> CommandDescription {
@@ -118,7 +118,7 @@ public enum Daemon {
     }
   }
 
-  /// What SIGHUP does to a daemon that can change nothing else while it runs.
+  /// Applies the new log level at SIGHUP, for a daemon that can change nothing else while it runs.
   private static func reloadLogLevel<Configuration: DaemonConfiguration>(
     of old: Configuration, options: [CommandOption], log: Log,
     load: @escaping @Sendable () throws(ConfigurationError) -> Configuration

@@ -54,7 +54,7 @@ extension Log {
 }
 
 extension ConfigurationFault {
-  /// As a line of the log has it.
+  /// The fields of the fault in a line of the log.
   var fields: KeyValuePairs<String, LogValue> {
     guard let origin, origin != .fallback else {
       return ["key": LogValue(subject), "error": LogValue(message)]

@@ -1,5 +1,5 @@
-/// What a daemon's program does in place of serving, asked for by a word of the command line (`pullbox-server backup DIR`) or
-/// by a flag.
+/// A command that a daemon's program runs instead of serving. A word of the command line (`pullbox-server
+/// backup DIR`) or a flag asks for it.
 ///
 /// ```swift
 /// let check = DaemonCommand<Settings>(

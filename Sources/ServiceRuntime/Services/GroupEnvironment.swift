@@ -3,7 +3,7 @@ public import CoreTypes
 import Glibc
 public import SystemCalls
 
-/// What a ``ServiceGroup`` uses of its process: signals, clock, service manager, end.
+/// The parts of a process that a ``ServiceGroup`` uses: signals, clock, service manager, end.
 public struct GroupEnvironment: Sendable {
   /// Read by one group only.
   public var signals: AsyncStream<ProcessSignal>
@@ -36,7 +36,7 @@ public struct GroupEnvironment: Sendable {
     _exit(code.rawValue)
   }
 
-  /// That of this process; see ``ProcessSignals/install()`` for when to call it.
+  /// Returns the environment of this process; see ``ProcessSignals/install()`` for when to call it.
   public static func process(stopDeadline: Duration = .seconds(30)) throws(SystemError) -> GroupEnvironment {
     ProcessEnvironment.silenceDispatch()
     let variables = ProcessEnvironment.variables

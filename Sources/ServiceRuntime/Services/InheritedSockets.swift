@@ -45,7 +45,7 @@ public enum InheritedSockets {
 
 /// Why inherited sockets cannot be taken over.
 public struct InheritedSocketError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, without a full stop.
+  /// The fault, in words without a full stop.
   public let message: String
 
   init(_ message: String) {

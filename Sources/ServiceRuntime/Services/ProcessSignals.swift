@@ -60,7 +60,7 @@ private func waitForSignals(_ target: UnsafeMutableRawPointer?) -> UnsafeMutable
   ProcessSignals.waitForever(unsafe Unmanaged<SignalInbox>.fromOpaque(target).takeRetainedValue())
 }
 
-/// What an operator, a user or a service manager asks of a process.
+/// A signal by which an operator, a user or a service manager asks something of a process.
 public enum ProcessSignal: Hashable, Sendable {
   /// SIGTERM.
   case terminate

@@ -63,7 +63,7 @@ public enum SecretFile {
 public struct SecretFileError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file.
   public let path: String
-  /// What is wrong with it, without a full stop.
+  /// The fault of the file, in words without a full stop.
   public let message: String
 
   /// `message` completes "cannot be used: …".

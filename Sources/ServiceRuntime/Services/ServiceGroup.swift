@@ -163,7 +163,7 @@ public struct ServiceGroup: Sendable {
   }
 }
 
-/// What the tasks of a running ``ServiceGroup`` share.
+/// The state that the tasks of a running ``ServiceGroup`` share.
 final class GroupState: Sendable {
   /// Happens when the services have to stop.
   let stop = Event()

@@ -34,8 +34,8 @@ public struct ServiceManagerNotifier: Sendable {
     }
   }
 
-  /// What a reload begins with: since systemd 253 (`Type=notify-reload`) the time must come along, on the clock that does
-  /// not count suspension. `READY=1` ends it.
+  /// Tells the service manager that a reload begins; `READY=1` ends it. Since systemd 253
+  /// (`Type=notify-reload`) the time must come along, on the clock that does not count suspension.
   public func notifyReloading() throws(SystemError) {
     try notify("RELOADING=1\nMONOTONIC_USEC=\(clinux_monotonic_time() / 1000)")
   }

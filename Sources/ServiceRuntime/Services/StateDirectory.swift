@@ -17,7 +17,7 @@ public enum StateDirectory {
 /// Why a state directory, or something in it, cannot be used. An operator has to look; trying again does not
 /// help.
 public struct StateDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong.
+  /// The kind of a fault.
   public struct Code: Hashable, Sendable {
     private enum Name { case inUse, damaged }
 
@@ -25,15 +25,15 @@ public struct StateDirectoryError: Error, Hashable, Sendable, CustomStringConver
 
     /// Another process holds the directory.
     public static let inUse = Code(name: .inUse)
-    /// What is there is not what this program wrote.
+    /// The directory holds data that this program did not write.
     public static let damaged = Code(name: .damaged)
   }
 
-  /// What is wrong, for programs.
+  /// The kind of this fault, for programs.
   public let code: Code
   /// The directory, or the file in it.
   public let path: String
-  /// What is wrong, for people; without a full stop.
+  /// The fault, for people, in words without a full stop.
   public let message: String
 
   /// An error about `path`, the directory or a file in it.

@@ -14,7 +14,7 @@ internal import Synchronization
 ///
 /// What adds work calls ``wake()``. One task runs a worker at a time.
 public final class Worker: Sendable {
-  /// What comes after a pass.
+  /// The step after a pass.
   public enum Next: Hashable, Sendable {
     /// Another pass at once: there may be more to do.
     case again
@@ -24,7 +24,7 @@ public final class Worker: Sendable {
     case waitForWake
   }
 
-  /// What the task that runs the worker does.
+  /// The activity of the task that runs the worker.
   public enum Standing: Hashable, Sendable {
     /// A pass, or it has not begun to wait, or goes on in a moment.
     case working
@@ -51,7 +51,7 @@ public final class Worker: Sendable {
     signal.signal()
   }
 
-  /// What it does now, for tests that move its clock once nothing works any more.
+  /// The current activity, for tests that move the worker's clock once nothing works any more.
   public var standing: Standing { signal.isAwaited ? wait.withLock { $0 } : .working }
 
   /// Runs `pass`, for the first time at once, until the task is cancelled. What a pass throws goes to

@@ -2,7 +2,7 @@ public import CoreTypes
 
 /// The progress of something in one line for people.
 public struct ProgressLine: Hashable, Sendable {
-  /// What makes the progress, such as a product and its version.
+  /// The name of the task that makes the progress, such as a product and its version.
   public var label: String
   /// 0 to 1; nil while it is not known.
   public var fraction: Double?
@@ -109,9 +109,9 @@ public struct ProgressLine: Hashable, Sendable {
 }
 
 extension ProgressLine {
-  /// What follows the bar when there is room for all of it: percentage, amount, speed, time.
+  /// The width of the text after the bar when there is room for all of it: percentage, amount, speed, time.
   private static let wholeEnd = 52
-  /// The same without the amount; with less room than this there is no bar.
+  /// The width of that text without the amount; with less room than this there is no bar.
   private static let shortEnd = 28
 
   /// Several lines, one below the other: labels, bars and percentages form columns. No line is wider than `columns`.

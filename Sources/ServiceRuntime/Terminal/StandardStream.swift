@@ -12,7 +12,7 @@ public final class StandardStream: Sendable {
 
   private let descriptor: FileDescriptor
   private let firstLoss = Mutex<SystemError?>(nil)
-  /// What is written goes to /dev/null, and is lost.
+  /// Whether the stream was closed when the process began. Its writes go to /dev/null, and are lost.
   private let wasClosed = Atomic(false)
 
   /// Why text was lost; nil if none was. A reader that closes the stream is not an error.
