@@ -46,7 +46,8 @@ extension GrantService {
     let recorded = try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
       // What the store said of the same transactions before, in other proofs, no longer holds.
       verifier.forget(transactions)
-      if !changed.isEmpty { enforce(changed) }
+      // The store may be told of others of the order now, also where nothing was granted for this one.
+      if changed.isEmpty { outbox.wake() } else { enforce(changed) }
       // A refund is news to every device of its customer.
       feeds.wake()
     }

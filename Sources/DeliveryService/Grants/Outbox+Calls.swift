@@ -70,7 +70,8 @@ extension Outbox {
       return state.waiters.remove(for: entry.id)
     }
     for waiter in waiters ?? [] { waiter.resume(returning: isAccepted) }
-    if !isAccepted { wake() }
+    // Others of the same order may have waited for this one.
+    if !isAccepted || entry.kind == .acknowledge || entry.kind == .consume { wake() }
   }
 
   /// Writes down what the store's answer means; whether it has accepted the call.
