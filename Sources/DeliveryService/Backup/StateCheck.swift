@@ -55,7 +55,7 @@ struct StateCheck: Sendable {
         switch error.code {
         case .notFound: fault = .missing
         // A device that cannot read it: the bytes are not there.
-        case .inputOutput: fault = .damaged
+        case .unreadable, .inputOutput: fault = .damaged
         default: throw error
         }
       }
