@@ -137,12 +137,9 @@ struct Backup: Sendable {
         outcome.manifest.packages.append(
           .init(digest: step.digest, length: try target.length(of: step.digest) ?? .zero))
       } catch {
-        let fault: PackageFault
-        switch error.code {
-        case .digestMismatch: fault = .damaged
-        case .notFound: fault = .missing
-        default: throw error
-        }
+        // Whatever else fails does so where the backup is written.
+        guard error.isOfSource else { throw error }
+        let fault: PackageFault = error.code == .notFound ? .missing : .damaged
         guard fault == .damaged || needs[step.digest]?.isRequired == true else { continue }
         outcome.manifest.absent.append(.init(digest: step.digest, fault: fault))
       }
@@ -161,26 +158,39 @@ struct Backup: Sendable {
     return outcome
   }
 
-  /// Whether the package was linked and not copied.
+  /// Whether the package was linked and not copied. What the generation before cannot link is copied from the state, and from
+  /// that generation where the state does not have it whole.
   private func take(
     _ step: BackupPlan.Step, from stored: BlobDirectory, _ previous: BlobDirectory?, to target: BlobDirectory
   ) throws(BlobStoreError) -> Bool {
-    var source = stored
+    // Twice: a repair may have put the right bytes into the state meanwhile.
+    var sources = [stored, stored]
     if case .previous(let orState) = step.source, let previous {
+      sources = orState ? [stored, stored, previous] : [previous]
       do throws(BlobStoreError) {
         if try target.link(step.digest, from: previous) { return true }
       } catch {
-        guard error.code == .notFound, orState else { throw error }
+        guard error.isOfSource, orState else { throw error }
       }
-      if !orState { source = previous }
     }
-    do throws(BlobStoreError) {
-      try target.copy(step.digest, from: source) { rate.didRead($0) }
-    } catch {
-      // A repair may have put the right bytes there meanwhile.
-      guard error.code == .digestMismatch else { throw error }
-      try target.copy(step.digest, from: source) { rate.didRead($0) }
-    }
+    try copy(step.digest, from: sources, to: target)
     return false
+  }
+
+  /// Copies the package from the first of these that has it whole. Where none has, the first one's error is thrown.
+  private func copy(
+    _ digest: SHA256Digest, from sources: [BlobDirectory], to target: BlobDirectory
+  ) throws(BlobStoreError) {
+    var first: BlobStoreError?
+    for source in sources {
+      do throws(BlobStoreError) {
+        try target.copy(digest, from: source) { rate.didRead($0) }
+        return
+      } catch {
+        guard error.isOfSource else { throw error }
+        first = first ?? error
+      }
+    }
+    if let first { throw first }
   }
 }

@@ -35,6 +35,6 @@ struct BackupManifest: Codable, Hashable, Sendable {
   var made: Timestamp
   var files: [File]
   var packages: [Package]
-  /// Empty unless packages were missing or damaged in the state, and in every earlier generation.
+  /// Empty unless packages were missing or damaged in the state, and in the generation before.
   var absent: [Absence]
 }

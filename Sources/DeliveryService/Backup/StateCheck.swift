@@ -160,7 +160,8 @@ struct PackageRepair: Sendable {
   let directory: BackupDirectory
   var rate = ReadingRate()
 
-  /// Whether the right bytes are there now. Blocks; throws the errors of files.
+  /// Whether the right bytes are there now. A generation in which the package is missing, damaged or cannot be read is passed
+  /// over. Blocks; throws the errors of files.
   func repair(_ digest: SHA256Digest) throws -> Bool {
     let target = BlobDirectory(state)
     let hold = try target.holdRemovals()
@@ -170,7 +171,7 @@ struct PackageRepair: Sendable {
         try target.copy(digest, from: generation.packages, synchronizing: true, didRead: rate.didRead)
         return true
       } catch {
-        guard error.code == .notFound || error.code == .digestMismatch else { throw error }
+        guard error.isOfSource else { throw error }
       }
     }
     return false

@@ -71,7 +71,7 @@ struct StateRestore: Sendable {
       do throws(BlobStoreError) {
         try target.copy(package.digest, from: source, didRead: rate.didRead)
       } catch {
-        guard error.code == .notFound || error.code == .digestMismatch else { throw error }
+        guard error.isOfSource else { throw error }
         throw StateCareError(
           .damaged,
           "\(generation.path): the package \(package.digest) is \(error.code == .notFound ? "missing" : "damaged"); another generation may have it"
