@@ -22,8 +22,16 @@ struct Backup: Sendable {
     var copied = 0
     /// Earlier generations that were removed.
     var removed: [String] = []
+    /// Generations that were passed over since their manifests do not read, the newest first: what is wrong with each.
+    var passedOver: [String] = []
     /// Why the state directory does not say that this backup was made; nil where it does.
     var unrecorded: String?
+  }
+
+  /// The generation that packages are linked to.
+  private struct Previous {
+    var packages: BlobDirectory
+    var manifest: BackupManifest
   }
 
   /// The state directory.
@@ -49,11 +57,12 @@ struct Backup: Sendable {
     }
     defer { withExtendedLifetime(lock) {} }
     try directory.removeLeftovers()
-    let previous = try directory.generations().first
+    let (previous, passedOver) = try newestReadable()
     let (name, incomplete) = try directory.begin(at: clock.now())
     var outcome: Outcome
     do {
       outcome = try fill(incomplete, named: name, after: previous)
+      outcome.passedOver = passedOver
       try directory.complete(name, from: incomplete)
     } catch {
       // The first error is the one that explains; what stays is removed by the next backup.
@@ -71,6 +80,20 @@ struct Backup: Sendable {
       try directory.generations().map(\.name), keeping: keep, besides: name)
     for name in outcome.removed { try directory.remove(name) }
     return outcome
+  }
+
+  /// The newest generation whose manifest reads, and why newer ones are passed over.
+  private func newestReadable() throws -> (previous: Previous?, passedOver: [String]) {
+    var passedOver: [String] = []
+    for generation in try directory.generations() {
+      do {
+        let manifest = try generation.manifest()
+        return (Previous(packages: generation.packages, manifest: manifest), passedOver)
+      } catch let error as StateCareError {
+        passedOver.append(error.message)
+      }
+    }
+    return (nil, passedOver)
   }
 
   /// What is below the state directory is lost with it.
@@ -95,7 +118,7 @@ struct Backup: Sendable {
   }
 
   private func fill(
-    _ incomplete: String, named name: String, after previous: BackupGeneration?
+    _ incomplete: String, named name: String, after previous: Previous?
   ) throws -> Outcome {
     let operations = directory.operations
     let stored = BlobDirectory(state)
@@ -121,7 +144,7 @@ struct Backup: Sendable {
         program: ProductVersion.current, made: made, files: [], packages: [], absent: []))
     // A file that is not as long as it was then is not linked on.
     let there = try previous?.packages.list() ?? [:]
-    let earlier = try previous?.manifest().packages.filter { there[$0.digest] == $0.length } ?? []
+    let earlier = previous?.manifest.packages.filter { there[$0.digest] == $0.length } ?? []
     let plan = BackupPlan(
       needs, stored: try stored.list(),
       previous: Dictionary(earlier.map { ($0.digest, $0.length) }, uniquingKeysWith: { $1 }))

@@ -63,6 +63,10 @@ enum BackupCommands {
     let outcome = try backup.run()
     let manifest = outcome.manifest
     let length = manifest.packages.reduce(ByteCount.zero) { $0 + $1.length }
+    for reason in outcome.passedOver {
+      StandardStream.error.write(
+        "an earlier generation is passed over, and nothing is linked to it: \(reason)\n")
+    }
     if let reason = outcome.unrecorded {
       StandardStream.error.write(
         "the backup is complete, but the server's metrics do not know of it: \(reason)\n")

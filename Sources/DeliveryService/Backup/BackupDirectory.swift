@@ -135,10 +135,10 @@ struct BackupGeneration: Hashable, Sendable {
 
   var packages: BlobDirectory { BlobDirectory(path) }
 
-  /// Throws ``StateCareError`` for one that cannot be read, or that a later program wrote.
+  /// Throws ``StateCareError`` `damaged` for one that cannot be read, or that a later program wrote.
   func manifest() throws -> BackupManifest {
     let file = "\(path)/\(BackupManifest.fileName)"
-    let bytes = try FileSystem.read(file, upTo: BackupManifest.maximumLength)
+    let bytes = try bytes(ofManifest: file)
     let manifest: BackupManifest
     do {
       manifest = try APIJSON.decode(BackupManifest.self, from: bytes)
@@ -149,5 +149,13 @@ struct BackupGeneration: Hashable, Sendable {
       throw StateCareError(.damaged, "\(file): its format is \(manifest.format), this program knows 1")
     }
     return manifest
+  }
+
+  private func bytes(ofManifest file: String) throws -> [UInt8] {
+    do {
+      return try FileSystem.read(file, upTo: BackupManifest.maximumLength)
+    } catch let error as SystemError where error.isUnreadable || error.isNoRegularFile || error.isTooLarge {
+      throw StateCareError(.damaged, "\(file): \(error)")
+    }
   }
 }

@@ -59,6 +59,11 @@ struct PackageSourceTests {
     try file.write(byte.span, at: ByteCount(40))
   }
 
+  private func damage(manifestOf generation: String) throws {
+    let bytes: [UInt8] = [0x7B]
+    try DurableFile.write(bytes.span, to: "\(directory.path)/\(generation)/\(BackupManifest.fileName)")
+  }
+
   private func expectWhole(_ generation: String) throws {
     let report = try StateCheck(state: "\(directory.path)/\(generation)").run()
     #expect(report.isWhole, "\(report)")
@@ -154,5 +159,25 @@ struct PackageSourceTests {
     let repair = PackageRepair(state: state, directory: directory)
     #expect(try repair.repair(digest))
     #expect(try BlobDirectory(state).isWhole(digest))
+  }
+
+  @Test("a generation whose manifest is damaged is passed over and named, and the one before is linked to")
+  func damagedManifest() async throws {
+    try await publish()
+    let first = try backUp()
+    let second = try backUp()
+    try damage(manifestOf: second.generation)
+    let third = try backUp()
+    #expect((third.linked, third.copied) == (1, 0))
+    #expect(third.passedOver.count == 1)
+    #expect(third.passedOver.first?.hasPrefix("\(directory.path)/\(second.generation)/backup.json") == true)
+    try expectWhole(third.generation)
+
+    for generation in [first.generation, third.generation] { try damage(manifestOf: generation) }
+    let fourth = try backUp()
+    #expect((fourth.linked, fourth.copied) == (0, 1))
+    #expect(fourth.passedOver.count == 3)
+    try expectWhole(fourth.generation)
+    #expect(try backUp().passedOver.isEmpty)
   }
 }
