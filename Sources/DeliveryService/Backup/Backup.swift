@@ -168,7 +168,7 @@ struct Backup: Sendable {
       }
     }
     withExtendedLifetime(hold) {}
-    for file in ["server.db", FileSystem.lastPart(of: keys)] {
+    for file in BackupManifest.fileNames {
       let path = "\(incomplete)/\(file)"
       guard let length = try operations.status(of: path)?.length else { continue }
       outcome.manifest.files.append(
