@@ -44,22 +44,22 @@ public struct BlobDirectory: Sendable {
     }
   }
 
-  /// Whether the bytes are those that the name says, by reading them; `didRead` is told of each chunk. Throws `notFound`.
+  /// Whether the bytes are those that the name says, by reading them; `didRead` is told of each chunk. Throws `notFound`,
+  /// `unreadable`.
   public func isWhole(
     _ digest: SHA256Digest, didRead: (ByteCount) -> Void = { _ in }
   ) throws(BlobStoreError) -> Bool {
-    try asBlobStoreError { () throws(SystemError) in
-      let file = try open(digest)
-      return try Self.digest(of: file, operations, didRead: didRead) == digest
-    }
+    let file = try open(digest)
+    return try Self.digest(of: file, operations, didRead: didRead) == digest
   }
 
   /// A second name for the blob of `other`. False where the file system has no links, or not between these two.
   public func link(_ digest: SHA256Digest, from other: BlobDirectory) throws(BlobStoreError) -> Bool {
-    try asBlobStoreError { () throws(SystemError) in
+    let source: Directory = try asReadingError { () throws(SystemError) in
+      try Directory(opening: FileSystem.parent(of: other.paths.blob(digest)), operations: operations)
+    }
+    return try asBlobStoreError { () throws(SystemError) in
       let name = FileSystem.lastPart(of: paths.blob(digest))
-      let source = try Directory(
-        opening: FileSystem.parent(of: other.paths.blob(digest)), operations: operations)
       let directory = try makeDirectory(of: digest)
       do throws(SystemError) {
         try directory.link(name, to: name, of: source)
@@ -73,45 +73,47 @@ public struct BlobDirectory: Sendable {
   }
 
   /// Copies the blob of `other`, in place of one that is here. The bytes are shared where the file system can do that, and hashed
-  /// in any case: throws `digestMismatch` where they are not those that the name says, `notFound`, `outOfSpace`. With
-  /// `synchronizing`, the blob is on the device when it returns; otherwise once the file system was synced. `didRead` is told of
-  /// each chunk.
+  /// in any case: throws `digestMismatch` where they are not those that the name says, `notFound`, `unreadable`, and for what
+  /// fails here `outOfSpace`, `inputOutput`. With `synchronizing`, the blob is on the device when it returns; otherwise once the
+  /// file system was synced. `didRead` is told of each chunk.
   public func copy(
     _ digest: SHA256Digest, from other: BlobDirectory, synchronizing: Bool = false,
     didRead: (ByteCount) -> Void = { _ in }
   ) throws(BlobStoreError) {
-    let isWhole = try asBlobStoreError { () throws(SystemError) in
-      let source = try other.open(digest)
-      let directory = try makeDirectory(of: digest)
-      let path = paths.blob(digest)
-      // Only one process writes here at a time; what has the name was left by one that was killed.
-      let part = ".part-\(FileSystem.lastPart(of: path))"
-      let partPath = "\(FileSystem.parent(of: path))/\(part)"
-      try operations.remove(partPath)
-      do throws(SystemError) {
-        let isWhole = try Self.fill(part, in: directory, from: source, operations, didRead: didRead) == digest
-        if isWhole {
-          let file = try directory.open(part, .readWrite)
-          try adopt(file)
-          if synchronizing { try operations.synchronize(file) }
-          try operations.rename(partPath, to: path)
-          if synchronizing { try directory.synchronize() }
-        } else {
-          try operations.remove(partPath)
-        }
-        return isWhole
-      } catch {
-        // The first error is the one that explains.
-        try? operations.remove(partPath)
-        throw error
-      }
+    let source = try other.open(digest)
+    let directory: Directory = try asBlobStoreError { () throws(SystemError) in
+      try makeDirectory(of: digest)
     }
-    guard isWhole else { throw BlobStoreError(.digestMismatch, "the bytes of \(digest) are others") }
+    let path = paths.blob(digest)
+    // Only one process writes here at a time; what has the name was left by one that was killed.
+    let part = ".part-\(FileSystem.lastPart(of: path))"
+    let partPath = "\(FileSystem.parent(of: path))/\(part)"
+    try asBlobStoreError { () throws(SystemError) in try operations.remove(partPath) }
+    do throws(BlobStoreError) {
+      let found = try Self.fill(part, in: directory, from: source, operations, didRead: didRead)
+      guard found == digest else {
+        try asBlobStoreError { () throws(SystemError) in try operations.remove(partPath) }
+        throw BlobStoreError(.digestMismatch, "the bytes of \(digest) are others")
+      }
+      try asBlobStoreError { () throws(SystemError) in
+        let file = try directory.open(part, .readWrite)
+        try adopt(file)
+        if synchronizing { try operations.synchronize(file) }
+        try operations.rename(partPath, to: path)
+        if synchronizing { try directory.synchronize() }
+      }
+    } catch {
+      // The first error is the one that explains.
+      try? operations.remove(partPath)
+      throw error
+    }
   }
 
-  private func open(_ digest: SHA256Digest) throws(SystemError) -> FileDescriptor {
-    try operations.willMake(.open, of: paths.blob(digest))
-    return try FileDescriptor.open(paths.blob(digest), .readOnly, options: .doNotFollow)
+  private func open(_ digest: SHA256Digest) throws(BlobStoreError) -> FileDescriptor {
+    try asReadingError { () throws(SystemError) in
+      try operations.willMake(.open, of: paths.blob(digest))
+      return try FileDescriptor.openRegularFile(paths.blob(digest))
+    }
   }
 
   private func makeDirectory(of digest: SHA256Digest) throws(SystemError) -> Directory {
@@ -134,49 +136,74 @@ public struct BlobDirectory: Sendable {
   private static func fill(
     _ part: String, in directory: borrowing Directory, from source: borrowing FileDescriptor,
     _ operations: any FileOperations, didRead: (ByteCount) -> Void
-  ) throws(SystemError) -> SHA256Digest {
+  ) throws(BlobStoreError) -> SHA256Digest {
     do throws(SystemError) {
       try directory.clone(part, of: source, permissions: 0o600)
-      let file = try directory.open(part, .readOnly)
-      return try digest(of: file, operations, didRead: didRead)
     } catch {
-      guard error.isUnsupported else { throw error }
+      // Where one of the two files cannot be read, the copy tells which.
+      guard error.isUnsupported || error.isUnreadable else { throw BlobStoreError(error) }
+      let file: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
+        try directory.open(part, .readWrite, options: [.create, .exclusive], permissions: 0o600)
+      }
+      return try digest(of: source, operations, copyingTo: file, didRead: didRead)
     }
-    let file = try directory.open(part, .readWrite, options: [.create, .exclusive], permissions: 0o600)
-    return try digest(of: source, operations, copyingTo: file, didRead: didRead)
+    let file: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
+      try directory.open(part, .readOnly)
+    }
+    return try digest(of: file, operations, didRead: didRead)
   }
 
   private static func digest(
     of file: borrowing FileDescriptor, _ operations: any FileOperations, didRead: (ByteCount) -> Void
-  ) throws(SystemError) -> SHA256Digest {
+  ) throws(BlobStoreError) -> SHA256Digest {
     try forEachChunk(of: file, operations, didRead: didRead) { (_, _) throws(SystemError) in }
   }
 
   private static func digest(
     of file: borrowing FileDescriptor, _ operations: any FileOperations,
     copyingTo target: borrowing FileDescriptor, didRead: (ByteCount) -> Void
-  ) throws(SystemError) -> SHA256Digest {
+  ) throws(BlobStoreError) -> SHA256Digest {
     try forEachChunk(of: file, operations, didRead: didRead) { (bytes, offset) throws(SystemError) in
       try operations.write(bytes.span, to: target, at: offset)
     }
   }
 
+  /// A clone's bytes are those of the blob that it is of: where they cannot be read, that cannot.
   private static func forEachChunk(
     of file: borrowing FileDescriptor, _ operations: any FileOperations, didRead: (ByteCount) -> Void,
     _ body: ([UInt8], ByteCount) throws(SystemError) -> Void
-  ) throws(SystemError) -> SHA256Digest {
+  ) throws(BlobStoreError) -> SHA256Digest {
     var hasher = SHA256Hasher()
     var offset = ByteCount.zero
     var bytes: [UInt8] = []
     while true {
       bytes.removeAll(keepingCapacity: true)
-      try operations.read(upTo: chunk, of: file, at: offset, into: &bytes)
+      do throws(SystemError) {
+        try operations.read(upTo: chunk, of: file, at: offset, into: &bytes)
+      } catch {
+        throw BlobStoreError(reading: error)
+      }
       if bytes.isEmpty { return hasher.finalize() }
       hasher.update(bytes.span)
-      try body(bytes, offset)
+      do throws(SystemError) {
+        try body(bytes, offset)
+      } catch {
+        throw BlobStoreError(error)
+      }
       offset += ByteCount(bytes.count)
       didRead(ByteCount(bytes.count))
     }
+  }
+}
+
+/// Runs `body`, which opens or reads a blob, with its system errors told as those of the store.
+private func asReadingError<Value: ~Copyable>(
+  _ body: () throws(SystemError) -> Value
+) throws(BlobStoreError) -> Value {
+  do throws(SystemError) {
+    return try body()
+  } catch {
+    throw BlobStoreError(reading: error)
   }
 }
 

@@ -16,6 +16,7 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
       case finished
       case outOfSpace = "out of space"
       case inputOutput = "input or output"
+      case unreadable
     }
 
     private let name: Name
@@ -41,6 +42,9 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
     public static let outOfSpace = Code(.outOfSpace)
     /// The file system refused; ``cause`` says what it said.
     public static let inputOutput = Code(.inputOutput)
+    /// A blob cannot be opened or read where it is: its device fails, or something else has its name. ``cause`` says what the
+    /// file system said. ``BlobDirectory`` alone tells this apart from `inputOutput`.
+    public static let unreadable = Code(.unreadable)
 
     /// The code's name.
     public var description: String { name.rawValue }
@@ -64,7 +68,16 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
   }
 
   init(_ cause: SystemError) {
-    code = cause.isOutOfSpace ? .outOfSpace : cause.isFileMissing ? .notFound : .inputOutput
+    self.init(cause, otherwise: .inputOutput)
+  }
+
+  /// An error of a call that opens or reads a blob. `unreadable` is what is about that file alone.
+  init(reading cause: SystemError) {
+    self.init(cause, otherwise: cause.isUnreadable || cause.isNoRegularFile ? .unreadable : .inputOutput)
+  }
+
+  private init(_ cause: SystemError, otherwise code: Code) {
+    self.code = cause.isOutOfSpace ? .outOfSpace : cause.isFileMissing ? .notFound : code
     message = "\(cause)"
     offset = nil
     self.cause = cause
@@ -74,10 +87,14 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
   public var temporaryFailure: TemporaryFailure? {
     switch code {
     case .outOfSpace: .outOfSpace
-    case .inputOutput: .storage
+    case .inputOutput, .unreadable: .storage
     default: nil
     }
   }
+
+  /// Whether a copy failed for the blob that it was to be made of: that is missing, damaged or cannot be read there, and may
+  /// be whole elsewhere.
+  public var isOfSource: Bool { code == .notFound || code == .digestMismatch || code == .unreadable }
 
   /// The sentence, and the cause where there is one.
   public var description: String { "\(code): \(message)" }

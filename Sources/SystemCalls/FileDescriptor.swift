@@ -71,6 +71,17 @@ public struct FileDescriptor: ~Copyable, Sendable {
     try open(path, access, options: options, permissions: permissions, directory: AT_FDCWD)
   }
 
+  /// A regular file, opened for reading. Throws an error whose `isNoRegularFile` is true where the last part of the path is
+  /// something else; it does not wait for the writer of a FIFO.
+  public static func openRegularFile(_ path: String) throws(SystemError) -> FileDescriptor {
+    let file = try FileDescriptor.open(path, .readOnly, options: [.doNotFollow, .doNotWait])
+    let kind = try file.status().kind
+    guard kind == .regular else {
+      throw SystemError(number: kind == .directory ? EISDIR : ENXIO, call: "openat", subject: path)
+    }
+    return file
+  }
+
   private static func open(
     _ path: String, _ access: Access, options: Options, permissions: UInt32, directory: Int32
   ) throws(SystemError) -> FileDescriptor {

@@ -96,6 +96,9 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   }
   /// `EIO`, `EBADMSG` or `EUCLEAN`: what was written there does not come back from the device; or `EACCES`: not for this user.
   public var isUnreadable: Bool { [EIO, EBADMSG, EUCLEAN, EACCES].contains(number) }
+  /// `ELOOP`, `EISDIR`, `ENOTDIR`, `ENXIO` or `ESPIPE`: where a file was expected there is a link, a directory, a socket, a
+  /// device or a pipe.
+  public var isNoRegularFile: Bool { [ELOOP, EISDIR, ENOTDIR, ENXIO, ESPIPE].contains(number) }
   /// No space, or the user's quota is used up.
   public var isOutOfSpace: Bool { number == ENOSPC || number == EDQUOT }
 }

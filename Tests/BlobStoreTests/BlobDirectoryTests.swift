@@ -77,6 +77,65 @@ struct BlobDirectoryTests {
       try blobs("other").copy(.of([1]), from: blobs("state"))
     }
     #expect(missing?.code == .notFound)
+    for error in [error, other, missing] { #expect(error?.isOfSource == true) }
+  }
+
+  @Test(
+    "a blob that its device does not give back is unreadable, and nothing is there; another may be copied")
+  func unreadable() async throws {
+    try await put(content)
+    for number in [EIO, EBADMSG, EUCLEAN, EACCES] {
+      let operations = FaultyFileOperations(failing: .read, number: number)
+      let error = #expect(throws: BlobStoreError.self) {
+        try blobs("copy", operations).copy(digest, from: blobs("state"))
+      }
+      #expect(error?.code == .unreadable && error?.isOfSource == true)
+      #expect(error?.cause?.number == number)
+      #expect(try blobs("copy").list().isEmpty)
+      let whole = #expect(throws: BlobStoreError.self) { _ = try blobs("state", operations).isWhole(digest) }
+      #expect(whole?.code == .unreadable)
+    }
+    try blobs("copy").copy(digest, from: blobs("state"))
+    #expect(try blobs("copy").isWhole(digest))
+  }
+
+  @Test("a link, a directory or a pipe in a blob's place is unreadable, without a wait for the pipe's writer")
+  func noFile() async throws {
+    try await put(content)
+    let places = (0..<3).map { path(of: .of([UInt8($0)]), in: "state") }
+    for place in places { try FileSystem.createDirectories(FileSystem.parent(of: place)) }
+    let target = path(of: digest, in: "state")
+    try SystemCall.run("symlink") { unsafe symlink(target, places[0]) }
+    try FileSystem.createDirectory(places[1])
+    try SystemCall.run("mkfifo") { unsafe mkfifo(places[2], 0o600) }
+    for number in 0..<3 {
+      let digest = SHA256Digest.of([UInt8(number)])
+      let error = #expect(throws: BlobStoreError.self) {
+        try blobs("copy").copy(digest, from: blobs("state"))
+      }
+      #expect(error?.code == .unreadable && error?.isOfSource == true, "\(number)")
+    }
+  }
+
+  @Test(
+    "a device that takes no copy is not the fault of the blob",
+    arguments: [.makeDirectory, .create, .write, .rename] as [FileCall])
+  func unwritable(call: FileCall) async throws {
+    try await put(content)
+    let operations = FaultyFileOperations()
+    // Nothing is written where the file system lets two files share their bytes.
+    operations.answer { made, _ in made == call ? EIO : made == .clone ? EOPNOTSUPP : nil }
+    let error = #expect(throws: BlobStoreError.self) {
+      try blobs("copy", operations).copy(digest, from: blobs("state"))
+    }
+    #expect(error?.code == .inputOutput && error?.isOfSource == false)
+  }
+
+  @Test("where bytes cannot be shared since a device fails, they are copied")
+  func failedClone() async throws {
+    try await put(content)
+    try blobs("copy", FaultyFileOperations(failing: .clone)).copy(digest, from: blobs("state"))
+    #expect(try blobs("copy").isWhole(digest))
   }
 
   @Test("a link is the same file; where the file system has none, it says so and makes nothing")

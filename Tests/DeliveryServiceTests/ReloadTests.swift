@@ -107,6 +107,32 @@ struct ReloadTests {
     #expect(try TicketKeyFile.load(path).newest.identifier == made.max())
   }
 
+  @Test("a rotation after which no server could read the keys is refused, and leaves the file as it is")
+  func longKeyFile() throws {
+    let directory = try TemporaryDirectory()
+    let path = TicketKeyFile.path(in: directory.path)
+    let now = Timestamp(millisecondsSinceEpoch: 1_790_000_000_000)
+    // The newest key fills up what the others leave of the longest file that is read.
+    let limit = Int(SecretFile.maximumLength.rawValue)
+    let secret = String(repeating: "5a", count: 32)
+    let older = (1...400).reversed().map { #"{"id":\#($0),"retired":"\#(now)","secret":"\#(secret)"}"# }
+    func text(_ newest: String) -> String {
+      #"{"keys":[{"id":401,"secret":"\#(newest)"},\#(older.joined(separator: ","))]}"#
+    }
+    let room = limit - text(secret).utf8.count
+    let longest = Array(text(secret + String(repeating: "5a", count: room / 2)).utf8)
+    #expect(longest.count > limit - 2 && longest.count <= limit)
+    try DurableFile.write(longest.span, to: path, permissions: 0o600)
+    let error = #expect(throws: TicketKeyFile.Unusable.self) { try TicketKeyFile.rotate(path, at: now) }
+    let next = now + TicketKeyFile.memory
+    #expect(error?.reason.contains("longer than 64.0 KiB") == true)
+    #expect(error?.reason.contains("rotate again after \(next)") == true)
+    #expect(try FileSystem.read(path, upTo: .mebibytes(1)) == longest)
+    #expect(try TicketKeyFile.load(path).newest.identifier == 401)
+    #expect(try TicketKeyFile.rotate(path, at: next + .milliseconds(1)) == 402)
+    #expect(try TicketKeyFile.load(path).newest.identifier == 402)
+  }
+
   @Test("operator keys and limits take effect at once")
   func settings() async throws {
     try await ServerHarness.run(timer: ManualMonotonicClock()) { server in

@@ -1,4 +1,5 @@
 import CoreTypes
+import Glibc
 import PullboxTesting
 import SystemCalls
 import Testing
@@ -65,6 +66,27 @@ import Testing
     var read: [UInt8] = []
     try file.read(upTo: 9, at: offset, into: &read)
     #expect(read == bytes)
+  }
+
+  @Test("only a regular file is opened as one; a link, a directory and a pipe are refused, without a wait")
+  func regularFiles() throws {
+    _ = try write("abc")
+    let file = try FileDescriptor.openRegularFile(path)
+    #expect(try file.status().length == ByteCount(3))
+    try symbolicLink(to: path, at: directory.path("link"))
+    try FileSystem.createDirectory(directory.path("folder"))
+    let pipe = directory.path("pipe")
+    try SystemCall.run("mkfifo", subject: pipe) { unsafe mkfifo(pipe, 0o600) }
+    for name in ["link", "folder", "pipe"] {
+      let error = #expect(throws: SystemError.self) {
+        _ = try FileDescriptor.openRegularFile(directory.path(name))
+      }
+      #expect(error?.isNoRegularFile == true, "\(name)")
+    }
+    let missing = #expect(throws: SystemError.self) {
+      _ = try FileDescriptor.openRegularFile(directory.path("missing"))
+    }
+    #expect(missing?.isFileMissing == true)
   }
 
   @Test("an error names the call and the path, and says what it is") func errors() throws {

@@ -52,7 +52,7 @@ package struct TicketKeyFile: Codable {
 
   /// Adds a new key in front, durably, and drops those that were retired longer ago than `memory`. The new one seals after
   /// `delay`, so that every server that the file is copied to opens its tickets by then. Returns its id. Throws while
-  /// another rotation of the same file is under way. Blocks.
+  /// another rotation of the same file is under way, and where the file would be longer than a server reads. Blocks.
   static func rotate(
     _ path: String, at now: Timestamp, memory: Duration = TicketKeyFile.memory, delay: Duration = .zero
   ) throws -> UInt32 {
@@ -70,6 +70,15 @@ package struct TicketKeyFile: Codable {
     file.keys.insert(newest, at: 0)
     _ = try keys(of: file, at: path)
     let bytes = try APIJSON.encode(file)
+    guard ByteCount(bytes.count) <= SecretFile.maximumLength else {
+      let next = (file.keys.compactMap(\.retired).min() ?? now) + memory
+      throw Unusable(
+        path: path,
+        reason:
+          "with another key it would be longer than \(SecretFile.maximumLength), which no server reads; "
+          + "rotate again after \(next), when the oldest key goes, or remove the file and restart the server, "
+          + "which revokes all tickets")
+    }
     try replace(path, with: bytes)
     withExtendedLifetime(directory) {}
     return newest.id

@@ -8,6 +8,8 @@ import PullboxAPI
 package enum FeedTable {
   /// Products of one feed that are told of, at most.
   package static let maximumItems = 5000
+  /// Feeds of one customer that are looked up are fewer than these.
+  package static let maximumNumbers = 100
 
   package struct Feed: Sendable {
     package var number: Int64
@@ -73,17 +75,19 @@ package enum FeedTable {
     try connection.first("SELECT * FROM feeds WHERE number = ?", [.integer(number)]).map(feed)
   }
 
-  /// The feeds of a customer's devices, as many as a customer may have.
+  /// The feeds of a customer's devices. Nil where they are ``maximumNumbers`` or more, as a store's `deviceLimit` may allow: what
+  /// is for all of them is for every feed then.
   package static func numbers(
     of customer: CustomerIdentifier, in connection: borrowing Connection
-  ) throws -> [Int64] {
-    try connection.query(
+  ) throws -> [Int64]? {
+    let numbers = try connection.query(
       """
       SELECT number FROM feeds WHERE customer IN (
         SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
-      LIMIT 100
-      """, [.customer(customer), .customer(customer)]
+      LIMIT ?
+      """, [.customer(customer), .customer(customer), .integer(maximumNumbers)]
     ).map { try $0.integer("number") }
+    return numbers.count < maximumNumbers ? numbers : nil
   }
 
   /// The feed of a proof.

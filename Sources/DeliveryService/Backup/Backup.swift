@@ -22,8 +22,16 @@ struct Backup: Sendable {
     var copied = 0
     /// Earlier generations that were removed.
     var removed: [String] = []
+    /// Generations that were passed over since their manifests do not read, the newest first: what is wrong with each.
+    var passedOver: [String] = []
     /// Why the state directory does not say that this backup was made; nil where it does.
     var unrecorded: String?
+  }
+
+  /// The generation that packages are linked to.
+  private struct Previous {
+    var packages: BlobDirectory
+    var manifest: BackupManifest
   }
 
   /// The state directory.
@@ -49,11 +57,12 @@ struct Backup: Sendable {
     }
     defer { withExtendedLifetime(lock) {} }
     try directory.removeLeftovers()
-    let previous = try directory.generations().first
+    let (previous, passedOver) = try newestReadable()
     let (name, incomplete) = try directory.begin(at: clock.now())
     var outcome: Outcome
     do {
       outcome = try fill(incomplete, named: name, after: previous)
+      outcome.passedOver = passedOver
       try directory.complete(name, from: incomplete)
     } catch {
       // The first error is the one that explains; what stays is removed by the next backup.
@@ -71,6 +80,20 @@ struct Backup: Sendable {
       try directory.generations().map(\.name), keeping: keep, besides: name)
     for name in outcome.removed { try directory.remove(name) }
     return outcome
+  }
+
+  /// The newest generation whose manifest reads, and why newer ones are passed over.
+  private func newestReadable() throws -> (previous: Previous?, passedOver: [String]) {
+    var passedOver: [String] = []
+    for generation in try directory.generations() {
+      do {
+        let manifest = try generation.manifest()
+        return (Previous(packages: generation.packages, manifest: manifest), passedOver)
+      } catch let error as StateCareError {
+        passedOver.append(error.message)
+      }
+    }
+    return (nil, passedOver)
   }
 
   /// Throws ``UsageError`` where the directory of backups is in the state directory, and would be lost with it.
@@ -95,7 +118,7 @@ struct Backup: Sendable {
   }
 
   private func fill(
-    _ incomplete: String, named name: String, after previous: BackupGeneration?
+    _ incomplete: String, named name: String, after previous: Previous?
   ) throws -> Outcome {
     let operations = directory.operations
     let stored = BlobDirectory(state)
@@ -121,7 +144,7 @@ struct Backup: Sendable {
         program: ProductVersion.current, made: made, files: [], packages: [], absent: []))
     // A file that is not as long as it was then is not linked on.
     let there = try previous?.packages.list() ?? [:]
-    let earlier = try previous?.manifest().packages.filter { there[$0.digest] == $0.length } ?? []
+    let earlier = previous?.manifest.packages.filter { there[$0.digest] == $0.length } ?? []
     let plan = BackupPlan(
       needs, stored: try stored.list(),
       previous: Dictionary(earlier.map { ($0.digest, $0.length) }, uniquingKeysWith: { $1 }))
@@ -137,18 +160,15 @@ struct Backup: Sendable {
         outcome.manifest.packages.append(
           .init(digest: step.digest, length: try target.length(of: step.digest) ?? .zero))
       } catch {
-        let fault: PackageFault
-        switch error.code {
-        case .digestMismatch: fault = .damaged
-        case .notFound: fault = .missing
-        default: throw error
-        }
+        // Whatever else fails does so where the backup is written.
+        guard error.isOfSource else { throw error }
+        let fault: PackageFault = error.code == .notFound ? .missing : .damaged
         guard fault == .damaged || needs[step.digest]?.isRequired == true else { continue }
         outcome.manifest.absent.append(.init(digest: step.digest, fault: fault))
       }
     }
     withExtendedLifetime(hold) {}
-    for file in ["server.db", FileSystem.lastPart(of: keys)] {
+    for file in BackupManifest.fileNames {
       let path = "\(incomplete)/\(file)"
       guard let length = try operations.status(of: path)?.length else { continue }
       outcome.manifest.files.append(
@@ -161,26 +181,39 @@ struct Backup: Sendable {
     return outcome
   }
 
-  /// Whether the package was linked and not copied.
+  /// Whether the package was linked and not copied. What the generation before cannot link is copied from the state, and from
+  /// that generation where the state does not have it whole.
   private func take(
     _ step: BackupPlan.Step, from stored: BlobDirectory, _ previous: BlobDirectory?, to target: BlobDirectory
   ) throws(BlobStoreError) -> Bool {
-    var source = stored
+    // Twice: a repair may have put the right bytes into the state meanwhile.
+    var sources = [stored, stored]
     if case .previous(let orState) = step.source, let previous {
+      sources = orState ? [stored, stored, previous] : [previous]
       do throws(BlobStoreError) {
         if try target.link(step.digest, from: previous) { return true }
       } catch {
-        guard error.code == .notFound, orState else { throw error }
+        guard error.isOfSource, orState else { throw error }
       }
-      if !orState { source = previous }
     }
-    do throws(BlobStoreError) {
-      try target.copy(step.digest, from: source) { rate.didRead($0) }
-    } catch {
-      // A repair may have put the right bytes there meanwhile.
-      guard error.code == .digestMismatch else { throw error }
-      try target.copy(step.digest, from: source) { rate.didRead($0) }
-    }
+    try copy(step.digest, from: sources, to: target)
     return false
+  }
+
+  /// Copies the package from the first of these that has it whole. Where none has, the first one's error is thrown.
+  private func copy(
+    _ digest: SHA256Digest, from sources: [BlobDirectory], to target: BlobDirectory
+  ) throws(BlobStoreError) {
+    var first: BlobStoreError?
+    for source in sources {
+      do throws(BlobStoreError) {
+        try target.copy(digest, from: source) { rate.didRead($0) }
+        return
+      } catch {
+        guard error.isOfSource else { throw error }
+        first = first ?? error
+      }
+    }
+    if let first { throw first }
   }
 }

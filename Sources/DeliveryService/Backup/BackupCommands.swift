@@ -63,9 +63,11 @@ enum BackupCommands {
     let outcome = try backup.run()
     let manifest = outcome.manifest
     let length = manifest.packages.reduce(ByteCount.zero) { $0 + $1.length }
+    for reason in outcome.passedOver {
+      complain("an earlier generation is passed over, and nothing is linked to it: \(reason)")
+    }
     if let reason = outcome.unrecorded {
-      StandardStream.error.write(
-        "the backup is complete, but the server's metrics do not know of it: \(reason)\n")
+      complain("the backup is complete, but the server's metrics do not know of it: \(reason)")
     }
     guard !arguments.isSet("json") else {
       try print(
@@ -127,7 +129,7 @@ enum BackupCommands {
         if !arguments.isSet("json") { print("restored \(digest)") }
       } else {
         report.absent.append(.init(digest: digest, fault: .missing))
-        StandardStream.error.write("no backup in \(directory.path) has \(digest)\n")
+        complain("no backup in \(directory.path) has \(digest)")
       }
     }
     if arguments.isSet("json") { try print(report) }
@@ -165,8 +167,7 @@ enum BackupCommands {
 
   private static func warn(of manifest: BackupManifest) -> ExitCode {
     for absence in manifest.absent {
-      StandardStream.error.write(
-        "\(absence.fault.rawValue) in the state and in no backup: \(absence.digest)\n")
+      complain("\(absence.fault.rawValue) in the state and in no backup: \(absence.digest)")
     }
     return manifest.absent.isEmpty ? .done : .integrity
   }
@@ -179,8 +180,14 @@ enum BackupCommands {
     return ReadingRate(size.bytes)
   }
 
+  /// A line for people, who may read it on a terminal: a backup's text may come from another machine.
   private static func print(_ line: String) {
-    StandardStream.output.write(line + "\n")
+    StandardStream.output.write(PlainText.line(line) + "\n")
+  }
+
+  /// The same on standard error.
+  private static func complain(_ line: String) {
+    StandardStream.error.write(PlainText.line(line) + "\n")
   }
 
   private static func print(_ report: some Encodable & Sendable) throws {

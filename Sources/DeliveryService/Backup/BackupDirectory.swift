@@ -135,10 +135,11 @@ struct BackupGeneration: Hashable, Sendable {
 
   var packages: BlobDirectory { BlobDirectory(path) }
 
-  /// Throws ``StateCareError`` for one that cannot be read, or that a later program wrote.
+  /// Throws ``StateCareError`` `damaged` for one that cannot be read, that a later program wrote, or that names other files than
+  /// ``BackupManifest/fileNames``; and where one of these, or the manifest, is no regular file.
   func manifest() throws -> BackupManifest {
     let file = "\(path)/\(BackupManifest.fileName)"
-    let bytes = try FileSystem.read(file, upTo: BackupManifest.maximumLength)
+    let bytes = try bytes(ofManifest: file)
     let manifest: BackupManifest
     do {
       manifest = try APIJSON.decode(BackupManifest.self, from: bytes)
@@ -148,6 +149,24 @@ struct BackupGeneration: Hashable, Sendable {
     guard manifest.format == BackupManifest.currentFormat else {
       throw StateCareError(.damaged, "\(file): its format is \(manifest.format), this program knows 1")
     }
+    guard manifest.files.map(\.name).sorted() == BackupManifest.fileNames else {
+      let names = BackupManifest.fileNames.joined(separator: " and ")
+      throw StateCareError(.damaged, "\(file): its files are not \(names), each once")
+    }
     return manifest
+  }
+
+  private func bytes(ofManifest file: String) throws -> [UInt8] {
+    do {
+      for name in [BackupManifest.fileName] + BackupManifest.fileNames {
+        let status = try FileSystem.status(of: "\(path)/\(name)")
+        guard status == nil || status?.kind == .regular else {
+          throw StateCareError(.damaged, "\(path)/\(name) is no regular file")
+        }
+      }
+      return try FileSystem.read(file, upTo: BackupManifest.maximumLength)
+    } catch let error as SystemError where error.isUnreadable || error.isNoRegularFile || error.isTooLarge {
+      throw StateCareError(.damaged, "\(file): \(error)")
+    }
   }
 }

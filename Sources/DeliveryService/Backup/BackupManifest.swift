@@ -24,6 +24,8 @@ struct BackupManifest: Codable, Hashable, Sendable {
   }
 
   static let fileName = "backup.json"
+  /// The files beside the packages, which every generation has, in alphabetical order.
+  static let fileNames = ["server.db", "ticket-keys.json"]
   static let currentFormat = 1
   /// A manifest of a hundred thousand packages has about 10 MiB.
   static let maximumLength = ByteCount.mebibytes(256)
@@ -34,8 +36,9 @@ struct BackupManifest: Codable, Hashable, Sendable {
   var program: String
   /// The moment at which the database was copied.
   var made: Timestamp
+  /// Each of ``fileNames`` once.
   var files: [File]
   var packages: [Package]
-  /// Empty unless packages were missing or damaged in the state, and in every earlier generation.
+  /// Empty unless packages were missing or damaged in the state, and in the generation before.
   var absent: [Absence]
 }

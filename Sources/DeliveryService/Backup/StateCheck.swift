@@ -55,7 +55,7 @@ struct StateCheck: Sendable {
         switch error.code {
         case .notFound: fault = .missing
         // A device that cannot read it: the bytes are not there.
-        case .inputOutput: fault = .damaged
+        case .unreadable, .inputOutput: fault = .damaged
         default: throw error
         }
       }
@@ -161,7 +161,8 @@ struct PackageRepair: Sendable {
   let directory: BackupDirectory
   var rate = ReadingRate()
 
-  /// Whether the right bytes are there now. Blocks; throws the errors of files.
+  /// Whether the right bytes are there now. A generation in which the package is missing, damaged or cannot be read is passed
+  /// over. Blocks; throws the errors of files.
   func repair(_ digest: SHA256Digest) throws -> Bool {
     let target = BlobDirectory(state)
     let hold = try target.holdRemovals()
@@ -171,7 +172,7 @@ struct PackageRepair: Sendable {
         try target.copy(digest, from: generation.packages, synchronizing: true, didRead: rate.didRead)
         return true
       } catch {
-        guard error.code == .notFound || error.code == .digestMismatch else { throw error }
+        guard error.isOfSource else { throw error }
       }
     }
     return false

@@ -24,9 +24,9 @@ enum StateFiles {
     guard version > 0 else { throw StateCareError(.damaged, "\(path) is no Pullbox database") }
   }
 
-  /// Blocks while all of it is read.
+  /// The digest of a regular file. Blocks while all of it is read.
   static func digest(of path: String) throws(SystemError) -> SHA256Digest {
-    let file = try FileDescriptor.open(path, .readOnly, options: .doNotFollow)
+    let file = try FileDescriptor.openRegularFile(path)
     var hasher = SHA256Hasher()
     var offset = ByteCount.zero
     var bytes: [UInt8] = []
@@ -39,12 +39,12 @@ enum StateFiles {
     }
   }
 
-  /// Copies a file, which only its owner may read then, in place of one that is there; answers the digest of what was written.
-  /// It is on the device when this returns.
+  /// Copies a regular file, which only its owner may read then, in place of one that is there; answers the digest of what was
+  /// written. It is on the device when this returns.
   static func copy(
     _ path: String, to newPath: String, operations: any FileOperations
   ) throws(SystemError) -> SHA256Digest {
-    let source = try FileDescriptor.open(path, .readOnly, options: .doNotFollow)
+    let source = try FileDescriptor.openRegularFile(path)
     var target = try DurableFile(creating: newPath, permissions: 0o600, operations: operations)
     var hasher = SHA256Hasher()
     var offset = ByteCount.zero

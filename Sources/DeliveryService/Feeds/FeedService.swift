@@ -199,11 +199,13 @@ final class FeedService: Sendable {
         for transaction in latest where customer == nil {
           customer = try LedgerTable.find(transaction.key, in: connection)?.customer
         }
+        var others: [Int64]? = []
+        if let customer { others = try FeedTable.numbers(of: customer, in: connection) }
         return (
           try FeedTable.find(of: device, at: store, customer: customer, in: connection),
           try customer != nil
             && FeedTable.find(of: device, at: store, customer: nil, in: connection) != nil,
-          customer, try customer.map { try FeedTable.numbers(of: $0, in: connection) } ?? []
+          customer, others
         )
       }
       var placed = found.map { FeedTable.Placed(feed: $0) }
@@ -221,7 +223,8 @@ final class FeedService: Sendable {
         $0.insert(Enrolled(feed: name, shown: shown), for: key, length: Enrolled.length)
       }
       // What this proof shows may be news to the customer's other devices.
-      waiters.wake(others + [name.number] + [placed.ended].compactMap(\.self))
+      let own = [name.number] + [placed.ended].compactMap(\.self)
+      wake(others.map { $0 + own })
       return reference(to: name, of: device, base: base)
     } catch {
       log.warning("a device's feed cannot be made", ["device": LogValue(device), "error": LogValue(error)])
@@ -233,20 +236,30 @@ final class FeedService: Sendable {
   func noteNews(of transactions: [VerifiedTransaction]) async {
     guard waiters.count > 0 else { return }
     do {
-      let feeds = try await database.read { connection in
+      let feeds = try await database.read { connection -> [Int64]? in
         var customers: Set<CustomerIdentifier> = []
         for transaction in transactions.prefix(Self.lookups) {
           if let known = try LedgerTable.find(transaction.key, in: connection) {
             customers.insert(known.customer)
           }
         }
-        return try customers.flatMap { try FeedTable.numbers(of: $0, in: connection) }
+        var feeds: [Int64] = []
+        for customer in customers {
+          guard let numbers = try FeedTable.numbers(of: customer, in: connection) else { return nil }
+          feeds += numbers
+        }
+        return feeds
       }
-      waiters.wake(feeds)
+      wake(feeds)
     } catch {
       // They hear of it when they ask next.
       log.warning("waiting devices cannot be found", ["error": LogValue(error)])
     }
+  }
+
+  /// Wakes those who wait at these feeds; without them, where a customer has more than are looked up, all that wait.
+  private func wake(_ feeds: [Int64]?) {
+    if let feeds { waiters.wake(feeds) } else { waiters.wake() }
   }
 
   /// The reference that replaces the one by which the feed was read.

@@ -28,7 +28,10 @@ extension DeliveryServer {
         return try command(arguments, state)
       } catch {
         let name = arguments.subcommands.joined(separator: " ")
-        StandardStream.error.write("pullbox-server \(name): \(error)\n")
+        let messages = (error as? ConfigurationError)?.faults.map(\.description) ?? ["\(error)"]
+        for message in messages {
+          StandardStream.error.write(PlainText.line("pullbox-server \(name): \(message)") + "\n")
+        }
         return .of(error)
       }
     }
