@@ -53,12 +53,12 @@ extension AcknowledgementAlarm: MetricSource {
     let listed: [Metric<Standings>] = [
       .gauge(
         "pullbox_purchases_unacknowledged",
-        help: "Purchases of which a store that wants to know it was not told yet.",
+        help: "Purchases whose delivery the server has still to tell the store.",
         labels: ["store"]
       ) { $0.map { .init($0.standing.waiting, labels: [$0.store.description]) } },
       .gauge(
         "pullbox_purchases_unacknowledged_urgent",
-        help: "Of these, those that the store takes back within a day.",
+        help: "Those of them that the store takes back within a day.",
         labels: ["store"]
       ) { $0.map { .init($0.standing.urgent, labels: [$0.store.description]) } },
     ]
