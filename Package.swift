@@ -84,13 +84,42 @@ let delivery: [Target] = [
       "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
+  .target(
+    name: "RouteAccess",
+    dependencies: [
+      "ContentDelivery", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer",
+      "Database",
+      "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
+  .target(
+    name: "ContentCatalog",
+    dependencies: [
+      "RouteAccess", "ContentDelivery", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce",
+      "ContentPackage", "HTTPServer", "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes",
+    ]),
+  .target(
+    name: "ContentPublishing",
+    dependencies: [
+      "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage", "DeliveryRecords", "PullboxAPI",
+      "PullboxAPIServer", "Commerce", "ContentPackage", "ContentPacking", "HTTPServer", "Database",
+      "BlobStore", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
+  .target(
+    name: "ContentGrants",
+    dependencies: [
+      "ContentCatalog", "RouteAccess", "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "PullboxAPIServer", "Commerce", "ContentPackage", "Receipts", "HTTPServer", "Database", "Monitoring",
+      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
 ]
 
 let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "ContentDelivery", "PackageStorage", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "ContentDelivery",
+      "PackageStorage", "PaymentStores", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
       "Receipts", "HTTPServer", "HTTPClient", "Database", "BlobStore", "Monitoring", "ServiceRuntime",
@@ -199,7 +228,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "ContentDelivery", "PackageStorage", "PaymentStores", "DeliveryRecords",
+      "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "DeliveryService",
+      "ContentDelivery", "PackageStorage", "PaymentStores", "DeliveryRecords",
       "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
       "ContentPacking", "Receipts",
       "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",

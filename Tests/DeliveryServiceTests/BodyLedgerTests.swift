@@ -2,6 +2,7 @@ import CoreTypes
 import Testing
 
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("The budget for request bodies")
 struct BodyLedgerTests {

@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryRecords
 @testable import DeliveryService
 

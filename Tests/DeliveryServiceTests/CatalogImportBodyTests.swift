@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryRecords
 @testable import DeliveryService
 

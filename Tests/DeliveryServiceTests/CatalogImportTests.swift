@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryService
 
 @Suite("Many products at once")

@@ -9,7 +9,9 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentCatalog
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

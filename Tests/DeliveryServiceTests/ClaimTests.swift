@@ -11,6 +11,7 @@ import ServiceRuntime
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -1,6 +1,7 @@
 import Commerce
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryService
 
 @Suite("What products have in common")

@@ -6,6 +6,7 @@ import Receipts
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

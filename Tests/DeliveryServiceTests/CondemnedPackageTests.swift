@@ -8,6 +8,7 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PackageStorage

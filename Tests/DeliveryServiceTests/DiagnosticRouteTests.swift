@@ -8,6 +8,7 @@ import Testing
 
 @testable import ContentDelivery
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Diagnostic routes", .timeLimit(.minutes(2)))
 struct DiagnosticRouteTests {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import DeliveryService
 @testable import PullboxDoctor
+@testable import RouteAccess
 
 /// With the real nginx, configured as operators get it, and with one line of that made wrong at a time.
 @Suite("The doctor behind nginx", .timeLimit(.minutes(10)))

@@ -6,6 +6,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PackageStorage

@@ -4,6 +4,7 @@ import Database
 import PullboxAPI
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -11,6 +11,7 @@ import Testing
 
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Requests that come again with an idempotency key")
 struct IdempotencyKeyTests {

@@ -5,6 +5,7 @@ import PullboxTesting
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores

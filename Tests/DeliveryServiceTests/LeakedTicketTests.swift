@@ -12,6 +12,7 @@ import Testing
 @testable import ContentDelivery
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("What a leaked ticket, list or name opens")
 struct LeakedTicketTests {

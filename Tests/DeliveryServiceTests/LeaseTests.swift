@@ -4,6 +4,8 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentGrants
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

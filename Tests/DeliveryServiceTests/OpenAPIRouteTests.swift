@@ -5,8 +5,10 @@ import PullboxTesting
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Routes and docs/openapi.yaml")
 struct OpenAPIRouteTests {

@@ -12,6 +12,7 @@ import Testing
 
 @testable import ContentDelivery
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Operator keys")
 struct OperatorKeyTests {

@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentCatalog
 @testable import ContentDelivery
 @testable import DeliveryService
 

@@ -7,6 +7,7 @@ import ServiceRuntime
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
 
 @Suite("Calls of the outbox, one by one", .timeLimit(.minutes(1)))

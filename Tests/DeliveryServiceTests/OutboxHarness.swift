@@ -8,6 +8,7 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores

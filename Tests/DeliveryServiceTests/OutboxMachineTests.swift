@@ -1,5 +1,6 @@
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryService
 @testable import PaymentStores
 

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryService
 @testable import PaymentStores
 

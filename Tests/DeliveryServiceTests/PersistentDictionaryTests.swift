@@ -1,6 +1,7 @@
 import PullboxTesting
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryService
 
 @Suite("Persistent dictionaries")

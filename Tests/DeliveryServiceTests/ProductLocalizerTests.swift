@@ -6,6 +6,7 @@ import PullboxAPI
 import ServiceRuntime
 import Testing
 
+@testable import ContentCatalog
 @testable import ContentDelivery
 @testable import DeliveryService
 

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxAPIClient
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryService
 
 @Suite("Publications and what is for sale of them")

@@ -6,6 +6,7 @@ import PullboxAPIClient
 import Testing
 
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Publications as operators describe them")
 struct PublicationTests {

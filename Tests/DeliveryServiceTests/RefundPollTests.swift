@@ -11,6 +11,7 @@ import Synchronization
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
 @testable import PaymentStores
 

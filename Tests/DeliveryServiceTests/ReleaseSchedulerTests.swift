@@ -7,8 +7,10 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Releases at a date")
 struct ReleaseSchedulerTests {

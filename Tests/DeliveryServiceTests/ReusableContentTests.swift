@@ -5,6 +5,7 @@ import HTTPClient
 import PullboxAPI
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

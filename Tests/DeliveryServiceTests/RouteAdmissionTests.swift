@@ -13,6 +13,7 @@ import Testing
 
 @testable import ContentDelivery
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Admission before the routes")
 struct RouteAdmissionTests {

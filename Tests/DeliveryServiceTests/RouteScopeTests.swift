@@ -6,7 +6,9 @@ import ServiceRuntime
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Routes and the operator scopes they need")
 struct RouteScopeTests {

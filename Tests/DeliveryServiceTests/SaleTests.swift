@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryService
 
 @Suite("What is on sale")

@@ -15,6 +15,7 @@ import Testing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores
+@testable import RouteAccess
 
 /// Every statement of the service, run by what the service does, on a database with a hundred grants of one product and
 /// on one with a hundred thousand: what it costs, in operations of SQLite's virtual machine, must not grow with them.

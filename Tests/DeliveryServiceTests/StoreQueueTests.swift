@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import ContentCatalog
 @testable import DeliveryService
 
 @Suite("Many texts in few pieces of memory")

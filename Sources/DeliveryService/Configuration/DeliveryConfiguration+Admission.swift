@@ -1,6 +1,7 @@
 import ContentDelivery
 import CoreTypes
 import HTTPServer
+import RouteAccess
 import ServiceRuntime
 
 extension DeliveryConfiguration {

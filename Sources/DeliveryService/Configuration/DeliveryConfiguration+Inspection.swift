@@ -1,5 +1,6 @@
 import HTTPServer
 import PullboxAPIServer
+import RouteAccess
 public import ServiceRuntime
 
 extension DeliveryConfiguration {

@@ -1,4 +1,5 @@
 import ContentDelivery
+import ContentGrants
 import CoreTypes
 import HTTPServer
 import ServiceRuntime

@@ -1,6 +1,7 @@
 import Crypto
 public import PullboxAPI
 import PullboxAPIServer
+import RouteAccess
 public import ServiceRuntime
 
 extension DeliveryConfiguration {

@@ -1,4 +1,5 @@
 import Commerce
+import ContentCatalog
 import ServiceRuntime
 
 extension DeliveryConfiguration {

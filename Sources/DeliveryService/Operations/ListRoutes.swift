@@ -1,10 +1,12 @@
 import Commerce
+import ContentGrants
 import CoreTypes
 import Database
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import RouteAccess
 
 /// The lists for operators, in pages, newest first: what was granted and delivered, and the audit log.
 struct ListRoutes: Sendable {

@@ -5,6 +5,7 @@ import HTTPServer
 import Monitoring
 import PullboxAPI
 import PullboxAPIServer
+import RouteAccess
 
 /// The routes for monitoring: health and metrics. They need no key.
 struct OperationsRoutes: Sendable {

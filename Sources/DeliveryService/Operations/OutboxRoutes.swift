@@ -1,7 +1,9 @@
+import ContentGrants
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import RouteAccess
 
 /// The outbox over HTTP, for operators: a list in pages, newest first, and what may be decided of a call.
 struct OutboxRoutes: Sendable {

@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import DeliveryRecords
+import RouteAccess
 import ServiceRuntime
 import Synchronization
 

@@ -5,6 +5,7 @@ import DeliveryRecords
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import RouteAccess
 import SystemCalls
 
 /// The reports of sales, for operators.

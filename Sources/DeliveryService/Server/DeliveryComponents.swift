@@ -1,6 +1,9 @@
 import BlobStore
 import Commerce
+import ContentCatalog
 import ContentDelivery
+import ContentGrants
+import ContentPublishing
 import CoreTypes
 import Crypto
 import Database
@@ -13,6 +16,7 @@ import PaymentStores
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
+import RouteAccess
 import ServiceRuntime
 
 /// The service's components, made from a configuration and joined: what answers requests, and what works

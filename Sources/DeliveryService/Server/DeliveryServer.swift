@@ -1,5 +1,7 @@
 import BlobStore
 import ContentDelivery
+import ContentGrants
+import ContentPublishing
 public import CoreTypes
 import Database
 import DeliveryRecords
@@ -8,6 +10,7 @@ import HTTPServer
 import Monitoring
 import PaymentStores
 import PullboxAPIServer
+import RouteAccess
 public import ServiceRuntime
 public import SystemCalls
 

@@ -5,6 +5,8 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentCatalog
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxTesting
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryService
 
 @Suite("Polls of feeds")

@@ -7,7 +7,9 @@ import PullboxTesting
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
+@testable import RouteAccess
 
 extension FeedTests {
   /// A connection that asks for the feed as server-sent events; the head of the answer is read.

@@ -8,8 +8,10 @@ import PullboxTesting
 import Receipts
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("The feed of a device")
 struct FeedTests {

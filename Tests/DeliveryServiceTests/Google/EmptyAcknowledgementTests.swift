@@ -9,8 +9,10 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
+@testable import RouteAccess
 
 /// Google gives back what it is not told of within three days: of a purchase that leaves nothing to deliver no device will tell.
 @Suite("Sales that leave nothing to deliver, at a store that takes purchases back", .timeLimit(.minutes(2)))

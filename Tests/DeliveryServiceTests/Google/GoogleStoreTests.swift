@@ -12,9 +12,11 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores
+@testable import RouteAccess
 
 @Suite("A store of the kind google", .timeLimit(.minutes(2)))
 struct GoogleStoreTests {

@@ -8,6 +8,7 @@ import PullboxTesting
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

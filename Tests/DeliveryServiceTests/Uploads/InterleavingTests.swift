@@ -9,6 +9,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryService
 
 /// Vectors from draft-ietf-httpbis-resumable-upload §4 to §8.

@@ -1,6 +1,7 @@
 import CoreTypes
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryService
 
 @Suite("Who may still write how much")

@@ -3,6 +3,7 @@ import Testing
 
 @testable import ContentDelivery
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Structured fields (RFC 9651)")
 struct StructuredFieldTests {

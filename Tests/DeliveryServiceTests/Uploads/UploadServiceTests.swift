@@ -7,6 +7,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

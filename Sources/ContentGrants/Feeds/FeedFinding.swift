@@ -1,0 +1,126 @@
+import Commerce
+import ContentCatalog
+import CoreTypes
+import Database
+import DeliveryRecords
+
+/// The facts about a feed that one read of the database finds.
+struct FeedFacts: Sendable {
+  var feed: FeedTable.Feed
+  var cursor: FeedService.Cursor?
+  var transactions: [VerifiedTransaction] = []
+  var record = EntitlementRecord.empty
+  var told: ToldItems
+
+  var page: FeedService.Page { FeedService.Page(of: told, in: feed, after: cursor) }
+
+  /// Nil where there is no such feed.
+  init?(
+    of question: FeedService.Question, catalog: CatalogSnapshot, in connection: borrowing Connection
+  ) throws {
+    guard let feed = try FeedTable.find(question.feed.number, in: connection),
+      FeedService.Name(feed) == question.feed
+    else { return nil }
+    cursor = question.cursor
+    self.feed = feed
+    told = try ToldItems(of: feed, in: connection)
+    guard let customer = feed.customer else { return }
+    transactions = try LedgerTable.transactions(of: customer, in: connection).filter {
+      $0.store == feed.store && $0.environment == feed.environment
+    }
+    record = try EntitlementRecordTable.record(of: catalog.recorded(transactions), in: connection)
+  }
+}
+
+/// The items that a feed has told, one for each product, as of one sequence.
+package struct ToldItems: Sendable {
+  private(set) var items: [ProductIdentifier: FeedItem]
+
+  init(of feed: FeedTable.Feed, in connection: borrowing Connection) throws {
+    items = Dictionary(
+      try FeedTable.items(of: feed.number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
+  }
+
+  /// Returns the items behind a place, in the order of their sequence.
+  func items(after sequence: Int64) -> [FeedItem] {
+    items.values.filter { $0.sequence > sequence }.sorted { $0.sequence < $1.sequence }
+  }
+
+  mutating func take(_ told: [FeedItem], forgetting forgotten: [ProductIdentifier]) {
+    for product in forgotten { items[product] = nil }
+    for item in told { items[item.product] = item }
+  }
+}
+
+/// The changes of a feed that are to be written down, found by comparison with the feed as it was read.
+struct FeedFinding: Sendable {
+  private let feed: FeedTable.Feed
+  private let cursor: FeedService.Cursor?
+  private let told: ToldItems
+  private let standings: FeedStandings
+  private let isUsed: Bool
+  private let room: FeedPlan.Room
+
+  init(of facts: FeedFacts, standings: FeedStandings, isUsed: Bool, room: FeedPlan.Room) {
+    (feed, cursor, told) = (facts.feed, facts.cursor, facts.told)
+    (self.standings, self.isUsed, self.room) = (standings, isUsed, room)
+  }
+
+  var locks: [DatabaseLock] {
+    [.feed(of: feed.device, at: feed.store)] + standings.unlocked.keys.map { .transaction($0) }
+  }
+
+  var isNews: Bool {
+    let changes = FeedPlan.changes(told: told.items, standings: standings.products)
+    return isUsed || !standings.unlocked.isEmpty
+      || !room.fit(changes, told: told.items, standings: standings.products).isEmpty
+  }
+
+  /// The outcome of an attempt to tell a feed's changes.
+  enum Telling: Sendable {
+    case told(FeedService.Page)
+    /// There is no such feed any more.
+    case forgotten
+    /// The feed has told something else since it was read: what it stands for now is to be judged with that.
+    case overtaken
+  }
+
+  /// Writes down what the feed tells by now, unless another look has told something since it was read. A change of the catalog since then
+  /// is no matter: it wakes the feed, which is told of it next.
+  func tell(at now: Timestamp, in connection: borrowing Connection) throws -> Telling {
+    guard var feed = try FeedTable.find(feed.number, in: connection) else { return .forgotten }
+    // Whatever is told takes the sequence on.
+    guard feed.sequence == self.feed.sequence else { return .overtaken }
+    for (transaction, issues) in standings.unlocked {
+      try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+    }
+    let acknowledged = cursor?.epoch == feed.epoch ? cursor?.sequence ?? .max : .max
+    let fitting = room.fit(
+      FeedPlan.changes(told: told.items, standings: standings.products, acknowledged: acknowledged),
+      told: told.items, standings: standings.products)
+    let new = try FeedTable.tell(fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
+    var told = told
+    told.take(new, forgetting: fitting.forgotten)
+    feed.sequence = new.last?.sequence ?? feed.sequence
+    if isUsed { try FeedTable.noteUse(of: feed.number, at: now, in: connection) }
+    return .told(FeedService.Page(of: told, in: feed, after: cursor))
+  }
+}
+
+extension FeedService.Page {
+  /// A device that comes from before the server was restored may know more than the backup: it is told all of what stood in that, and
+  /// comes again for what was told since, which is news to it as to the others.
+  init(of told: ToldItems, in feed: FeedTable.Feed, after cursor: FeedService.Cursor?) {
+    if let cursor, feed.hadEpoch(cursor.epoch) {
+      let place = feed.sequenceAtRestore
+      isWhole = true
+      self.cursor = FeedService.Cursor(epoch: feed.epoch, sequence: place)
+      items = told.items(after: 0).filter { $0.sequence <= place }
+      return
+    }
+    let isKnown = cursor.map { $0.epoch == feed.epoch && $0.sequence <= feed.sequence } ?? false
+    isWhole = !isKnown
+    self.cursor = FeedService.Cursor(epoch: feed.epoch, sequence: feed.sequence)
+    items = told.items(after: isKnown ? cursor?.sequence ?? 0 : 0)
+  }
+}

@@ -1,0 +1,173 @@
+import CoreTypes
+import HTTPServer
+import Synchronization
+
+/// A request that waits for something to tell: no task, only what is needed to look for it (``FeedService/tellPolls()``). It is over once
+/// something was found, its time has passed, a later request of the same feed has come, or the device has gone.
+package final class FeedPoll: ResponsePostponement {
+  /// The finding that the request is answered with.
+  enum Finding: Sendable {
+    case page(FeedService.Page)
+    /// There is no such feed any more.
+    case forgotten
+  }
+
+  private struct State {
+    var finding: Finding?
+    var isOver = false
+    var isAwaited = false
+    var resume: (@Sendable () -> Void)?
+  }
+
+  let feed: FeedService.Name
+  let cursor: FeedService.Cursor?
+  /// Whether the answer must bring a token.
+  let renewsToken: Bool
+  /// When it is answered with nothing.
+  let deadline: MonotonicInstant
+  private let state = Mutex(State())
+
+  init(
+    _ feed: FeedService.Name, after cursor: FeedService.Cursor?, renewsToken: Bool,
+    until deadline: MonotonicInstant
+  ) {
+    self.feed = feed
+    self.cursor = cursor
+    self.renewsToken = renewsToken
+    self.deadline = deadline
+  }
+
+  var isOver: Bool { state.withLock { $0.isOver } }
+
+  /// The finding that the poll ended with; nil where its time has passed or a later request has come. Then a last look shows
+  /// what the feed has.
+  var finding: Finding? { state.withLock { $0.finding } }
+
+  /// Whether the one who ended it waits for its answer.
+  var isAwaited: Bool { state.withLock { $0.isAwaited } }
+
+  /// Has the request answered: with what was found, or what a last look shows. Answers whether it was not over before.
+  @discardableResult
+  func end(with finding: Finding? = nil, awaited isAwaited: Bool = false) -> Bool {
+    let (isNew, resume) = state.withLock { state in
+      let isNew = !state.isOver
+      if isNew { (state.finding, state.isAwaited) = (finding, isAwaited) }
+      state.isOver = true
+      return (isNew, state.resume.take())
+    }
+    resume?()
+    return isNew
+  }
+
+  func begin(_ resume: @escaping @Sendable () -> Void) {
+    let isOver = state.withLock { state in
+      if !state.isOver { state.resume = resume }
+      return state.isOver
+    }
+    if isOver { resume() }
+  }
+
+  /// The answer is empty, without a look.
+  func cancel() {
+    end(with: cursor.map { .page(FeedService.Page(items: [], cursor: $0, isWhole: false)) })
+  }
+}
+
+/// The polls that wait, in the order in which they are to be looked at.
+struct FeedPolls {
+  private struct Due {
+    var at: MonotonicInstant
+    var poll: FeedPoll
+  }
+
+  /// By feed.
+  private var polls: [Int64: FeedPoll] = [:]
+  /// Feeds whose polls something has woken, each once: from `next` on in the order in which they were.
+  private var woken: (feeds: [Int64], next: Int) = ([], 0)
+  private var isWoken: Set<Int64> = []
+  /// A heap by time: a date comes, or the poll's time is over. It may have more of a poll than one, and some that have ended.
+  private var dues: [Due] = []
+
+  var count: Int { polls.count }
+  /// Times that are kept, some of polls that have ended.
+  var scheduledCount: Int { dues.count }
+  /// When there is something to do though nothing happens.
+  var next: MonotonicInstant? { dues.first?.at }
+
+  /// Takes the place of the feed's earlier one, which it answers.
+  mutating func add(_ poll: FeedPoll) -> FeedPoll? { polls.updateValue(poll, forKey: poll.feed.number) }
+
+  mutating func remove(_ poll: FeedPoll) {
+    if polls[poll.feed.number] === poll { polls[poll.feed.number] = nil }
+  }
+
+  mutating func remove(_ feed: Int64) -> FeedPoll? { polls.removeValue(forKey: feed) }
+
+  mutating func removeAll() -> [FeedPoll] {
+    defer { self = FeedPolls() }
+    return Array(polls.values)
+  }
+
+  mutating func wake() { wake(Array(polls.keys)) }
+
+  mutating func wake(_ feeds: [Int64]) {
+    for feed in feeds where polls[feed] != nil && isWoken.insert(feed).inserted { woken.feeds.append(feed) }
+  }
+
+  mutating func schedule(_ poll: FeedPoll, at moment: MonotonicInstant) {
+    guard polls[poll.feed.number] === poll else { return }
+    if dues.count > 2 * polls.count + 64 { compact() }
+    var place = dues.count
+    dues.append(Due(at: moment, poll: poll))
+    while place > 0, dues[place].at < dues[(place - 1) / 2].at {
+      dues.swapAt(place, (place - 1) / 2)
+      place = (place - 1) / 2
+    }
+  }
+
+  /// The next ones to look at, `limit` at most: those that are due, then those that were woken, the first of them first, so that none
+  /// waits for ever however often all are woken.
+  mutating func take(at now: MonotonicInstant, limit: Int) -> [FeedPoll] {
+    var taken: [FeedPoll] = []
+    while taken.count < limit, let due = dues.first, due.at <= now {
+      removeFirstDue()
+      if polls[due.poll.feed.number] === due.poll { taken.append(due.poll) }
+    }
+    while taken.count < limit, woken.next < woken.feeds.count {
+      let feed = woken.feeds[woken.next]
+      woken.next += 1
+      isWoken.remove(feed)
+      if let poll = polls[feed], !taken.contains(where: { $0 === poll }) { taken.append(poll) }
+    }
+    if woken.next == woken.feeds.count {
+      woken = ([], 0)
+    } else if woken.next > 1024, 2 * woken.next > woken.feeds.count {
+      woken = (Array(woken.feeds[woken.next...]), 0)
+    }
+    return taken
+  }
+
+  /// Keeps the earliest time of each poll that waits.
+  private mutating func compact() {
+    var earliest: [Int64: Due] = [:]
+    for due in dues where polls[due.poll.feed.number] === due.poll {
+      if let other = earliest[due.poll.feed.number], other.at <= due.at { continue }
+      earliest[due.poll.feed.number] = due
+    }
+    dues = earliest.values.sorted { $0.at < $1.at }
+  }
+
+  private mutating func removeFirstDue() {
+    dues.swapAt(0, dues.count - 1)
+    dues.removeLast()
+    var place = 0
+    while true {
+      let children = (2 * place + 1)...(2 * place + 2)
+      guard let least = children.filter({ $0 < dues.count }).min(by: { dues[$0].at < dues[$1].at }),
+        dues[least].at < dues[place].at
+      else { return }
+      dues.swapAt(place, least)
+      place = least
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import Commerce
+package import ContentDelivery
+package import CoreTypes
+import Crypto
+package import Database
+import DeliveryRecords
+package import Monitoring
+package import PullboxAPI
+package import ServiceRuntime
+
+/// Writes down what was sent for each grant: every few seconds, with a completion, and at the end. Questions need no
+/// write: they add what ``unrecorded(_:)`` is to what the database has.
+package struct DeliveryRecorder: Sendable {
+  /// The bytes that were sent for one grant since they were last written down.
+  typealias Sent = (handle: DeliveryHandle, bytes: ByteCount)
+
+  /// At most this much of the count is lost when the server dies while the database takes writes.
+  package static let interval: Duration = .seconds(5)
+  /// A body of ``recording(of:to:_:)`` is called so often: once more for what others were recording, and again where
+  /// their writes failed.
+  private static let attempts = 4
+  /// Grants in one write, so that others get their turn.
+  private static let batch = 500
+
+  package let meters: MeterRegistry
+  package let database: Database
+  package let timer: any MonotonicClock
+
+  package init(meters: MeterRegistry, database: Database, timer: any MonotonicClock) {
+    self.meters = meters
+    self.database = database
+    self.timer = timer
+  }
+
+  /// After this call the database counts everything that was sent before it.
+  package func record() async throws {
+    var rest = meters.drain()[...]
+    while !rest.isEmpty {
+      let batch = Array(rest.prefix(Self.batch))
+      do {
+        try await database.write(locking: []) { try Unrecorded(sent: batch).write(in: $0) }
+      } catch {
+        // Not written down, so not forgotten either.
+        meters.restore(Array(rest))
+        throw error
+      }
+      meters.confirm(batch)
+      rest = rest.dropFirst(batch.count)
+    }
+  }
+
+  /// The bytes that the database does not count yet.
+  struct Unrecorded: Sendable {
+    /// To be written down.
+    var sent: [Sent] = []
+    /// Being written down by others, who may be done by the time this is looked at.
+    var beingRecorded = ByteCount.zero
+  }
+
+  /// Hands out what was sent of a package to a device and is not written down yet. `body` writes it down, with what
+  /// depends on it; when it throws, that was not done. When it answers nil, because it depends on what others are recording,
+  /// it is called again once their writes have ended. Throws `unavailable` where it has answered nil too often.
+  func recording<Value>(
+    of content: SHA256Digest, to device: DeviceIdentifier, _ body: (Unrecorded) async throws -> Value?
+  ) async throws -> Value {
+    for _ in 0..<Self.attempts {
+      let (sent, others) = meters.drain(content: content, device: Ticket.tag(of: device))
+      do {
+        let value = try await body(Unrecorded(sent: sent, beingRecorded: others.bytes))
+        meters.confirm(sent)
+        if let value { return value }
+      } catch {
+        meters.restore(sent)
+        throw error
+      }
+      try await meters.waitForEnd(of: others)
+    }
+    throw Problem(.unavailable, "what was sent is still being counted", retryAfterSeconds: 2)
+  }
+
+  /// Returns the bytes that were sent for the grant and are not written down yet.
+  package func unrecorded(_ grant: DeliveryHandle) -> ByteCount { meters.unrecorded(grant) }
+
+  /// Works until the task is cancelled; ``DeliveryServer/stop()`` records once more. What cannot be written
+  /// down now is kept and logged: deliveries go on.
+  package func run(log: Log) async {
+    let backoff = Backoff(initial: .milliseconds(500), cap: Self.interval)
+    await Worker(clock: timer, backoff: backoff).run(every: Self.interval, record) { error in
+      log.error("what was sent cannot be written down", ["error": LogValue(error)])
+    }
+  }
+}
+
+extension DeliveryRecorder.Unrecorded {
+  func write(in connection: borrowing Connection) throws {
+    for (handle, bytes) in sent { try DeliveredBytesTable.add(bytes, to: handle, in: connection) }
+  }
+}
+
+extension DeliveryRecorder: MetricSource {
+  package func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      Metric<MeterRegistry>.counter(
+        "pullbox_delivered_bytes_total", help: "Body bytes of packages sent since the start."
+      ) { $0.total.rawValue },
+      .gauge("pullbox_delivery_bodies", help: "Bodies of packages on their way.") { $0.bodies },
+    ]) { meters }
+  }
+}

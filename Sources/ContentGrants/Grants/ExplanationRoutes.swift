@@ -1,0 +1,149 @@
+package import Commerce
+import ContentCatalog
+import CoreTypes
+import Crypto
+import Database
+package import DeliveryRecords
+import HTTPServer
+import PaymentStores
+import PullboxAPI
+import PullboxAPIServer
+package import RouteAccess
+
+/// Why a customer may have a product at an instant, for operators: from the ledger alone, no store is asked.
+package struct ExplanationRoutes: Sendable {
+  /// Findings of an answer on each side, at most.
+  static let maximumFindings = 200
+
+  package let grants: GrantService
+  /// Where a transaction is looked for that comes without its store.
+  package let stores: [StoreIdentifier]
+
+  package init(grants: GrantService, stores: [StoreIdentifier]) {
+    self.grants = grants
+    self.stores = stores
+  }
+
+  private static let query: Set<String> = [
+    "customer", "transaction", "device", "store", "environment", "product", "at",
+  ]
+
+  package func add(to routes: inout ScopedRoutes) {
+    routes.on(.get, "/v1/operator/explain", requires: .read, query: Self.query) { request, _, _ in
+      guard let product = try request.filter("product", { ProductIdentifier($0) }) else {
+        throw Problem(.requestMalformed, "product is missing")
+      }
+      return try .json(
+        try await grants.explain(
+          product, of: try subject(of: request), at: try request.filter("at") { Timestamp(rfc3339: $0) }))
+    }
+  }
+
+  private func subject(of request: HTTPRequest) throws(Problem) -> GrantService.Subject {
+    let customer = try request.filter("customer") { CustomerIdentifier(hexadecimal: $0) }
+    let transaction = try request.filter("transaction") { TransactionIdentifier($0) }
+    let device = try request.filter("device") { DeviceIdentifier($0) }
+    let store = try request.filter("store") { StoreIdentifier($0) }
+    let environment = try request.filter("environment") { StoreEnvironment(rawValue: $0) }
+    switch (customer, transaction, device) {
+    case (let customer?, nil, nil) where store == nil && environment == nil: return .customer(customer)
+    case (nil, nil, let device?) where environment == nil:
+      return .device(device, at: store)
+    case (nil, let transaction?, nil):
+      let environments = environment.map { [$0] } ?? StoreEnvironment.allCases
+      return .transaction(
+        (store.map { [$0] } ?? stores).flatMap { store in
+          environments.map { TransactionKey(store: store, environment: $0, id: transaction) }
+        })
+    default:
+      throw Problem(
+        .requestMalformed,
+        "one of customer, transaction (with store and environment if need be) and device (with store) is needed"
+      )
+    }
+  }
+}
+
+extension GrantService {
+  /// The customers whose purchases are looked at.
+  package enum Subject: Sendable {
+    case customer(CustomerIdentifier)
+    /// The customer of the one of these that is known.
+    case transaction([TransactionKey])
+    /// The customers whose proofs the device showed last: at the store, or at every one, those of before among them.
+    case device(DeviceIdentifier, at: StoreIdentifier?)
+  }
+
+  /// Explains by the rules whether a customer may have the product at `moment`, now unless given. The explanation rests on
+  /// the ledger until then, and on today's catalog and policies. Throws `transaction-unknown` where the ledger has nothing
+  /// of the subject, and `request-malformed` for a number that more than one transaction has.
+  func explain(
+    _ product: ProductIdentifier, of subject: Subject, at moment: Timestamp?
+  ) async throws -> ExplanationResponse {
+    let moment = moment ?? grantStore.clock.now()
+    return try await catalog.current { catalog in
+      try await grantStore.database.read { connection -> ExplanationResponse? in
+        guard try catalog.isCurrent(in: connection) else { return nil }
+        let customers = try Self.customers(subject, in: connection)
+        let transactions = try customers.flatMap { try LedgerTable.transactions(of: $0, in: connection) }
+        let record = try EntitlementRecordTable.record(
+          of: catalog.recorded(transactions), until: moment, in: connection)
+        let explained = rules.explain(
+          product, by: transactions, catalog: catalog.related(to: transactions.map(\.product) + [product]),
+          policies: catalog.policies, record: record, at: moment)
+        return ExplanationResponse(
+          product: product, at: moment, customers: customers.map(\.hexadecimal), allowed: explained.isAllowed,
+          until: explained.until, because: Self.wire(explained.because),
+          against: Self.wire(explained.against))
+      }
+    }
+  }
+
+  private static func customers(
+    _ subject: Subject, in connection: borrowing Connection
+  ) throws -> [CustomerIdentifier] {
+    switch subject {
+    case .customer(let customer):
+      let current = try CustomerTable.current(customer, in: connection)
+      guard try !LedgerTable.transactions(of: current, in: connection).isEmpty else {
+        throw Problem(.transactionUnknown, "the ledger has no such customer")
+      }
+      return [current]
+    case .transaction(let keys):
+      let found = try keys.compactMap { try LedgerTable.find($0, in: connection) }
+      guard found.count <= 1 else {
+        let names = found.map { "\($0.transaction.store) \($0.transaction.environment.rawValue)" }
+        throw Problem(
+          .requestMalformed,
+          "\(names.joined(separator: ", ")) have that transaction: say store and environment")
+      }
+      guard let customer = found.first?.customer else {
+        let names = Set(keys.map(\.store.description)).sorted().joined(separator: ", ")
+        throw Problem(
+          .transactionUnknown,
+          "the ledger has no such transaction of \(names); a store that is not configured any more must be named"
+        )
+      }
+      return [try CustomerTable.current(customer, in: connection)]
+    case .device(let device, let store):
+      var customers: [CustomerIdentifier] = []
+      for feed in try FeedTable.all(of: device, in: connection) where store == nil || feed.store == store {
+        guard let shown = feed.customer else { continue }
+        let current = try CustomerTable.current(shown, in: connection)
+        if !customers.contains(current) { customers.append(current) }
+      }
+      guard !customers.isEmpty else {
+        throw Problem(.transactionUnknown, "the device has shown no purchase")
+      }
+      return customers
+    }
+  }
+
+  private static func wire(_ findings: [EntitlementFinding]) -> [ExplanationResponse.Finding] {
+    findings.prefix(ExplanationRoutes.maximumFindings).map { finding in
+      ExplanationResponse.Finding(
+        rule: finding.rule, transaction: finding.transaction,
+        period: finding.period.map { .init(start: $0.start, end: $0.end) }, sentence: finding.sentence)
+    }
+  }
+}

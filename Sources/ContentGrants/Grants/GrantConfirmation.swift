@@ -1,0 +1,205 @@
+import Commerce
+import ContentDelivery
+package import CoreTypes
+import Database
+package import DeliveryRecords
+import Monitoring
+import PaymentStores
+import PullboxAPI
+package import ServiceRuntime
+import Synchronization
+import SystemCalls
+
+/// Asks stores that were away about the proofs that were served meanwhile: one proof until the store has answered, then
+/// some at once. A store that vouches for it confirms the grants; one that refuses it takes them back.
+///
+///     await GrantConfirmation(grants: grants, lease: lease, log: log).run(timer: timer)
+package final class GrantConfirmation: Sendable {
+  /// How often a store that is away is tried; its breaker lets no more probes through.
+  package static let interval: Duration = .seconds(30)
+  /// Proofs that are read and asked about at once, and what they may take together unless it is one alone.
+  package static let batch = 16
+  static let batchLength = ByteCount.mebibytes(4)
+
+  private let grants: GrantService
+  /// Without one, no other process uses the database.
+  private let lease: WorkerLease?
+  private let log: Log
+  /// By store: the proof that it was silent about last. The next look begins behind it, so that one proof that it never
+  /// answers keeps the others from nothing.
+  private let silent = Mutex<[String: Int64]>([:])
+  private let refusals = RefusedProofs()
+
+  package init(grants: GrantService, lease: WorkerLease? = nil, log: Log) {
+    self.grants = grants
+    self.lease = lease
+    self.log = log
+  }
+
+  private var database: Database { grants.grantStore.database }
+
+  /// Runs until the task is cancelled.
+  package func run(timer: any MonotonicClock) async {
+    await Worker(clock: timer).run(every: Self.interval) { [self] in
+      guard try await lease?.isHeld() ?? true else { return }
+      try await pass()
+    } onFailure: { [log] error in
+      log.error("grants cannot be confirmed", ["error": LogValue(error)])
+    }
+  }
+
+  /// One look at what waits: all of it where its store answers, and one proof where it does not.
+  func pass() async throws {
+    var name = ""
+    while true {
+      let last = name
+      guard let store = try await database.read({ try UnconfirmedTable.store(after: last, in: $0) }) else {
+        return
+      }
+      try await ask(store)
+      name = store
+    }
+  }
+
+  private func ask(_ store: String) async throws {
+    let start = silent.withLock { $0[store] ?? 0 }
+    var limit = 1
+    for part in start == 0 ? [0..<Int64.max] : [start..<Int64.max, 0..<start] {
+      var position = part.lowerBound
+      while true {
+        let page = try await page(of: store, from: position, to: part.upperBound, limit: limit)
+        guard let last = page.last else { break }
+        switch try await confirm(page) {
+        case .answered: break
+        case .silent:
+          silent.withLock { $0[store] = last }
+          return
+        case .notAsked: return
+        }
+        limit = Self.batch
+        position = last
+      }
+    }
+    silent.withLock { $0[store] = nil }
+  }
+
+  /// The next proofs behind `position`, up to `end`, that are to be asked about now.
+  private func page(
+    of store: String, from position: Int64, to end: Int64, limit: Int
+  ) async throws -> [Int64] {
+    let now = grants.verifier.timer.now()
+    var position = position
+    while true {
+      let after = position
+      let places = try await database.read {
+        try UnconfirmedTable.places(of: store, after: after, limit: Self.batch, in: $0)
+      }.filter { $0.id <= end }
+      guard let last = places.last else { return [] }
+      position = last.id
+      var page: [Int64] = []
+      var length = ByteCount.zero
+      for place in places where page.count < limit && refusals.isDue(place.id, at: now) {
+        length += place.length
+        guard page.isEmpty || length <= Self.batchLength else { break }
+        page.append(place.id)
+      }
+      if !page.isEmpty { return page }
+    }
+  }
+
+  /// A store's answer to questions about some proofs.
+  private enum Answer: Int, Comparable {
+    /// Its breaker let no question through.
+    case notAsked
+    case silent
+    case answered
+
+    static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  private func confirm(_ page: [Int64]) async throws -> Answer {
+    try await withThrowingTaskGroup(of: Answer.self) { group in
+      for id in page {
+        group.addTask { [self] in
+          guard let waiting = try await database.read({ try UnconfirmedTable.waiting(id, in: $0) }) else {
+            refusals.forget(id)
+            return .answered
+          }
+          return try await confirm(waiting)
+        }
+      }
+      return try await group.reduce(.notAsked) { max($0, $1) }
+    }
+  }
+
+  /// A store that the configuration does not know at the moment is silent. What this server refuses by itself stays marked, and is
+  /// asked about again, ever more rarely.
+  private func confirm(_ waiting: UnconfirmedTable.Waiting) async throws -> Answer {
+    let answer: ProofVerifier.Confirmation
+    let proof = await BlockingPool.computing.run { waiting.decoded() }
+    do {
+      guard let proof else { throw Problem(.receiptMalformed) }
+      answer = try await grants.verifier.confirm(
+        proof, as: try grants.verifier.key(of: proof), for: "confirmation", apply: grants.keep(shownBy: nil))
+    } catch let problem as Problem {
+      if problem.code == .storeUnknown { return .silent }
+      guard proof == nil else { throw problem }
+      answer = .refused(problem)
+    }
+    switch answer {
+    case .vouched:
+      try await database.write(locking: [.everything]) { try UnconfirmedTable.remove(waiting.id, in: $0) }
+    case .refused(let problem): try await refuse(waiting, because: problem)
+    case .refusedHere(let problem):
+      refusals.note(waiting.id, at: grants.verifier.timer.now())
+      log.warning(
+        "this server takes a proof no more that was good: its grants stay marked",
+        ["store": LogValue(waiting.store), "problem": LogValue(problem.code?.text ?? "refused")])
+    case .silent(let wasAsked):
+      let isStopped = StoreIdentifier(waiting.store).map { grants.verifier.standing(of: $0).isOpen } ?? false
+      return wasAsked || !isStopped ? .silent : .notAsked
+    }
+    if case .refusedHere = answer { return .answered }
+    refusals.forget(waiting.id)
+    return .answered
+  }
+
+  private func refuse(_ waiting: UnconfirmedTable.Waiting, because problem: Problem) async throws {
+    let resting = try await database.read { try UnconfirmedTable.grants(restingOn: waiting.id, in: $0) }
+    let reason =
+      "the store refused the proof when it could be asked again: \(problem.code?.text ?? "refused")"
+    for grant in resting {
+      _ = try await grants.revoke(grant.handle.shortName, by: AuditTable.serverActor, reason: reason)
+    }
+    try await database.write(locking: [.everything]) { connection in
+      try UnconfirmedTable.remove(waiting.id, in: connection)
+      if let store = StoreIdentifier(waiting.store) {
+        try RememberedProofTable.forget(waiting.digest, at: store, in: connection)
+      }
+    }
+  }
+}
+
+/// Proofs that this server refused by itself, and when it asks about each again: as often as there are such proofs would be more
+/// than a store allows. At most as many as are marked.
+private final class RefusedProofs: Sendable {
+  private static let backoff = Backoff(initial: .seconds(60), cap: .seconds(3600), jitter: 0)
+  private let refusals = Mutex<[Int64: (count: Int, next: MonotonicInstant)]>([:])
+
+  func isDue(_ proof: Int64, at now: MonotonicInstant) -> Bool {
+    refusals.withLock { $0[proof].map { $0.next <= now } ?? true }
+  }
+
+  func note(_ proof: Int64, at now: MonotonicInstant) {
+    refusals.withLock { refusals in
+      // Two that asked at once heard the same.
+      if let known = refusals[proof], now < known.next { return }
+      let count = (refusals[proof]?.count ?? 0) + 1
+      refusals[proof] = (count, now + Self.backoff.delay(afterFailures: count))
+    }
+  }
+
+  func forget(_ proof: Int64) {
+    refusals.withLock { $0[proof] = nil }
+  }
+}

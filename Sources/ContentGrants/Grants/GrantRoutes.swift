@@ -1,0 +1,133 @@
+import Commerce
+package import ContentDelivery
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+package import RouteAccess
+
+/// Entitlements, grants, tickets and completions over HTTP, for devices.
+package struct GrantRoutes: Sendable {
+  /// Bytes of a proof with the members around it, which is 2.25 MiB of a receipt before its base 64.
+  static let maximumProofLength = ByteCount.mebibytes(3)
+  static let maximumCompletionLength = ByteCount.kibibytes(16)
+
+  package let grants: GrantService
+  package let settings: LiveSettings
+  package let admission: AdmissionControl
+
+  package init(grants: GrantService, settings: LiveSettings, admission: AdmissionControl) {
+    self.grants = grants
+    self.settings = settings
+    self.admission = admission
+  }
+
+  package func add(to routes: inout ScopedRoutes) {
+    routes.public(.post, "/v1/entitlements") { request, _ in
+      let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
+      try charge(asked.device, showing: asked.proofs, for: request)
+      return try .json(
+        try await grants.entitlements(of: asked, base: base(of: request), asked: request.id))
+    }
+    routes.public(.post, "/v1/grants") { request, _ in
+      let asked = try await request.decode(GrantsRequest.self, upTo: Self.maximumProofLength)
+      try charge(asked.device, showing: asked.proofs, for: request)
+      switch asked {
+      case .one(let asked):
+        let (response, isNew) = try await grants.grant(asked, base: base(of: request), asked: request.id)
+        return try .json(
+          response, status: isNew ? .created : .ok, headers: ["Location": "/v1/grants/\(response.grant)"])
+      case .many(let asked):
+        let (response, isNew) = try await grants.grants(asked, base: base(of: request), asked: request.id)
+        return try .json(response, status: isNew ? .created : .ok)
+      }
+    }
+    routes.public(.get, "/v1/grants/{grant}") { request, parameters in
+      let id = try Self.grant(parameters)
+      return try .json(
+        try await grants.status(of: id, credential: GrantCredential(request, path: "/v1/grants/\(id)")))
+    }
+    routes.public(.post, "/v1/grants/{grant}/tickets") { request, parameters in
+      let id = try Self.grant(parameters)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/tickets")
+      return try .json(try await grants.ticket(for: id, credential: credential), status: .created)
+    }
+    routes.public(.post, "/v1/grants/{grant}/completion") { request, parameters in
+      let id = try Self.grant(parameters)
+      let completion = try ReceivedCompletion(try await request.bytes(upTo: Self.maximumCompletionLength))
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/completion")
+      let response = try await grants.complete(id, with: completion, credential: credential)
+      return try .json(response, status: response.state == .finished ? .ok : .accepted)
+    }
+    routes.public(.post, "/v1/grants/{grant}/failure") { request, parameters in
+      let id = try Self.grant(parameters)
+      let failure = try await request.decode(VerificationFailure.self, upTo: Self.maximumCompletionLength)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/failure")
+      return try .json(try await grants.report(failure, of: id, credential: credential))
+    }
+  }
+
+  /// Where the client found this server, as a trusted proxy tells it; empty where that is not known.
+  @inline(never)
+  private func base(of request: HTTPRequest) -> String {
+    settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base ?? ""
+  }
+
+  /// A device counts together with its address: its name is no secret, and another that sends it must not use up what
+  /// the device may ask. Each proof counts, for the address as well, which has paid for one already.
+  @inline(never)
+  private func charge(
+    _ device: Device, showing proofs: ProofList, for request: HTTPRequest
+  ) throws(Problem) {
+    let address = settings.client(of: request)
+    let network = PeerNetwork(limiting: address)
+    let client = ClientKey(.store, DeviceAddress(device: device.id, network: network))
+    for _ in proofs.all.dropFirst() { try admission.charge(.store, address: address) }
+    for _ in proofs.all { try admission.charge(.store, client: client) }
+  }
+
+  private struct DeviceAddress: Hashable {
+    var device: DeviceIdentifier
+    var network: PeerNetwork
+  }
+
+  private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
+    guard let id = GrantIdentifier(parameters["grant"]) else { throw Problem(.grantUnknown) }
+    return id
+  }
+}
+
+/// Revocation and reinstatement of grants over HTTP, for operators, who know a grant by its short name.
+package struct OperatorGrantRoutes: Sendable {
+  package let grants: GrantService
+
+  package init(grants: GrantService) {
+    self.grants = grants
+  }
+
+  package func add(to routes: inout ScopedRoutes) {
+    routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
+      try .json(try await grants.status(of: try Self.grant(parameters)))
+    }
+    routes.on(
+      .post, "/v1/operator/grants/{grant}/revoke", requires: .admin, takesIdempotencyKey: true
+    ) { request, parameters, actor in
+      let reason = try await request.reason()
+      return try .json(
+        try await grants.revoke(try Self.grant(parameters), by: actor.name, reason: reason))
+    }
+    routes.on(
+      .post, "/v1/operator/grants/{grant}/reinstate", requires: .admin, takesIdempotencyKey: true
+    ) { request, parameters, actor in
+      let reason = try await request.reason()
+      return try .json(
+        try await grants.reinstate(try Self.grant(parameters), by: actor.name, reason: reason))
+    }
+  }
+  private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantShortName {
+    guard let name = GrantShortName(parameters["grant"]) else {
+      throw Problem(.grantUnknown, "operators name a grant by the 16 digits that lists show")
+    }
+    return name
+  }
+}

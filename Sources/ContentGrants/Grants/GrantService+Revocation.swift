@@ -1,0 +1,68 @@
+package import Commerce
+import ContentDelivery
+import DeliveryRecords
+import PaymentStores
+package import PullboxAPI
+
+extension GrantService {
+  /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are
+  /// running for it end. Throws `grant-unknown` or `grant-ambiguous`.
+  package func revoke(
+    _ name: GrantShortName, by actor: String, reason: String?
+  ) async throws -> OperatorGrant {
+    try await grantStore.setRevoked(true, of: name, by: actor, reason: reason) { enforce([$0]) }
+  }
+
+  /// Gives a grant back; tickets that are still out are good again.
+  package func reinstate(
+    _ name: GrantShortName, by actor: String, reason: String?
+  ) async throws -> OperatorGrant {
+    try await grantStore.setRevoked(false, of: name, by: actor, reason: reason) { enforce([$0]) }
+  }
+
+  /// Keeps what a store said of transactions, and lets it take effect on all their grants. Answers the transactions as they
+  /// stand by all that the store ever said of them.
+  package func applyRevocations(of transactions: [VerifiedTransaction]) async throws -> [VerifiedTransaction]
+  {
+    let kept = try await record(transactions, by: GrantStore.LedgerRule(), shownBy: nil)
+    try await noteUnlocked(by: kept)
+    await feeds.noteNews(of: kept)
+    return kept
+  }
+
+  /// The same for an answer of a store. Without a device, what was never heard of is left to the write that makes the grant.
+  package func keep(
+    shownBy device: DeviceIdentifier?
+  ) -> @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction] {
+    { try await record($0, by: .answer(takesNew: device != nil), shownBy: device) }
+  }
+
+  package func record(
+    _ transactions: [VerifiedTransaction], by rule: GrantStore.LedgerRule, shownBy device: DeviceIdentifier?
+  ) async throws -> [VerifiedTransaction] {
+    var rule = rule
+    rule.joinsAccounts = Set(transactions.map(\.store)).allSatisfy {
+      storeRules[$0]?.claims.joinsAccounts == true
+    }
+    let recorded = try await grantStore.record(transactions, by: rule, shownBy: device) { changed in
+      // What the store said of the same transactions before, in other proofs, no longer holds.
+      verifier.forget(transactions)
+      // The store may be told of others of the order now, also where nothing was granted for this one.
+      if changed.isEmpty { outbox.wake() } else { enforce(changed) }
+      // A refund is news to every device of its customer.
+      feeds.wake()
+    }
+    sales.note(recorded.transactions.map(\.key))
+    if recorded.isRevocationNews { try await closeIssues(openedBy: recorded.transactions) }
+    return recorded.transactions
+  }
+
+  /// Brings the revocation list in line with what was written. It is the effect of that write: no refusal or
+  /// cancellation comes between the two, and when a grant is taken back and given back at the same moment, the stop that
+  /// stays is that of the state that stays.
+  func enforce(_ grants: [GrantStore.Standing]) {
+    stops.enforce(grants.map { ($0.handle, $0.isRevoked) })
+    // The change may have settled a debt.
+    outbox.wake()
+  }
+}

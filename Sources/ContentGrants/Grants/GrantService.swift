@@ -1,0 +1,262 @@
+package import Commerce
+package import ContentCatalog
+package import ContentDelivery
+import CoreTypes
+import Crypto
+import Database
+package import DeliveryRecords
+package import Monitoring
+package import PaymentStores
+package import PullboxAPI
+import Receipts
+
+/// The way of a purchase: receipt → verdict → grant → ticket, and completion → transaction finished. The service asks the
+/// store that issued the proof, checks its verdict against the catalog (``EntitlementRules``), and leaves every change to
+/// ``GrantStore``, where ``GrantMachine`` decides inside the database's transaction. Refusals are thrown as `Problem`.
+///
+///     let (response, isNew) = try await grants.grant(request)
+///     let status = try await grants.status(of: response.grant, credential: credential)
+///     let completion = try await grants.complete(response.grant, with: report, credential: credential)
+package struct GrantService: Sendable {
+  package let grantStore: GrantStore
+  package let verifier: ProofVerifier
+  package let catalog: CatalogCache
+  package let outbox: Outbox
+  package let tickets: TicketIssuer
+  package let stops: RevocationList
+  package let recorder: DeliveryRecorder
+  package let feeds: FeedService
+  package let sales: EmptySales
+  package let rules: EntitlementRules
+  /// The rules of each store about the accounts and devices that may use its purchases.
+  package var storeRules: [StoreIdentifier: StoreRules] = [:]
+  /// Put before content addresses; empty leaves them relative to the server's address as the client knows it.
+  package let publicURL: String
+  /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.
+  package let storeGrace: Duration
+  /// The proofs that running downloads rest on.
+  var recentProofs = RecentProofs()
+  /// Called with a grant whose device could not verify its content.
+  package var noteFailure: @Sendable (GrantRecord) async throws -> Void = { _ in }
+
+  package init(
+    grantStore: GrantStore, verifier: ProofVerifier, catalog: CatalogCache, outbox: Outbox,
+    tickets: TicketIssuer, stops: RevocationList, recorder: DeliveryRecorder, feeds: FeedService,
+    sales: EmptySales, rules: EntitlementRules, storeRules: [StoreIdentifier: StoreRules] = [:],
+    publicURL: String, storeGrace: Duration, recentProofs: RecentProofs = RecentProofs(),
+    noteFailure: @escaping @Sendable (GrantRecord) async throws -> Void = { _ in }
+  ) {
+    self.grantStore = grantStore
+    self.verifier = verifier
+    self.catalog = catalog
+    self.outbox = outbox
+    self.tickets = tickets
+    self.stops = stops
+    self.recorder = recorder
+    self.feeds = feeds
+    self.sales = sales
+    self.rules = rules
+    self.storeRules = storeRules
+    self.publicURL = publicURL
+    self.storeGrace = storeGrace
+    self.recentProofs = recentProofs
+    self.noteFailure = noteFailure
+  }
+
+  /// The proof's transactions, and behind them what the ledger has of the same customer in the same environment of the store,
+  /// which may tell it no more: all but consumables, which are delivered once, where they were bought.
+  func remembered(
+    beside proof: [VerifiedTransaction], catalog: CatalogSnapshot
+  ) async throws -> [VerifiedTransaction] {
+    let now = grantStore.clock.now()
+    return try await grantStore.database.read { connection in
+      try Self.remembered(beside: proof, catalog: catalog, now: now, in: connection)
+    }
+  }
+
+  /// The same with ``record(of:catalog:)`` of all of them, by one question to the database.
+  package func history(
+    beside proof: [VerifiedTransaction], catalog: CatalogSnapshot
+  ) async throws -> (transactions: [VerifiedTransaction], record: EntitlementRecord) {
+    let now = grantStore.clock.now()
+    return try await grantStore.database.read { connection in
+      let transactions = try Self.remembered(beside: proof, catalog: catalog, now: now, in: connection)
+      let payments = catalog.recorded(transactions)
+      guard !payments.isEmpty else { return (transactions, .empty) }
+      return (transactions, try EntitlementRecordTable.record(of: payments, in: connection))
+    }
+  }
+
+  private static func remembered(
+    beside proof: [VerifiedTransaction], catalog: CatalogSnapshot, now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> [VerifiedTransaction] {
+    guard let latest = proof.max(by: { $0.purchaseDate < $1.purchaseDate }),
+      let customer = try LedgerTable.find(latest.key, in: connection)?.customer
+    else { return proof }
+    let shown = Set(proof.map(\.key))
+    return proof
+      + (try LedgerTable.transactions(of: customer, in: connection)).filter {
+        !shown.contains($0.key) && $0.store == latest.store && $0.environment == latest.environment
+          && catalog[$0.product]?.product.type != .consumable
+          && ($0.licenseEndDate.map { now < $0 } ?? true)
+      }
+  }
+
+  /// Returns the records of payments for subscriptions and of purchases of applications. Without any among the transactions,
+  /// the database is not asked.
+  package func record(
+    of transactions: [VerifiedTransaction], catalog: CatalogSnapshot
+  ) async throws -> EntitlementRecord {
+    let payments = catalog.recorded(transactions)
+    guard !payments.isEmpty else { return .empty }
+    return try await grantStore.database.read { try EntitlementRecordTable.record(of: payments, in: $0) }
+  }
+
+  /// Writes down which issues runs of subscriptions unlocked, by the transaction that each began with: the catalog may say otherwise
+  /// later. On a disk that cannot be written it is left to the next question.
+  func noteUnlocked(_ issues: [TransactionKey: [ProductIdentifier: EntitlementRule]]) async throws {
+    guard !issues.isEmpty else { return }
+    do {
+      try await grantStore.database.write(locking: issues.keys.map { .transaction($0) }) { connection in
+        for (transaction, unlocked) in issues {
+          try EntitlementRecordTable.noteUnlocked(unlocked, by: transaction, in: connection)
+        }
+      }
+    } catch is DatabaseError {}
+  }
+
+  /// The same for what a store has just told of these.
+  func noteUnlocked(by told: [VerifiedTransaction]) async throws {
+    let catalog = try await catalog.current()
+    guard !catalog.recorded(told).isEmpty else { return }
+    let (transactions, record) = try await history(beside: told, catalog: catalog)
+    let report = rules.evaluate(
+      transactions, catalog: catalog.related(to: transactions.map(\.product) + record.products),
+      policies: catalog.policies, record: record, now: grantStore.clock.now())
+    try await noteUnlocked(report.issuesUnlocked(beyond: record).named(by: transactions))
+  }
+
+  package func ticket(
+    for id: GrantIdentifier, credential: GrantCredential
+  ) async throws -> TicketResponse {
+    let (grant, basis) = try await grantStore.grantForTicket(id, for: credential)
+    if let reason = stops.reason(for: grant.digest) { throw Problem.stopped(reason) }
+    let limits = [try basis.map { try graceEnd(of: $0) }, try await openUntil(grant)]
+    let end = limits.compactMap { $0 }.min()
+    stops.reopen(grant: grant.handle)
+    return tickets.issue(for: grant, openUntil: end, isRenewal: true)
+  }
+
+  package func status(of id: GrantIdentifier, credential: GrantCredential) async throws -> GrantStatus {
+    let found = try await grantStore.status(of: id, for: credential)
+    var status = found.status
+    status.bytesDelivered += recorder.unrecorded(found.handle)
+    return status
+  }
+
+  package func status(of name: GrantShortName) async throws -> OperatorGrant {
+    let found = try await grantStore.status(of: name)
+    var status = found.status
+    status.bytesDelivered += recorder.unrecorded(found.handle)
+    return status
+  }
+
+  /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is
+  /// final.
+  package func complete(
+    _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
+  ) async throws -> CompletionResponse {
+    var basis = try await grantStore.completionBasis(of: id)
+    let completion = try completion.checked(with: basis.grant.publicKey)
+    var isOutdated = false
+    // What was sent a moment ago counts.
+    let outcome = try await recorder.recording(of: basis.grant.digest, to: basis.grant.device) { unrecorded in
+      // Before what was sent is written: a failure after that would let it count twice.
+      if isOutdated { basis = try await grantStore.completionBasis(of: id, withKeptContent: true) }
+      let outcome = try await grantStore.complete(
+        basis, with: completion, for: credential, counting: unrecorded, lease: outbox.lease())
+      isOutdated = outcome == nil
+      return outcome
+    }
+    recentProofs.forget(outcome.grant.handle)
+    // What another purchase of the customer's opens may be here by this delivery.
+    sales.note([outcome.grant.transactionKey])
+    guard let entry = outcome.outbox else {
+      if outcome.isWaiting { outbox.wake() }
+      return CompletionResponse(
+        state: outcome.grant.machine.name,
+        remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
+    }
+    return CompletionResponse(state: await outbox.attempt(entry) ? .finished : .completed)
+  }
+
+  /// The device has given the content up, because it is not what its manifest says; of one that was sent nothing of it that counts
+  /// for nothing. Throws `grant-unknown`,
+  /// `completion-mismatch` for content that was not granted, and what ``GrantCredential/check(for:at:)`` throws.
+  package func report(
+    _ failure: VerificationFailure, of id: GrantIdentifier, credential: GrantCredential
+  ) async throws -> CompletionResponse {
+    let grant = try await grantStore.find(id)
+    try credential.check(for: grant, at: grantStore.clock.now())
+    guard failure.digest == grant.digest, failure.version == grant.version else {
+      throw Problem(
+        .completionMismatch, "the report is about other content than was granted", missingStep: .digest)
+    }
+    // What is written down between the two questions is in the answer to the second.
+    var sent = recorder.unrecorded(grant.handle)
+    if sent == .zero {
+      sent = try await grantStore.database.read {
+        try DeliveredBytesTable.bytes(of: grant.digest, to: grant.device, in: $0)
+      }
+    }
+    if sent > .zero { try await noteFailure(grant) }
+    return CompletionResponse(state: grant.machine.name)
+  }
+
+  static func requireBinding(
+    of verified: VerifiedProof, to device: DeviceIdentifier
+  ) throws(Problem) {
+    guard verified.binding?.matches(device) ?? true else {
+      throw Problem(.receiptNotAuthentic, "the receipt was issued to another device")
+    }
+  }
+}
+
+extension GrantService: MetricSource {
+  package func register(in metrics: inout MetricRegistry) {
+    let database = grantStore.database
+    let grants: Metric<[CounterTable.GrantCount]> = .gauge(
+      "pullbox_grants", help: "Grants by state and by the environment of the purchase.",
+      labels: ["state", "environment"]
+    ) { $0.map { .init($0.count, labels: [$0.state, $0.environment]) } }
+    metrics.register([grants]) { try await database.read { try CounterTable.grants(in: $0) } }
+    let unconfirmed: Metric<Int64> = .gauge(
+      "pullbox_grants_unconfirmed", help: "Grants that rest on what a store said before it was away."
+    ) { $0 }
+    metrics.register([unconfirmed]) {
+      try await database.read { try CounterTable.unconfirmed(in: $0).grants }
+    }
+    let irregular: Metric<[(kind: Irregularity.Kind, count: Int64)]> = .gauge(
+      "pullbox_irregularities", help: "Cases in which purchases seem to go from hand to hand, by kind.",
+      labels: ["kind"]
+    ) { $0.map { .init($0.count, labels: [$0.kind.rawValue]) } }
+    metrics.register([irregular]) {
+      try await database.read { connection in
+        try Irregularity.Kind.known.map { ($0, try CounterTable.irregularities(of: $0, in: connection)) }
+      }
+    }
+  }
+}
+
+extension [TransactionIdentifier: [ProductIdentifier: EntitlementRule]] {
+  /// By the keys of those among these transactions, which are of one store and environment.
+  func named(
+    by transactions: [VerifiedTransaction]
+  ) -> [TransactionKey: [ProductIdentifier: EntitlementRule]] {
+    guard !isEmpty else { return [:] }
+    var named: [TransactionKey: [ProductIdentifier: EntitlementRule]] = [:]
+    for transaction in transactions { named[transaction.key] = self[transaction.id] }
+    return named
+  }
+}

@@ -1,0 +1,272 @@
+package import Commerce
+package import CoreTypes
+package import Database
+package import DeliveryRecords
+import PaymentStores
+import PullboxAPI
+
+extension GrantStore {
+  /// The changes of the ledger by statements of stores on transactions.
+  struct LedgerUpdate: Sendable {
+    /// A transaction as it stands by all that was ever said of it; the customer is nil where it is not in the ledger.
+    struct Entry: Sendable {
+      var transaction: VerifiedTransaction
+      var customer: CustomerIdentifier?
+    }
+
+    /// In the order of what was said.
+    var entries: [Entry] = []
+    /// Grants that stand differently now.
+    var changed: [Standing] = []
+    /// Whether the date of a refund changed.
+    var isRevocationNews = false
+    /// Whether something ends earlier than was known.
+    var endsEarlier = false
+    /// The rows that were written, with their dates.
+    var written: [TransactionKey: Timestamp] = [:]
+    /// The statements that repeat what is known, as of a later date that was not written.
+    var later: [LaterDates.Dated] = []
+
+    var customers: Set<CustomerIdentifier> { Set(entries.compactMap(\.customer)) }
+  }
+
+  /// The rule that says which statements are taken into the ledger.
+  package struct LedgerRule: Sendable {
+    /// Transactions that hold, and that were never heard of; without it they are left to the write that makes the first
+    /// grant.
+    var takesNew = true
+    /// Refunds, with their effect on grants.
+    var takesRevocations = true
+    /// How much later a statement that tells nothing else must be to be written down at once; the date of others is kept
+    /// (``LaterDates``).
+    var freshness = Duration.zero
+    /// Whether purchases that name one application account are one customer's: ``ClaimRule/joinsAccounts``.
+    var joinsAccounts = false
+    /// Whether a statement without a refund may go unwritten where the database refuses it: clients come again with the same
+    /// proof, and a notification does not.
+    var mayBeLost = false
+
+    /// Returns the rule for the answer to a question: clients come again with the same proof every few minutes.
+    static func answer(
+      takesNew: Bool = true, takesRevocations: Bool = true, joinsAccounts: Bool = false
+    ) -> LedgerRule {
+      LedgerRule(
+        takesNew: takesNew, takesRevocations: takesRevocations, freshness: .seconds(3600),
+        joinsAccounts: joinsAccounts, mayBeLost: true)
+    }
+
+    /// The database has what the statement says, or it is left to another write.
+    func leaves(_ revision: LedgerRevision, _ known: LedgerTable.Known) -> Bool {
+      if !revision.isNews { return true }
+      if revision.isRevocationNews { return !takesRevocations }
+      return !takesNew && known.word == nil
+    }
+  }
+
+  /// The statements of stores, with what the ledger has of their transactions.
+  private struct LedgerSurvey: Sendable {
+    var revisions: [LedgerRevision]
+    var known: [LedgerTable.Known]
+    var groups: [CustomerGroup]
+    /// The dates that the rows have.
+    private var written: [Timestamp?]
+
+    /// `heard` is known beside what the database has.
+    init(
+      of said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard],
+      in connection: borrowing Connection
+    ) throws {
+      known = []
+      written = []
+      for transaction in said {
+        var entry = try LedgerTable.known(
+          of: transaction, joiningAccounts: rule.joinsAccounts, in: connection)
+        written.append(entry.word?.asOf)
+        if let dates = heard[transaction.key], dates.written == entry.word?.asOf {
+          entry.word?.asOf = dates.asOf
+          entry.transaction = entry.transaction?.heard(asOf: dates.asOf, licenseAsOf: dates.licenseAsOf)
+        }
+        known.append(entry)
+      }
+      revisions = zip(said, known).map {
+        LedgerRevision(of: $0, word: $1.word, recorded: $1.transaction, freshness: rule.freshness)
+      }
+      // By all that is known: a receipt names no accounts, and does not take their purchases from them.
+      groups = CustomerGroup.all(of: revisions.map(\.transaction), known: known.map(\.customers))
+    }
+
+    var transactions: [VerifiedTransaction] { revisions.map(\.transaction) }
+
+    /// The dates of what is left unwritten although it is later than what is known.
+    func later(_ rule: LedgerRule) -> [LaterDates.Dated] {
+      revisions.indices.compactMap { index in
+        let (revision, known) = (revisions[index], known[index])
+        guard rule.leaves(revision, known), !revision.isRevocationNews, let date = written[index],
+          let recorded = known.transaction, let word = known.word
+        else { return nil }
+        let license = revision.transaction.licenseAsOf.flatMap { moment in
+          recorded.licenseAsOf.map { moment > $0 } == false ? nil : moment
+        }
+        guard revision.transaction.asOf > word.asOf || license != nil else { return nil }
+        return LaterDates.Dated(
+          key: revision.transaction.key,
+          heard: .init(written: date, asOf: revision.transaction.asOf, licenseAsOf: license))
+      }
+    }
+
+    /// Nothing is to be written: what was said, and whose it is, is known.
+    func isKnown(_ rule: LedgerRule) -> Bool {
+      zip(revisions, known).allSatisfy { rule.leaves($0, $1) }
+        && (!rule.takesNew || groups.allSatisfy { $0.customers.count <= 1 })
+    }
+  }
+
+  /// Takes what stores said of these transactions into the ledger: what is later than what it has, or more, and whose they
+  /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says. `heard` is known beside
+  /// what the database has.
+  static func record(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard] = [:],
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> LedgerUpdate {
+    let survey = try LedgerSurvey(of: said, by: rule, heard: heard, in: connection)
+    var update = LedgerUpdate(
+      entries: zip(survey.transactions, survey.known).map { .init(transaction: $0, customer: $1.customer) })
+    update.later = survey.later(rule)
+    if survey.isKnown(rule) { return update }
+    for group in survey.groups {
+      let isLeft = group.members.allSatisfy { rule.leaves(survey.revisions[$0], survey.known[$0]) }
+      if isLeft && group.customers.count <= 1 { continue }
+      let customer = try CustomerTable.resolve(group, in: connection) ?? .make(at: now)
+      for member in group.members {
+        let (revision, known) = (survey.revisions[member], survey.known[member])
+        if known.customer != nil || !rule.leaves(revision, known) {
+          update.entries[member].customer = customer
+        }
+        guard !rule.leaves(revision, known) else { continue }
+        try LedgerTable.write(revision.transaction, of: customer, in: connection)
+        update.written[revision.transaction.key] = revision.transaction.asOf
+        if known.transaction == nil {
+          try EntitlementRecordTable.noteLength(of: revision.transaction, in: connection)
+        }
+        if revision.endsEarlier { update.endsEarlier = true }
+        guard revision.isRevocationNews else { continue }
+        update.isRevocationNews = true
+        let word = TransactionStanding.StoreWord(
+          asOf: revision.transaction.asOf, revoked: revision.transaction.revokedDate)
+        update.changed += try setWord(word, on: revision.transaction.key, at: now, in: connection)
+      }
+    }
+    return update
+  }
+
+  /// Takes what stores said of these transactions into the ledger, with the device that showed them, and brings all grants
+  /// in line with it: a cancelled transaction revokes its grants, on every device; one that holds again gives back what the
+  /// store revoked, and leaves an operator's revocations alone. Answers the transactions as they stand then: a refund that
+  /// is known shows also on a receipt from before it; and whether the date of a refund changed. `effect` gets the grants that
+  /// changed, where it did or where something ends earlier than was known, in the order of the commits.
+  @discardableResult
+  func record(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier? = nil,
+    then effect: @escaping @Sendable ([Standing]) -> Void
+  ) async throws -> (transactions: [VerifiedTransaction], isRevocationNews: Bool) {
+    let (now, keys, dates) = (clock.now(), said.map(\.key), laterDates)
+    let heard = dates.heard(of: keys)
+    let (survey, isDeviceNews) = try await database.read { connection in
+      let survey = try LedgerSurvey(of: said, by: rule, heard: heard, in: connection)
+      let customers = Set(survey.known.compactMap(\.customer))
+      let isDeviceNews = try device.map { device in
+        try customers.contains { try CustomerTable.isNews(device, of: $0, at: now, in: connection) }
+      }
+      return (survey, isDeviceNews ?? false)
+    }
+    var rule = rule
+    if !isDeviceNews, survey.isKnown(rule) {
+      if dates.note(survey.later(rule)) != .outdated { return (survey.transactions, false) }
+      rule.freshness = .zero
+    }
+    do {
+      let update = try await write(said, by: rule, shownBy: device, at: now, then: effect)
+      return (update.entries.map(\.transaction), update.isRevocationNews)
+    } catch let failure as DatabaseError {
+      // The next question brings it again.
+      guard rule.mayBeLost, !survey.revisions.contains(where: \.isRevocationNews) else { throw failure }
+      return (survey.transactions, false)
+    }
+  }
+
+  /// One write; another one where a row was written meanwhile by others, beside which a date was to be kept.
+  private func write(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier?, at now: Timestamp,
+    then effect: @escaping @Sendable ([Standing]) -> Void
+  ) async throws -> LedgerUpdate {
+    let (keys, dates) = (Set(said.map(\.key)), laterDates)
+    dates.begin(keys)
+    defer { dates.end(keys) }
+    var rule = rule
+    while true {
+      let (heard, current) = (dates.heard(of: Array(keys)), rule)
+      let update = try await database.write(locking: said.map { .transaction($0.key) }) { connection in
+        let update = try Self.record(said, by: current, heard: heard, at: now, in: connection)
+        if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
+        return update
+      } then: { update in
+        dates.wrote(update.written)
+        if update.isRevocationNews || update.endsEarlier { effect(update.changed) }
+      }
+      if dates.note(update.later, isWriter: true) != .outdated { return update }
+      rule.freshness = .zero
+    }
+  }
+
+  /// Makes those one customer who bought these at several stores. Customers who have purchases at the same store stay apart:
+  /// a customer has one account of a store, and a proof that went from hand to hand would join strangers for ever. So do
+  /// those whose purchases name different application accounts.
+  func join(_ transactions: [TransactionKey]) async throws {
+    let isNews = try await database.read { connection in
+      try Self.groups(of: transactions, in: connection).contains {
+        try Self.isOneCustomer($0.customers, in: connection)
+      }
+    }
+    guard isNews else { return }
+    do {
+      // The decision rests on all that the customers ever bought.
+      try await database.write(locking: [.everything]) { connection in
+        for var group in try Self.groups(of: transactions, in: connection) {
+          // An earlier group may have given one another name.
+          var names: Set<CustomerIdentifier> = []
+          group.customers = try group.customers.map { try CustomerTable.current($0, in: connection) }
+            .filter { names.insert($0).inserted }
+          guard try Self.isOneCustomer(group.customers, in: connection) else { continue }
+          _ = try CustomerTable.resolve(group, in: connection)
+        }
+      }
+    } catch is DatabaseError {
+      // On a disk that cannot be written they stay apart: the next request brings them again.
+    }
+  }
+
+  /// Those of the transactions that the ledger has.
+  private static func groups(
+    of transactions: [TransactionKey], in connection: borrowing Connection
+  ) throws -> [CustomerGroup] {
+    let found = try transactions.compactMap { try LedgerTable.find($0, in: connection) }
+    return CustomerGroup.all(of: found.map(\.transaction), known: found.map { [$0.customer] })
+  }
+
+  /// Whether several customers are to become one.
+  private static func isOneCustomer(
+    _ customers: [CustomerIdentifier], in connection: borrowing Connection
+  ) throws -> Bool {
+    try customers.count > 1 && !CustomerTable.shareStore(customers, in: connection)
+  }
+
+  package static func note(
+    _ device: DeviceIdentifier, of customers: Set<CustomerIdentifier>, granted: Set<CustomerIdentifier> = [],
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    for customer in customers {
+      try CustomerTable.note(
+        device, of: customer, isGranted: granted.contains(customer), at: now, in: connection)
+    }
+  }
+}

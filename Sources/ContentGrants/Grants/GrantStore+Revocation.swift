@@ -1,0 +1,110 @@
+import Commerce
+import ContentDelivery
+import CoreTypes
+import Database
+import DeliveryRecords
+import PaymentStores
+import PullboxAPI
+
+extension GrantStore {
+  /// How a grant stands after a write.
+  package struct Standing: Sendable {
+    var handle: DeliveryHandle
+    var isRevoked: Bool
+  }
+
+  /// Takes a grant back, or gives it back, on an operator's word; in the audit log. A device whose last grant of a customer's is
+  /// taken back leaves its place with the customer. A word that is another than the operators' last one is kept, and noted, also
+  /// where the grant stands so already by its store's word; `effect` gets how it stands all the same, in the
+  /// order of the commits. Throws `grant-unknown` or `grant-ambiguous`.
+  func setRevoked(
+    _ isRevoked: Bool, of name: GrantShortName, by actor: String, reason: String?,
+    then effect: @escaping @Sendable (Standing) -> Void
+  ) async throws -> OperatorGrant {
+    let now = clock.now()
+    let (grant, _) = try await database.write(locking: [.everything]) { connection in
+      var grant = try Self.find(name, in: connection)
+      var standing = TransactionStanding(
+        storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
+        operatorWord: grant.operatorWord)
+      let earlier = grant.operatorWord?.decision ?? .reinstate(excusing: nil)
+      let isNews = standing.decide(isRevoked, at: now).decision != earlier
+      let changed = try Self.setStanding(
+        standing, of: &grant, detail: reason ?? "by \(actor)", at: now, in: connection)
+      // Also where the store has revoked it before, or a transfer has ended it.
+      if isRevoked {
+        try CustomerTable.leavePlace(grant.device, grantedFor: grant.transactionKey, in: connection)
+      }
+      if changed, !isRevoked {
+        try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
+      }
+      if changed || isNews {
+        try AuditTable.add(
+          AuditEntry(
+            at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate",
+            subject: name.description, detail: reason, environment: grant.environment.rawValue),
+          in: connection)
+      }
+      return (
+        try GrantTable.operatorStatus(of: grant, in: connection),
+        Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked)
+      )
+    } then: { _, standing in
+      effect(standing)
+    }
+    return grant
+  }
+
+  /// Takes a grant back, or gives it back in spite of the store's revocations up to `excused`, as part of another write; in the
+  /// audit log as this server's doing. Answers the decision, and whether the grant stands differently by it.
+  static func decide(
+    _ isRevoked: Bool, excusing excused: Timestamp? = nil, on grant: inout GrantRecord, detail: String,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws -> (word: TransactionStanding.OperatorWord, isChange: Bool) {
+    var standing = TransactionStanding(
+      storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
+      operatorWord: grant.operatorWord)
+    let word = standing.decide(isRevoked, excusing: excused, at: now)
+    let isChange = try setStanding(standing, of: &grant, detail: detail, at: now, in: connection)
+    try AuditTable.add(
+      AuditEntry(
+        at: now, actor: AuditTable.serverActor, action: isRevoked ? "grant.revoke" : "grant.reinstate",
+        subject: grant.handle.shortName.description, detail: detail, environment: grant.environment.rawValue),
+      in: connection)
+    return (word, isChange)
+  }
+
+  /// Brings the grants of the transaction in line with its store's word; answers those that changed.
+  static func setWord(
+    _ word: TransactionStanding.StoreWord, on transaction: TransactionKey, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> [Standing] {
+    let grants = try GrantTable.all(paidBy: transaction, in: connection)
+    return try grants.compactMap { grant in
+      var grant = grant
+      let standing = TransactionStanding(storeWord: word, operatorWord: grant.operatorWord)
+      let changed = try setStanding(
+        standing, of: &grant,
+        detail: standing.revocation == nil
+          ? "the store vouches for it again" : "the store cancelled the purchase",
+        at: now, in: connection)
+      return changed
+        ? Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked) : nil
+    }
+  }
+
+  /// Whether the grant opens its content no more, or again. What the transaction still owes the device may be less then.
+  private static func setStanding(
+    _ standing: TransactionStanding, of grant: inout GrantRecord, detail: String, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let before = grant.machine.state
+    _ = grant.machine.handle(standing.revocation == nil ? .reinstated : .revoked)
+    grant.operatorWord = standing.operatorWord
+    try GrantTable.setStanding(standing, of: grant, in: connection)
+    guard grant.machine.state != before else { return false }
+    try GrantTable.update(grant, from: before, at: now, detail: detail, in: connection)
+    _ = try ObligationTable.settle(ObligationTable.Debt(grant), at: now, in: connection)
+    return true
+  }
+}

@@ -1,0 +1,35 @@
+import ContentDelivery
+package import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import Receipts
+package import RouteAccess
+
+/// Where stores post what they tell.
+package struct NotificationRoutes: Sendable {
+  /// Bytes of a notification with the member around it.
+  package static let maximumLength = ByteCount.kibibytes(256)
+
+  package let notifications: NotificationService
+  package let googleNotifications: GoogleNotificationService
+
+  package init(notifications: NotificationService, googleNotifications: GoogleNotificationService) {
+    self.notifications = notifications
+    self.googleNotifications = googleNotifications
+  }
+
+  package func add(to routes: inout ScopedRoutes) {
+    routes.public(.post, "/v1/notifications/apple") { request, _ in
+      let body = try await request.decode(StoreNotification.self, upTo: Self.maximumLength)
+      return try .json(
+        NotificationReceipt(isNew: try await notifications.receive(body.signedPayload)))
+    }
+    routes.public(.post, "/v1/notifications/google") { request, _ in
+      let body = try await request.bytes(upTo: ByteCount(GooglePushMessage.maximumLength))
+      return try .json(
+        NotificationReceipt(
+          isNew: try await googleNotifications.receive(body, bearing: request.bearerToken)))
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+package import RouteAccess
+
+/// Collection on demand.
+package struct GarbageCollectionRoutes: Sendable {
+  /// A year.
+  static let maximumGrace = 31_536_000
+
+  package let collector: GarbageCollector
+
+  package init(collector: GarbageCollector) {
+    self.collector = collector
+  }
+
+  package func add(to routes: inout ScopedRoutes) {
+    routes.on(.post, "/v1/operator/collection", requires: .admin) { request, _, actor in
+      let asked =
+        try await request.decodeIfPresent(GarbageCollectionRequest.self) ?? GarbageCollectionRequest()
+      if let seconds = asked.graceSeconds, !(0...Self.maximumGrace).contains(seconds) {
+        throw Problem(.requestMalformed, "graceSeconds is a number from 0 to \(Self.maximumGrace)")
+      }
+      return try .json(
+        try await collector.run(
+          grace: asked.graceSeconds.map { .seconds($0) }, isDryRun: asked.dryRun ?? false, by: actor.name))
+    }
+  }
+}

@@ -1,0 +1,334 @@
+import BlobStore
+package import ContentDelivery
+package import CoreTypes
+package import Crypto
+package import Database
+import DeliveryRecords
+package import Monitoring
+package import PackageStorage
+package import PullboxAPI
+package import ServiceRuntime
+import SystemCalls
+
+/// Reads the stored packages again and again, slowly, and writes down which of them are missing or damaged: their
+/// devices would be the first to notice otherwise, and have no way to say so. Nothing of a faulty package is sent until it
+/// is whole again (``RevocationList``). How far a round has come stands in ``PackageCheckTable``, so that a restart goes on
+/// there.
+package actor PackageScrubber {
+  /// The rules of scrubbing that the operator decided.
+  package struct Rules: Sendable {
+    /// Each package is read again after that time; zero: only when an operator asks.
+    package var interval: Duration = .seconds(30 * 86_400)
+    /// Bytes a second.
+    package var rate = ByteCount.mebibytes(16)
+    /// Whether withdrawn versions are to have their packages.
+    package var keepsWithdrawn = true
+
+    package init(
+      interval: Duration = .seconds(30 * 86_400), rate: ByteCount = .mebibytes(16),
+      keepsWithdrawn: Bool = true
+    ) {
+      self.interval = interval
+      self.rate = rate
+      self.keepsWithdrawn = keepsWithdrawn
+    }
+  }
+
+  /// The progress that metrics show; kept here so that no page of metrics has to look at every package.
+  private struct Progress {
+    /// Packages read since the start.
+    var checks: Int64 = 0
+    /// Packages that are due, as far as the last look tells.
+    var waiting = 0
+    /// When a package was last read, by this run or an earlier one.
+    var lastCheck: Timestamp?
+  }
+
+  private static let chunk = ByteCount.mebibytes(1)
+  /// New versions are looked for so often.
+  private static let pause = Duration.seconds(3600)
+  /// The files of faulty packages are looked at so often: a repair puts others there.
+  private static let pauseBetweenLooks = Duration.seconds(30)
+
+  private let database: Database
+  private let shelf: any PackageShelf
+  private let stops: RevocationList
+  /// Told of a package whose file is not to be used any more, for what keeps it open.
+  private let didChange: @Sendable (SHA256Digest) -> Void
+  private let clock: any WallClock
+  private let timer: any MonotonicClock
+  private let rules: Rules
+  private let log: Log
+  private let worker: Worker
+  /// An operator asked for a round: what was checked before is read again.
+  private var asked: Timestamp?
+  /// The packages that were written down as missing since the start; each is told once.
+  private var missing: Set<SHA256Digest> = []
+  /// The files in which faults were found since the start.
+  private var faulty: [SHA256Digest: FileIdentity] = [:]
+  private var progress = Progress()
+  /// Packages read since the start.
+  package var checks: Int64 { progress.checks }
+
+  package init(
+    database: Database, shelf: any PackageShelf, stops: RevocationList, clock: any WallClock,
+    timer: any MonotonicClock, rules: Rules, log: Log,
+    didChange: @escaping @Sendable (SHA256Digest) -> Void = { _ in }
+  ) {
+    self.database = database
+    self.shelf = shelf
+    self.stops = stops
+    self.didChange = didChange
+    self.clock = clock
+    self.timer = timer
+    self.rules = rules
+    self.log = log
+    worker = Worker(clock: timer)
+  }
+
+  /// Checks what is due, and what is repaired, until the task is cancelled.
+  package func run() async {
+    let (log, looks) = (log, Worker(clock: timer))
+    let onFailure = { @Sendable (error: any Error) in
+      log.error("the check of the packages was broken off", ["error": LogValue(error)])
+    }
+    await withTaskGroup { group in
+      group.addTask {
+        await self.worker.run(
+          {
+            try await self.runRound()
+            return .pause(atMost: Self.pause)
+          }, onFailure: onFailure)
+      }
+      group.addTask {
+        await looks.run(
+          {
+            try await self.lookAtFaulty()
+            return .pause(atMost: Self.pauseBetweenLooks)
+          }, onFailure: onFailure)
+      }
+    }
+  }
+
+  /// Begins a round over all packages, and answers how they stand now.
+  package func ask() async throws -> PackageScrubReport {
+    asked = clock.now()
+    worker.wake()
+    return try await report()
+  }
+
+  package func report() async throws -> PackageScrubReport {
+    let (expected, checks) = try await facts()
+    let faults = checks.compactMap { digest, check in
+      check.fault.map { PackageScrubReport.Item(digest: digest, fault: $0, checked: check.checked) }
+    }
+    return PackageScrubReport(
+      packages: expected.count, waiting: due(expected, checks).count,
+      faults: faults.sorted { $0.digest.hexadecimal < $1.digest.hexadecimal })
+  }
+
+  /// A request found no file of a package. Answers whether a version is to have it.
+  package func noteMissing(_ digest: SHA256Digest) async -> Bool {
+    guard missing.insert(digest).inserted else { return true }
+    do {
+      let isExpected = try await record(.missing, of: digest, in: .absent)
+      if !isExpected { missing.remove(digest) }
+      return isExpected
+    } catch {
+      missing.remove(digest)
+      log.error(
+        "a missing package could not be written down",
+        ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
+      return true
+    }
+  }
+
+  /// The right bytes were just put on the shelf, or read there.
+  func noteWhole(_ digest: SHA256Digest) async throws {
+    didChange(digest)
+    guard try await database.read({ try PackageCheckTable.fault(of: digest, in: $0) }) != nil else { return }
+    try await record(nil, of: digest)
+  }
+
+  /// Reads the faulty packages again whose files have changed since: they may have been repaired. Also those that an
+  /// earlier run of the server found.
+  func lookAtFaulty() async throws {
+    for digest in try await database.read({ try PackageCheckTable.faulty(in: $0) }) {
+      guard let seen = faulty[digest], seen == (try await identity(of: digest)) else {
+        try await check(digest)
+        continue
+      }
+    }
+  }
+
+  /// Reads what is due now, the longest unread first.
+  func runRound() async throws {
+    let (expected, checks) = try await facts()
+    for digest in checks.keys where !expected.contains(digest) {
+      try await database.write(locking: [.content(digest)]) {
+        try PackageCheckTable.remove(digest, in: $0)
+      } then: { [stops] in
+        stops.takeBack(repaired: digest)
+      }
+    }
+    let due = due(expected, checks)
+    progress.waiting = due.count
+    progress.lastCheck = [progress.lastCheck, checks.values.map(\.checked).max()].compactMap { $0 }.max()
+    for digest in due {
+      try Task.checkCancellation()
+      try await check(digest)
+      progress.waiting -= 1
+    }
+  }
+
+  private func check(_ digest: SHA256Digest) async throws {
+    let (fault, file) = try await fault(of: digest)
+    progress.checks += 1
+    progress.lastCheck = clock.now()
+    try await record(fault, of: digest, in: file)
+  }
+
+  private func facts() async throws -> (Set<SHA256Digest>, [SHA256Digest: PackageCheckTable.Check]) {
+    let keepsWithdrawn = rules.keepsWithdrawn
+    return try await database.read { connection in
+      (
+        try PackageCheckTable.expected(keepsWithdrawn: keepsWithdrawn, in: connection),
+        try PackageCheckTable.all(in: connection)
+      )
+    }
+  }
+
+  private func due(
+    _ expected: Set<SHA256Digest>, _ checks: [SHA256Digest: PackageCheckTable.Check]
+  ) -> [SHA256Digest] {
+    let now = clock.now()
+    let due = expected.filter { digest in
+      guard let checked = checks[digest]?.checked else { return asked != nil || rules.interval > .zero }
+      // A clock that was set back does not keep a package from being read for years.
+      if checked > now { return true }
+      if let asked, checked < asked { return true }
+      return rules.interval > .zero && checked + rules.interval <= now
+    }
+    return due.sorted { left, right in
+      let (first, second) = (checks[left]?.checked, checks[right]?.checked)
+      guard first == second else {
+        let never = Timestamp(millisecondsSinceEpoch: .min)
+        return (first ?? never) < (second ?? never)
+      }
+      return left.hexadecimal < right.hexadecimal
+    }
+  }
+
+  /// The package's file; nil when there is none.
+  private func open(_ digest: SHA256Digest) async throws -> SharedFile? {
+    do {
+      return try await SharedFile(shelf.open(digest))
+    } catch {
+      guard error.code == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  private func identity(of digest: SHA256Digest) async throws -> FileIdentity {
+    guard let file = try await open(digest) else { return .absent }
+    return .file(inode: try file.file.status().inode, changed: try file.file.status().changed)
+  }
+
+  /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate.
+  private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, FileIdentity) {
+    guard let file = try await open(digest) else { return (.missing, .absent) }
+    let status = try file.file.status()
+    let identity = FileIdentity.file(inode: status.inode, changed: status.changed)
+    var hasher = SHA256Hasher()
+    var position = ByteCount.zero
+    let begun = timer.now()
+    while true {
+      let start = position
+      let bytes: [UInt8]
+      do {
+        bytes = try await BlockingPool.shared.run { () throws(SystemError) -> [UInt8] in
+          var bytes: [UInt8] = []
+          try file.file.read(upTo: Int(Self.chunk.rawValue), at: start, into: &bytes)
+          return bytes
+        }
+      } catch {
+        log.error(
+          "a package cannot be read", ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
+        return (.damaged, identity)
+      }
+      if bytes.isEmpty { break }
+      hasher.update(bytes.span)
+      position += ByteCount(bytes.count)
+      let needed = Duration.milliseconds(position.rawValue * 1000 / max(1, rules.rate.rawValue))
+      let spent = timer.now() - begun
+      if needed > spent { try await timer.sleep(for: needed - spent) }
+    }
+    return (hasher.finalize() == digest ? nil : .damaged, identity)
+  }
+
+  /// Writes a check down, unless nothing expects the package any more, and logs what has changed. Answers whether
+  /// something does.
+  @discardableResult
+  private func record(
+    _ fault: PackageFault?, of digest: SHA256Digest, in file: FileIdentity? = nil
+  ) async throws -> Bool {
+    let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
+    faulty[digest] = fault == nil ? nil : file
+    let before = try await database.write(locking: [.content(digest)]) { connection -> PackageFault?? in
+      guard try PackageCheckTable.isExpected(digest, keepsWithdrawn: keepsWithdrawn, in: connection) else {
+        return nil
+      }
+      let before = try PackageCheckTable.fault(of: digest, in: connection)
+      try PackageCheckTable.record(fault, of: digest, at: now, in: connection)
+      return .some(before)
+    } then: { [stops, didChange] before in
+      if fault == nil || before == nil {
+        stops.takeBack(repaired: digest)
+      } else {
+        stops.setAside(damaged: digest)
+      }
+      if let before, before != fault { didChange(digest) }
+    }
+    if fault != .missing { missing.remove(digest) }
+    guard let before else { return false }
+    guard before != fault else { return true }
+    let name: KeyValuePairs<String, LogValue> = ["digest": LogValue(digest.hexadecimal)]
+    if let fault {
+      log.error(fault == .missing ? "a package is missing" : "a package is damaged", name)
+    } else {
+      log.info("a package is whole again", name)
+    }
+    return true
+  }
+}
+
+/// Which file a package was read from; another one may have other bytes.
+private enum FileIdentity: Hashable {
+  /// There was none.
+  case absent
+  case file(inode: UInt64, changed: Int64)
+}
+
+extension PackageScrubber: MetricSource {
+  package nonisolated func register(in metrics: inout MetricRegistry) {
+    let database = database
+    let damaged: Metric<Int64> = .gauge(
+      "pullbox_packages_damaged", help: "Packages of versions that were found missing or damaged."
+    ) { $0 }
+    metrics.register([damaged]) { try await database.read { try PackageCheckTable.countFaults(in: $0) } }
+    let checks: [Metric<Progress>] = [
+      .counter("pullbox_package_checks_total", help: "Packages read to see whether they are whole.") {
+        $0.checks
+      },
+      .gauge("pullbox_packages_waiting_for_check", help: "Packages that are due to be read again.") {
+        $0.waiting
+      },
+      .gauge(
+        "pullbox_package_last_check_timestamp_seconds",
+        help: "When a package was last read to see whether it is whole, in seconds since the epoch.",
+        labels: []
+      ) { $0.lastCheck.map { [.init($0)] } ?? [] },
+    ]
+    metrics.register(checks) { await self.progress }
+  }
+}

@@ -1,0 +1,123 @@
+import Commerce
+import ContentCatalog
+import CoreTypes
+import DeliveryRecords
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+package import RouteAccess
+
+/// Versions and their review, for operators.
+package struct PublishingRoutes: Sendable {
+  /// A manifest of 16 MiB in base 64, and the members around it.
+  static let maximumSubmissionLength = ByteCount.mebibytes(24)
+
+  package let publisher: VersionPublisher
+  package let versionService: VersionService
+  package let estimator: UpdateSizeEstimator
+
+  package init(publisher: VersionPublisher, versionService: VersionService, estimator: UpdateSizeEstimator) {
+    self.publisher = publisher
+    self.versionService = versionService
+    self.estimator = estimator
+  }
+
+  package func add(to routes: inout ScopedRoutes) {
+    let versions = "/v1/operator/products/{id}/versions"
+    routes.on(.post, versions, requires: .publish) { request, parameters, actor in
+      let product = try CatalogRoutes.product(parameters)
+      let submission = try await request.decode(VersionSubmission.self, upTo: Self.maximumSubmissionLength)
+      let (record, isNew) = try await publisher.createVersion(of: product, from: submission, by: actor.name)
+      return try .json(
+        record, status: isNew ? .created : .ok,
+        headers: ["Location": "/v1/operator/products/\(product)/versions/\(record.version)"])
+    }
+    addLists(versions, to: &routes)
+    addReview(versions + "/{version}", to: &routes)
+    addRelease(versions + "/{version}", to: &routes)
+  }
+
+  private func addLists(_ versions: String, to routes: inout ScopedRoutes) {
+    routes.on(.get, versions, requires: .read, query: HTTPRequest.pageQuery) { request, parameters, _ in
+      let limit = try request.pageLimit()
+      let after = try request.cursor("after") { ContentVersion($0) }
+      return try .page(
+        try await versionService.versions(
+          of: try CatalogRoutes.product(parameters), after: after, limit: limit), of: request)
+    }
+    routes.on(.get, versions + "/{version}", requires: .read) { request, parameters, _ in
+      try .json(
+        try await versionService.version(try CatalogRoutes.product(parameters), try Self.version(parameters)),
+        to: request, cacheControl: CatalogRoutes.revalidated)
+    }
+    routes.on(.get, versions + "/{version}/manifest", requires: .read) { _, parameters, _ in
+      let bytes = try await versionService.manifest(
+        of: try CatalogRoutes.product(parameters), try Self.version(parameters))
+      return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
+    }
+    routes.on(.get, versions + "/{version}/costs", requires: .read, query: ["percentage"]) {
+      request, parameters, _ in
+      let percentage = try request.number("percentage", in: RolloutPercentage.range, default: 100)
+      return try .json(
+        try await estimator.sizes(
+          of: try CatalogRoutes.product(parameters), version: try Self.version(parameters),
+          reaching: try VersionService.share(percentage)))
+    }
+  }
+
+  private func addReview(_ version: String, to routes: inout ScopedRoutes) {
+    routes.on(.post, version + "/submit", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      try .json(
+        try await versionService.under(WriteConditions(request)).submit(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
+    }
+    routes.on(.post, version + "/approve", requires: .review, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      try .json(
+        try await versionService.under(WriteConditions(request)).approve(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name)
+      )
+    }
+    routes.on(.post, version + "/reject", requires: .review, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      let reason = try await request.reason()
+      return try .json(
+        try await versionService.under(WriteConditions(request)).reject(
+          try CatalogRoutes.product(parameters), try Self.version(parameters),
+          because: reason, by: actor.name))
+    }
+  }
+
+  private func addRelease(_ version: String, to routes: inout ScopedRoutes) {
+    routes.on(.post, version + "/release", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      let release = try await request.decodeIfPresent(ReleaseRequest.self) ?? ReleaseRequest()
+      return try .json(
+        try await versionService.under(WriteConditions(request)).release(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), as: release, by: actor.name))
+    }
+    routes.on(.delete, version + "/release", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      try .json(
+        try await versionService.under(WriteConditions(request)).cancelRelease(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
+    }
+    routes.on(.post, version + "/withdraw", requires: .publish, takesIdempotencyKey: true) {
+      request, parameters, actor in
+      var withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
+      withdrawal.reason = try HTTPRequest.checkedReason(withdrawal.reason)
+      return try .json(
+        try await versionService.under(WriteConditions(request)).withdraw(
+          try CatalogRoutes.product(parameters), try Self.version(parameters), as: withdrawal,
+          by: actor.name))
+    }
+  }
+
+  private static func version(_ parameters: PathParameters) throws(Problem) -> ContentVersion {
+    guard let version = ContentVersion(parameters["version"]) else {
+      throw Problem(.versionUnknown, "not a version: dotted integers, such as 1.10")
+    }
+    return version
+  }
+}

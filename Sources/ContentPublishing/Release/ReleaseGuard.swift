@@ -1,0 +1,123 @@
+import Commerce
+package import ContentDelivery
+package import CoreTypes
+package import Database
+package import DeliveryRecords
+package import Monitoring
+import PullboxAPI
+package import ServiceRuntime
+import Synchronization
+
+/// Pauses a release that the devices of too many purchases could not verify (``ReleaseStopRule``): the version is superseded by nothing, so that no
+/// further device is offered it, and the audit log says why. An operator releases it again, or another one.
+///
+///     try await guard.note(grant)
+package final class ReleaseGuard: Sendable {
+  private let database: Database
+  private let rule: ReleaseStopRule
+  private let clock: any WallClock
+  private let stops: (any ContentBlocking)?
+  private let didSettleDebts: @Sendable () -> Void
+  private let didChangeCatalog: @Sendable () -> Void
+  private let log: Log
+  private let failures = Atomic<Int>(0)
+  private let pauses = Atomic<Int>(0)
+  private let schedule = Mutex(FailureCountSchedule())
+
+  package init(
+    database: Database, rule: ReleaseStopRule, clock: any WallClock, stops: (any ContentBlocking)?,
+    didSettleDebts: @escaping @Sendable () -> Void = {},
+    didChangeCatalog: @escaping @Sendable () -> Void = {}, log: Log
+  ) {
+    self.database = database
+    self.rule = rule
+    self.clock = clock
+    self.stops = stops
+    self.didSettleDebts = didSettleDebts
+    self.didChangeCatalog = didChangeCatalog
+    self.log = log
+  }
+
+  /// The grant's device could not verify its content. What is reported while the version was counted a moment ago is written down,
+  /// and counts with the next report, be it one that came before.
+  package func note(_ grant: GrantRecord) async throws {
+    failures.add(1, ordering: .relaxed)
+    guard !rule.neverPauses else { return }
+    let (now, rule, product, version) = (clock.now(), rule, grant.product, grant.version)
+    let known = try await database.read { connection -> Bool? in
+      guard try VersionTable.find(product, version, in: connection)?.state == .released else { return nil }
+      return try VerificationFailureTable.contains(grant, in: connection)
+    }
+    guard let known else { return }
+    if !known {
+      try await database.write(locking: [.product(product)]) { connection in
+        guard try VersionTable.find(product, version, in: connection)?.state == .released else { return }
+        try VerificationFailureTable.note(grant, at: now, in: connection)
+      }
+    }
+    guard schedule.withLock({ $0.isDue(product, version, at: now) }) else { return }
+    let counts = try await database.read { try Counts(of: product, version, by: rule, in: $0) }
+    guard counts.isExceeded(by: rule) else { return }
+    try await pause(grant)
+  }
+
+  /// Counts again, and pauses the release where the rule is exceeded still.
+  private func pause(_ grant: GrantRecord) async throws {
+    let (now, rule) = (clock.now(), rule)
+    let outcome = try await database.write(
+      locking: [.product(grant.product)]
+    ) { connection -> VersionTransition.Outcome? in
+      let record = try VersionTable.find(grant.product, grant.version, in: connection)
+      guard record?.state == .released else { return nil }
+      let counts = try Counts(of: grant.product, grant.version, by: rule, in: connection)
+      guard counts.isExceeded(by: rule) else { return nil }
+      let transition = VersionTransition(
+        product: grant.product, version: grant.version, actor: AuditTable.serverActor, now: now,
+        reason:
+          "devices of \(counts.failed) of \(counts.failed + counts.verified) purchases could not verify it")
+      return try transition.apply(.pause, in: connection)
+    } then: { [stops] outcome in
+      if let outcome { stops?.follow(outcome) }
+    }
+    guard let outcome else { return }
+    pauses.add(1, ordering: .relaxed)
+    log.error(
+      "a release paused itself",
+      [
+        "product": LogValue(grant.product), "version": LogValue(grant.version),
+        "reason": LogValue(outcome.record.reason ?? "-"),
+      ])
+    if outcome.hasSettledDebts { didSettleDebts() }
+    didChangeCatalog()
+  }
+
+  /// The counts of purchases that the rule needs, counted as far as they decide.
+  private struct Counts: Sendable {
+    var failed: Int
+    var verified: Int
+
+    init(
+      of product: ProductIdentifier, _ version: ContentVersion, by rule: ReleaseStopRule,
+      in connection: borrowing Connection
+    ) throws {
+      failed = try VerificationFailureTable.failed(of: product, version, in: connection)
+      verified = try VerificationFailureTable.verified(
+        of: product, version, limit: rule.sufficientCount(besides: failed), in: connection)
+    }
+
+    func isExceeded(by rule: ReleaseStopRule) -> Bool { rule.isExceeded(failed: failed, verified: verified) }
+  }
+}
+
+extension ReleaseGuard: MetricSource {
+  package func register(in metrics: inout MetricRegistry) {
+    metrics.register([
+      .counter(
+        "pullbox_verification_failures_total", help: "Reports of devices that could not verify content."
+      ) { self.failures.load(ordering: .relaxed) },
+      .counter("pullbox_releases_paused_total", help: "Releases that paused themselves.") {
+        self.pauses.load(ordering: .relaxed)
+      },
+    ])
+  }
+}

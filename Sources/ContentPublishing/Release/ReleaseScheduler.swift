@@ -1,0 +1,148 @@
+import Commerce
+package import ContentDelivery
+package import CoreTypes
+package import Database
+package import DeliveryRecords
+import PullboxAPI
+package import ServiceRuntime
+
+/// Releases versions when their dates have come. The dates are in the database: what came due while no server
+/// ran is released at the next start. Each is released by itself: one that cannot be is logged and tried again, and holds up
+/// later ones of its product, which it would else undo, and no other product's. Where the database fails, all wait.
+package final class ReleaseScheduler: Sendable {
+  /// The wall clock may be set, so it is looked at this often even when no date is near.
+  package static let longestPause: Duration = .seconds(60)
+  private static let batch = 32
+
+  private let database: Database
+  private let clock: any WallClock
+  private let stops: (any ContentBlocking)?
+  private let didSettleDebts: @Sendable () -> Void
+  private let didChangeCatalog: @Sendable () -> Void
+  private let lease: WorkerLease?
+  private let log: Log
+  private let worker: Worker
+
+  /// `didSettleDebts` is called after a release that fewer devices get than the one before, `didChangeCatalog` after any. Without a lease, no other
+  /// process uses the database.
+  package init(
+    database: Database, clock: any WallClock, timer: any MonotonicClock, stops: (any ContentBlocking)?,
+    didSettleDebts: @escaping @Sendable () -> Void = {},
+    didChangeCatalog: @escaping @Sendable () -> Void = {}, lease: WorkerLease? = nil, log: Log
+  ) {
+    self.database = database
+    self.clock = clock
+    self.stops = stops
+    self.didSettleDebts = didSettleDebts
+    self.didChangeCatalog = didChangeCatalog
+    self.lease = lease
+    self.log = log
+    worker = Worker(clock: timer)
+  }
+
+  /// A date was added, changed or taken away.
+  package func wake() {
+    worker.wake()
+  }
+
+  /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again.
+  package func run() async {
+    await worker.run {
+      guard try await self.lease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
+      let now = self.clock.now()
+      try await self.releaseDue(at: now)
+      return .pause(atMost: try await self.pauseUntilNext(after: now))
+    } onFailure: { [log] error in
+      log.error("scheduled releases cannot be made", ["error": LogValue(error)])
+    }
+  }
+
+  /// Answers how many were released whose dates had come. Throws what keeps all from being released.
+  @discardableResult
+  func releaseDue() async throws -> Int { try await releaseDue(at: clock.now()) }
+
+  @discardableResult
+  private func releaseDue(at now: Timestamp) async throws -> Int {
+    var released = 0
+    var held: Set<String> = []
+    var last = VersionTable.Scheduled.start
+    while true {
+      let place = last
+      let due = try await database.read(waiting: .unlimited) {
+        try VersionTable.due(at: now, after: place, limit: Self.batch, in: $0)
+      }
+      for scheduled in due where !held.contains(scheduled.product) {
+        switch try await release(scheduled, at: now) {
+        case .released: released += 1
+        case .failed: held.insert(scheduled.product)
+        case .withdrawn: break
+        }
+      }
+      guard due.count == Self.batch, let end = due.last else { return released }
+      last = end
+    }
+  }
+
+  private enum Attempt {
+    case released
+    case failed
+    /// Its date was taken away meanwhile.
+    case withdrawn
+  }
+
+  private func release(_ scheduled: VersionTable.Scheduled, at now: Timestamp) async throws -> Attempt {
+    let outcome: VersionTransition.Outcome?
+    do {
+      outcome = try await database.write(locking: [.everything], waiting: .unlimited) { connection in
+        try Self.release(scheduled, at: now, in: connection)
+      } then: { [stops] outcome in
+        if let outcome { stops?.follow(outcome) }
+      }
+    } catch let error as DatabaseError where error.code != .constraint {
+      throw error
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      log.error(
+        "a scheduled release cannot be made",
+        [
+          "product": LogValue(scheduled.product), "version": LogValue(scheduled.version),
+          "error": LogValue(error),
+        ])
+      return .failed
+    }
+    guard let outcome else { return .withdrawn }
+    didChangeCatalog()
+    if outcome.hasSettledDebts { didSettleDebts() }
+    let record = outcome.record
+    log.info(
+      "released as scheduled",
+      [
+        "product": LogValue(record.product), "version": LogValue(record.version),
+        "percentage": LogValue(record.percentage ?? 0),
+      ])
+    return .released
+  }
+
+  private static func release(
+    _ scheduled: VersionTable.Scheduled, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> VersionTransition.Outcome? {
+    guard let product = ProductIdentifier(scheduled.product), let version = ContentVersion(scheduled.version)
+    else { throw ColumnTypeMismatch(column: "version", expected: "a version of a product") }
+    // A release that came before may have taken this date away.
+    let current = try VersionTable.find(product, version, in: connection)
+    guard let schedule = current?.machine.schedule, schedule.at <= now else { return nil }
+    let transition = VersionTransition(
+      product: product, version: version, actor: schedule.by, now: now, note: "scheduled for \(schedule.at)")
+    return try transition.apply(.release(schedule.share), in: connection)
+  }
+
+  /// Until the first date after `last`, up to which all were looked at: it may have come meanwhile. What could not be released is
+  /// tried again after ``longestPause`` at the latest.
+  private func pauseUntilNext(after last: Timestamp) async throws -> Duration {
+    guard let next = try await database.read({ try VersionTable.nextDate(after: last, in: $0) }) else {
+      return Self.longestPause
+    }
+    return min(max(next - clock.now(), .milliseconds(10)), Self.longestPause)
+  }
+}

@@ -1,0 +1,171 @@
+import Commerce
+import ContentCatalog
+import CoreTypes
+import Crypto
+import Database
+import DeliveryRecords
+import PullboxAPI
+
+/// One step with one version, written down: the plan decides, and the new states, the audit log and the count
+/// of catalog changes are one transaction.
+struct VersionTransition: Sendable {
+  /// The outcome of a step.
+  package struct Outcome: Sendable {
+    package var record: VersionRecord
+    /// Packages whose grants it concerns, and whether these open them still.
+    package var stopped: [SHA256Digest: Bool] = [:]
+    /// The next date of a release may be another now.
+    var movedSchedule = false
+    /// No version of the product was released before.
+    var isFirstRelease = false
+    /// Fewer devices get the product: debts were settled, and the outbox has to look.
+    var hasSettledDebts = false
+  }
+
+  let product: ProductIdentifier
+  let version: ContentVersion
+  /// The name of the operator key.
+  let actor: String
+  let now: Timestamp
+  /// Kept with a version that is rejected or withdrawn.
+  var reason: String?
+  /// More about the step for the audit log.
+  var note: String?
+
+  /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has
+  /// changed then.
+  func apply(_ step: VersionMachine.Step, in connection: borrowing Connection) throws -> Outcome {
+    guard try ProductTable.exists(product, in: connection) else {
+      throw try Problem.unknownProduct(product, in: connection)
+    }
+    guard let target = try VersionTable.find(product, version, in: connection) else {
+      throw try VersionTable.unknown(version, of: product, in: connection)
+    }
+    var records = [target.version: target]
+    for record in try VersionTable.released(of: product, in: connection) { records[record.version] = record }
+    var plan = RolloutPlan(records.mapValues(\.machine))
+    let reach = plan.reach
+    let changed: [ContentVersion]
+    do throws(VersionMachine.Refusal) {
+      changed = try plan.handle(step, of: target.version, by: actor)
+    } catch {
+      throw Problem(error, to: step, of: product, version: target.version)
+    }
+    var outcome = Outcome(record: target)
+    guard !changed.isEmpty else { return outcome }
+    for version in changed {
+      guard let before = records[version], let machine = plan.versions[version] else { continue }
+      let after = moved(before, to: machine, isTarget: version == target.version, by: step)
+      try VersionTable.update(after, in: connection)
+      if version == target.version {
+        outcome.record = after
+      } else {
+        try note("version.supersede", of: version, detail: "by \(target.version)", in: connection)
+      }
+      if before.scheduled != after.scheduled { outcome.movedSchedule = true }
+    }
+    try note(action(of: step), of: target.version, detail: detail(of: step, before: target), in: connection)
+    guard step.changesCatalog else { return outcome }
+    if case .release = step, target.state != .released {
+      try VerificationFailureTable.forget(product, target.version, in: connection)
+    }
+    if outcome.record.state == .released {
+      outcome.isFirstRelease = try ProductTable.noteReleased(product, at: now, in: connection)
+    }
+    try CatalogRevision.increment(at: now, by: product, in: connection)
+    try checkStop(step, of: target.digest, in: connection)
+    let isStopped = try VersionTable.isStopped(target.digest, in: connection)
+    if isStopped {
+      try BlockedContentTable.add(target.digest, at: now, in: connection)
+    } else {
+      try BlockedContentTable.remove(target.digest, in: connection)
+    }
+    outcome.stopped[target.digest] = isStopped
+    if plan.reach < reach {
+      try ObligationTable.settleDebts(owing: product, at: now, in: connection)
+      outcome.hasSettledDebts = true
+    }
+    return outcome
+  }
+
+  private func moved(
+    _ record: VersionRecord, to machine: VersionMachine, isTarget: Bool, by step: VersionMachine.Step
+  ) -> VersionRecord {
+    var record = record
+    let isReleasedAnew =
+      machine.state == .released
+      && (record.state != .released || record.percentage != machine.share?.percentage)
+    if isReleasedAnew { record.released = now }
+    if isTarget, record.state != machine.state { record.reason = step.keepsReason ? reason : nil }
+    record.machine = machine
+    return record
+  }
+
+  /// Stopping a package that readers of another version need would stop these as well.
+  private func checkStop(
+    _ step: VersionMachine.Step, of digest: SHA256Digest, in connection: borrowing Connection
+  ) throws {
+    guard case .withdraw(stopsDownloads: true) = step,
+      let other = try VersionTable.available(with: digest, in: connection)
+    else { return }
+    throw Problem(
+      .stateConflict,
+      "downloads cannot be stopped: \(other.product) \(other.version), which readers may have, is the same package; "
+        + "withdraw that first")
+  }
+
+  private func note(
+    _ action: String, of version: ContentVersion, detail: String?, in connection: borrowing Connection
+  ) throws {
+    try AuditTable.add(
+      AuditEntry(at: now, actor: actor, action: action, subject: "\(product) \(version)", detail: detail),
+      in: connection)
+  }
+
+  private func action(of step: VersionMachine.Step) -> String {
+    switch step {
+    case .submit: "version.submit"
+    case .approve: "version.approve"
+    case .reject: "version.reject"
+    case .release: "version.release"
+    case .schedule: "version.schedule"
+    case .cancelSchedule: "version.cancel-release"
+    case .withdraw: "version.withdraw"
+    case .supersede: "version.supersede"
+    case .pause: "version.pause"
+    }
+  }
+
+  private func detail(of step: VersionMachine.Step, before: VersionRecord) -> String? {
+    var parts: [String] = []
+    switch step {
+    case .release(let share):
+      parts.append("to \(share)")
+      if let old = before.percentage, old != share.percentage { parts.append("\(old) % before") }
+    case .schedule(let date, let share): parts.append("to \(share) at \(date)")
+    case .withdraw(let stopsDownloads):
+      if let reason { parts.append(reason) }
+      if stopsDownloads { parts.append("downloads stopped") }
+    case .reject, .pause: if let reason { parts.append(reason) }
+    case .submit, .approve, .cancelSchedule, .supersede: break
+    }
+    if let note { parts.append(note) }
+    return parts.isEmpty ? nil : parts.joined(separator: "; ")
+  }
+}
+
+extension VersionMachine.Step {
+  fileprivate var keepsReason: Bool {
+    switch self {
+    case .reject, .withdraw, .pause: true
+    default: false
+    }
+  }
+
+  fileprivate var changesCatalog: Bool {
+    switch self {
+    case .release, .withdraw, .supersede, .pause: true
+    case .submit, .approve, .reject, .schedule, .cancelSchedule: false
+    }
+  }
+}

@@ -1,0 +1,40 @@
+package import CoreTypes
+package import DeliveryRecords
+package import ServiceRuntime
+import Synchronization
+
+/// The wall clock, for lifetimes that it must not end by being set: every look at it is compared with the
+/// monotonic clock. What it knows ends with the process.
+package final class LifetimeClock: Sendable {
+  private let wall: any WallClock
+  private let timer: any MonotonicClock
+  private let log: Log
+  private let watched: Mutex<WallClockSteps>
+
+  package init(wall: any WallClock, timer: any MonotonicClock, log: Log) {
+    self.wall = wall
+    self.timer = timer
+    self.log = log
+    var steps = WallClockSteps()
+    steps.observe(wall.now(), timer.now())
+    watched = Mutex(steps)
+  }
+
+  /// The wall clock's time.
+  package func now() -> Timestamp { look().now }
+
+  /// The wall clock's time, and its steps up to then.
+  package func look() -> (now: Timestamp, steps: WallClockSteps) {
+    let (now, steps, gain) = watched.withLock { steps in
+      let now = wall.now()
+      let gain = steps.observe(now, timer.now())
+      return (now, steps, gain)
+    }
+    if let gain {
+      log.warning(
+        "the wall clock was set forward; uploads and unneeded packages are kept as much longer",
+        ["seconds": LogValue(gain.components.seconds)])
+    }
+    return (now, steps)
+  }
+}

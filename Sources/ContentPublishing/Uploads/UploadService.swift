@@ -1,0 +1,332 @@
+package import BlobStore
+package import CoreTypes
+import Crypto
+package import Database
+package import DeliveryRecords
+import HTTPServer
+package import Monitoring
+package import PackageStorage
+package import PullboxAPI
+
+/// Receives uploads, whatever protocol their requests speak: an ``AppendPolicy`` has the protocol's rules.
+/// One request at a time holds an upload, so that two clients never mix bytes; the others are refused
+/// `upload-locked`, or preempt it, as their protocol has it. Each upload is a row of ``UploadTable`` and an
+/// incoming file of the blob store; ``StorageQuota`` reserves its length from the start.
+///
+///     let upload = try await uploads.create(NewUpload(length: length), owner: "ada")
+///     let append = TusAppend(offset: .zero)
+///     let (_, state) = try await uploads.append(body, to: upload.id, under: append, onConflict: .fail)
+///     let (_, package) = try await uploads.takeOver(upload.id)   // complete: its bytes become a package
+package actor UploadService {
+  /// Incoming files that stay open between requests, so that their digests need not be computed again.
+  package static let maximumOpen = 16
+
+  /// The treatment of a request for an upload that another request holds.
+  package enum LockConflictPolicy: Sendable {
+    /// Goes away: `upload-locked`.
+    case fail
+    /// Ends the other one; what it had sent stays.
+    case preempt
+  }
+
+  /// The request that holds an upload.
+  private struct UploadLock {
+    /// Its body, where it is one that adds bytes.
+    var receiving: Task<ReceivedBody, Never>?
+    var isPreempted = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  package let database: Database
+  /// The incoming files of this machine.
+  package nonisolated let blobs: BlobStore
+  /// Where complete packages go.
+  package let shelf: any PackageShelf
+  package let packageLocks: PackageLocks
+  package nonisolated let clock: LifetimeClock
+  package nonisolated let limits: UploadLimits
+  package var quota: StorageQuota
+  /// Open files, the least recently used first.
+  private var open: [(id: String, blob: BlobWriter)] = []
+  private var locks: [String: UploadLock] = [:]
+  /// Requests whose bytes are received now.
+  private var running = 0
+
+  package init(
+    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
+    packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits,
+    reservations: [String: StorageQuota.Reservation] = [:]
+  ) {
+    self.database = database
+    self.blobs = blobs
+    self.shelf = shelf ?? blobs
+    self.packageLocks = packageLocks
+    self.clock = clock
+    self.limits = limits
+    quota = StorageQuota(quota: limits.quota, reservations: reservations)
+  }
+
+  /// With the reservations of the uploads that an earlier run left open; those whose creation it left undone,
+  /// so that no client knows them, are forgotten. Blocks.
+  package static func open(
+    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
+    packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits
+  ) throws -> UploadService {
+    try database.writeBlocking(locking: [.everything]) { try UploadTable.removeUnaddressed(in: $0) }
+    let lengths = try blobs.incomingLengthsBlocking()
+    let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
+    var reservations: [String: StorageQuota.Reservation] = [:]
+    for upload in uploads where upload.digest == nil {
+      let received = lengths[upload.id] ?? .zero
+      reservations[upload.id] = StorageQuota.Reservation(total: upload.length ?? received, received: received)
+    }
+    return UploadService(
+      database: database, blobs: blobs, shelf: shelf, packageLocks: packageLocks, clock: clock,
+      limits: limits,
+      reservations: reservations)
+  }
+
+  /// Begins an upload. Throws `upload-too-large` and `out-of-space` before a byte was taken.
+  package func create(_ newUpload: NewUpload, owner: String) async throws -> Upload {
+    if let length = newUpload.length ?? newUpload.contentLength, length > UploadLimits.maximumLength {
+      throw Problem(.uploadTooLarge, "\(length.rawValue) bytes were announced")
+    }
+    let upload = Upload(newUpload, owner: owner, at: clock.now())
+    try await reserve(
+      StorageQuota.Reservation(total: newUpload.length ?? newUpload.contentLength ?? .zero, received: .zero),
+      for: upload.id)
+    do {
+      try await database.write(locking: [.upload(upload.id)]) { try UploadTable.insert(upload, in: $0) }
+      let blob = try await blobs.begin(
+        upload.id, expectedLength: newUpload.length, limit: UploadLimits.maximumLength)
+      remember(blob)
+    } catch {
+      quota.release(upload.id)
+      try await database.write(locking: [.upload(upload.id)]) { try UploadTable.remove(upload.id, in: $0) }
+      throw Self.problem(error)
+    }
+    return upload
+  }
+
+  /// The upload and how far it is. One whose bytes were taken over already is at its end.
+  func status(of id: String, onConflict policy: LockConflictPolicy) async throws -> (
+    upload: Upload, state: UploadState
+  ) {
+    try await withLock(id, onConflict: policy) { () in
+      let upload = try await self.find(id)
+      return (upload, try await self.state(of: upload))
+    }
+  }
+
+  /// Open uploads behind `after` and how many bytes each holds, the oldest first.
+  package func page(after: UploadCursor?, limit: Int) async throws -> Page<UploadRecord> {
+    let uploads = try await database.read {
+      try UploadTable.page(after: after, limit: limit + 1, in: $0)
+    }
+    let items = uploads.prefix(limit).map { upload in
+      let isTakenOver = upload.digest != nil
+      return record(
+        of: upload,
+        at: isTakenOver ? upload.length ?? .zero : quota.reservations[upload.id]?.received ?? .zero)
+    }
+    let last = uploads.count > limit ? uploads[limit - 1] : nil
+    return Page(
+      items: items, next: last.map { UploadCursor(created: $0.created, id: $0.id).description })
+  }
+
+  /// Forgets the upload and its bytes.
+  func terminate(_ id: String, onConflict policy: LockConflictPolicy) async throws {
+    try await withLock(id, onConflict: policy) { () in
+      _ = try await self.find(id)
+      try await self.remove(id)
+    }
+  }
+
+  /// Forgets an upload whose creation failed before its client was told the address.
+  func withdraw(_ id: String) async throws {
+    try await withLock(id, onConflict: .preempt) { () in
+      guard try await self.database.read({ try UploadTable.find(id, in: $0) }) != nil else { return }
+      try await self.remove(id)
+    }
+  }
+
+  /// Forgets the upload when no request holds it and its time has passed; whether it did.
+  package func removeExpired(_ id: String, by actor: String) async throws -> Bool {
+    guard locks[id] == nil else { return false }
+    return try await withLock(id, onConflict: .fail) { () in
+      let ((now, steps), lifetime) = (self.clock.look(), self.limits.lifetime)
+      let isExpired = try await self.database.write(locking: [.upload(id)]) { connection in
+        guard let upload = try UploadTable.find(id, in: connection),
+          steps.end(of: lifetime, since: upload.touched) <= now
+        else {
+          return false
+        }
+        try UploadTable.remove(id, in: connection)
+        try AuditTable.add(
+          AuditEntry(at: now, actor: actor, action: "upload.expire", subject: id, detail: upload.owner),
+          in: connection)
+        return true
+      }
+      if isExpired { try await self.removeBytes(of: id) }
+      return isExpired
+    }
+  }
+
+  /// Removes an incoming file that belongs to no upload; whether it did.
+  func removeStray(_ id: String) async throws -> Bool {
+    guard locks[id] == nil else { return false }
+    return try await withLock(id, onConflict: .fail) { () in
+      guard try await self.database.read({ try UploadTable.find(id, in: $0) }) == nil else { return false }
+      return try await self.blobs.removeIncoming(id)
+    }
+  }
+
+  package nonisolated func expiry(of upload: Upload) -> Timestamp {
+    clock.look().steps.end(of: limits.lifetime, since: upload.touched)
+  }
+
+  /// How long the upload will be kept if no request adds to it.
+  package nonisolated func remaining(of upload: Upload) -> Duration { expiry(of: upload) - clock.now() }
+
+  package nonisolated func record(of upload: Upload, at offset: ByteCount) -> UploadRecord {
+    UploadRecord(
+      upload: upload.id, owner: upload.owner, name: UploadMetadata(upload.metadata)?["filename"],
+      length: upload.length, offset: offset, created: upload.created, expires: expiry(of: upload))
+  }
+
+  /// Throws `upload-unknown`, `upload-expired`.
+  package func find(_ id: String) async throws -> Upload {
+    guard let upload = try await database.read({ try UploadTable.find(id, in: $0) }) else {
+      throw Problem(.uploadUnknown)
+    }
+    guard clock.now() < expiry(of: upload) else { throw Problem(.uploadExpired) }
+    return upload
+  }
+
+  package func state(of upload: Upload) async throws -> UploadState {
+    if upload.digest != nil, let length = upload.length {
+      return UploadState(offset: length, length: length, isComplete: true)
+    }
+    let offset = try await offset(of: upload)
+    return UploadState(
+      offset: offset, length: upload.length, isComplete: !upload.awaitsEnd && upload.length == offset)
+  }
+
+  /// Without reading what is there: a client that only asks waits for nothing.
+  private func offset(of upload: Upload) async throws -> ByteCount {
+    if let blob = open.first(where: { $0.id == upload.id })?.blob { return await blob.offset }
+    guard let length = try await blobs.receivedLength(of: upload.id) else { throw Problem(.uploadUnknown) }
+    return length
+  }
+
+  /// Forgets the upload and its bytes. The caller holds its lock.
+  package func remove(_ id: String) async throws {
+    try await database.write(locking: [.upload(id)]) { try UploadTable.remove(id, in: $0) }
+    try await removeBytes(of: id)
+  }
+
+  private func removeBytes(of id: String) async throws {
+    defer { quota.release(id) }
+    if let blob = open.first(where: { $0.id == id })?.blob {
+      forget(id)
+      try await blob.discard()
+    } else {
+      _ = try await blobs.removeIncoming(id)
+    }
+  }
+
+  /// Runs `body` while no other request touches the upload.
+  func withLock<Value: Sendable>(
+    _ id: String, onConflict policy: LockConflictPolicy, _ body: () async throws -> Value
+  ) async throws -> Value {
+    while locks[id] != nil {
+      guard policy == .preempt else { throw Problem(.uploadLocked, retryAfterSeconds: 1) }
+      locks[id]?.isPreempted = true
+      locks[id]?.receiving?.cancel()
+      await withCheckedContinuation { locks[id]?.waiting.append($0) }
+    }
+    locks[id] = UploadLock()
+    defer { locks.removeValue(forKey: id)?.waiting.forEach { $0.resume() } }
+    return try await body()
+  }
+
+  /// Runs `body`, which receives bytes, unless too many do already: `unavailable`.
+  func whileRunning<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    guard running < limits.running else {
+      throw Problem(.unavailable, "\(running) uploads are running", retryAfterSeconds: 5)
+    }
+    running += 1
+    defer { running -= 1 }
+    return try await body()
+  }
+
+  /// Lets a request that preempts this one end its body.
+  func registerReceiver(_ receiving: Task<ReceivedBody, Never>, of id: String) {
+    locks[id]?.receiving = receiving
+    if locks[id]?.isPreempted == true { receiving.cancel() }
+  }
+
+  /// The upload's file, open. The caller holds the upload's lock.
+  package func blob(of upload: Upload) async throws -> BlobWriter {
+    if let index = open.firstIndex(where: { $0.id == upload.id }) {
+      let entry = open.remove(at: index)
+      open.append(entry)
+      return entry.blob
+    }
+    do {
+      let blob = try await blobs.resume(upload.id, limit: UploadLimits.maximumLength)
+      remember(blob)
+      return blob
+    } catch {
+      throw Self.problem(error)
+    }
+  }
+
+  package func forget(_ id: String) {
+    open.removeAll { $0.id == id }
+  }
+
+  /// Throws `out-of-space`; expired uploads give up their reservations first.
+  package func reserve(_ reservation: StorageQuota.Reservation, for id: String) async throws {
+    guard try await refusal(of: reservation, for: id) != nil else { return }
+    for upload in try await database.read({ try UploadTable.all(in: $0) })
+    where expiry(of: upload) <= clock.now() {
+      _ = try await removeExpired(upload.id, by: AuditTable.serverActor)
+    }
+    if let reason = try await refusal(of: reservation, for: id) { throw Problem(.outOfSpace, reason) }
+  }
+
+  private func refusal(of reservation: StorageQuota.Reservation, for id: String) async throws -> String? {
+    let free = try await blobs.freeSpace()
+    return quota.grant(
+      reservation, to: id, in: StorageQuota.Available(free: free, stored: blobs.storedLength))
+  }
+
+  private func remember(_ blob: BlobWriter) {
+    open.append((blob.identifier, blob))
+    while open.count > Self.maximumOpen, let index = open.firstIndex(where: { locks[$0.id] == nil }) {
+      open.remove(at: index)
+    }
+  }
+}
+
+extension UploadService: MetricSource {
+  package nonisolated func register(in metrics: inout MetricRegistry) {
+    let database = database
+    let uploads: Metric<Int64> = .gauge("pullbox_uploads", help: "Uploads that are no version yet.") { $0 }
+    metrics.register([uploads]) { try await database.read { try UploadTable.countWithoutVersion(in: $0) } }
+    let storage: [Metric<(quota: ByteCount?, used: ByteCount?)>] = [
+      .gauge("pullbox_storage_quota_bytes", help: "What packages and open uploads may take.", labels: []) {
+        $0.quota.map { [.init($0.rawValue)] } ?? []
+      },
+      .gauge(
+        "pullbox_storage_used_bytes", help: "What packages and open uploads take of the quota.", labels: []
+      ) { $0.used.map { [.init($0.rawValue)] } ?? [] },
+    ]
+    metrics.register(storage) {
+      let quota = await self.quota
+      let used = self.blobs.storedLength.map { quota.reservations.values.map(\.share).reduce($0, +) }
+      return (quota.quota, used)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+package import HTTPServer
+package import PullboxAPI
+package import PullboxAPIServer
+import Synchronization
+
+/// The sender of a request that carries an operator key.
+package struct Operator: Hashable, Sendable {
+  /// The name of the key's holder in the audit log.
+  package var name: String
+  package var scopes: Set<OperatorScope>
+
+  package init(name: String, scopes: Set<OperatorScope>) {
+    self.name = name
+    self.scopes = scopes
+  }
+
+  /// Whether the key has that scope; `admin` includes the others.
+  package func may(_ scope: OperatorScope) -> Bool { scopes.contains(scope) || scopes.contains(.admin) }
+}
+
+/// The keys that may operate this server, and whether one key may both submit and approve; replaced as a
+/// whole when the configuration is read again. Keys are compared by digest and never kept or logged.
+package final class OperatorKeys: Sendable {
+  /// A key and what it may do.
+  package struct Key: Sendable {
+    package var holder: Operator
+    package var secret: SecretDigest
+
+    package init(holder: Operator, secret: SecretDigest) {
+      self.holder = holder
+      self.secret = secret
+    }
+  }
+
+  private struct Rules {
+    package var keys: [Key]
+    package var needsSecondKey: Bool
+    package var reviewsProducts: Bool
+  }
+
+  private let rules: Mutex<Rules>
+  package let wrongKeys: WrongKeys
+  private let client: @Sendable (HTTPRequest) -> PeerAddress
+
+  /// `client` says where a request comes from, as far as a trusted proxy tells.
+  package init(
+    _ keys: [Key], needsSecondKey: Bool = false, reviewsProducts: Bool = false,
+    wrongKeys: WrongKeys,
+    client: @escaping @Sendable (HTTPRequest) -> PeerAddress = { $0.peer }
+  ) {
+    rules = Mutex(Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts))
+    self.wrongKeys = wrongKeys
+    self.client = client
+  }
+
+  package func replace(_ keys: [Key], needsSecondKey: Bool, reviewsProducts: Bool = false) {
+    rules.withLock {
+      $0 = Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts)
+    }
+  }
+
+  /// Whether the key that approves a version must be another than the one that submitted it.
+  package var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey } }
+
+  /// Whether no product is for sale that was not approved.
+  package var reviewsProducts: Bool { rules.withLock { $0.reviewsProducts } }
+
+  /// The holder of the key that the request carries. Throws `unauthorized` without a known key, `too-many-requests` for
+  /// an unknown one from an address that has offered many, `forbidden` where it lacks the scope. Only ``ScopedRoutes`` calls it.
+  package func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> Operator {
+    guard let offered = request.bearerToken else {
+      throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
+    }
+    let keys = rules.withLock { $0.keys }
+    guard let holder = keys.first(where: { $0.secret.matches(offered) })?.holder else {
+      if let seconds = wrongKeys.charge(client(request)) {
+        throw Problem(
+          .tooManyRequests, "too many wrong operator keys came from your address", retryAfterSeconds: seconds)
+      }
+      throw Problem(.unauthorized, "the operator key is not known")
+    }
+    guard holder.may(scope) else {
+      throw Problem(.forbidden, "the key \(holder.name) lacks the scope \(scope.rawValue)")
+    }
+    return holder
+  }
+}
