@@ -4,16 +4,6 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// A subscription as the store keeps it: one for each group and account, however often it lapsed.
-struct StoredSubscription: Hashable, Sendable {
-  /// Its first transaction.
-  let originalID: Int64
-  let account: Int64
-  /// The publication, or the product where that has none. Of the products of one group an account has one at a time.
-  let group: ProductIdentifier
-  var life: SubscriptionLifecycle
-}
-
 /// The table of subscriptions, within one database transaction: each a document, with what it is found by beside it.
 enum SubscriptionTable {
   /// Saves it, and writes down what notifications are to tell of the change.

@@ -88,23 +88,3 @@ extension PaymentStore {
     return time
   }
 }
-
-extension StoredSubscription {
-  /// The subscription as clients see it.
-  var published: StoreSubscription {
-    get throws {
-      let state: StoreSubscription.State =
-        switch life.phase {
-        case .active: .active
-        case .retrying: .billingRetry
-        case .paused: .paused
-        case .expired: .expired
-        }
-      return StoreSubscription(
-        originalId: try StoredTransaction.identifier(originalID), product: life.plan.product, state: state,
-        autoRenew: life.autoRenews, renewalProduct: life.nextPlan?.product, purchaseDate: life.start,
-        expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd, resumeDate: life.pauseEnd,
-        expirationIntent: life.intent?.rawValue)
-    }
-  }
-}
