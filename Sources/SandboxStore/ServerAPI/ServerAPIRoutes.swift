@@ -301,7 +301,7 @@ struct ServerAPIRoutes: Sendable {
       .post, "/inApps/v1/notifications/history",
       use: answering(.reading) { [store, issuer, sendsNotifications] request, _ in
         let body = try await request.bytes(upTo: Self.longestBody)
-        let reach = NotificationHistory.reach(in: store.environment)
+        let reach = NotificationTable.reach(in: store.environment)
         guard
           var wanted = try NotificationHistory.Request(body, now: store.clock.now(), reach: reach)
         else { return try .json(NotificationHistory.Page(hasMore: false, notificationHistory: [])) }
