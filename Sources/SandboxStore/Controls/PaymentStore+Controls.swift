@@ -78,7 +78,7 @@ extension PaymentStore {
       }
       switch transaction.life.handle(event) {
       case .changed:
-        try TransactionTable.update(transaction, in: connection)
+        try ChangeRecorder.update(transaction, in: connection)
         try Self.follow(event, of: sale, account: transaction.account, in: connection)
         try FamilySharing.follow(event, of: transaction, in: connection)
       case .unchanged: break
@@ -103,7 +103,7 @@ extension PaymentStore {
     case .reinstated: subscription.life.reinstate()
     default: return
     }
-    try SubscriptionTable.put(subscription, in: connection)
+    try ChangeRecorder.put(subscription, in: connection)
   }
 
   /// The payments of its renewals fail until ``recover(_:)``. Throws `subscription-unknown`.

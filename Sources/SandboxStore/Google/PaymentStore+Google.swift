@@ -100,7 +100,7 @@ extension PaymentStore {
       // What was delivered leaves the queue, as it does when the transaction is finished.
       for var transaction in try PurchaseTokenTable.transactions(of: token, in: connection) {
         if transaction.life.handle(.finish(at: clock.now())) == .changed {
-          try TransactionTable.update(transaction, in: connection)
+          try ChangeRecorder.update(transaction, in: connection)
         }
       }
     }

@@ -166,7 +166,7 @@ extension PaymentStore {
     guard transaction.life.handle(event) == .changed else {
       throw SandboxStoreError("transaction \(transaction.id) does not take part in a purchase any more")
     }
-    try TransactionTable.update(transaction, in: connection)
+    try ChangeRecorder.update(transaction, in: connection)
     switch event {
     case .sold: try FamilySharing.share(transaction, in: connection)
     case .upgraded: try FamilySharing.follow(event, of: transaction, in: connection)
@@ -217,7 +217,7 @@ extension PaymentStore {
     try await database.write(locking: [.everything]) { [clock] connection in
       var transaction = try Self.transaction(id, in: connection)
       switch transaction.life.handle(.finish(at: clock.now())) {
-      case .changed: try TransactionTable.update(transaction, in: connection)
+      case .changed: try ChangeRecorder.update(transaction, in: connection)
       case .unchanged: break
       case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not purchased")
       }
@@ -241,7 +241,7 @@ extension PaymentStore {
           in: connection, account: account.id, originalID: sale.originalID, device: device)
         if let earlier { return try earlier.published }
         let now = clock.now().wholeSeconds
-        return try TransactionTable.insert(
+        return try ChangeRecorder.insert(
           in: connection, continuing: original, product: original.product, device: device,
           sale: sale.restored(at: now), requested: now
         ).published

@@ -67,7 +67,7 @@ struct Sales {
       }
       let first = try terms.begin(from: now.wholeSeconds, by: calendar)
       let sold = try process(first.period, original: nil, of: begun, in: connection)
-      try SubscriptionTable.put(
+      try ChangeRecorder.put(
         StoredSubscription(
           originalID: begun.id, account: begun.account, group: group,
           life: SubscriptionLifecycle(
@@ -110,7 +110,7 @@ struct Sales {
     if isRunning {
       guard !isSame, subscription.life.plan.isLeftAtOnce(for: plan) else {
         subscription.life.schedule(plan, under: terms.run, renewals: calendar.renewals)
-        try SubscriptionTable.put(subscription, in: connection)
+        try ChangeRecorder.put(subscription, in: connection)
         try TransactionTable.remove(begun, in: connection)
         return .sold(last)
       }
@@ -122,7 +122,7 @@ struct Sales {
     let next = try terms.begin(from: max(now.wholeSeconds, follows), by: calendar)
     subscription.life.begin(
       next.period, renewals: calendar.renewals, offerRun: next.rest, hasBonus: next.hasBonus)
-    try SubscriptionTable.put(subscription, in: connection)
+    try ChangeRecorder.put(subscription, in: connection)
     return .sold(try process(next.period, original: sale, of: begun, in: connection))
   }
 

@@ -31,7 +31,7 @@ enum FamilySharing {
     else { return }
     sale.price = nil
     sale.offer = nil
-    try TransactionTable.insert(
+    try ChangeRecorder.insert(
       in: connection, continuing: transaction, account: (member.id, member.territory),
       product: transaction.product, device: nil, sale: sale, requested: sale.date)
   }
@@ -54,7 +54,7 @@ enum FamilySharing {
     for var copy in try TransactionTable.restored(
       in: connection, account: transaction.account, originalID: sale.originalID, expires: sale.expires)
     where copy.id != transaction.id && copy.life.handle(event) == .changed {
-      try TransactionTable.update(copy, in: connection)
+      try ChangeRecorder.update(copy, in: connection)
     }
     switch event {
     case .revoked(let revocation):
@@ -64,7 +64,7 @@ enum FamilySharing {
     case .upgraded:
       for var share in try TransactionTable.shares(of: transaction.id, in: connection)
       where share.life.handle(event) == .changed {
-        try TransactionTable.update(share, in: connection)
+        try ChangeRecorder.update(share, in: connection)
       }
     case .reinstated: try share(transaction, in: connection)
     default: break
@@ -77,7 +77,7 @@ enum FamilySharing {
     var share = share
     let event = PurchaseLifecycle.Event.revoked(.init(kind: .family, date: now))
     guard share.life.handle(event) == .changed else { return }
-    try TransactionTable.update(share, in: connection)
+    try ChangeRecorder.update(share, in: connection)
     try follow(event, of: share, in: connection)
   }
 }

@@ -58,7 +58,7 @@ extension PaymentStore {
       let end = calendar.licenseEnd(from: clock.now().wholeSeconds).wholeSeconds
       let event = PurchaseLifecycle.Event.licenseWithdrawn(end: end)
       if transaction.life.handle(event) == .changed {
-        try TransactionTable.update(transaction, in: connection)
+        try ChangeRecorder.update(transaction, in: connection)
         // Restored copies are of the same seat.
         try FamilySharing.follow(event, of: transaction, in: connection)
       }

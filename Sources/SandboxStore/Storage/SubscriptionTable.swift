@@ -6,23 +6,8 @@ import ServiceRuntime
 
 /// The table of subscriptions, within one database transaction: each a document, with what it is found by beside it.
 enum SubscriptionTable {
-  /// Saves it, and writes down what notifications are to tell of the change.
-  static func put(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
-    try put(subscription, from: find(in: connection, originalID: subscription.originalID), in: connection)
-  }
-
-  /// The same, where it is known what is there: nil for nothing.
-  static func put(
-    _ subscription: StoredSubscription, from earlier: StoredSubscription?, in connection: borrowing Connection
-  ) throws {
-    try save(subscription, in: connection)
-    try NotificationRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
-    try GoogleMessageRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
-  }
-
-  private static func save(
-    _ subscription: StoredSubscription, in connection: borrowing Connection
-  ) throws {
+  /// Saves it as it is now, of which ``ChangeRecorder`` tells.
+  static func save(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
     let document = String(decoding: try APIJSON.encode(subscription.life), as: UTF8.self)
     try connection.execute(
       """

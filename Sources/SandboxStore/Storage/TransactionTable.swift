@@ -34,7 +34,6 @@ enum TransactionTable {
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
   ///
   /// - Parameter account: whose it is, where that is another account, which shares it.
-  @discardableResult
   static func insert(
     in connection: borrowing Connection, continuing original: StoredTransaction,
     account: (id: Int64, territory: String)? = nil, product: ProductIdentifier,
@@ -67,8 +66,6 @@ enum TransactionTable {
       sharedFrom: account == nil ? original.sharedFrom : original.id,
       life: PurchaseLifecycle(.purchased(sale, finished: nil)))
     try save(transaction, in: connection)
-    try NotificationRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
-    try GoogleMessageRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
     return transaction
   }
 
@@ -92,17 +89,8 @@ enum TransactionTable {
       "UPDATE transactions SET idempotency_key = NULL WHERE id = ?", [.integer(transaction)])
   }
 
-  /// Saves the state of a transaction, and writes down what notifications are to tell of the change.
-  static func update(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
-    let earlier = try find(in: connection, id: transaction.id)
-    try save(transaction, in: connection)
-    try NotificationRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
-    try GoogleMessageRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
-  }
-
-  private static func save(
-    _ transaction: StoredTransaction, in connection: borrowing Connection
-  ) throws {
+  /// Saves the state of a transaction, of which ``ChangeRecorder`` tells.
+  static func save(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     let columns = LifeColumns(transaction.life)
     let sale = columns.sale
     try connection.execute(

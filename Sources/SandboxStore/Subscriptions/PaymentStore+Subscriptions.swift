@@ -70,7 +70,7 @@ extension PaymentStore {
         throw unknown
       }
       try body(&subscription, calendar, now, connection)
-      try SubscriptionTable.put(subscription, in: connection)
+      try ChangeRecorder.put(subscription, in: connection)
       return try subscription.published
     }
   }

@@ -40,7 +40,7 @@ struct RenewalRun {
           try Self.insert(period, of: subscription, in: connection)
         }
         // Each step by itself: notifications tell of each.
-        try SubscriptionTable.put(subscription, from: earlier, in: connection)
+        try ChangeRecorder.put(subscription, from: earlier, in: connection)
       }
     }
     return due.count
@@ -58,7 +58,7 @@ struct RenewalRun {
       type: .autoRenewableSubscription, reason: .renewal, originalID: subscription.originalID,
       date: period.start, originalDate: first.originalDate, expires: period.end, price: period.price,
       offer: period.offer)
-    let renewal = try TransactionTable.insert(
+    let renewal = try ChangeRecorder.insert(
       in: connection, continuing: original, product: period.plan.product, device: nil, sale: sale,
       requested: period.start)
     try FamilySharing.share(renewal, in: connection)
