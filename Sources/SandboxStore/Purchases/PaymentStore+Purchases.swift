@@ -70,7 +70,7 @@ extension PaymentStore {
       }
       let refusal: PurchaseFailure = wait == .customer ? .paymentCancelled : .notApproved
       if decision.approve { underWay.insert(transaction.id) }
-      return try Self.process(
+      return try Sales.process(
         decision.approve ? .resumed : .refused(refusal), of: transaction, in: connection)
     }
     return decision.approve ? try await complete(transaction) : try transaction.published
@@ -85,7 +85,7 @@ extension PaymentStore {
         [underWay] connection in
         let interrupted = try Self.interrupted(besides: underWay, in: connection)
         for transaction in interrupted {
-          _ = try Self.process(.refused(.interrupted), of: transaction, in: connection)
+          _ = try Sales.process(.refused(.interrupted), of: transaction, in: connection)
         }
         return interrupted.count
       }
@@ -119,7 +119,7 @@ extension PaymentStore {
         case .purchasing where underWay.contains(first.id):
           throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
         case .purchasing:
-          _ = try Self.process(.refused(.interrupted), of: first, in: connection)
+          _ = try Sales.process(.refused(.interrupted), of: first, in: connection)
           try TransactionTable.forgetKey(of: first.id, in: connection)
         case .failed(let failure) where failure.isUndecided:
           try TransactionTable.forgetKey(of: first.id, in: connection)
@@ -149,30 +149,14 @@ extension PaymentStore {
         underWay.insert(begun.id)
         return .begun(begun)
       }
-      return .decided(try Self.process(event, of: begun, in: connection))
+      return .decided(try Sales.process(event, of: begun, in: connection))
     }
   }
 
   private func process(
     _ event: PurchaseLifecycle.Event, of begun: StoredTransaction
   ) async throws -> StoredTransaction {
-    try await database.write(locking: [.everything]) { try Self.process(event, of: begun, in: $0) }
-  }
-
-  static func process(
-    _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
-  ) throws -> StoredTransaction {
-    var transaction = transaction
-    guard transaction.life.handle(event) == .changed else {
-      throw SandboxStoreError("transaction \(transaction.id) does not take part in a purchase any more")
-    }
-    try ChangeRecorder.update(transaction, in: connection)
-    switch event {
-    case .sold: try FamilySharing.share(transaction, in: connection)
-    case .upgraded: try FamilySharing.follow(event, of: transaction, in: connection)
-    default: break
-    }
-    return transaction
+    try await database.write(locking: [.everything]) { try Sales.process(event, of: begun, in: $0) }
   }
 }
 

@@ -39,7 +39,7 @@ extension PaymentStore {
       begun.license = license.id
       let sale = PurchaseLifecycle.Sale(
         type: .nonConsumable, originalID: begun.id, date: now, originalDate: now)
-      _ = try Self.process(.sold(sale), of: begun, in: connection)
+      _ = try Sales.process(.sold(sale), of: begun, in: connection)
       try LicenseTable.add(account.id, to: license.id, transaction: begun.id, in: connection)
       return try LicenseTable.published(license, in: connection)
     }
