@@ -1,22 +1,6 @@
-import CoreTypes
 import Database
-import HTTPServer
 import PullboxAPI
-import PullboxAPIServer
 import Receipts
-import Synchronization
-
-/// The faults that the store shows on purpose, until they are set otherwise. They are kept over a restart.
-final class FaultSwitch: Sendable {
-  private let faults = Mutex(StoreFaults())
-
-  var current: StoreFaults { faults.withLock { $0 } }
-
-  func set(_ value: StoreFaults) { faults.withLock { $0 = value } }
-
-  /// Returns the time that receipts and answers state.
-  func statedTime(_ now: Timestamp) -> Timestamp { now + .seconds(current.skew ?? 0) }
-}
 
 extension PaymentStore {
   private static let latencyRange = 0...60_000
@@ -53,24 +37,5 @@ extension PaymentStore {
       return VerifyReceiptStatus(rawValue: wanted)
     }
     return faults.collapse21003 == true && status == .notAuthentic ? .malformed : status
-  }
-}
-
-extension StoreRoutes {
-  /// Puts the faults before each of the routes.
-  func addFaults(to routes: inout APIRoutes) {
-    routes.wrap { [store] _, _ in
-      { request, _, respond in
-        let faults = store.faults.current
-        if let latency = faults.latency { try await store.timer.sleep(for: .milliseconds(latency)) }
-        if faults.outage == true {
-          throw Problem(.unavailable, "the store is set to be away", retryAfterSeconds: 1)
-        }
-        if let status = faults.status, (400...599).contains(status) {
-          return HTTPResponse(status: HTTPStatus(rawValue: status))
-        }
-        return try await respond(request)
-      }
-    }
   }
 }
