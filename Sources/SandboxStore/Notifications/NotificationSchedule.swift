@@ -1,4 +1,3 @@
-import Commerce
 import CoreTypes
 
 /// When a notification that was not taken is sent again: 1, 12, 24, 48 and 72 hours after the attempt before, in
@@ -13,16 +12,5 @@ enum NotificationSchedule {
   static func next(afterAttempts made: Int, at now: Timestamp, by calendar: StoreCalendar) -> Timestamp? {
     guard (1...delays.count).contains(made) else { return nil }
     return now + calendar.contracted(delays[made - 1])
-  }
-}
-
-extension StoreCalendar {
-  /// A real time in proportion to this month, of which a real one has thirty days; at least a tenth of a second.
-  func contracted(_ real: Duration) -> Duration {
-    let epoch = Timestamp(millisecondsSinceEpoch: 0)
-    guard month != "real", let end = end(of: .month, from: epoch) else { return real }
-    let milliseconds = real.milliseconds.multipliedFullWidth(by: (end - epoch).milliseconds)
-    let month: Int64 = 30 * 86_400_000
-    return .milliseconds(max(100, month.dividingFullWidth(milliseconds).quotient))
   }
 }

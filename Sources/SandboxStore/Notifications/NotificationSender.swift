@@ -207,7 +207,7 @@ extension PaymentStore {
         [environment] connection in
         let dated = try NotificationTable.date(at: now, isSent: isSent, limit: 500, in: connection)
         let dropped = try NotificationTable.prune(
-          before: now - NotificationHistory.reach(in: environment), in: connection)
+          before: now - NotificationTable.reach(in: environment), in: connection)
         return (dated, dropped)
       }
       lost += dropped

@@ -102,6 +102,18 @@ struct StoredTransaction: Hashable, Sendable {
   }
 }
 
+/// How an account comes by what it has.
+enum Ownership: String, Hashable, Sendable {
+  case purchased = "PURCHASED"
+  case familyShared = "FAMILY_SHARED"
+}
+
+extension StoredTransaction {
+  var ownership: Ownership {
+    sharedFrom != nil || sale?.revocation?.kind == .family ? .familyShared : .purchased
+  }
+}
+
 extension ProductType {
   /// Attribute 1707 of a receipt.
   fileprivate var receiptNumber: Int64 {

@@ -56,7 +56,7 @@ struct RenewalExtension: Hashable, Sendable {
     guard (made ?? 0) < Self.maximumPerYear else { throw ServerAPIError.extensionMaximum }
     var subscription = subscription
     subscription.life.extend(by: calendar.contracted(.seconds(days * 86_400)))
-    try SubscriptionTable.put(subscription, in: connection)
+    try ChangeRecorder.put(subscription, in: connection)
     try TransactionTable.endLastPeriod(of: subscription, in: connection)
     try connection.execute(
       "INSERT INTO extensions (original_id, request, days, reason, extended, effective) VALUES (?, ?, ?, ?, ?, ?)",

@@ -18,7 +18,7 @@ struct ServerAPIRoutes: Sendable {
   let wake: @Sendable () -> Void
   let log: Log
 
-  private static let longestBody = ByteCount.kibibytes(16)
+  static let longestBody = ByteCount.kibibytes(16)
 
   func add(to routes: inout APIRoutes) {
     addTransactions(to: &routes, .reading)
@@ -28,13 +28,11 @@ struct ServerAPIRoutes: Sendable {
     addNotifications(to: &routes)
   }
 
-  private typealias Responder = APIRoutes.Responder
-
   /// Puts before a responder what every request meets: the token, then the rate. Refusals are written as clients of the API
   /// read them; a request without a good token gets plain text.
-  private func answering(
-    _ kind: ServerAPIRateLimits.Kind, _ respond: @escaping Responder
-  ) -> Responder {
+  func answering(
+    _ kind: ServerAPIRateLimits.Kind, _ respond: @escaping APIRoutes.Responder
+  ) -> APIRoutes.Responder {
     { [authority, limiter, log] request, parameters in
       guard authority.accepts(request.bearerToken) else {
         return HTTPResponse(
@@ -243,77 +241,6 @@ struct ServerAPIRoutes: Sendable {
           Extension(
             originalTransactionId: String(id), webOrderLineItemId: last.map { String($0.id) },
             effectiveDate: date.millisecondsSinceEpoch))
-      })
-  }
-
-  private struct ExtensionOfAll: Encodable {
-    var requestIdentifier: String
-    var complete: Bool
-    /// Milliseconds since the epoch.
-    var completeDate: Int64?
-    var succeededCount: Int64?
-    var failedCount: Int64?
-  }
-
-  private func addExtensionOfAll(to routes: inout APIRoutes) {
-    routes.on(
-      .post, "/inApps/v1/subscriptions/extend/mass",
-      use: answering(.rare) { [store, wake] request, _ in
-        let wanted = try MassExtension(try await request.bytes(upTo: Self.longestBody))
-        try await store.database.write(locking: [.everything]) { [clock = store.clock] connection in
-          try wanted.insert(at: clock.now(), in: connection)
-        }
-        wake()
-        return try .json(["requestIdentifier": wanted.terms.request])
-      })
-    routes.on(
-      .get, "/inApps/v1/subscriptions/extend/mass/{product}/{request}",
-      use: answering(.rare) { [store] _, parameters in
-        let (product, name) = (parameters["product"], parameters["request"])
-        let found = try await store.database.read {
-          try MassExtension.find(product: product, request: name, in: $0)
-        }
-        guard let found else { throw ServerAPIError.extensionRequestUnknown }
-        let isComplete = found.completed != nil
-        return try .json(
-          ExtensionOfAll(
-            requestIdentifier: name, complete: isComplete,
-            completeDate: found.completed?.millisecondsSinceEpoch,
-            succeededCount: isComplete ? found.succeeded : nil, failedCount: isComplete ? found.failed : nil))
-      })
-  }
-
-  private func addNotifications(to routes: inout APIRoutes) {
-    routes.on(
-      .post, "/inApps/v1/notifications/test",
-      use: answering(.rare) { [store, sendsNotifications, wake] _, _ in
-        guard sendsNotifications else { throw ServerAPIError.noNotificationURL }
-        let token = try await store.requestTestNotification()
-        wake()
-        return try .json(["testNotificationToken": token])
-      })
-    routes.on(
-      .get, "/inApps/v1/notifications/test/{token}",
-      use: answering(.rare) { [store, issuer] _, parameters in
-        try await .json(store.testNotification(token: parameters["token"], signedBy: issuer))
-      })
-    routes.on(
-      .post, "/inApps/v1/notifications/history",
-      use: answering(.reading) { [store, issuer, sendsNotifications] request, _ in
-        let body = try await request.bytes(upTo: Self.longestBody)
-        let reach = NotificationHistory.reach(in: store.environment)
-        guard
-          var wanted = try NotificationHistory.Request(body, now: store.clock.now(), reach: reach)
-        else { return try .json(NotificationHistory.Page(hasMore: false, notificationHistory: [])) }
-        if let transaction = wanted.transaction {
-          wanted.filter.account = try await store.account(ofAny: transaction)
-        } else {
-          try await store.catchUp()
-        }
-        try await store.dateNotifications(isSent: sendsNotifications)
-        return try await .json(
-          store.notifications(
-            wanted.filter, token: request.queryValue("paginationToken"), signedBy: issuer))
       })
   }
 }

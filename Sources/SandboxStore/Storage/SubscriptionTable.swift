@@ -4,35 +4,10 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// A subscription as the store keeps it: one for each group and account, however often it lapsed.
-struct StoredSubscription: Hashable, Sendable {
-  /// Its first transaction.
-  let originalID: Int64
-  let account: Int64
-  /// The publication, or the product where that has none. Of the products of one group an account has one at a time.
-  let group: ProductIdentifier
-  var life: SubscriptionLifecycle
-}
-
 /// The table of subscriptions, within one database transaction: each a document, with what it is found by beside it.
 enum SubscriptionTable {
-  /// Saves it, and writes down what notifications are to tell of the change.
-  static func put(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
-    try put(subscription, from: find(in: connection, originalID: subscription.originalID), in: connection)
-  }
-
-  /// The same, where it is known what is there: nil for nothing.
-  static func put(
-    _ subscription: StoredSubscription, from earlier: StoredSubscription?, in connection: borrowing Connection
-  ) throws {
-    try save(subscription, in: connection)
-    try NotificationRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
-    try GoogleMessageRecorder.subscriptionDidChange(from: earlier, to: subscription, in: connection)
-  }
-
-  private static func save(
-    _ subscription: StoredSubscription, in connection: borrowing Connection
-  ) throws {
+  /// Saves it as it is now, of which ``ChangeRecorder`` tells.
+  static func save(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
     let document = String(decoding: try APIJSON.encode(subscription.life), as: UTF8.self)
     try connection.execute(
       """

@@ -34,7 +34,6 @@ enum TransactionTable {
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
   ///
   /// - Parameter account: whose it is, where that is another account, which shares it.
-  @discardableResult
   static func insert(
     in connection: borrowing Connection, continuing original: StoredTransaction,
     account: (id: Int64, territory: String)? = nil, product: ProductIdentifier,
@@ -67,8 +66,6 @@ enum TransactionTable {
       sharedFrom: account == nil ? original.sharedFrom : original.id,
       life: PurchaseLifecycle(.purchased(sale, finished: nil)))
     try save(transaction, in: connection)
-    try NotificationRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
-    try GoogleMessageRecorder.transactionDidChange(from: nil, to: transaction, in: connection)
     return transaction
   }
 
@@ -92,17 +89,8 @@ enum TransactionTable {
       "UPDATE transactions SET idempotency_key = NULL WHERE id = ?", [.integer(transaction)])
   }
 
-  /// Saves the state of a transaction, and writes down what notifications are to tell of the change.
-  static func update(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
-    let earlier = try find(in: connection, id: transaction.id)
-    try save(transaction, in: connection)
-    try NotificationRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
-    try GoogleMessageRecorder.transactionDidChange(from: earlier, to: transaction, in: connection)
-  }
-
-  private static func save(
-    _ transaction: StoredTransaction, in connection: borrowing Connection
-  ) throws {
+  /// Saves the state of a transaction, of which ``ChangeRecorder`` tells.
+  static func save(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     let columns = LifeColumns(transaction.life)
     let sale = columns.sale
     try connection.execute(
@@ -264,78 +252,5 @@ enum TransactionTable {
       shown: try row.optionalText("shown").flatMap { ShownPrice($0) },
       sharedFrom: try row.optionalInteger("shared_from"), license: try row.optionalInteger("license"),
       life: try LifeColumns.life(row))
-  }
-}
-
-/// A ``PurchaseLifecycle`` as the columns have it.
-private struct LifeColumns {
-  var state = "purchasing"
-  var sale: PurchaseLifecycle.Sale?
-  var finished: Timestamp?
-  var failure: PurchaseFailure?
-  var waitsFor: String?
-  var waitsUntil: Timestamp?
-
-  init(_ life: PurchaseLifecycle) {
-    switch life.state {
-    case .purchasing: break
-    case .waiting(.customer): waitsFor = "customer"
-    case .waiting(.approval(let until)):
-      waitsFor = "approval"
-      waitsUntil = until
-    case .purchased(let sold, let date):
-      state = "purchased"
-      sale = sold
-      finished = date
-    case .failed(let reason):
-      state = "failed"
-      failure = reason
-    }
-  }
-
-  static func life(_ row: Row) throws -> PurchaseLifecycle {
-    switch try row.text("state") {
-    case "purchasing":
-      if let until = try row.optionalTimestamp("waits_until") {
-        return PurchaseLifecycle(.waiting(.approval(until: until)))
-      }
-      let waits = try row.optionalText("waits_for") != nil
-      return PurchaseLifecycle(waits ? .waiting(.customer) : .purchasing)
-    case "failed":
-      return PurchaseLifecycle(.failed(PurchaseFailure(rawValue: try row.text("failure"))))
-    default:
-      return PurchaseLifecycle(.purchased(try sale(row), finished: try row.optionalTimestamp("finished")))
-    }
-  }
-
-  private static func sale(_ row: Row) throws -> PurchaseLifecycle.Sale {
-    guard let type = ProductType(rawValue: try row.text("type")),
-      let reason = PurchaseLifecycle.Sale.Reason(rawValue: try row.text("reason"))
-    else {
-      throw StateDirectoryError(
-        .damaged, path: "store.sqlite", message: "a transaction is of no known product type")
-    }
-    var sale = PurchaseLifecycle.Sale(
-      type: type, reason: reason, originalID: try row.integer("original_id"),
-      date: try row.timestamp("purchased"), originalDate: try row.timestamp("original_purchased"),
-      expires: try row.optionalTimestamp("expires"), upgraded: try row.optionalTimestamp("upgraded"))
-    sale.licenseEnds = try row.optionalTimestamp("license_ends")
-    if let kind = try row.optionalInteger("offer_kind").flatMap({ SaleOffer.Kind(rawValue: Int($0)) }),
-      let payment = try row.optionalText("offer_payment").flatMap(StoreOffer.Payment.init)
-    {
-      sale.offer = SaleOffer(
-        kind: kind, payment: payment, name: try row.optionalText("offer_name"),
-        period: try row.optionalText("offer_period").flatMap { BillingPeriod($0) })
-    }
-    if let amount = try row.optionalText("price"), let currency = try row.optionalText("currency") {
-      sale.price = Price(amount: amount, currency: currency)
-    }
-    if let kind = try row.optionalText("revocation").flatMap(PurchaseLifecycle.Revocation.Kind.init) {
-      sale.revocation = PurchaseLifecycle.Revocation(
-        kind: kind, date: try row.timestamp("revoked"),
-        percentage: try row.optionalInteger("revocation_percentage").map { Int($0) },
-        reason: Int(try row.integer("revocation_reason")))
-    }
-    return sale
   }
 }

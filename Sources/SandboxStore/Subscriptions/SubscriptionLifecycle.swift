@@ -1,48 +1,5 @@
 import Commerce
 import CoreTypes
-import PullboxAPI
-
-/// The price of a subscription, and how long one payment lasts.
-struct SubscriptionPlan: Hashable, Sendable, Codable {
-  var product: ProductIdentifier
-  var period: BillingPeriod
-  /// Nil for a free one.
-  var price: Price?
-
-  init(product: ProductIdentifier, period: BillingPeriod, price: Price?) {
-    self.product = product
-    self.period = period
-    self.price = price
-  }
-
-  /// Creates the plan from a listing of the catalog. The period is a month where the listing names none.
-  init(_ listing: ProductListing) {
-    self.init(
-      product: listing.id, period: listing.period ?? .month,
-      price: listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) })
-  }
-
-  /// When a change from this plan to another of its group takes effect: what costs more for the same time, and what costs the
-  /// same for it, at once; what costs less, and what lasts another time, with the next renewal.
-  func isLeftAtOnce(for other: SubscriptionPlan) -> Bool {
-    period == other.period && !other.price.isLess(than: price)
-  }
-}
-
-extension Price? {
-  /// By the amount: both are of one territory, and so of one currency.
-  fileprivate func isLess(than other: Price?) -> Bool {
-    thousandths < other.thousandths
-  }
-
-  /// Zero for a free one.
-  var thousandths: Int64 {
-    guard let self else { return 0 }
-    let parts = self.amount.split(separator: ".")
-    let decimals = (parts.count > 1 ? "\(parts[1])000" : "000").prefix(3)
-    return Int64("\(parts[0])\(decimals)", radix: 10) ?? 0
-  }
-}
 
 /// The course of one subscription: a pure value that says when it is due and what becomes of it then.
 ///
@@ -55,59 +12,6 @@ extension Price? {
 /// }
 /// ```
 struct SubscriptionLifecycle: Hashable, Sendable, Codable {
-  enum Phase: String, Hashable, Sendable, Codable {
-    case active
-    /// The payment failed, and is tried again.
-    case retrying
-    /// Its customer wants no period for a while, and pays for none. Google Play knows this, Apple's store does not.
-    case paused
-    case expired
-  }
-
-  /// Why it ended, as `expiration_intent` has it.
-  enum ExpirationIntent: Int, Hashable, Sendable, Codable {
-    case cancelled = 1
-    case billing = 2
-    case priceIncrease = 3
-    /// The catalog does not sell it any more.
-    case productUnavailable = 4
-  }
-
-  /// A price that a later renewal is to have.
-  struct PriceIncrease: Hashable, Sendable, Codable {
-    var price: Price
-    /// Whether the customer must say yes.
-    var needsConsent: Bool
-    var isAccepted: Bool
-  }
-
-  /// One payment's time.
-  struct Period: Hashable, Sendable {
-    var plan: SubscriptionPlan
-    var start: Timestamp
-    var end: Timestamp
-    /// Under what it was sold, where its price is not the plan's.
-    var offer: SaleOffer?
-    var offerPrice: Price?
-
-    /// Nil for what costs nothing.
-    var price: Price? { offer == nil ? plan.price : offerPrice }
-  }
-
-  /// An offer that the next payments are made under.
-  struct OfferRun: Hashable, Sendable, Codable {
-    var offer: SaleOffer
-    var period: BillingPeriod
-    var price: Price?
-    var paymentsLeft: Int
-  }
-
-  enum Step: Hashable, Sendable {
-    case renewed(Period)
-    /// There is a new state, and no transaction.
-    case changed
-  }
-
   private(set) var phase: Phase
   private(set) var plan: SubscriptionPlan
   /// The plan of the next renewal; nil where it is ``plan``.

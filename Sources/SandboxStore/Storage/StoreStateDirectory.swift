@@ -1,6 +1,5 @@
 import CoreTypes
 import Crypto
-import PullboxAPI
 import Receipts
 import ServiceRuntime
 import SystemCalls
@@ -69,32 +68,9 @@ struct StoreStateDirectory: Sendable {
     return (String(name.dropFirst(prefix.count).dropLast(suffix.count)), file, key)
   }
 
-  /// The keys of the Google-like interface, made at the first start as those of receipts are.
-  func googleAuthority(clock: any WallClock) throws -> GoogleAuthority {
-    try FileSystem.createDirectories("\(path)/pki", permissions: 0o700)
-    let serviceKey = try signingKey(named: "google-service-account")
-    let identityKey = try signingKey(named: "google-identity")
-    return GoogleAuthority(serviceKey: serviceKey, identityKey: identityKey, clock: clock)
-  }
-
-  private func signingKey(named name: String) throws -> RS256Key {
-    let file = "\(path)/pki/\(name).pem"
-    let pem = try SecretFile.readOrCreate(file) { Array(RS256Key().pem.utf8) }
-    guard let key = RS256Key(pem: String(decoding: pem.revealed, as: UTF8.self)) else {
-      throw StateDirectoryError(.damaged, path: file, message: "this is no private key of RSA")
-    }
-    return key
-  }
-
-  /// The key file of the service account, with the address at which tokens are given now.
-  func writeKeyFile(of authority: GoogleAuthority) throws {
-    let document = try APIJSON.encode(authority.keyFile)
-    try write(document, to: "\(path)/google-service-account.json", permissions: 0o600)
-  }
-
   /// Makes the file hold `bytes`. One that does, and allows no more than `permissions`, is left alone, so that a start on a full
   /// disk needs no room for it.
-  private func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws {
+  func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws {
     if let status = try FileSystem.status(of: path), status.permissions & ~permissions == 0,
       try FileSystem.read(path, upTo: .mebibytes(1)) == bytes
     {

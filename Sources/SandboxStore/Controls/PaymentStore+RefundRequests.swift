@@ -1,9 +1,6 @@
 import Commerce
-import CoreTypes
 import Database
-import HTTPServer
 import PullboxAPI
-import PullboxAPIServer
 
 /// A customer's request for a refund, until it is decided: the store asks the application's server how the purchase was
 /// used, and tells it of a refusal. To grant one is a control of its own.
@@ -47,26 +44,6 @@ extension PaymentStore {
       }
       try NotificationRecorder.record(type, of: transaction, reason: reason, in: connection)
       return try transaction.published
-    }
-  }
-}
-
-extension StoreRoutes {
-  private struct RefundReason: Decodable, OperatorWritten {
-    var reason: String?
-  }
-
-  func addRefundRequests(to routes: inout APIRoutes) {
-    routes.on(.post, "/sandbox/v1/transactions/{id}/request-refund") { [store] request, parameters in
-      let body = try await request.decodeIfPresent(RefundReason.self, upTo: .kibibytes(16))
-      let told = try await store.requestRefund(of: parameters["id"], reason: body?.reason)
-      return try .json(TransactionResponse(transaction: told))
-    }
-    routes.on(.get, "/sandbox/v1/transactions/{id}/consumption") { [store] _, parameters in
-      try await .json(store.consumptionReports(of: parameters["id"]))
-    }
-    routes.on(.post, "/sandbox/v1/transactions/{id}/decline-refund") { [store] _, parameters in
-      try await .json(TransactionResponse(transaction: store.declineRefund(of: parameters["id"])))
     }
   }
 }

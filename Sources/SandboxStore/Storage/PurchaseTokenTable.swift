@@ -1,36 +1,6 @@
 import Commerce
 import CoreTypes
-import Crypto
 import Database
-
-/// A purchase as the Google-like interface knows it, by a token.
-struct PurchaseToken: Hashable, Sendable {
-  enum Kind: String, Hashable, Sendable {
-    case product
-    case subscription
-  }
-
-  let token: String
-  let account: Int64
-  /// The transaction of a one-time purchase; the first one of a subscription.
-  let chain: Int64
-  /// The transaction with which it begins.
-  let first: Int64
-  let kind: Kind
-  /// The token whose place it took.
-  var linked: String?
-  /// By when it is to be acknowledged; nil once it was, or was given back.
-  var deadline: Timestamp?
-  var acknowledged: Timestamp?
-  var consumed: Timestamp?
-  /// Why it was given back, as Google counts reasons.
-  var voidedReason: Int?
-
-  /// 144 characters that cannot be guessed, in the shape of Google's.
-  static func random() -> String {
-    Base64.encode(RandomBytes.make(18), .url) + ".AO-J1O" + Base64.encode(RandomBytes.make(84), .url)
-  }
-}
 
 /// The table of tokens, within one database transaction.
 enum PurchaseTokenTable {
@@ -165,41 +135,5 @@ enum PurchaseTokenTable {
       acknowledged: try row.optionalTimestamp("acknowledged"),
       consumed: try row.optionalTimestamp("consumed"),
       voidedReason: try row.optionalInteger("voided_reason").map { Int($0) })
-  }
-}
-
-extension StoredTransaction {
-  /// The transaction that all its tokens share: itself, or the first transaction of a subscription; nil
-  /// before it was sold.
-  var chain: Int64? { sale.map { $0.type == .autoRenewableSubscription ? $0.originalID : id } }
-}
-
-/// An order as Google numbers them, made of the transaction that a token begins with: `GPA.2000-0000-0000-0001`, and `..0` behind
-/// it for the first renewal.
-enum OrderName {
-  static func text(first: Int64, renewal: Int?) -> String {
-    let digits = String(first)
-    let padded = String(repeating: "0", count: max(0, 16 - digits.count)) + digits
-    var groups: [Substring] = []
-    var rest = padded[...]
-    while rest.count > 4 {
-      groups.append(rest.prefix(4))
-      rest = rest.dropFirst(4)
-    }
-    groups.append(rest)
-    return "GPA." + groups.joined(separator: "-") + (renewal.map { "..\($0)" } ?? "")
-  }
-
-  /// Nil for what is no order.
-  static func parse(_ text: String) -> (first: Int64, renewal: Int?)? {
-    guard text.hasPrefix("GPA."), text.utf8.count <= 40 else { return nil }
-    let body = text.dropFirst(4)
-    let parts = body.split(separator: ".", omittingEmptySubsequences: false)
-    guard let first = Int64(parts[0].filter { $0 != "-" }) else { return nil }
-    switch parts.count {
-    case 1: return (first, nil)
-    case 3 where parts[1].isEmpty: return Int(parts[2]).map { (first, $0) }
-    default: return nil
-    }
   }
 }

@@ -123,3 +123,19 @@ extension BillingPeriod {
   /// Less than a month: the grace after it is that of a week.
   fileprivate var isShort: Bool { unit == .day || unit == .week }
 }
+
+extension StoreCalendar {
+  /// A real time in proportion to this month, of which a real one has thirty days; at least a tenth of a second.
+  func contracted(_ real: Duration) -> Duration {
+    let epoch = Timestamp(millisecondsSinceEpoch: 0)
+    guard month != "real", let end = end(of: .month, from: epoch) else { return real }
+    let milliseconds = real.milliseconds.multipliedFullWidth(by: (end - epoch).milliseconds)
+    let month: Int64 = 30 * 86_400_000
+    return .milliseconds(max(100, month.dividingFullWidth(milliseconds).quotient))
+  }
+}
+
+extension Timestamp {
+  /// Receipts know whole seconds only, so the store's dates of purchases are whole too.
+  var wholeSeconds: Timestamp { Timestamp(millisecondsSinceEpoch: secondsSinceEpoch * 1000) }
+}

@@ -3,13 +3,6 @@ import CoreTypes
 import Database
 import PullboxAPI
 
-/// A volume purchase: so many accounts may hold the product at the same time.
-struct StoredLicense: Hashable, Sendable {
-  let id: Int64
-  let product: ProductIdentifier
-  let seats: Int
-}
-
 extension PaymentStore {
   private static let seatRange = 1...10_000
 
@@ -46,7 +39,7 @@ extension PaymentStore {
       begun.license = license.id
       let sale = PurchaseLifecycle.Sale(
         type: .nonConsumable, originalID: begun.id, date: now, originalDate: now)
-      _ = try Self.process(.sold(sale), of: begun, in: connection)
+      _ = try Sales.process(.sold(sale), of: begun, in: connection)
       try LicenseTable.add(account.id, to: license.id, transaction: begun.id, in: connection)
       return try LicenseTable.published(license, in: connection)
     }
@@ -65,7 +58,7 @@ extension PaymentStore {
       let end = calendar.licenseEnd(from: clock.now().wholeSeconds).wholeSeconds
       let event = PurchaseLifecycle.Event.licenseWithdrawn(end: end)
       if transaction.life.handle(event) == .changed {
-        try TransactionTable.update(transaction, in: connection)
+        try ChangeRecorder.update(transaction, in: connection)
         // Restored copies are of the same seat.
         try FamilySharing.follow(event, of: transaction, in: connection)
       }
@@ -82,63 +75,5 @@ extension PaymentStore {
       }
       return (license, try AccountTable.named(request.account, in: connection))
     }
-  }
-}
-
-/// The tables of volume licenses, within one database transaction.
-enum LicenseTable {
-  static func insert(
-    _ product: ProductIdentifier, seats: Int, in connection: borrowing Connection
-  ) throws -> Int64 {
-    try connection.execute(
-      "INSERT INTO licenses (product, seats) VALUES (?, ?)", [.text(product.description), .integer(seats)])
-    return connection.lastInsertedRowID
-  }
-
-  static func find(_ id: Int64, in connection: borrowing Connection) throws -> StoredLicense? {
-    guard let row = try connection.first("SELECT * FROM licenses WHERE id = ?", [.integer(id)]),
-      let product = ProductIdentifier(try row.text("product"))
-    else { return nil }
-    return StoredLicense(id: id, product: product, seats: Int(try row.integer("seats")))
-  }
-
-  /// The names of the accounts that have a seat.
-  static func holders(
-    of license: Int64, limit: Int, in connection: borrowing Connection
-  ) throws -> [String] {
-    try connection.query(
-      """
-      SELECT name FROM license_seats JOIN accounts ON accounts.id = license_seats.account
-      WHERE license = ? ORDER BY account LIMIT ?
-      """, [.integer(license), .integer(limit)]
-    ).map { try $0.text("name") }
-  }
-
-  static func published(
-    _ license: StoredLicense, in connection: borrowing Connection
-  ) throws -> StoreLicense {
-    StoreLicense(
-      license: license.id, product: license.product, seats: license.seats,
-      accounts: try holders(of: license.id, limit: 1000, in: connection))
-  }
-
-  static func add(
-    _ account: Int64, to license: Int64, transaction: Int64, in connection: borrowing Connection
-  ) throws {
-    try connection.execute(
-      "INSERT INTO license_seats (license, account, transaction_id) VALUES (?, ?, ?)",
-      [.integer(license), .integer(account), .integer(transaction)])
-  }
-
-  /// The transaction of the seat that was taken back; nil where there was none.
-  static func remove(
-    _ account: Int64, from license: Int64, in connection: borrowing Connection
-  ) throws -> Int64? {
-    let values: [SQLValue] = [.integer(license), .integer(account)]
-    let row = try connection.first(
-      "SELECT transaction_id FROM license_seats WHERE license = ? AND account = ?", values)
-    guard let transaction = try row?.integer("transaction_id") else { return nil }
-    try connection.execute("DELETE FROM license_seats WHERE license = ? AND account = ?", values)
-    return transaction
   }
 }

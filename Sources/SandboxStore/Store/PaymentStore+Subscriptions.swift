@@ -70,7 +70,7 @@ extension PaymentStore {
         throw unknown
       }
       try body(&subscription, calendar, now, connection)
-      try SubscriptionTable.put(subscription, in: connection)
+      try ChangeRecorder.put(subscription, in: connection)
       return try subscription.published
     }
   }
@@ -86,25 +86,5 @@ extension PaymentStore {
     try await database.write(locking: [.everything]) { try CalendarTable.put(calendar, in: $0) }
     renewals.wake()
     return time
-  }
-}
-
-extension StoredSubscription {
-  /// The subscription as clients see it.
-  var published: StoreSubscription {
-    get throws {
-      let state: StoreSubscription.State =
-        switch life.phase {
-        case .active: .active
-        case .retrying: .billingRetry
-        case .paused: .paused
-        case .expired: .expired
-        }
-      return StoreSubscription(
-        originalId: try StoredTransaction.identifier(originalID), product: life.plan.product, state: state,
-        autoRenew: life.autoRenews, renewalProduct: life.nextPlan?.product, purchaseDate: life.start,
-        expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd, resumeDate: life.pauseEnd,
-        expirationIntent: life.intent?.rawValue)
-    }
   }
 }

@@ -1,4 +1,3 @@
-import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
@@ -16,11 +15,6 @@ struct NotificationHistory: Sendable {
     var paginationToken: String?
     var hasMore: Bool
     var notificationHistory: [Record]
-  }
-
-  /// How far it goes back: 180 days in production, 30 in the sandbox.
-  static func reach(in environment: StoreEnvironment) -> Duration {
-    .seconds((environment == .production ? 180 : 30) * 86_400)
   }
 
   /// The filter of a request. Its transaction is still to be looked up.

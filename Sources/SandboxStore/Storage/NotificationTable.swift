@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import Database
 import Foundation
@@ -9,6 +10,11 @@ import ServiceRuntime
 enum NotificationTable {
   /// Rows that are kept, the newest; sent or not.
   static let capacity = 100_000
+
+  /// How far the history goes back: 180 days in production, 30 in the sandbox.
+  static func reach(in environment: StoreEnvironment) -> Duration {
+    .seconds((environment == .production ? 180 : 30) * 86_400)
+  }
 
   /// A notification before it is dated.
   struct Draft {

@@ -1,69 +1,7 @@
-import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
 import ServiceRuntime
-
-/// The product of a renewal, and the territory in which it is sold.
-struct RenewalOffer: Hashable, Sendable {
-  let product: ProductIdentifier
-  let territory: String
-}
-
-/// Takes the steps that subscriptions are due for, each with the date of its own, however long ago that was.
-struct RenewalRun {
-  let now: Timestamp
-  let calendar: StoreCalendar
-
-  /// The renewals whose products the catalog no longer sells.
-  var unavailable: Set<RenewalOffer> = []
-
-  /// Subscriptions in one database transaction: so few that what others ask is answered between two of them.
-  static let batch = 50
-
-  /// Renews subscriptions of all accounts or of one, at most ``batch`` of them. Returns how many there were.
-  @discardableResult
-  func run(in connection: borrowing Connection, account: Int64? = nil) throws -> Int {
-    let due = try SubscriptionTable.due(in: connection, at: now, account: account, limit: Self.batch)
-    for var subscription in due {
-      let territory =
-        unavailable.isEmpty
-        ? nil : try AccountTable.find(in: connection, id: subscription.account)?.territory
-      while let moment = subscription.life.due, moment <= now {
-        let earlier = subscription
-        let isForSale =
-          territory.map {
-            !unavailable.contains(
-              RenewalOffer(product: subscription.life.renewalProduct, territory: $0))
-          } ?? true
-        if case .renewed(let period) = subscription.life.advance(by: calendar, isForSale: isForSale) {
-          try Self.insert(period, of: subscription, in: connection)
-        }
-        // Each step by itself: notifications tell of each.
-        try SubscriptionTable.put(subscription, from: earlier, in: connection)
-      }
-    }
-    return due.count
-  }
-
-  /// The transaction of a period that was paid for without the customer's doing: it belongs to no device.
-  static func insert(
-    _ period: SubscriptionLifecycle.Period, of subscription: StoredSubscription,
-    in connection: borrowing Connection
-  ) throws {
-    guard let original = try TransactionTable.find(in: connection, id: subscription.originalID),
-      let first = original.sale
-    else { throw SandboxStoreError("subscription \(subscription.originalID) has no transaction") }
-    let sale = PurchaseLifecycle.Sale(
-      type: .autoRenewableSubscription, reason: .renewal, originalID: subscription.originalID,
-      date: period.start, originalDate: first.originalDate, expires: period.end, price: period.price,
-      offer: period.offer)
-    let renewal = try TransactionTable.insert(
-      in: connection, continuing: original, product: period.plan.product, device: nil, sale: sale,
-      requested: period.start)
-    try FamilySharing.share(renewal, in: connection)
-  }
-}
 
 extension PaymentStore {
   /// Makes renewals at their moments until the task is cancelled, whether or not they are asked about. What fails is logged
@@ -102,7 +40,7 @@ extension PaymentStore {
         try RenewalRun(now: now, calendar: calendar, unavailable: unavailable)
           .run(in: connection, account: account)
         for transaction in try TransactionTable.unapproved(in: connection, at: now, limit: RenewalRun.batch) {
-          _ = try Self.process(.refused(.notApproved), of: transaction, in: connection)
+          _ = try Sales.process(.refused(.notApproved), of: transaction, in: connection)
         }
       }
     }

@@ -70,7 +70,7 @@ extension PaymentStore {
       }
       let refusal: PurchaseFailure = wait == .customer ? .paymentCancelled : .notApproved
       if decision.approve { underWay.insert(transaction.id) }
-      return try Self.process(
+      return try Sales.process(
         decision.approve ? .resumed : .refused(refusal), of: transaction, in: connection)
     }
     return decision.approve ? try await complete(transaction) : try transaction.published
@@ -85,7 +85,7 @@ extension PaymentStore {
         [underWay] connection in
         let interrupted = try Self.interrupted(besides: underWay, in: connection)
         for transaction in interrupted {
-          _ = try Self.process(.refused(.interrupted), of: transaction, in: connection)
+          _ = try Sales.process(.refused(.interrupted), of: transaction, in: connection)
         }
         return interrupted.count
       }
@@ -119,7 +119,7 @@ extension PaymentStore {
         case .purchasing where underWay.contains(first.id):
           throw Problem(.idempotencyKeyInUse, retryAfterSeconds: 1)
         case .purchasing:
-          _ = try Self.process(.refused(.interrupted), of: first, in: connection)
+          _ = try Sales.process(.refused(.interrupted), of: first, in: connection)
           try TransactionTable.forgetKey(of: first.id, in: connection)
         case .failed(let failure) where failure.isUndecided:
           try TransactionTable.forgetKey(of: first.id, in: connection)
@@ -149,30 +149,14 @@ extension PaymentStore {
         underWay.insert(begun.id)
         return .begun(begun)
       }
-      return .decided(try Self.process(event, of: begun, in: connection))
+      return .decided(try Sales.process(event, of: begun, in: connection))
     }
   }
 
   private func process(
     _ event: PurchaseLifecycle.Event, of begun: StoredTransaction
   ) async throws -> StoredTransaction {
-    try await database.write(locking: [.everything]) { try Self.process(event, of: begun, in: $0) }
-  }
-
-  static func process(
-    _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
-  ) throws -> StoredTransaction {
-    var transaction = transaction
-    guard transaction.life.handle(event) == .changed else {
-      throw SandboxStoreError("transaction \(transaction.id) does not take part in a purchase any more")
-    }
-    try TransactionTable.update(transaction, in: connection)
-    switch event {
-    case .sold: try FamilySharing.share(transaction, in: connection)
-    case .upgraded: try FamilySharing.follow(event, of: transaction, in: connection)
-    default: break
-    }
-    return transaction
+    try await database.write(locking: [.everything]) { try Sales.process(event, of: begun, in: $0) }
   }
 }
 
@@ -186,73 +170,4 @@ final class PurchasesUnderWay: Sendable {
   func remove(_ transaction: Int64) { _ = transactions.withLock { $0.remove(transaction) } }
 
   func contains(_ transaction: Int64) -> Bool { transactions.withLock { $0.contains(transaction) } }
-}
-
-extension PaymentStore {
-  /// An account's transactions, the oldest first, from the first after `after`; with a device, what it bought and what
-  /// belongs to none.
-  func transactions(
-    of account: Account, device: DeviceIdentifier? = nil, inQueue: Bool, after: TransactionIdentifier?,
-    limit: Int
-  ) async throws -> [StoreTransaction] {
-    let after = after.flatMap { Int64($0.description) } ?? 0
-    return try await database.read { connection in
-      try TransactionTable.list(
-        in: connection, account: account.id, device: device, inQueue: inQueue, after: after, limit: limit)
-    }.map { try $0.published }
-  }
-
-  /// The number of the latest change of what was sold to the account; nil while nothing was.
-  func revision(of account: Account) async throws -> Int64? {
-    try await database.read { connection in
-      try TransactionTable.revised(
-        in: connection, account: account.id, beyond: .max, isAscending: false, limit: 1
-      ).first?.revision
-    }
-  }
-
-  /// Removes a purchased transaction from the queue and returns it; finishing it again changes nothing.
-  /// Throws `transaction-unknown` or `transaction-unpaid`.
-  func finish(_ id: String) async throws -> StoreTransaction {
-    try await database.write(locking: [.everything]) { [clock] connection in
-      var transaction = try Self.transaction(id, in: connection)
-      switch transaction.life.handle(.finish(at: clock.now())) {
-      case .changed: try TransactionTable.update(transaction, in: connection)
-      case .unchanged: break
-      case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not purchased")
-      }
-      return try transaction.published
-    }
-  }
-
-  /// Makes transactions of what the account has bought before, for `device`: its non-consumables and its subscriptions.
-  /// Nothing is charged. What was restored there and is not finished is answered again.
-  func restore(for account: Account, device: DeviceIdentifier) async throws -> [StoreTransaction] {
-    try await database.write(locking: [.everything]) { [limits, clock] connection in
-      let owned = try TransactionTable.restorable(in: connection, account: account.id)
-      let held = try TransactionTable.count(in: connection, account: account.id)
-      guard held + owned.count <= limits.transactionsPerAccount else {
-        throw Problem(
-          .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
-      }
-      return try owned.compactMap { original in
-        guard let sale = original.sale else { return nil }
-        let earlier = try TransactionTable.unfinishedRestore(
-          in: connection, account: account.id, originalID: sale.originalID, device: device)
-        if let earlier { return try earlier.published }
-        let now = clock.now().wholeSeconds
-        return try TransactionTable.insert(
-          in: connection, continuing: original, product: original.product, device: device,
-          sale: sale.restored(at: now), requested: now
-        ).published
-      }
-    }
-  }
-
-  /// Throws `transaction-unknown`.
-  static func transaction(_ id: String, in connection: borrowing Connection) throws -> StoredTransaction {
-    guard let number = Int64(id), let transaction = try TransactionTable.find(in: connection, id: number)
-    else { throw Problem(.transactionUnknown) }
-    return transaction
-  }
 }

@@ -3,31 +3,6 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// The table of what products offer to new subscribers, within one database transaction.
-enum OfferTable {
-  static func find(
-    _ product: ProductIdentifier, in connection: borrowing Connection
-  ) throws -> ProductOffers? {
-    try connection.first("SELECT document FROM offers WHERE product = ?", [.text(product.description)])
-      .map { try APIJSON.decode(ProductOffers.self, from: Array(try $0.text("document").utf8)) }
-  }
-
-  static func put(
-    _ offers: ProductOffers, of product: ProductIdentifier, in connection: borrowing Connection
-  ) throws {
-    try connection.execute(
-      """
-      INSERT INTO offers (product, document) VALUES (?, ?)
-      ON CONFLICT (product) DO UPDATE SET document = excluded.document
-      """,
-      [.text(product.description), .text(String(decoding: try APIJSON.encode(offers), as: UTF8.self))])
-  }
-
-  static func count(in connection: borrowing Connection) throws -> Int64 {
-    try connection.first("SELECT count(*) AS count FROM offers")?.integer("count") ?? 0
-  }
-}
-
 /// A gift or promotional code as the store keeps it.
 struct StoredCode: Hashable, Sendable {
   let code: String

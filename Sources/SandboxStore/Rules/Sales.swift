@@ -40,7 +40,7 @@ struct Sales {
         in: connection, account: begun.account, product: begun.product, at: now)?.sale
     if listing.type.isBoughtOnce, let original {
       if code != nil { throw Problem(.stateConflict, "\(begun.product) is owned") }
-      return .sold(try PaymentStore.process(.sold(original.restored(at: date)), of: begun, in: connection))
+      return .sold(try Self.process(.sold(original.restored(at: date)), of: begun, in: connection))
     }
     if let change = priceChange(to: price, for: begun) {
       return try refuse(begun, .priceChanged, change, in: connection)
@@ -49,7 +49,7 @@ struct Sales {
     let sale = PurchaseLifecycle.Sale(
       type: listing.type, originalID: original?.originalID ?? begun.id, date: date,
       originalDate: original?.originalDate ?? date, price: price)
-    return .sold(try PaymentStore.process(.sold(sale), of: begun, in: connection))
+    return .sold(try Self.process(.sold(sale), of: begun, in: connection))
   }
 
   private func subscribe(
@@ -67,7 +67,7 @@ struct Sales {
       }
       let first = try terms.begin(from: now.wholeSeconds, by: calendar)
       let sold = try process(first.period, original: nil, of: begun, in: connection)
-      try SubscriptionTable.put(
+      try ChangeRecorder.put(
         StoredSubscription(
           originalID: begun.id, account: begun.account, group: group,
           life: SubscriptionLifecycle(
@@ -85,7 +85,7 @@ struct Sales {
     if isRunning, isSame, code == nil {
       guard plan.price != nil else {
         return .sold(
-          try PaymentStore.process(.sold(sale.restored(at: now.wholeSeconds)), of: begun, in: connection))
+          try Self.process(.sold(sale.restored(at: now.wholeSeconds)), of: begun, in: connection))
       }
       return try refuse(
         begun, .alreadySubscribed,
@@ -110,11 +110,11 @@ struct Sales {
     if isRunning {
       guard !isSame, subscription.life.plan.isLeftAtOnce(for: plan) else {
         subscription.life.schedule(plan, under: terms.run, renewals: calendar.renewals)
-        try SubscriptionTable.put(subscription, in: connection)
+        try ChangeRecorder.put(subscription, in: connection)
         try TransactionTable.remove(begun, in: connection)
         return .sold(last)
       }
-      _ = try PaymentStore.process(
+      _ = try Self.process(
         .upgraded(at: max(now.wholeSeconds, subscription.life.start)), of: last, in: connection)
     }
     // Dates of receipts are whole seconds, and no period begins before the one that it follows.
@@ -122,7 +122,7 @@ struct Sales {
     let next = try terms.begin(from: max(now.wholeSeconds, follows), by: calendar)
     subscription.life.begin(
       next.period, renewals: calendar.renewals, offerRun: next.rest, hasBonus: next.hasBonus)
-    try SubscriptionTable.put(subscription, in: connection)
+    try ChangeRecorder.put(subscription, in: connection)
     return .sold(try process(next.period, original: sale, of: begun, in: connection))
   }
 
@@ -147,6 +147,24 @@ struct Sales {
     return terms
   }
 
+  /// Takes the transaction of a purchase a step on, and with it what rests on the transaction. Throws where the purchase
+  /// is over.
+  static func process(
+    _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
+  ) throws -> StoredTransaction {
+    var transaction = transaction
+    guard transaction.life.handle(event) == .changed else {
+      throw SandboxStoreError("transaction \(transaction.id) does not take part in a purchase any more")
+    }
+    try ChangeRecorder.update(transaction, in: connection)
+    switch event {
+    case .sold: try FamilySharing.share(transaction, in: connection)
+    case .upgraded: try FamilySharing.follow(event, of: transaction, in: connection)
+    default: break
+    }
+    return transaction
+  }
+
   private func process(
     _ period: SubscriptionLifecycle.Period, original: PurchaseLifecycle.Sale?, of begun: StoredTransaction,
     in connection: borrowing Connection
@@ -155,7 +173,7 @@ struct Sales {
       type: .autoRenewableSubscription, originalID: original?.originalID ?? begun.id, date: period.start,
       originalDate: original?.originalDate ?? period.start, expires: period.end, price: period.price,
       offer: period.offer)
-    return try PaymentStore.process(.sold(sale), of: begun, in: connection)
+    return try Self.process(.sold(sale), of: begun, in: connection)
   }
 
   /// Why a purchase is refused whose customer saw another price than the catalog has, or an offer under which it would not be made;
@@ -174,7 +192,7 @@ struct Sales {
     _ begun: StoredTransaction, _ failure: PurchaseFailure, _ problem: Problem,
     in connection: borrowing Connection
   ) throws -> Outcome {
-    _ = try PaymentStore.process(.refused(failure), of: begun, in: connection)
+    _ = try Self.process(.refused(failure), of: begun, in: connection)
     return .refused(problem)
   }
 }

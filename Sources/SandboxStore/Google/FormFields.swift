@@ -1,0 +1,33 @@
+/// The fields of a form (`application/x-www-form-urlencoded`), each once: of several the last one counts.
+struct FormFields: Sendable {
+  private var values: [String: String] = [:]
+
+  init(_ body: [UInt8]) {
+    for pair in body.split(separator: UInt8(ascii: "&")) {
+      let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      values[Self.decoded(parts[0])] = parts.count > 1 ? Self.decoded(parts[1]) : ""
+    }
+  }
+
+  subscript(name: String) -> String? { values[name] }
+
+  private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+    var decoded: [UInt8] = []
+    var rest = bytes
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"): decoded.append(0x20)
+      case UInt8(ascii: "%"):
+        let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+        guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else {
+          decoded.append(byte)
+          continue
+        }
+        decoded.append(value)
+        rest = rest.dropFirst(2)
+      default: decoded.append(byte)
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+}

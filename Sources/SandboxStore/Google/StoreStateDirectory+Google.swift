@@ -1,0 +1,30 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension StoreStateDirectory {
+  /// The keys of the Google-like interface, made at the first start as those of receipts are.
+  func googleAuthority(clock: any WallClock) throws -> GoogleAuthority {
+    try FileSystem.createDirectories("\(path)/pki", permissions: 0o700)
+    let serviceKey = try signingKey(named: "google-service-account")
+    let identityKey = try signingKey(named: "google-identity")
+    return GoogleAuthority(serviceKey: serviceKey, identityKey: identityKey, clock: clock)
+  }
+
+  private func signingKey(named name: String) throws -> RS256Key {
+    let file = "\(path)/pki/\(name).pem"
+    let pem = try SecretFile.readOrCreate(file) { Array(RS256Key().pem.utf8) }
+    guard let key = RS256Key(pem: String(decoding: pem.revealed, as: UTF8.self)) else {
+      throw StateDirectoryError(.damaged, path: file, message: "this is no private key of RSA")
+    }
+    return key
+  }
+
+  /// The key file of the service account, with the address at which tokens are given now.
+  func writeKeyFile(of authority: GoogleAuthority) throws {
+    let document = try APIJSON.encode(authority.keyFile)
+    try write(document, to: "\(path)/google-service-account.json", permissions: 0o600)
+  }
+}

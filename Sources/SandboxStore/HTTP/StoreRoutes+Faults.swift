@@ -1,0 +1,23 @@
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+extension StoreRoutes {
+  /// Puts the faults before each of the routes.
+  func addFaults(to routes: inout APIRoutes) {
+    routes.wrap { [store] _, _ in
+      { request, _, respond in
+        let faults = store.faults.current
+        if let latency = faults.latency { try await store.timer.sleep(for: .milliseconds(latency)) }
+        if faults.outage == true {
+          throw Problem(.unavailable, "the store is set to be away", retryAfterSeconds: 1)
+        }
+        if let status = faults.status, (400...599).contains(status) {
+          return HTTPResponse(status: HTTPStatus(rawValue: status))
+        }
+        return try await respond(request)
+      }
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+extension StoreRoutes {
+  private struct RefundReason: Decodable, OperatorWritten {
+    var reason: String?
+  }
+
+  func addRefundRequests(to routes: inout APIRoutes) {
+    routes.on(.post, "/sandbox/v1/transactions/{id}/request-refund") { [store] request, parameters in
+      let body = try await request.decodeIfPresent(RefundReason.self, upTo: .kibibytes(16))
+      let told = try await store.requestRefund(of: parameters["id"], reason: body?.reason)
+      return try .json(TransactionResponse(transaction: told))
+    }
+    routes.on(.get, "/sandbox/v1/transactions/{id}/consumption") { [store] _, parameters in
+      try await .json(store.consumptionReports(of: parameters["id"]))
+    }
+    routes.on(.post, "/sandbox/v1/transactions/{id}/decline-refund") { [store] _, parameters in
+      try await .json(TransactionResponse(transaction: store.declineRefund(of: parameters["id"])))
+    }
+  }
+}

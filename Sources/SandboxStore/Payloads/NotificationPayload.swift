@@ -1,0 +1,34 @@
+/// The payload of a signed notification: the responseBodyV2DecodedPayload of Apple's documentation. It has
+/// either `data` or `summary`.
+struct NotificationPayload: Codable, Hashable, Sendable {
+  struct Details: Codable, Hashable, Sendable {
+    var appAppleId: Int64?
+    var bundleId: String
+    var bundleVersion = "1"
+    var environment: String
+    var signedTransactionInfo: String?
+    var signedRenewalInfo: String?
+    var status: Int?
+    var consumptionRequestReason: String?
+  }
+
+  struct Summary: Codable, Hashable, Sendable {
+    var environment: String?
+    var appAppleId: Int64?
+    var bundleId: String?
+    var productId: String
+    var requestIdentifier: String
+    /// Left out where the request named none.
+    var storefrontCountryCodes: [String]?
+    var succeededCount: Int64
+    var failedCount: Int64
+  }
+
+  var notificationType: String
+  var subtype: String?
+  var notificationUUID: String
+  var version = "2.0"
+  var signedDate: Int64
+  var data: Details?
+  var summary: Summary?
+}

@@ -1,0 +1,82 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// The payload of signed renewal information: the JWSRenewalInfoDecodedPayload of Apple's documentation, in
+/// the same units.
+struct RenewalPayload: Codable, Hashable, Sendable {
+  var originalTransactionId: String
+  var autoRenewProductId: String
+  var productId: String
+  /// 1 where it renews by itself, else 0.
+  var autoRenewStatus: Int
+  var expirationIntent: Int?
+  /// Also while the grace period lasts; left out where nothing is tried.
+  var isInBillingRetryPeriod: Bool?
+  /// 0 while an answer is awaited, 1 once the price is accepted or needs no answer.
+  var priceIncreaseStatus: Int?
+  var gracePeriodExpiresDate: Int64?
+  var signedDate: Int64?
+  var environment: String
+  /// The beginning of the latest run of periods, in which lapses of less than sixty days do not count.
+  var recentSubscriptionStartDate: Int64?
+  var renewalDate: Int64?
+  var currency: String?
+  var renewalPrice: Int64?
+  /// The kind of the offer that the next renewal is under.
+  var offerType: Int?
+  var offerIdentifier: String?
+  var offerDiscountType: String?
+  var offerPeriod: String?
+  var appAccountToken: String?
+  var appTransactionId: String
+
+  init(_ subscription: StoredSubscription, last: StoredTransaction, recentStart: Timestamp?) {
+    let life = subscription.life
+    let next = life.nextPlan ?? life.plan
+    originalTransactionId = String(subscription.originalID)
+    autoRenewProductId = next.product.description
+    productId = life.plan.product.description
+    autoRenewStatus = life.autoRenews ? 1 : 0
+    expirationIntent = life.intent?.rawValue
+    isInBillingRetryPeriod = life.phase == .retrying ? true : nil
+    priceIncreaseStatus = life.increase.map { $0.isAccepted || !$0.needsConsent ? 1 : 0 }
+    gracePeriodExpiresDate = life.graceEnd?.millisecondsSinceEpoch
+    environment = last.environment.rawValue
+    recentSubscriptionStartDate = (recentStart ?? life.start).millisecondsSinceEpoch
+    let price = life.nextPlan == nil ? life.increase?.price ?? next.price : next.price
+    if life.phase != .expired {
+      renewalDate = (life.pauseEnd ?? life.expires).millisecondsSinceEpoch
+      currency = price?.currency
+      renewalPrice = price.map { _ in price.thousandths }
+      if let run = life.renewalOffer {
+        offerType = run.offer.kind.rawValue
+        offerIdentifier = run.offer.kind == .code ? run.offer.name : nil
+        offerDiscountType = run.offer.payment.signedName
+        offerPeriod = run.period.description
+        currency = run.price?.currency ?? currency
+        renewalPrice = run.price.thousandths
+      }
+    }
+    appAccountToken = ApplicationAccountToken(last.applicationUsername)?.text
+    appTransactionId = AppTransactionIdentifier(account: subscription.account).text
+  }
+}
+
+/// Where a subscription stands for the App Store Server API.
+enum SubscriptionStatus: Int, Codable, Hashable, Sendable {
+  case active = 1
+  case expired = 2
+  case billingRetry = 3
+  case billingGracePeriod = 4
+  case revoked = 5
+
+  init(_ life: SubscriptionLifecycle, last: StoredTransaction, at now: Timestamp) {
+    switch life.phase {
+    case _ where last.sale?.revocation != nil: self = .revoked
+    case .active where now < life.expires: self = .active
+    case .retrying: self = life.graceEnd.map { now < $0 } == true ? .billingGracePeriod : .billingRetry
+    case .active, .paused, .expired: self = .expired
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+
+/// The payload of a signed transaction: the JWSTransactionDecodedPayload of Apple's documentation. Dates are
+/// milliseconds since the epoch, prices thousandths of the currency. Members that the store has no value for
+/// are left out.
+struct TransactionPayload: Codable, Hashable, Sendable {
+  var transactionId: String
+  var originalTransactionId: String
+  var webOrderLineItemId: String?
+  var bundleId: String?
+  var productId: String
+  var subscriptionGroupIdentifier: String?
+  var purchaseDate: Int64
+  var originalPurchaseDate: Int64
+  var expiresDate: Int64?
+  var quantity: Int
+  var type: String
+  /// A UUID in lower case.
+  var appAccountToken: String?
+  var inAppOwnershipType: String
+  var signedDate: Int64?
+  var revocationReason: Int?
+  /// Without a reason and a type the moment at which another product of the group took the place of this one.
+  var revocationDate: Int64?
+  /// True, or left out.
+  var isUpgraded: Bool?
+  var environment: String
+  var storefront: String?
+  var storefrontId: String?
+  var transactionReason: String
+  var currency: String?
+  var price: Int64?
+  var appTransactionId: String
+  var offerType: Int?
+  /// The name that answers give to the offer of a code.
+  var offerIdentifier: String?
+  var offerDiscountType: String?
+  /// How long one payment of the offer lasts.
+  var offerPeriod: String?
+  var revocationType: String?
+  /// Thousandths of a percent.
+  var revocationPercentage: Int64?
+
+  /// Nil for what was not sold.
+  init?(_ transaction: StoredTransaction, group: ProductIdentifier? = nil) {
+    guard let sale = transaction.sale else { return nil }
+    transactionId = String(transaction.id)
+    originalTransactionId = String(sale.originalID)
+    productId = transaction.product.description
+    subscriptionGroupIdentifier = group?.description
+    purchaseDate = sale.date.millisecondsSinceEpoch
+    originalPurchaseDate = sale.originalDate.millisecondsSinceEpoch
+    expiresDate = sale.expires?.millisecondsSinceEpoch
+    quantity = transaction.quantity
+    type = sale.type.signedName
+    appAccountToken = ApplicationAccountToken(transaction.applicationUsername)?.text
+    inAppOwnershipType = transaction.ownership.rawValue
+    environment = transaction.environment.rawValue
+    storefront = transaction.storefront
+    storefrontId = transaction.storefront.flatMap { Self.storefrontIdentifiers[$0] }
+    transactionReason = sale.reason == .renewal ? "RENEWAL" : "PURCHASE"
+    currency = sale.price?.currency
+    price = sale.price.map { _ in sale.price.thousandths }
+    if let offer = sale.offer {
+      offerType = offer.kind.rawValue
+      offerIdentifier = offer.kind == .code ? offer.name : nil
+      offerDiscountType = offer.payment.signedName
+      offerPeriod = offer.period?.description
+      if offer.payment == .freeTrial {
+        currency = transaction.storefront.flatMap(TerritoryCurrency.code(of:))
+        price = currency.map { _ in 0 }
+      }
+    }
+    appTransactionId = AppTransactionIdentifier(account: transaction.account).text
+    isUpgraded = sale.upgraded == nil ? nil : true
+    if sale.type == .autoRenewableSubscription { webOrderLineItemId = transactionId }
+    guard let revocation = sale.revocation else {
+      revocationDate = sale.upgraded?.millisecondsSinceEpoch
+      return
+    }
+    revocationDate = revocation.date.millisecondsSinceEpoch
+    revocationReason = revocation.reason
+    switch revocation.kind {
+    case .family: revocationType = "FAMILY_REVOKE"
+    case .refund:
+      let percentage = revocation.percentage ?? 100
+      revocationType = percentage == 100 ? "REFUND_FULL" : "REFUND_PRORATED"
+      revocationPercentage = Int64(percentage) * 1000
+    }
+  }
+
+  /// The numbers of storefronts that the documentation gives.
+  private static let storefrontIdentifiers = ["USA": "143441"]
+}
+
+extension StoreOffer.Payment {
+  /// The name in signed transactions and renewals.
+  var signedName: String {
+    switch self {
+    case .freeTrial: "FREE_TRIAL"
+    case .payAsYouGo: "PAY_AS_YOU_GO"
+    case .payUpFront: "PAY_UP_FRONT"
+    }
+  }
+}
+
+extension ProductType {
+  /// The name in a signed transaction.
+  var signedName: String {
+    switch self {
+    case .autoRenewableSubscription: "Auto-Renewable Subscription"
+    case .nonConsumable: "Non-Consumable"
+    case .consumable: "Consumable"
+    case .nonRenewingSubscription: "Non-Renewing Subscription"
+    case .freeSubscription: "Free Subscription"
+    }
+  }
+}

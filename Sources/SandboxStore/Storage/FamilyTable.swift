@@ -1,0 +1,28 @@
+import Database
+
+/// The table of families, within one database transaction: who shares whose purchases.
+enum FamilyTable {
+  static let maximumMembers = 5
+
+  static func members(of organizer: Int64, in connection: borrowing Connection) throws -> [Account] {
+    try connection.query(
+      "SELECT member FROM family_members WHERE organizer = ? ORDER BY member", [.integer(organizer)]
+    ).compactMap { try AccountTable.find(in: connection, id: try $0.integer("member")) }
+  }
+
+  static func organizer(of member: Int64, in connection: borrowing Connection) throws -> Int64? {
+    try connection.first("SELECT organizer FROM family_members WHERE member = ?", [.integer(member)])?
+      .integer("organizer")
+  }
+
+  static func add(
+    _ member: Int64, to organizer: Int64, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "INSERT INTO family_members (member, organizer) VALUES (?, ?)", [.integer(member), .integer(organizer)])
+  }
+
+  static func remove(_ member: Int64, in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM family_members WHERE member = ?", [.integer(member)])
+  }
+}

@@ -1,0 +1,73 @@
+import Commerce
+import CoreTypes
+import Database
+import PullboxAPI
+
+extension PaymentStore {
+  /// An account's transactions, the oldest first, from the first after `after`; with a device, what it bought and what
+  /// belongs to none.
+  func transactions(
+    of account: Account, device: DeviceIdentifier? = nil, inQueue: Bool, after: TransactionIdentifier?,
+    limit: Int
+  ) async throws -> [StoreTransaction] {
+    let after = after.flatMap { Int64($0.description) } ?? 0
+    return try await database.read { connection in
+      try TransactionTable.list(
+        in: connection, account: account.id, device: device, inQueue: inQueue, after: after, limit: limit)
+    }.map { try $0.published }
+  }
+
+  /// The number of the latest change of what was sold to the account; nil while nothing was.
+  func revision(of account: Account) async throws -> Int64? {
+    try await database.read { connection in
+      try TransactionTable.revised(
+        in: connection, account: account.id, beyond: .max, isAscending: false, limit: 1
+      ).first?.revision
+    }
+  }
+
+  /// Removes a purchased transaction from the queue and returns it; finishing it again changes nothing.
+  /// Throws `transaction-unknown` or `transaction-unpaid`.
+  func finish(_ id: String) async throws -> StoreTransaction {
+    try await database.write(locking: [.everything]) { [clock] connection in
+      var transaction = try Self.transaction(id, in: connection)
+      switch transaction.life.handle(.finish(at: clock.now())) {
+      case .changed: try ChangeRecorder.update(transaction, in: connection)
+      case .unchanged: break
+      case .refused: throw Problem(.transactionUnpaid, "transaction \(transaction.id) was not purchased")
+      }
+      return try transaction.published
+    }
+  }
+
+  /// Makes transactions of what the account has bought before, for `device`: its non-consumables and its subscriptions.
+  /// Nothing is charged. What was restored there and is not finished is answered again.
+  func restore(for account: Account, device: DeviceIdentifier) async throws -> [StoreTransaction] {
+    try await database.write(locking: [.everything]) { [limits, clock] connection in
+      let owned = try TransactionTable.restorable(in: connection, account: account.id)
+      let held = try TransactionTable.count(in: connection, account: account.id)
+      guard held + owned.count <= limits.transactionsPerAccount else {
+        throw Problem(
+          .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
+      }
+      return try owned.compactMap { original in
+        guard let sale = original.sale else { return nil }
+        let earlier = try TransactionTable.unfinishedRestore(
+          in: connection, account: account.id, originalID: sale.originalID, device: device)
+        if let earlier { return try earlier.published }
+        let now = clock.now().wholeSeconds
+        return try ChangeRecorder.insert(
+          in: connection, continuing: original, product: original.product, device: device,
+          sale: sale.restored(at: now), requested: now
+        ).published
+      }
+    }
+  }
+
+  /// Throws `transaction-unknown`.
+  static func transaction(_ id: String, in connection: borrowing Connection) throws -> StoredTransaction {
+    guard let number = Int64(id), let transaction = try TransactionTable.find(in: connection, id: number)
+    else { throw Problem(.transactionUnknown) }
+    return transaction
+  }
+}

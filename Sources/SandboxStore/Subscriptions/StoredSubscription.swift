@@ -1,0 +1,30 @@
+import Commerce
+import PullboxAPI
+
+/// A subscription as the store keeps it: one for each group and account, however often it lapsed.
+struct StoredSubscription: Hashable, Sendable {
+  /// Its first transaction.
+  let originalID: Int64
+  let account: Int64
+  /// The publication, or the product where that has none. Of the products of one group an account has one at a time.
+  let group: ProductIdentifier
+  var life: SubscriptionLifecycle
+
+  /// The subscription as clients see it.
+  var published: StoreSubscription {
+    get throws {
+      let state: StoreSubscription.State =
+        switch life.phase {
+        case .active: .active
+        case .retrying: .billingRetry
+        case .paused: .paused
+        case .expired: .expired
+        }
+      return StoreSubscription(
+        originalId: try StoredTransaction.identifier(originalID), product: life.plan.product, state: state,
+        autoRenew: life.autoRenews, renewalProduct: life.nextPlan?.product, purchaseDate: life.start,
+        expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd, resumeDate: life.pauseEnd,
+        expirationIntent: life.intent?.rawValue)
+    }
+  }
+}
