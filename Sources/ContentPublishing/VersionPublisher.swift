@@ -182,12 +182,3 @@ package struct VersionPublisher: Sendable {
     UploadMetadata(upload.metadata)?["filename"]
   }
 }
-
-/// Carries a descriptor, which cannot be copied, into a closure that can.
-final class SharedFile: Sendable {
-  let file: FileDescriptor
-
-  init(_ file: consuming FileDescriptor) {
-    self.file = file
-  }
-}

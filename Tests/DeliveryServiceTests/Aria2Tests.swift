@@ -7,6 +7,7 @@ import SystemCalls
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
 
 /// With the real aria2c.

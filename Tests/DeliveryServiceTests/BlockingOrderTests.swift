@@ -5,6 +5,7 @@ import PullboxAPIClient
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

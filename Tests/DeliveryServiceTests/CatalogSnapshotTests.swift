@@ -11,6 +11,7 @@ import Testing
 
 @testable import ContentCatalog
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService

@@ -9,6 +9,7 @@ import ServiceRuntime
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
 
 /// docs/entitlements.md: what a license or a publication's policy closes, although nothing is taken back.

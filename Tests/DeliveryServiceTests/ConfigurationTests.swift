@@ -4,6 +4,7 @@ import SystemCalls
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
 
 @Suite("The server's configuration")

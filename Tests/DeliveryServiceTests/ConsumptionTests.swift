@@ -9,6 +9,7 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import Receipts

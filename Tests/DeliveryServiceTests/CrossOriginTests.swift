@@ -6,6 +6,7 @@ import Testing
 
 @testable import ContentDelivery
 @testable import DeliveryService
+@testable import RouteAccess
 
 @Suite("Pages of other sites")
 struct CrossOriginTests {

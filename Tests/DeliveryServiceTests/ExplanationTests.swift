@@ -8,6 +8,7 @@ import PullboxTesting
 import Receipts
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryService
 
 /// What the server says of entitlements, by its ledger and the policies of publications.

@@ -9,6 +9,7 @@ import Receipts
 import Synchronization
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

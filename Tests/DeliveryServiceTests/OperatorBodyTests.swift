@@ -8,6 +8,7 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

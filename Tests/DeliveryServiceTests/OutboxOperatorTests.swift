@@ -8,6 +8,8 @@ import PullboxTesting
 import Synchronization
 import Testing
 
+@testable import ContentGrants
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -10,6 +10,8 @@ import Synchronization
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

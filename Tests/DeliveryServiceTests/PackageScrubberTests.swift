@@ -7,6 +7,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryService
 
 @Suite("Stored packages that are lost or damaged")

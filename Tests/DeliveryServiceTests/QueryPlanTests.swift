@@ -10,6 +10,7 @@ import Testing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores
+@testable import RouteAccess
 
 /// Ten thousand products must be no slower than a hundred: every statement finds its rows by an index.
 @Suite("How the database finds what operators and readers ask for")

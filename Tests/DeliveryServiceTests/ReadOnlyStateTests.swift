@@ -10,6 +10,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryService
 
 /// A state directory on a real disk that takes no write any more while the server runs.

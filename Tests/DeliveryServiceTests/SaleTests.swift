@@ -7,6 +7,7 @@ import PullboxTesting
 import Testing
 
 @testable import ContentCatalog
+@testable import ContentGrants
 @testable import DeliveryService
 
 @Suite("What is on sale")

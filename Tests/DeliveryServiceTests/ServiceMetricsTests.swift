@@ -6,6 +6,7 @@ import ServiceRuntime
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

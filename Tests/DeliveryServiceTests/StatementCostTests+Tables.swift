@@ -12,6 +12,7 @@ import Testing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores
+@testable import RouteAccess
 
 /// What the functions of the tables cost that no request of ``StatementCostTests`` leads to. Each group runs in one write that is undone,
 /// about the grant with the number 51 and what belongs to it.

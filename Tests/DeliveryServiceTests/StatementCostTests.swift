@@ -12,6 +12,8 @@ import Synchronization
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores

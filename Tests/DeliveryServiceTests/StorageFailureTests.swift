@@ -11,6 +11,7 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores

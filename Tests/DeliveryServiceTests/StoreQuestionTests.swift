@@ -12,6 +12,7 @@ import Synchronization
 import SystemCalls
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryService
 @testable import PaymentStores
 

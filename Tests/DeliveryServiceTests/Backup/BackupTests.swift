@@ -13,6 +13,7 @@ import SystemCalls
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryService
 
 @Suite("Backups of a server's state")

@@ -10,6 +10,7 @@ import SystemCalls
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentPublishing
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -6,6 +6,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

@@ -6,6 +6,7 @@ import PullboxAPIClient
 import PullboxTesting
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

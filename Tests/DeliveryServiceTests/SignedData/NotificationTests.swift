@@ -10,6 +10,7 @@ import Synchronization
 import Testing
 
 @testable import ContentDelivery
+@testable import ContentGrants
 @testable import DeliveryService
 @testable import Receipts
 
