@@ -114,6 +114,24 @@ let delivery: [Target] = [
     ]),
 ]
 
+// The rooms of the agent.
+let agent: [Target] = [
+  .target(
+    name: "AgentRecords",
+    dependencies: [
+      "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts", "HTTPClient", "Database",
+      "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes",
+    ]),
+  .target(
+    name: "ContentLibrary",
+    dependencies: [
+      "AgentRecords", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
+      "Database", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes",
+    ]),
+]
+
 let services: [Target] = [
   .target(
     name: "DeliveryService",
@@ -128,7 +146,8 @@ let services: [Target] = [
   .target(
     name: "DownloadAgent",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage", "Receipts",
+      "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce",
+      "ContentPackage", "Receipts",
       "HTTPServer",
       "HTTPClient", "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -238,7 +257,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient",
+      "ContentLibrary", "AgentRecords", "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient",
+      "HTTPServer", "HTTPClient",
       "Commerce",
       "ContentPackage", "ContentPacking", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes", "PullboxTesting",
@@ -282,7 +302,8 @@ let package = Package(
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
-  targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + services
+  targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + agent
+    + services
     + executables
     + examples + benchmarks
     + [

@@ -1,3 +1,4 @@
+import AgentRecords
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

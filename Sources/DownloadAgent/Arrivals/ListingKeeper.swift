@@ -1,4 +1,6 @@
+import AgentRecords
 import Commerce
+import ContentLibrary
 import CoreTypes
 import HTTPClient
 import PullboxAPI

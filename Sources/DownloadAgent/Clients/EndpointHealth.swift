@@ -1,3 +1,4 @@
+import ContentLibrary
 import CoreTypes
 import PullboxAPI
 import PullboxAPIClient

@@ -1,3 +1,4 @@
+import ContentLibrary
 import CoreTypes
 import Monitoring
 import PullboxAPI

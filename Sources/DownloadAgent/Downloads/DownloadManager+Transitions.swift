@@ -1,3 +1,4 @@
+import AgentRecords
 import CoreTypes
 import Crypto
 import PullboxAPI

@@ -1,4 +1,6 @@
+import AgentRecords
 import Commerce
+import ContentLibrary
 import ContentPackage
 import CoreTypes
 import PullboxAPI

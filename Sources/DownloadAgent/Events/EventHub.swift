@@ -1,3 +1,4 @@
+import AgentRecords
 import Commerce
 import PullboxAPI
 import Synchronization

@@ -1,3 +1,4 @@
+import AgentRecords
 public import ServiceRuntime
 import SystemCalls
 

@@ -1,3 +1,4 @@
+public import AgentRecords
 import CLinux
 public import Commerce
 import Glibc

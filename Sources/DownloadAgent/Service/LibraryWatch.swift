@@ -1,3 +1,5 @@
+import AgentRecords
+import ContentLibrary
 import CoreTypes
 import ServiceRuntime
 import SystemCalls

@@ -8,6 +8,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// How products are called and look that arrive by themselves.

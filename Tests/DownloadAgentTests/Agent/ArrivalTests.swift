@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// The whole agent, and a feed that tells it of issues.

@@ -5,6 +5,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("A status that is asked for", .timeLimit(.minutes(2)))

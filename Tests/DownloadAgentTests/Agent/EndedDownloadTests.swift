@@ -6,6 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("Downloads that did not end well") struct EndedDownloadTests {

@@ -10,6 +10,8 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// The whole agent where nothing can be written to its records.

@@ -7,6 +7,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// The whole agent over libraries that other programs have changed, that are away, or that are full.

@@ -10,6 +10,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// The whole agent where what a service said is taken back, or was wrong.

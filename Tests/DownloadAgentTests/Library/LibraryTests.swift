@@ -8,6 +8,8 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 @Suite struct LibraryTests {

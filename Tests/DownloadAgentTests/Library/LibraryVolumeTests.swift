@@ -9,6 +9,8 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// A library whose file system comes and goes. Renaming its directory does what an unmount does: the path is empty or gone.

@@ -8,6 +8,8 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// A library of which something does not come back from the device, or is not for this user.

@@ -9,6 +9,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// Content lies in the library before it has a record. A job that ends between the two and is given up leaves nothing.

@@ -4,6 +4,7 @@ import PullboxAPI
 import ServiceRuntime
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("What is fetched of what arrives")

@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("Slots of what arrives by itself")

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 private typealias Phase = ContentJobMachine.Phase

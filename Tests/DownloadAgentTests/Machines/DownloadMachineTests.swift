@@ -1,6 +1,7 @@
 import PullboxAPI
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 private typealias Phase = DownloadMachine.Phase

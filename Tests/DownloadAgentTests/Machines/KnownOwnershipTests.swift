@@ -3,6 +3,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("What is known of what is owned")

@@ -2,6 +2,7 @@ import CoreTypes
 import PullboxTesting
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("What proves that a loop turns")

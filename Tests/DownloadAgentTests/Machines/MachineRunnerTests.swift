@@ -6,6 +6,7 @@ import ServiceRuntime
 import Synchronization
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// A machine of two states, with one action of each kind.

@@ -1,6 +1,7 @@
 import CoreTypes
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite struct ProgressEstimatorTests {

@@ -3,6 +3,7 @@ import Crypto
 import HTTPClient
 import Testing
 
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 @Suite struct RangeResponseTests {

@@ -4,6 +4,7 @@ import PullboxAPIClient
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite struct StepFailureTests {

@@ -2,6 +2,7 @@ import Commerce
 import PullboxAPI
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 private typealias Machine = TransactionMachine

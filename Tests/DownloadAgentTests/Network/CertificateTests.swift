@@ -7,6 +7,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// Whose certificates count for the services of an agent.

@@ -7,6 +7,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 @Suite("A manifest over connections that break") struct ManifestResumeTests {

@@ -6,6 +6,8 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 @Suite struct NetworkConditionTests {

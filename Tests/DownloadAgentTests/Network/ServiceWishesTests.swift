@@ -7,6 +7,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("What a service wants not to be asked") struct ServiceWishesTests {

@@ -8,6 +8,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// The transactions of a whole agent, with stores and servers as they are.

@@ -8,6 +8,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// What becomes of an agent.sqlite that another program, or a device, has damaged.

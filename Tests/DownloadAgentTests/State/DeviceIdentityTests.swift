@@ -5,6 +5,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite struct DeviceIdentityTests {

@@ -8,6 +8,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// The agent of a reader who has bought for years.

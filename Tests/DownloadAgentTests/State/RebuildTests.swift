@@ -9,6 +9,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// The options that make the agent's records, or its identity, anew at a start.

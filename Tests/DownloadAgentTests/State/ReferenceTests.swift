@@ -4,6 +4,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("What the papers say of the agent, and what it is")

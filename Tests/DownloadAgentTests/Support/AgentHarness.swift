@@ -9,6 +9,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// A whole agent in the test's process, with a state directory that outlives it, and short waits.

@@ -1,6 +1,7 @@
 import PullboxTesting
 import Testing
 
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 @Suite struct BufferPoolTests {

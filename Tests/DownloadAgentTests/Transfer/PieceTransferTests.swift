@@ -8,6 +8,8 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// The transfer over a real connection into a real staging area, with a server that misbehaves as told.

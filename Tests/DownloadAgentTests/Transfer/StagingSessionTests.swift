@@ -5,6 +5,8 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// A staging area as a transfer uses it, on a disk that a test makes fail.

@@ -1,0 +1,55 @@
+import Commerce
+package import CoreTypes
+package import PullboxAPI
+
+/// How a product of the account stood when the server told of it last. Pure.
+package struct KnownOwnership: Hashable, Sendable {
+  package var isOwned: Bool
+  /// A rule of docs/entitlements.md; nil where the server did not say.
+  package var because: String?
+  /// When it ends unless something is paid for again, or when it ended.
+  package var until: Timestamp?
+  /// Since when it is known to stand so.
+  package var asOf: Timestamp
+
+  /// Whether the other says the same, whenever that was.
+  package func says(_ other: KnownOwnership?) -> Bool {
+    isOwned == other?.isOwned && because == other?.because && until == other?.until
+  }
+
+  /// Creates the ownership that follows from an entry of the feed and the ownership known before; nil for an entry that
+  /// says nothing about ownership.
+  package init?(_ entry: FeedEntry, after known: KnownOwnership?, at now: Timestamp) {
+    switch entry.known {
+    case .revoked:
+      // What a subscription opened ends with it; anything else was refunded, or taken back otherwise.
+      let lapsed = known.map { $0.isOwned ? $0.until.map { $0 <= now } ?? false : false } ?? false
+      if let known, !known.isOwned {
+        self = known
+      } else {
+        self.init(
+          isOwned: false, because: (lapsed ? EntitlementRule.closedByLapse : .revoked).rawValue,
+          until: lapsed ? known?.until : nil, asOf: now)
+      }
+    case .issueAvailable, .correctionAvailable, .reinstated:
+      if let known, known.isOwned {
+        self = known
+      } else {
+        self.init(isOwned: true, because: nil, until: nil, asOf: now)
+      }
+    case .withdrawn, .subscriptionEnding, .subscriptionEnded, nil: return nil
+    }
+  }
+
+  /// Creates the ownership of a product that the server lists as owned.
+  package init(_ owned: EntitledProduct, at now: Timestamp) {
+    self.init(isOwned: true, because: owned.because, until: owned.until, asOf: now)
+  }
+
+  package init(isOwned: Bool, because: String?, until: Timestamp?, asOf: Timestamp) {
+    self.isOwned = isOwned
+    self.because = because
+    self.until = until
+    self.asOf = asOf
+  }
+}

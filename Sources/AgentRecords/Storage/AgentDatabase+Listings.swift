@@ -1,0 +1,135 @@
+package import Commerce
+package import Database
+import PullboxAPI
+
+/// The server's titles of arrived products, and the files of the library that hold their covers.
+extension AgentDatabase {
+  package func listings() throws -> [ProductIdentifier: KeptListing] {
+    try database.readBlocking { connection in
+      var listings: [ProductIdentifier: KeptListing] = [:]
+      for row in try connection.query("SELECT product, title, cover, cover_url, locale FROM listings") {
+        guard let product = ProductIdentifier(try row.text("product")) else { continue }
+        listings[product] = KeptListing(
+          title: try row.optionalText("title"),
+          cover: try row.optionalText("cover").flatMap { CoverPicture.isFileName($0) ? $0 : nil },
+          coverURL: try row.optionalText("cover_url"), locale: try row.optionalText("locale"))
+      }
+      return listings
+    }
+  }
+
+  /// Those of which the server is to be asked, by identifier.
+  package func dueListings() throws -> [ProductIdentifier] {
+    try database.readBlocking { connection in
+      try connection.query("SELECT product FROM listings WHERE is_due = 1 ORDER BY product")
+        .compactMap { ProductIdentifier(try $0.text("product")) }
+    }
+  }
+
+  /// The server is to be asked again of what it was asked in another language.
+  package func expectListings(in locale: String?) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      _ = try connection.execute(
+        "UPDATE listings SET is_due = 1 WHERE is_due = 0 AND locale IS NOT ?", [.optional(locale)])
+    }
+  }
+
+  /// The server is to be asked, perhaps again.
+  package func expectListing(of product: ProductIdentifier) throws {
+    try database.writeBlocking(locking: [.everything]) { try Self.expectListing(of: product, in: $0) }
+  }
+
+  /// In a write that there is anyway.
+  package static func expectListing(of product: ProductIdentifier, in connection: borrowing Connection) throws
+  {
+    try connection.execute(
+      """
+      INSERT INTO listings (product, is_due) VALUES (?, 1)
+      ON CONFLICT (product) DO UPDATE SET is_due = 1
+      """, [.text(product.description)])
+  }
+
+  /// False where nothing is expected of the product any more: then nothing is kept.
+  package func save(_ listing: KeptListing, of product: ProductIdentifier, isDue: Bool) throws -> Bool {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        "UPDATE listings SET title = ?, cover = ?, cover_url = ?, locale = ?, is_due = ? WHERE product = ?",
+        [
+          .optional(listing.title), .optional(listing.cover), .optional(listing.coverURL),
+          .optional(listing.locale), .boolean(isDue), .text(product.description),
+        ]) > 0
+    }
+  }
+
+  package func hasListing(of product: ProductIdentifier) throws -> Bool {
+    try database.readBlocking { connection in
+      try connection.first("SELECT 1 FROM listings WHERE product = ?", [.text(product.description)]) != nil
+    }
+  }
+
+  package func removeListing(of product: ProductIdentifier) throws {
+    try makingRoom {
+      try database.writeBlocking(locking: [.everything]) { connection in
+        _ = try connection.execute(
+          "DELETE FROM listings WHERE product = ?", [.text(product.description)])
+      }
+    }
+  }
+
+  /// Neither here, nor on its way, nor waiting for the reader: it was withdrawn, or given up.
+  private static let isStray = """
+    product NOT IN (SELECT product FROM library)
+    AND product NOT IN (SELECT product FROM arrivals)
+    AND product NOT IN (SELECT product FROM downloads WHERE state NOT IN ('finished', 'cancelled'))
+    """
+
+  package func strayListings() throws -> [ProductIdentifier] {
+    try database.readBlocking { connection in
+      try connection.query("SELECT product FROM listings WHERE \(Self.isStray) ORDER BY product")
+        .compactMap { ProductIdentifier(try $0.text("product")) }
+    }
+  }
+
+  /// Whether what is kept of the product is wanted, although nothing of it may be in the library.
+  package func keepsListing(of product: ProductIdentifier) throws -> Bool {
+    try database.readBlocking { connection in
+      try connection.first(
+        "SELECT 1 FROM listings WHERE product = ? AND NOT (\(Self.isStray))", [.text(product.description)])
+        != nil
+    }
+  }
+
+  /// Before its cover is removed. False where it is no stray any more.
+  package func forgetCover(ofStray product: ProductIdentifier) throws -> Bool {
+    try change(
+      "UPDATE listings SET cover = NULL, cover_url = NULL WHERE product = ? AND \(Self.isStray)", product)
+  }
+
+  /// False where it is no stray any more.
+  package func removeListing(ofStray product: ProductIdentifier) throws -> Bool {
+    try change("DELETE FROM listings WHERE product = ? AND \(Self.isStray)", product)
+  }
+
+  private func change(_ statement: String, _ product: ProductIdentifier) throws -> Bool {
+    try makingRoom {
+      try database.writeBlocking(locking: [.everything]) { connection in
+        try connection.execute(statement, [.text(product.description)]) > 0
+      }
+    }
+  }
+
+  package static let listings = Migration(
+    "what the server calls what has arrived",
+    script: """
+      -- title is in the reader's language, cover a file of the library beside the product's manifests, which was read at
+      -- cover_url. With is_due 1 the server is to be asked; locale is the language in which it was asked last.
+      CREATE TABLE listings (
+        product TEXT PRIMARY KEY,
+        title TEXT,
+        cover TEXT,
+        cover_url TEXT,
+        locale TEXT,
+        is_due INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      """)
+}

@@ -1,0 +1,56 @@
+package import CoreTypes
+package import Database
+
+/// The values that the services have told this device, kept for the next start.
+extension AgentDatabase {
+  private enum Key: String {
+    /// Milliseconds that the delivery server's clock is ahead of the device's.
+    case serverClockOffset = "server-clock-offset"
+    /// When the store's queue may be asked again, in milliseconds since the epoch.
+    case storeNotBefore = "store-not-before"
+  }
+
+  /// Returns the time by which the delivery server's clock is ahead of the device's; zero while it is unknown.
+  package func serverClockOffset() throws -> Duration {
+    .milliseconds(try integer(.serverClockOffset) ?? 0)
+  }
+
+  package func setServerClockOffset(_ offset: Duration) throws {
+    try set(.serverClockOffset, offset.milliseconds)
+  }
+
+  /// The time before which the store does not want to be asked for its queue; nil where it has named none.
+  package func storeNotBefore() throws -> Timestamp? {
+    try integer(.storeNotBefore).map { Timestamp(millisecondsSinceEpoch: $0) }
+  }
+
+  package func setStoreNotBefore(_ time: Timestamp?) throws {
+    try set(.storeNotBefore, time?.millisecondsSinceEpoch)
+  }
+
+  private func integer(_ key: Key) throws -> Int64? {
+    try database.readBlocking { connection in
+      try connection.first("SELECT value FROM services WHERE name = ?", [.text(key.rawValue)])?.integer(
+        "value")
+    }
+  }
+
+  private func set(_ key: Key, _ value: Int64?) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      guard let value else {
+        try connection.execute("DELETE FROM services WHERE name = ?", [.text(key.rawValue)])
+        return
+      }
+      try connection.execute(
+        "INSERT OR REPLACE INTO services (name, value) VALUES (?, ?)", [.text(key.rawValue), .integer(value)])
+    }
+  }
+
+  package static let services = Migration(
+    "what services said, and what was reused",
+    script: """
+      CREATE TABLE services (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+      ALTER TABLE content_jobs ADD COLUMN bytes_reused INTEGER;
+      ALTER TABLE downloads ADD COLUMN bytes_reused INTEGER;
+      """)
+}

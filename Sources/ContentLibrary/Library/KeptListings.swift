@@ -1,0 +1,40 @@
+package import AgentRecords
+package import Commerce
+import Synchronization
+
+/// The server's listings that the records hold, read by everything that shows an item.
+package final class KeptListings: Sendable {
+  private let listings = Mutex<[ProductIdentifier: KeptListing]>([:])
+  /// The products with arrivals since the server was asked last.
+  private let expected = Mutex<Set<ProductIdentifier>>([])
+
+  package subscript(product: ProductIdentifier) -> KeptListing? {
+    get { listings.withLock { $0[product] } }
+    set { listings.withLock { $0[product] = newValue } }
+  }
+
+  /// More arrives: to be said before that is saved, so that no answer to an earlier question counts for it.
+  package func noteArrival(of products: [ProductIdentifier]) {
+    expected.withLock { $0.formUnion(products) }
+  }
+
+  /// The server is being asked.
+  package func noteQuestion(about products: [ProductIdentifier]) {
+    expected.withLock { $0.subtract(products) }
+  }
+
+  /// Whether more has arrived since the server was asked.
+  func hasArrived(_ product: ProductIdentifier) -> Bool {
+    expected.withLock { $0.contains(product) }
+  }
+
+  /// Those of which there is a cover, by identifier.
+  var withCover: [ProductIdentifier] {
+    listings.withLock { $0.filter { $0.value.cover != nil }.keys.sorted() }
+  }
+
+  /// In place of all that was known.
+  package func load(_ all: [ProductIdentifier: KeptListing]) {
+    listings.withLock { $0 = all }
+  }
+}

@@ -1,0 +1,211 @@
+package import AgentRecords
+package import Commerce
+package import ContentPackage
+import CoreTypes
+import Crypto
+package import PullboxAPI
+import ServiceRuntime
+import Synchronization
+import SystemCalls
+
+extension Library {
+  /// Reads every byte of the product's content, or of all there is, two items at a time, and notes what is damaged.
+  package func verify(_ product: ProductIdentifier? = nil) async throws -> [LibraryVerification] {
+    let records = try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      return try database.libraryRecords().filter { product == nil || $0.product == product }
+    }
+    return try await withThrowingTaskGroup(of: (Int, LibraryVerification).self) { group in
+      var remaining = records.enumerated().makeIterator()
+      var findings: [(Int, LibraryVerification)] = []
+      func startNext() {
+        guard let (index, record) = remaining.next() else { return }
+        group.addTask { [self] in
+          let finding = try await exclusion.run(record.product) {
+            try await check(record, everything: true)
+          }
+          return (
+            index,
+            LibraryVerification(
+              product: record.product, version: record.version,
+              state: finding.isWhole ? .present : .damaged, bytesRead: finding.bytesRead,
+              faults: finding.faults.map {
+                .init(path: $0.path, kind: $0.kind == .missing ? .missing : .damaged)
+              })
+          )
+        }
+      }
+      for _ in 0..<Self.checking.threads { startNext() }
+      while let finding = try await group.next() {
+        findings.append(finding)
+        startNext()
+      }
+      return findings.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+  }
+
+  /// Compares content with its manifest and notes what was found. The caller has the product to itself.
+  package func check(_ record: LibraryRecord, everything: Bool) async throws -> ContentCheck.Finding {
+    let known = try await BlockingPool.shared.run { [self] () -> (Manifest?, [UInt8]?) in
+      (try manifest(of: record), everything ? nil : try database.stamps(of: record))
+    }
+    guard let manifest = known.0 else {
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      try await note(record, isDamaged: true, stamps: FileStamps(unknown: 0))
+      return ContentCheck.Finding(.init(path: "", .damaged))
+    }
+    let saved = known.1.flatMap { FileStamps(encoded: $0, files: manifest.files.count) }
+    let fresh = everything ? nil : placements.stamps(of: manifest)
+    let stamps = fresh.map { saved?.filled(from: $0) ?? $0 } ?? saved
+    do {
+      let finding = try await run(
+        stamps.map { .changes(since: $0) } ?? .everything, on: manifest, at: directory(of: record))
+      if !finding.isWhole {
+        placements.forget(manifest)
+        // A device that is gone gives nothing back either, and damages nothing.
+        try await BlockingPool.shared.run { [self] in try requireOnline() }
+      }
+      var checked = record
+      checked.sizeOnDisk = finding.sizeOnDisk
+      if record.isDamaged == finding.isWhole || finding.bytesRead > .zero {
+        try await note(checked, isDamaged: !finding.isWhole, stamps: finding.stamps)
+      }
+      return finding
+    } catch let error as SystemError where error.isFileMissing {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        try noteMissing(record)
+      }
+      return ContentCheck.Finding(.init(path: "", .missing))
+    } catch let error as SystemError where error.isUnreadable {
+      // Its directory does not come back from the device.
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      try await note(record, isDamaged: true, stamps: FileStamps(unknown: 0))
+      return ContentCheck.Finding(.init(path: "", .damaged))
+    }
+  }
+
+  private func note(_ record: LibraryRecord, isDamaged: Bool, stamps: FileStamps) async throws {
+    try await BlockingPool.shared.run { [self] in
+      var record = record
+      if isDamaged, !record.isDamaged {
+        log.warning("content is damaged", ["path": LogValue(directory(of: record))])
+      }
+      record.isDamaged = isDamaged
+      record.lastOpened = lastOpened(record)
+      try database.note(record, stamps: stamps)
+    }
+  }
+
+  /// Another program removed all of the content while the library is there. The record stays, so that a repair fetches what
+  /// was bought. Blocks.
+  func noteMissing(_ record: LibraryRecord) throws {
+    if !record.isDamaged {
+      log.warning("content was removed by another program", ["path": LogValue(directory(of: record))])
+    }
+    var missing = record
+    missing.sizeOnDisk = .zero
+    missing.isDamaged = true
+    guard missing != record else { return }
+    try database.note(missing, stamps: FileStamps(unknown: 0))
+  }
+
+  /// The content cannot be looked at while the library is there. Blocks.
+  func noteUnreadable(_ record: LibraryRecord, _ error: SystemError) throws {
+    guard !record.isDamaged else { return }
+    log.warning(
+      "content is damaged", ["path": LogValue(directory(of: record)), "error": LogValue(error)])
+    var damaged = record
+    damaged.isDamaged = true
+    try database.note(damaged, stamps: FileStamps(unknown: 0))
+  }
+
+  /// Runs the check off the cooperative pool; a cancelled task ends it.
+  package func run(
+    _ depth: ContentCheck.Depth, on manifest: Manifest, at path: String
+  ) async throws -> ContentCheck.Finding {
+    let isCancelled = CancellationMark()
+    let now = clock.now()
+    return try await withTaskCancellationHandler {
+      try await Self.checking.run { [operations] in
+        try ContentCheck(manifest, at: path, operations: operations, isStopped: { isCancelled.isSet })
+          .run(depth, now: now)
+      }
+    } onCancel: {
+      isCancelled.set()
+    }
+  }
+
+  /// When a reader opened the content last, as far as the file system or an application tells; nil where it was not since it was
+  /// placed. Blocks.
+  func lastOpened(_ record: LibraryRecord) -> Timestamp? {
+    [accessed(record), record.lastOpened].compactMap { $0 }.max()
+  }
+
+  /// By the file system; nil also where the content cannot be looked at.
+  private func accessed(_ record: LibraryRecord) -> Timestamp? {
+    do throws(SystemError) {
+      guard let status = try operations.status(of: "\(paths.library)/\(record.relativePath)") else {
+        return nil
+      }
+      // Placing itself leaves the time of its own.
+      return status.accessed > record.placedAt + .seconds(1) ? status.accessed : nil
+    } catch {
+      return nil
+    }
+  }
+
+  /// An application opens the product now. False when the library holds none of it.
+  package func noteOpened(_ product: ProductIdentifier) async throws -> Bool {
+    try await exclusion.run(product) {
+      try await BlockingPool.shared.run { [self] in try database.noteOpened(product, at: clock.now()) }
+    }
+  }
+
+  /// Pins every version of the product, so that none is removed to make room, or ends that. False when the library holds
+  /// none of it.
+  package func setPinned(_ isPinned: Bool, _ product: ProductIdentifier) async throws -> Bool {
+    try await exclusion.run(product) {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        guard try database.setPinned(isPinned, of: product) else { return false }
+        try writePin(isPinned, of: product)
+        return true
+      }
+    }
+  }
+}
+
+/// The stamps of what this process has placed last. Those that are saved are for any process and file system, and lack every file that
+/// was changed shortly before. Here the change before was this process's own, in a directory of its own, so that a download which
+/// asks a moment later whether its content is there need not read it all.
+final class RecentPlacements: Sendable {
+  private static let limit = 4
+
+  private let entries = Mutex<[(digest: SHA256Digest, stamps: FileStamps)]>([])
+
+  func note(_ stamps: FileStamps, of manifest: Manifest) {
+    entries.withLock { entries in
+      entries.removeAll { $0.digest == manifest.manifestDigest }
+      if entries.count == Self.limit { entries.removeFirst() }
+      entries.append((manifest.manifestDigest, stamps))
+    }
+  }
+
+  /// Forgets the stamps of content that was found to be damaged, so that the next check reads it.
+  func forget(_ manifest: Manifest) {
+    entries.withLock { $0.removeAll { $0.digest == manifest.manifestDigest } }
+  }
+
+  func stamps(of manifest: Manifest) -> FileStamps? {
+    entries.withLock { $0.first { $0.digest == manifest.manifestDigest }?.stamps }
+  }
+}
+
+/// Tells a blocking call that its task was cancelled.
+private final class CancellationMark: Sendable {
+  private let mark = Atomic(false)
+
+  var isSet: Bool { mark.load(ordering: .relaxed) }
+  func set() { mark.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,234 @@
+package import AgentRecords
+package import Commerce
+package import ContentPackage
+package import CoreTypes
+import Crypto
+package import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension Library {
+  /// Placed content that holds files or pieces with the SHA-256 of those to be fetched. They need not be fetched if they
+  /// are whole.
+  package struct Source: Sendable {
+    package let manifest: Manifest
+    /// The directory that holds the files.
+    package let path: String
+  }
+
+  /// The item that holds the content of `terms`, compared with the manifest that they name; nil when it is not here, or is
+  /// not right. What was right and is not any more is damaged from now on.
+  package func held(_ terms: DownloadTerms) async throws -> LibraryItem? {
+    try await exclusion.run(terms.product) {
+      let record = try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        return try database.libraryRecord(of: terms.product, version: terms.version)
+      }
+      guard let record, record.digest == terms.digest, record.manifestDigest == terms.manifestDigest else {
+        return nil
+      }
+      guard try await check(record, everything: false).isWhole else { return nil }
+      var whole = record
+      whole.isDamaged = false
+      return self.item(whole)
+    }
+  }
+
+  /// Content that shares bytes with `manifest`, in the order in which it is worth a look: what is placed as the same version
+  /// and is damaged, the same package of another product, and the version that the server says this device has completed.
+  package func sources(for manifest: Manifest, previous: PreviousContent?) async throws -> [Source] {
+    try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      var records: [LibraryRecord] = []
+      if let own = try database.libraryRecord(of: manifest.product, version: manifest.version) {
+        records.append(own)
+      }
+      records += try database.libraryRecords(digest: manifest.digest).filter { !records.contains($0) }
+      if let previous,
+        let earlier = try database.libraryRecord(of: manifest.product, version: previous.version),
+        earlier.digest == previous.digest, !records.contains(earlier)
+      {
+        records.append(earlier)
+      }
+      // What cannot be looked at is fetched.
+      return try records.filter { presence(of: $0) == .there }.compactMap { record in
+        try self.manifest(of: record).map { Source(manifest: $0, path: directory(of: record)) }
+      }
+    }
+  }
+
+  /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
+  /// `body` returns the files, by their number in the manifest, that have or had another name. Where the task is
+  /// cancelled, the step that runs is the last before this throws `CancellationError`, at most that of the manifest with its
+  /// folders; ``recordPlaced(_:at:)`` finds what was placed by then.
+  package func place(
+    _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Set<Int>
+  ) async throws -> LibraryItem {
+    try await exclusion.run(manifest.product) {
+      let target = directory(of: manifest.product, version: manifest.version)
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        // What is there has no claim to the name: it has no record, or is damaged.
+        let record = try database.libraryRecord(of: manifest.product, version: manifest.version)
+        let replaced = try record.flatMap { try self.manifest(of: $0) }
+        try keepForeignFiles(
+          of: manifest.product, manifest.version,
+          beside: OwnFiles([manifest] + (replaced.map { [$0] } ?? [])))
+      }
+      try Task.checkCancellation()
+      try await BlockingPool.shared.run { [self] in try write(manifest) }
+      try Task.checkCancellation()
+      // From here on nothing is at its place until `body` has put it there.
+      try await BlockingPool.shared.run { [self] in try moveAside(target) }
+      let shared = try await body(target)
+      let finding = try await checkPlaced(manifest, at: target, shared: shared)
+      return try await BlockingPool.shared.run { [self] in
+        // The next try begins with nothing: what it links it compares again, and what is not right it fetches.
+        guard finding.isWhole else {
+          throw StepFailure.retry(
+            .storageFailure, cause: "what was placed at \(target) is not what was written")
+        }
+        let record = LibraryRecord(
+          manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
+        try database.save(record, stamps: finding.stamps)
+        placements.note(finding.freshStamps, of: manifest)
+        emptyTrash()
+        return self.item(record)
+      }
+    }
+  }
+
+  /// Looks at what was verified piece by piece as it was written, and synced: late enough after the last write
+  /// that another change shows. What is shared with other content by a link is read: what was written to that content
+  /// is written here.
+  private func checkPlaced(
+    _ manifest: Manifest, at path: String, shared: Set<Int>
+  ) async throws -> ContentCheck.Finding {
+    let depth = ContentCheck.Depth.written(shared: shared)
+    let found = try await run(depth, on: manifest, at: path)
+    guard found.isWhole, !found.freshStamps.isComplete else { return found }
+    try await pauses.sleep(for: FileStamps.tick)
+    return try await run(depth, on: manifest, at: path)
+  }
+
+  /// The item of content that an earlier process placed and had not recorded when it ended; nil when nothing is there, or
+  /// something else. Reads every byte.
+  package func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
+    try await exclusion.run(manifest.product) {
+      let target = directory(of: manifest.product, version: manifest.version)
+      let isThere = try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        return try operations.status(of: target) != nil
+      }
+      guard isThere, let finding = try await findingIfReadable(manifest, at: target), finding.isWhole else {
+        return nil
+      }
+      return try await BlockingPool.shared.run { [self] in
+        // That process may have ended before it did this, and a record must not outlive its content.
+        try operations.synchronizeDirectory(FileSystem.parent(of: target))
+        try write(manifest)
+        let record = LibraryRecord(
+          manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
+        try database.save(record, stamps: finding.stamps)
+        return self.item(record)
+      }
+    }
+  }
+
+  /// Nil where the folder cannot be read.
+  private func findingIfReadable(
+    _ manifest: Manifest, at path: String
+  ) async throws -> ContentCheck.Finding? {
+    do {
+      return try await run(ContentCheck.Depth.everything, on: manifest, at: path)
+    } catch let error as SystemError where error.isUnreadable {
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      return nil
+    }
+  }
+
+  /// Removes every version of the product, or those given, and returns the removed items.
+  package func remove(
+    _ product: ProductIdentifier, _ versions: [ContentVersion]? = nil
+  ) async throws -> [LibraryItem] {
+    try await exclusion.run(product) {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        let records = try database.libraryRecords().filter {
+          $0.product == product && versions?.contains($0.version) != false
+        }
+        let items = records.map { self.item($0) }
+        try remove(records)
+        return items
+      }
+    }
+  }
+
+  /// Removes content that was placed by `manifest` and has no record: the job was ended between the two, and is given up.
+  package func removeUnrecorded(_ manifest: Manifest) async throws {
+    try await exclusion.run(manifest.product) {
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        guard try database.libraryRecord(of: manifest.product, version: manifest.version) == nil else {
+          return
+        }
+        let record = LibraryRecord(
+          manifest, placedAt: clock.now(), sizeOnDisk: .zero, listedTitle: titles[manifest.product])
+        // What lies there by another manifest is another job's.
+        guard try self.manifest(of: record) != nil else { return }
+        try remove([record])
+      }
+    }
+  }
+
+  /// Takes content out, and its records. Blocks; the caller has the products to itself.
+  package func remove(_ records: [LibraryRecord]) throws {
+    for record in records {
+      try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
+      try moveAside(directory(of: record))
+      try forget(record)
+    }
+    emptyTrash()
+  }
+
+  /// The state of a record's file or folder, found without reading it.
+  enum Presence: Hashable, Sendable {
+    case there
+    case missing
+    /// It cannot be looked at.
+    case unreadable(SystemError)
+  }
+
+  /// Whether the record's file or folder lies in the library, whatever is in it. Blocks.
+  func presence(of record: LibraryRecord) -> Presence {
+    do throws(SystemError) {
+      return try operations.status(of: "\(paths.library)/\(record.relativePath)") == nil ? .missing : .there
+    } catch {
+      return .unreadable(error)
+    }
+  }
+
+  /// The server offers these versions of the products now. Answers what stands otherwise by that.
+  package func noteOffered(_ offered: [ProductIdentifier: ContentVersion]) async throws -> [LibraryItem] {
+    let changed = try await BlockingPool.shared.run { [database] in try database.noteOffered(offered) }
+    guard !changed.isEmpty else { return [] }
+    return try await items().filter { changed.contains($0.product) }
+  }
+
+  /// Everything that is placed, by product and version. What another program has removed, or does not come back from the
+  /// device, shows as damaged.
+  package func items() async throws -> [LibraryItem] {
+    try await BlockingPool.shared.run { [self] in
+      let isOffline = try look() != .online
+      return try database.libraryRecords().map { record in
+        var record = record
+        record.title = record.title ?? titles[record.product]
+        if !isOffline {
+          record.lastOpened = lastOpened(record)
+          if presence(of: record) != .there { record.isDamaged = true }
+        }
+        return self.item(record, isOffline: isOffline)
+      }
+    }
+  }
+}

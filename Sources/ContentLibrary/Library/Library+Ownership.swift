@@ -1,0 +1,55 @@
+package import AgentRecords
+package import Commerce
+package import CoreTypes
+package import PullboxAPI
+import Synchronization
+import SystemCalls
+
+/// The ownership that the records hold, read by everything that shows an item.
+package final class OwnershipRegister: Sendable {
+  private let known = Mutex<[ProductIdentifier: KnownOwnership]>([:])
+
+  subscript(product: ProductIdentifier) -> KnownOwnership? { known.withLock { $0[product] } }
+
+  /// In place of all that was known.
+  package func load(_ all: [ProductIdentifier: KnownOwnership]) { known.withLock { $0 = all } }
+
+  func take(_ news: [ProductIdentifier: KnownOwnership]) {
+    known.withLock { $0.merge(news) { $1 } }
+  }
+}
+
+extension Library {
+  /// Notes the ownership from entries of the feed, in its order: the last entry of a product counts. Returns the items
+  /// that change by it.
+  package func noteOwnership(of entries: [FeedEntry]) async throws -> [LibraryItem] {
+    let now = clock.now()
+    var news: [ProductIdentifier: KnownOwnership] = [:]
+    for entry in entries {
+      let known = news[entry.product] ?? ownership[entry.product]
+      if let told = KnownOwnership(entry, after: known, at: now) { news[entry.product] = told }
+    }
+    return try await note(news)
+  }
+
+  /// Notes the products that the server listed as owned when it was asked at `asked`. Later entries of the feed go before
+  /// the list. Returns the items that change by it.
+  package func noteOwned(_ products: [EntitledProduct], asked: Timestamp) async throws -> [LibraryItem] {
+    let now = clock.now()
+    var news: [ProductIdentifier: KnownOwnership] = [:]
+    for owned in products where (ownership[owned.product]?.asOf).map({ $0 <= asked }) ?? true {
+      news[owned.product] = KnownOwnership(owned, at: now)
+    }
+    return try await note(news)
+  }
+
+  private func note(_ told: [ProductIdentifier: KnownOwnership]) async throws -> [LibraryItem] {
+    let news = told.filter { !$0.value.says(ownership[$0.key]) }
+    guard !news.isEmpty else { return [] }
+    let changed = Set(news.keys.filter { ownership[$0]?.isOwned ?? true != news[$0]?.isOwned })
+    try await BlockingPool.shared.run { [database] in try database.save(news) }
+    ownership.take(news)
+    guard !changed.isEmpty else { return [] }
+    return try await items().filter { changed.contains($0.product) }
+  }
+}

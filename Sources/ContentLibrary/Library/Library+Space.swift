@@ -1,0 +1,134 @@
+package import AgentRecords
+package import Commerce
+package import CoreTypes
+package import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+extension Library {
+  /// The connection to the rest of the agent about removing content: it says what may be removed, and is told what was.
+  package struct EvictionAdvice: Sendable {
+    /// Returns the content that may be removed for a job. Called when room is short.
+    package var removable: @Sendable (ContentJobIdentifier) async -> Removable
+    package var noteRemoval: @Sendable (LibraryItem) async -> Void
+
+    package init(
+      removable: @escaping @Sendable (ContentJobIdentifier) async -> Removable,
+      noteRemoval: @escaping @Sendable (LibraryItem) async -> Void
+    ) {
+      self.removable = removable
+      self.noteRemoval = noteRemoval
+    }
+  }
+
+  /// Content that may be removed to make room for a job.
+  package struct Removable: Sendable {
+    /// Those that can be fetched again, and that nothing unfinished needs.
+    package var products: Set<ProductIdentifier> = []
+    /// When the job was first asked for. What came later stays: downloads that were asked for together, by a restore for
+    /// example, would else push out each other's content for ever. Nil where that is not known.
+    package var placedBefore: Timestamp?
+
+    package init(products: Set<ProductIdentifier> = [], placedBefore: Timestamp? = nil) {
+      self.products = products
+      self.placedBefore = placedBefore
+    }
+  }
+
+  /// Promises the room to the job. Where a quota is set, content of other products that can be fetched again is removed for
+  /// it, if that is enough. Throws ``InsufficientSpaceError``.
+  package func reserve(
+    _ need: SpaceNeed, for job: ContentJobIdentifier, of product: ProductIdentifier, allocating: Bool
+  ) async throws -> SpaceReservation {
+    do {
+      do {
+        return try await admit(job, need, allocating: allocating)
+      } catch let error as InsufficientSpaceError {
+        guard space.quota != nil, try await evict(error.missing, for: job, of: product) else { throw error }
+        // What went may be too little by now: another job was quicker, or content was pinned.
+        return try await admit(job, need, allocating: allocating)
+      }
+    } catch var error as InsufficientSpaceError {
+      error.mayEvictLater = space.quota != nil
+      throw error
+    }
+  }
+
+  private func admit(
+    _ job: ContentJobIdentifier, _ need: SpaceNeed, allocating: Bool
+  ) async throws -> SpaceReservation {
+    try await BlockingPool.shared.run { [self] in
+      try requireOnline()
+      return try space.admit(job, needing: need, allocating: allocating)
+    }
+  }
+
+  /// Content of which nothing tells its own files from those of other programs would be kept whole, and makes no room.
+  private func selection(
+    from candidates: [Eviction.Candidate], toFree missing: ByteCount
+  ) throws(SystemError) -> [LibraryRecord] {
+    var candidates = candidates
+    while true {
+      let selected = Eviction.selection(from: candidates, toFree: missing)
+      var kept: [LibraryRecord] = []
+      for record in selected {
+        let isKnown = try ownFiles(of: record) != nil
+        if !isKnown { kept.append(record) } else if try !canBeLookedAt(record) { kept.append(record) }
+      }
+      if kept.isEmpty { return selected }
+      candidates.removeAll { kept.contains($0.record) }
+    }
+  }
+
+  private func canBeLookedAt(_ record: LibraryRecord) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      _ = try operations.status(of: directory(of: record.product, version: record.version))
+      return true
+    } catch {
+      guard error.isUnreadable else { throw error }
+      return false
+    }
+  }
+
+  /// False when nothing was removed, since all that may be would not be enough.
+  private func evict(
+    _ missing: ByteCount, for job: ContentJobIdentifier, of product: ProductIdentifier
+  ) async throws -> Bool {
+    guard let advice = evictionAdvice else { return false }
+    let removable = await advice.removable(job)
+    let selected = try await BlockingPool.shared.run { [self] in
+      let records = try database.libraryRecords()
+      let candidates = records.filter { record in
+        !record.isPinned && record.product != product && removable.products.contains(record.product)
+          && removable.placedBefore.map { record.placedAt < $0 } ?? true
+      }
+      .map { record in
+        var record = record
+        record.lastOpened = lastOpened(record)
+        return Eviction.Candidate(
+          record: record,
+          isSuperseded: records.contains { $0.product == record.product && $0.version > record.version })
+      }
+      return try selection(from: candidates, toFree: missing)
+    }
+    for record in selected {
+      let removed = try await exclusion.run(record.product) {
+        try await BlockingPool.shared.run { [self] () -> LibraryItem? in
+          try requireOnline()
+          // It may have been pinned since it was chosen.
+          guard
+            let current = try database.libraryRecord(of: record.product, version: record.version),
+            !current.isPinned
+          else { return nil }
+          let item = self.item(current)
+          try remove([current])
+          return item
+        }
+      }
+      guard let removed else { continue }
+      log.info("content was removed to make room", ["path": LogValue(directory(of: record))])
+      await advice.noteRemoval(removed)
+    }
+    return !selected.isEmpty
+  }
+}

@@ -1,0 +1,50 @@
+import Synchronization
+
+/// The buffers that pieces are received into, shared by all transfers so that their number bounds the agent's
+/// memory. A transfer that finds none waits and is woken when one is free.
+package final class BufferPool: Sendable {
+  private struct State {
+    package var free: [[UInt8]] = []
+    package var remaining: Int
+    package var waiting: [@Sendable () -> Void] = []
+  }
+
+  private let state: Mutex<State>
+
+  /// `limit` is the number of buffers that exist at once: at least two for each transfer, which may hold one
+  /// that fills and one for what comes behind it.
+  package init(limit: Int) {
+    precondition(limit > 0)
+    state = Mutex(State(remaining: limit))
+  }
+
+  /// Acquires a buffer; nil when all are in use, and then `wake` is called once, when it is worth another
+  /// try.
+  func acquire(otherwise wake: @escaping @Sendable () -> Void) -> [UInt8]? {
+    state.withLock { state in
+      guard state.remaining > 0 else {
+        state.waiting.append(wake)
+        return nil
+      }
+      state.remaining -= 1
+      return state.free.popLast() ?? []
+    }
+  }
+
+  /// Returns a buffer to the pool. `buffer` should have no other owner left, so that the next one need not
+  /// copy it, and has none here by the time when one that waits is woken; nil stands for one that was lost.
+  package func release(_ buffer: consuming [UInt8]?) {
+    var returned = consume buffer
+    // All of them are woken: the one that waits longest may have ended meanwhile, and would wake no other.
+    let waiting = state.withLock { state in
+      if let buffer = returned.take() { state.free.append(buffer) }
+      state.remaining += 1
+      let waiting = state.waiting
+      state.waiting = []
+      return waiting
+    }
+    for wake in waiting { wake() }
+  }
+
+  var available: Int { state.withLock { $0.remaining } }
+}

@@ -1,0 +1,139 @@
+import AgentRecords
+package import CoreTypes
+import PullboxAPI
+package import PullboxAPIClient
+package import ServiceRuntime
+import Synchronization
+
+/// A gate that all calls to one service pass. While something else answers in the service's place, only probes go out,
+/// and every other call fails at once with the error of the last probe; ``NetworkCondition`` decides. A kind of request
+/// that the service has asked not to be sent for a while fails at once, too; see ``ServiceWishes``.
+package final class NetworkGate: Sendable {
+  /// The pauses between probes: 1 s, doubled up to 2 minutes, so that an hour behind a log-in page costs some forty
+  /// requests.
+  package static let standardBackoff = Backoff(
+    initial: .seconds(1), factor: 2, cap: .seconds(120), jitter: 0.2)
+
+  private struct State {
+    package var condition = NetworkCondition()
+    var wishes: ServiceWishes
+    package var lastError: APICallError?
+    package var openings = 0
+    var listeners: [AsyncSignal] = []
+  }
+
+  private let state: Mutex<State>
+  private let clock: any MonotonicClock
+  private let backoff: Backoff
+
+  /// `longestWish` is for how long a service is left alone at most, whatever it asks for.
+  package init(
+    clock: any MonotonicClock = SystemMonotonicClock(), backoff: Backoff = standardBackoff,
+    longestWish: Duration = RetryPolicy().longestRequestedDelay
+  ) {
+    state = Mutex(State(wishes: ServiceWishes(longest: longestWish)))
+    self.clock = clock
+    self.backoff = backoff
+  }
+
+  /// How often it was opened: a loop that sees another number than before tries again what waits for
+  /// ``StatusReason/networkNotOpen``.
+  package var openings: Int { state.withLock { $0.openings } }
+
+  var isOpen: Bool { state.withLock { $0.condition.isOpen } }
+
+  /// `signal` is given whenever the way opens.
+  package func signalOpenings(to signal: AsyncSignal) {
+    state.withLock { $0.listeners.append(signal) }
+  }
+
+  /// Throws what the service has said to requests of that kind, for as long as it wants none.
+  package func checkWishes(about request: String) throws(APICallError) {
+    let now = clock.now()
+    if let refusal = state.withLock({ $0.wishes.refusal(of: request, at: now) }) { throw refusal }
+  }
+
+  /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`. `request` is the kind of
+  /// request for which a wish of the service counts.
+  package func pass<Value: Sendable>(
+    _ request: String, _ call: () async throws(APICallError) -> Value
+  ) async throws(APICallError) -> Value {
+    let isProbe = try admit()
+    do {
+      let value = try await call()
+      noteAnswer()
+      return value
+    } catch {
+      note(error, wasProbe: isProbe)
+      let now = clock.now()
+      state.withLock { $0.wishes.note(error, to: request, at: now) }
+      throw error
+    }
+  }
+
+  /// Whether the call that is about to be made is a probe; for calls that ``pass(_:)`` cannot hold. Throws as it does.
+  func admit() throws(APICallError) -> Bool {
+    let now = clock.now()
+    let (admission, error) = state.withLock { state in (state.condition.admit(at: now), state.lastError) }
+    switch admission {
+    case .open: return false
+    case .probe: return true
+    case .held(let rest): throw Self.held(by: error, for: rest)
+    }
+  }
+
+  /// The service itself answered.
+  func noteAnswer() {
+    let listeners = state.withLock { state -> [AsyncSignal] in
+      guard state.condition.succeed() else { return [] }
+      state.openings += 1
+      state.lastError = nil
+      return state.listeners
+    }
+    for listener in listeners { listener.signal() }
+  }
+
+  /// The call ended so. A service that is not reached says nothing about the way, unless the call was a probe: then it is
+  /// closed still.
+  package func note(_ error: APICallError, wasProbe: Bool) {
+    let isClosed = error.isForeign || (wasProbe && error.isUnreachable)
+    guard isClosed else {
+      if !error.isUnreachable { noteAnswer() }
+      return
+    }
+    let now = clock.now()
+    let requested = error.isForeign ? error.pauseForAll : nil
+    state.withLock { state in
+      if error.isForeign { state.lastError = error }
+      state.condition.fail(wasProbe: wasProbe, at: now) {
+        max(backoff.delay(afterFailures: $0), requested ?? .zero)
+      }
+    }
+  }
+
+  private static func held(by error: APICallError?, for rest: Duration) -> APICallError {
+    switch error {
+    case .unexpectedResponse(let status, let detail, _, let isPage):
+      .unexpectedResponse(status: status, detail: detail, retryAfter: rest, isPage: isPage)
+    case .some(let error): error
+    case nil: .unexpectedResponse(status: 511, detail: "the network is not open", retryAfter: rest)
+    }
+  }
+}
+
+extension APICallError {
+  /// A proxy that says it is busy, and until when, speaks to every call; a log-in page may be gone any moment.
+  fileprivate var pauseForAll: Duration? {
+    switch self {
+    case .unexpectedResponse(500..., _, let retryAfter, _): retryAfter
+    case .problem(let problem) where problem.status >= 500:
+      problem.retryAfterSeconds.map { .seconds(RetryAfter.obeyedSeconds(clamping: $0)) }
+    default: nil
+    }
+  }
+
+  fileprivate var isUnreachable: Bool {
+    if case .unreachable = self { return true }
+    return false
+  }
+}

@@ -1,0 +1,36 @@
+import ContentPackage
+import CoreTypes
+import Crypto
+import Synchronization
+
+/// The received parts of pieces whose connections were lost, so that the next request continues after them. They are in
+/// memory only: a process that ends loses less than a piece for each package.
+final class PartialPieces: Sendable {
+  /// Pieces kept at once, of 1 MiB each at most; the one that was kept longest makes room.
+  static let maximumCount = 4
+
+  private struct Entry {
+    package let digest: SHA256Digest
+    let piece: ReceivedPiece
+  }
+
+  private let entries = Mutex<[Entry]>([])
+
+  /// Keeps `piece` of the package with this digest, in place of one that was kept before. An empty one is not kept.
+  func keep(_ piece: ReceivedPiece, of digest: SHA256Digest) {
+    entries.withLock { entries in
+      entries.removeAll { $0.digest == digest }
+      guard !piece.bytes.isEmpty, !piece.isWhole else { return }
+      if entries.count == Self.maximumCount { entries.removeFirst() }
+      entries.append(Entry(digest: digest, piece: piece))
+    }
+  }
+
+  /// Hands out what is kept for the package, and forgets it.
+  func remove(of digest: SHA256Digest) -> ReceivedPiece? {
+    entries.withLock { entries in
+      guard let index = entries.firstIndex(where: { $0.digest == digest }) else { return nil }
+      return entries.remove(at: index).piece
+    }
+  }
+}

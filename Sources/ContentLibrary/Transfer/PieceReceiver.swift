@@ -1,0 +1,180 @@
+import ContentPackage
+import CoreTypes
+import Crypto
+import HTTPClient
+import Synchronization
+
+/// Cuts one content response into pieces. Runs on the HTTP client's thread: it copies bytes into buffers of
+/// the budget, hands whole pieces on, and pauses the transfer while there is no buffer.
+final class PieceReceiver: TransferReceiver {
+  /// The decision about the response's head.
+  enum Verdict: Hashable, Sendable {
+    case undecided
+    case accepted
+    case mismatched
+    case foreign
+    case refused
+  }
+
+  private struct State {
+    var handle: TransferHandle?
+    var verdict = Verdict.undecided
+    var isCertain = false
+    /// Where in the package the next byte of the body belongs.
+    package var position: Int64 = 0
+    package var current: ReceivedPiece?
+    var spare: [UInt8]?
+    /// The part of the first piece that an earlier connection received; the answer continues after it.
+    var resumed: ReceivedPiece?
+    /// ``current`` was begun by an earlier connection, and does not count in the budget yet.
+    var lacksPlace = false
+    /// Bytes of the body that come before ``current`` goes on.
+    var skip: Int64 = 0
+  }
+
+  private let asked: Range<Int64>
+  private let manifest: Manifest
+  /// The pieces that were there when the request was made; the receiver skips them.
+  private let known: PieceMap
+  private let buffers: BufferPool
+  private let queue: PieceQueue
+  private let progress: TransferProgress
+  private let onCertainty: @Sendable () -> Void
+  private let state: Mutex<State>
+
+  /// `asked` starts at the beginning of a piece that `known` lacks, or behind what `resumed` holds of it. `onCertainty` is called
+  /// once the answer has shown the package's own tag, before any of its bytes.
+  init(
+    asked: Range<Int64>, manifest: Manifest, known: PieceMap, resumed: ReceivedPiece? = nil,
+    buffers: BufferPool, queue: PieceQueue, progress: TransferProgress,
+    onCertainty: @escaping @Sendable () -> Void = {}
+  ) {
+    self.onCertainty = onCertainty
+    state = Mutex(State(resumed: resumed))
+    self.asked = asked
+    self.manifest = manifest
+    self.known = known
+    self.buffers = buffers
+    self.queue = queue
+    self.progress = progress
+  }
+
+  var verdict: Verdict { state.withLock { $0.verdict } }
+  /// Whether the answer carried the package's own tag.
+  var isCertain: Bool { state.withLock { $0.isCertain } }
+
+  func start(_ handle: TransferHandle) {
+    state.withLock { $0.handle = handle }
+  }
+
+  /// Ends the transfer from another thread; what has been handed on stays.
+  func cancel() {
+    state.withLock { $0.handle }?.cancel()
+  }
+
+  func receive(head: ResponseHead) -> HeadDecision {
+    let response = RangeResponse.classify(
+      head, asked: asked, length: manifest.length, digest: manifest.digest)
+    defer { if isCertain { onCertainty() } }
+    return state.withLock { state in
+      switch response {
+      case .body(let start, _):
+        state.position = start
+        state.verdict = .accepted
+        state.isCertain = head.headers["ETag"] != nil
+        resume(&state)
+        return .accept
+      case .mismatched:
+        state.verdict = .mismatched
+        return .refuse
+      case .foreign:
+        state.verdict = .foreign
+        return .refuse
+      case .refusal:
+        state.verdict = .refused
+        return .refuse
+      }
+    }
+  }
+
+  /// Goes on with the piece that was begun, if the body reaches the byte where that stopped without other wanted pieces
+  /// before it.
+  private func resume(_ state: inout State) {
+    guard let resumed = state.resumed.take() else { return }
+    let start = manifest.layout.range(of: resumed.index).lowerBound
+    let end = start + Int64(resumed.bytes.count)
+    guard (start...end).contains(state.position) else { return }
+    state.skip = end - state.position
+    state.current = resumed
+    state.lacksPlace = true
+  }
+
+  func receive(_ bytes: Span<UInt8>) -> BodyDecision {
+    state.withLock { state in
+      if state.lacksPlace {
+        let handle = state.handle
+        // Its own bytes stay where they are; the budget counts them from now on.
+        guard buffers.acquire(otherwise: { handle?.resume() }) != nil else { return .pause }
+        state.lacksPlace = false
+      }
+      // A span is far shorter than a piece, so that it can start at most one; the buffer for it is secured
+      // before any byte is consumed, since a paused transfer delivers the same bytes again.
+      if state.spare == nil, (state.current?.missingCount ?? 0) < bytes.count {
+        let handle = state.handle
+        guard let buffer = buffers.acquire(otherwise: { handle?.resume() }) else { return .pause }
+        state.spare = buffer
+      }
+      var offset = 0
+      while offset < bytes.count {
+        let rest = bytes.extracting(droppingFirst: offset)
+        if state.skip > 0 {
+          let skipped = min(Int64(rest.count), state.skip)
+          offset += Int(skipped)
+          state.position += skipped
+          state.skip -= skipped
+          continue
+        }
+        if state.current != nil {
+          let count = state.current?.append(rest) ?? 0
+          offset += count
+          state.position += Int64(count)
+          if state.current?.isWhole == true, let piece = state.current.take() { queue.append(piece) }
+          continue
+        }
+        guard let next = nextWanted(from: state.position) else {
+          // Nothing that follows is needed. An answer that was cut to size ends here by itself.
+          progress.addReceived(offset)
+          return offset == 0 ? .stop : .consumed
+        }
+        let start = manifest.layout.range(of: next).lowerBound
+        let skipped = min(Int64(rest.count), start - state.position)
+        offset += Int(skipped)
+        state.position += skipped
+        guard state.position == start, offset < bytes.count else { continue }
+        guard let spare = state.spare.take() else { preconditionFailure("a span starts one piece") }
+        state.current = ReceivedPiece(index: next, layout: manifest.layout, reusing: consume spare)
+      }
+      progress.addReceived(bytes.count)
+      return .consumed
+    }
+  }
+
+  /// After the transfer's end: releases the buffers, and hands out the piece that stayed incomplete.
+  func removeRest() -> ReceivedPiece? {
+    let (current, spare, lacksPlace) = state.withLock { state in
+      (state.current.take() ?? state.resumed.take(), state.spare.take(), state.lacksPlace)
+    }
+    if let spare { buffers.release(spare) }
+    guard let current else { return nil }
+    // Its bytes leave the budget with it.
+    if state.withLock({ $0.verdict }) == .accepted, !lacksPlace { buffers.release(nil) }
+    return current
+  }
+
+  /// The first piece that is not there yet and starts at or behind `position`.
+  private func nextWanted(from position: Int64) -> Int? {
+    let length = PieceLayout.pieceLength.rawValue
+    let first = Int((position + length - 1) / length)
+    return known.nextMissingRun(from: first, maximumCount: 1)?.lowerBound
+  }
+}

@@ -1,0 +1,213 @@
+import AgentRecords
+import ContentPackage
+package import CoreTypes
+package import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import Synchronization
+
+/// Fetches the missing pieces of one package, range by range, and trusts each piece by its digest alone. What
+/// was verified stays, however this ends; what came of a piece when the connection was lost is gone on with by the next
+/// transfer of this process.
+package struct PieceTransfer: Sendable {
+  package struct Limits: Sendable {
+    /// A piece that came damaged so often, each time over a connection of its own, ends the transfer.
+    var corruptTries = 5
+    /// A transfer below the lowest speed (``SpeedHistory``) for so long has stalled. Whole seconds.
+    package var stallAfter = SpeedHistory.stallAfter
+    var connectTimeout: Duration = .seconds(10)
+    /// A second; nil is no cap.
+    package var maximumSpeed: ByteCount?
+
+    package init(
+      corruptTries: Int = 5, stallAfter: Duration = SpeedHistory.stallAfter,
+      connectTimeout: Duration = .seconds(10), maximumSpeed: ByteCount? = nil
+    ) {
+      self.corruptTries = corruptTries
+      self.stallAfter = stallAfter
+      self.connectTimeout = connectTimeout
+      self.maximumSpeed = maximumSpeed
+    }
+  }
+
+  package let client: HTTPClient
+  package let session: StagingSession
+  package let buffers: BufferPool
+  package let progress: TransferProgress
+  package let limits: Limits
+  /// Shared by all transfers from this server.
+  package var path = ServerPath()
+
+  package init(
+    client: HTTPClient, session: StagingSession, buffers: BufferPool, progress: TransferProgress,
+    limits: Limits, path: ServerPath = ServerPath()
+  ) {
+    self.client = client
+    self.session = session
+    self.buffers = buffers
+    self.progress = progress
+    self.limits = limits
+    self.path = path
+  }
+
+  /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is
+  /// cancelled. `url` is absolute.
+  package func run(url: String, ticket: String) async throws {
+    try path.checkScheme(of: url)
+    var pieces = try await session.open()
+    progress.setVerified(pieces.bytesVerified)
+    var corruptTries: [Int: Int] = [:]
+    var position = 0
+    var isSuspicious = false
+    while !pieces.isComplete {
+      let isProbe = try path.admit()
+      let resumed = partialPiece(lackedBy: pieces)
+      guard
+        let run = pieces.nextMissingRun(from: resumed?.index ?? position) ?? pieces.nextMissingRun(from: 0)
+      else { break }
+      position = run.upperBound
+      let result = try await fetch(
+        run, lacking: pieces, resuming: resumed, fresh: isSuspicious, probing: isProbe, url: url,
+        ticket: ticket)
+      pieces = result.pieces
+      isSuspicious = !result.corrupt.isEmpty
+      for piece in result.corrupt {
+        corruptTries[piece, default: 0] += 1
+        guard corruptTries[piece, default: 0] >= limits.corruptTries else { continue }
+        throw StepFailure.retry(
+          .integrity, cause: "piece \(piece) came damaged \(limits.corruptTries) times")
+      }
+      if result.isOutOfOrder {
+        position = 0
+        continue
+      }
+      // A response that ended properly and brought nothing would be asked for again forever.
+      if result.verifiedCount == 0, result.corrupt.isEmpty {
+        throw StepFailure.retry(
+          .protocolViolation, cause: "an answer ended properly and brought no whole piece")
+      }
+    }
+  }
+
+  /// Removes and returns the part of a missing piece that an earlier connection received.
+  private func partialPiece(lackedBy pieces: PieceMap) -> ReceivedPiece? {
+    guard let piece = path.partials.remove(of: session.manifest.digest), !pieces.isVerified(piece.index)
+    else {
+      return nil
+    }
+    return piece
+  }
+
+  /// One request for a run of missing pieces; `resumed` is of its first, if it is given.
+  private func fetch(
+    _ run: Range<Int>, lacking known: PieceMap, resuming resumed: ReceivedPiece?, fresh: Bool, probing: Bool,
+    url: String, ticket: String
+  ) async throws -> StagingSession.WriteResult {
+    let manifest = session.manifest
+    let whole = manifest.layout.range(of: run)
+    let asked = whole.lowerBound + Int64(resumed?.bytes.count ?? 0)..<whole.upperBound
+    let queue = PieceQueue(of: manifest)
+    let receiver = PieceReceiver(
+      asked: asked, manifest: manifest, known: known, resumed: resumed, buffers: buffers, queue: queue,
+      progress: progress, onCertainty: { [path] in path.noteAnswer() })
+    async let writing = session.writePieces(
+      queue, buffers: buffers, progress: progress, stop: { receiver.cancel() })
+    var request = request(asked, of: manifest, url: url, ticket: ticket)
+    request.usesFreshConnection = fresh
+    var failure: HTTPClientError?
+    let began = path.clock.now()
+    let before = progress.bytesReceived
+    do throws(HTTPClientError) {
+      _ = try await client.stream(request, to: receiver)
+    } catch {
+      failure = error
+    }
+    path.speeds.record(progress.bytesReceived - before, in: path.clock.now() - began)
+    if let rest = receiver.removeRest() { path.partials.keep(rest, of: manifest.digest) }
+    queue.close()
+    let result = try await writing
+    let answer = error(of: failure, receiver)
+    path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, wasProbe: probing)
+    if let error = result.failure { throw error }
+    try Task.checkCancellation()
+    if result.isOutOfOrder { return result }
+    if let answer { throw StepFailure(answer, from: .server) }
+    if !receiver.isCertain, result.verifiedCount == 0 {
+      throw StepFailure.retry(
+        .networkNotOpen, cause: "an answer without the package's tag brought nothing of it")
+    }
+    return result
+  }
+
+  private func request(
+    _ asked: Range<Int64>, of manifest: Manifest, url: String, ticket: String
+  ) -> ClientRequest {
+    var request = path.request(
+      url,
+      headers: [
+        ("Range", "bytes=\(asked.lowerBound)-\(asked.upperBound - 1)"),
+        ("If-Range", RangeResponse.entityTagText(manifest.digest)),
+        ("Authorization", "Bearer \(ticket)"),
+      ])
+    request.connectTimeout = limits.connectTimeout
+    request.maximumReceiveSpeed = limits.maximumSpeed
+    request.lowSpeed = ClientRequest.LowSpeedLimit(
+      bytesPerSecond: path.speeds.floor(under: limits.maximumSpeed), duration: limits.stallAfter)
+    return request
+  }
+
+  /// Returns the error of a failed transfer as that of an API call; nil if all requested pieces came.
+  private func error(of failure: HTTPClientError?, _ receiver: PieceReceiver) -> APICallError? {
+    guard let failure, failure.code != .stopped else { return nil }
+    guard failure.code == .refused, let head = failure.head else { return .unreachable(failure) }
+    switch receiver.verdict {
+    case .mismatched:
+      return .unexpectedResponse(
+        status: 206, detail: "other content than was asked for, with status \(head.status)",
+        retryAfter: head.retryAfter)
+    case .foreign:
+      return .unexpectedResponse(
+        status: head.status, detail: String(decoding: failure.body.prefix(200), as: UTF8.self),
+        retryAfter: head.retryAfter, isPage: true)
+    case .refused, .accepted, .undecided:
+      return APIClient.refusal(head: head, body: failure.body)
+    }
+  }
+}
+
+/// The bytes that a running transfer has moved so far; written by its threads, read by the manager.
+package final class TransferProgress: Sendable {
+  private let received: Atomic<Int64>
+  private let verified: Atomic<Int64>
+  /// Less than zero until it is known.
+  private let reused: Atomic<Int64>
+
+  package init(received: ByteCount, verified: ByteCount, reused: ByteCount? = nil) {
+    self.received = Atomic(received.rawValue)
+    self.reused = Atomic(reused?.rawValue ?? -1)
+    self.verified = Atomic(verified.rawValue)
+  }
+
+  /// Received over the network; a byte that was received twice counts twice.
+  package var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }
+  /// The bytes of the pieces that are verified and written.
+  package var bytesVerified: ByteCount { ByteCount(verified.load(ordering: .relaxed)) }
+
+  /// Bytes of the package that the library had; nil until that was looked at.
+  package var bytesReused: ByteCount? {
+    let count = reused.load(ordering: .relaxed)
+    return count < 0 ? nil : ByteCount(count)
+  }
+
+  package func setReused(_ count: ByteCount) {
+    reused.store(count.rawValue, ordering: .relaxed)
+  }
+
+  func addReceived(_ count: Int) {
+    received.add(Int64(count), ordering: .relaxed)
+  }
+
+  package func setVerified(_ count: ByteCount) {
+    verified.store(count.rawValue, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,67 @@
+import AgentRecords
+package import CoreTypes
+package import HTTPClient
+package import PullboxAPIClient
+
+/// The state that all transfers from one server share: its address and trusted certificates, whether it can be reached,
+/// its recent speed, and the pieces that its connections left unfinished.
+package struct ServerPath: Sendable {
+  /// Nil for a server of which nothing but the URL is known.
+  package var api: APIClient?
+  package var network = NetworkGate()
+  package var clock: any MonotonicClock = SystemMonotonicClock()
+  package let speeds = SpeedHistory()
+  let partials = PartialPieces()
+  /// Called with how a transfer ended; nil for well, and as soon as it is known that the server itself answers.
+  package var onEnd: @Sendable (APICallError?) -> Void = { _ in }
+
+  package init(
+    api: APIClient? = nil, network: NetworkGate = NetworkGate(),
+    clock: any MonotonicClock = SystemMonotonicClock(),
+    onEnd: @escaping @Sendable (APICallError?) -> Void = { _ in }
+  ) {
+    self.api = api
+    self.network = network
+    self.clock = clock
+    self.onEnd = onEnd
+  }
+
+  /// Throws for an address without https that a server with https names: the ticket would go out in clear.
+  func checkScheme(of url: String) throws(StepFailure) {
+    guard api?.keepsScheme(url) == false else { return }
+    throw .permanent(
+      .protocolViolation, cause: "the server is reached over https, and its grant names \(url)")
+  }
+
+  /// Whether the transfer that is about to begin is a probe. Throws while the way is not open.
+  func admit() throws(StepFailure) -> Bool {
+    do {
+      return try network.admit()
+    } catch {
+      throw StepFailure(error, from: .server)
+    }
+  }
+
+  /// The server itself has begun to answer: the bytes may take long.
+  func noteAnswer() {
+    onEnd(nil)
+    network.noteAnswer()
+  }
+
+  /// How a transfer ended; nil for well. `isCertain` tells that the answer was the server's own.
+  package func note(_ error: APICallError?, isCertain: Bool, wasProbe: Bool) {
+    guard !isCertain else { return noteAnswer() }
+    onEnd(error)
+    if let error {
+      network.note(error, wasProbe: wasProbe)
+    } else {
+      network.note(
+        .unexpectedResponse(status: 200, detail: "an answer without the package's tag", isPage: true),
+        wasProbe: wasProbe)
+    }
+  }
+
+  package func request(_ url: String, headers: [(String, String)]) -> ClientRequest {
+    api?.request("GET", url, headers: headers) ?? ClientRequest(url: url, headers: headers)
+  }
+}

@@ -1,0 +1,248 @@
+package import AgentRecords
+package import ContentPackage
+package import CoreTypes
+import Synchronization
+package import SystemCalls
+
+/// Owns the staging area of one while it is worked on, on a thread of its own: everything here blocks.
+/// Lives from the transfer to the placing, over every setback between, so that nothing is read twice. After an
+/// error of the disk, and when the medium is another one, the area is opened again, and what is there is read.
+package actor StagingSession {
+  /// How a queue of received pieces ended.
+  struct WriteResult: Sendable {
+    var pieces: PieceMap
+    /// Pieces whose bytes were not the manifest's, in the order they came.
+    var corrupt: [Int] = []
+    var verifiedCount = 0
+    /// A piece came for which one before it must be fetched first; it was dropped, with those behind it.
+    var isOutOfOrder = false
+    /// The error that stopped the writing; the pieces that came after it were dropped.
+    var failure: (any Error)?
+  }
+
+  private let thread = BlockingThread(name: "pieces")
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
+
+  package nonisolated let manifest: Manifest
+  private let paths: ContentJobPaths
+  private let operations: any FileOperations
+  private var area: StagingArea?
+  /// The content that is durable and waits to be renamed to its place.
+  private var finished: StagedContent?
+  /// The reservation that pieces are written into, and the space that each piece takes.
+  private var room: (reservation: SpaceReservation, shares: UnpackedShares)?
+  /// Whether content of the library was taken over for this package, as far as possible.
+  package private(set) var hasTriedSources = false
+  /// A sync failed, and what it did not sync could not be removed.
+  private var isVoid = false
+
+  package init(
+    manifest: Manifest, paths: ContentJobPaths, operations: any FileOperations = SystemFileOperations()
+  ) {
+    self.manifest = manifest
+    self.paths = paths
+    self.operations = operations
+  }
+
+  /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Opening
+  /// again changes nothing while the area is still the one that was opened.
+  package func open() throws -> PieceMap {
+    finished = nil
+    if let pieces = area?.pieces {
+      if try keepingArea({ () throws in try area?.isCurrent() == true }) { return pieces }
+      area = nil
+    }
+    if isVoid {
+      try StagingArea.discard(at: paths.staging, operations: operations)
+      isVoid = false
+    }
+    try operations.createDirectories(FileSystem.parent(of: paths.staging), permissions: 0o700)
+    let opened = try StagingArea.open(at: paths.staging, manifest: manifest, operations: operations)
+    let pieces = opened.pieces
+    area = consume opened
+    return pieces
+  }
+
+  /// Takes over what another version, placed at `path`, has of this one, with copies of `room` bytes at most;
+  /// returns the pieces that are there then. See `StagingArea.adopt` about `byPiece`.
+  package func adopt(
+    from older: Manifest, at path: String, byPiece: Bool = false, room: ByteCount
+  ) throws -> PieceMap {
+    let before = try open()
+    return try keepingArea {
+      _ = try area?.adopt(from: older, at: path, byPiece: byPiece, room: room)
+      return area?.pieces ?? before
+    }
+  }
+
+  /// Writes what comes through `queue` and was found right, until it is closed. Blocks this session's thread meanwhile;
+  /// the first failure calls `stop` and drops the rest. Every buffer is released to `buffers`.
+  func writePieces(
+    _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
+  ) throws -> WriteResult {
+    var result = WriteResult(pieces: try open())
+    // Pieces that are being written, or are about to be.
+    var held = 0
+    func note(_ written: consuming [VerifiedPiece]) {
+      held -= written.count
+      result.verifiedCount += written.count
+      release(consume written, to: buffers)
+      guard let pieces = area?.pieces else { return }
+      result.pieces = pieces
+      progress.setVerified(pieces.bytesVerified)
+    }
+    func fail(_ error: any Error) {
+      for _ in 0..<held { buffers.release(nil) }
+      held = 0
+      result.failure = error
+      stop()
+    }
+    while true {
+      // Nothing is held back while nothing comes: others may wait for the buffers.
+      if held > 0, !queue.isReady {
+        do { note(try finishWrites()) } catch { fail(error) }
+      }
+      guard let verification = queue.next() else { break }
+      guard result.failure == nil, !result.isOutOfOrder else {
+        buffers.release(try? verification.get().takeBytes())
+        continue
+      }
+      let index = verification.index
+      guard area?.accepts(index) != false else {
+        buffers.release(try? verification.get().takeBytes())
+        result.isOutOfOrder = true
+        stop()
+        continue
+      }
+      do {
+        held += 1
+        note(try begin(verification.get()))
+      } catch is PieceMismatch {
+        held -= 1
+        buffers.release(nil)
+        result.corrupt.append(index)
+      } catch {
+        fail(error)
+      }
+    }
+    if held > 0 {
+      do { note(try finishWrites()) } catch { fail(error) }
+    }
+    area?.closeFiles()
+    return result
+  }
+
+  /// The piece is written by and by; those that are by now are returned.
+  private func begin(_ verified: VerifiedPiece) throws -> [VerifiedPiece] {
+    try keepingArea {
+      try room?.reservation.begin(room?.shares.share(of: verified.index) ?? .zero)
+      return try area?.begin(verified) ?? []
+    }
+  }
+
+  private func finishWrites() throws -> [VerifiedPiece] {
+    try keepingArea { try area?.finishWrites() ?? [] }
+  }
+
+  /// Takes the written pieces from the reservation, and returns their buffers.
+  private func release(_ pieces: consuming [VerifiedPiece], to buffers: BufferPool) {
+    while let piece = pieces.popLast() {
+      room?.reservation.end(room?.shares.share(of: piece.index) ?? .zero)
+      buffers.release((consume piece).takeBytes())
+    }
+  }
+
+  /// From now on pieces use up what was reserved.
+  package func write(into reservation: SpaceReservation, _ shares: UnpackedShares) {
+    room = (reservation, shares)
+  }
+
+  /// Gives back the reservation. Pieces take from none until the next reservation.
+  package func endReservation() {
+    room?.reservation.release()
+    room = nil
+  }
+
+  package func noteSourcesTried() { hasTriedSources = true }
+
+  /// Closes every file of the area, so that its file system can be unmounted. What is there is read when the
+  /// area is opened again.
+  package func letGo() {
+    area = nil
+    finished = nil
+  }
+
+  /// Makes everything durable where it is staged, so that ``place(at:)`` has only to give it its name; every piece must be there.
+  /// Of a task that was cancelled at most the sync that runs is waited for, and what is staged stays so.
+  package func finish() throws {
+    _ = try open()
+    guard let area = area.take(), area.pieces.isComplete else {
+      throw StepFailure.retry(.storageFailure)
+    }
+    do {
+      finished = try area.finish()
+    } catch let error as UnsyncedContent {
+      isVoid = !error.isRemoved
+      throw StepFailure(error.cause)
+    }
+  }
+
+  /// Makes what ``finish()`` made durable, or all that is staged, visible at `path`. Returns the files that are shared with
+  /// other content, see `StagedContent.shared`.
+  package func place(at path: String) throws -> Set<Int> {
+    if finished == nil {
+      try finish()
+      try Task.checkCancellation()
+    }
+    guard let content = finished.take() else { throw StepFailure.retry(.storageFailure) }
+    let shared = content.shared
+    try content.place(at: path)
+    return shared
+  }
+
+  /// Runs `body`. After an error, closes the area: a disk error, or a cancellation in the middle, can leave it different
+  /// in memory from the disk.
+  private func keepingArea<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch {
+      area = nil
+      throw error
+    }
+  }
+}
+
+/// The sessions of the jobs that were worked on last, so that a setback costs no reading. One that makes room for
+/// another closes its files; its area is read when its job goes on.
+package final class StagingSessions: Sendable {
+  /// Each has a thread and a few descriptors.
+  package static let limit = 16
+
+  /// In the order of their last use.
+  private let sessions = Mutex<[(job: ContentJobIdentifier, session: StagingSession)]>([])
+
+  package init() {}
+
+  package func session(of job: ContentJobIdentifier) -> StagingSession? {
+    sessions.withLock { sessions in
+      guard let index = sessions.firstIndex(where: { $0.job == job }) else { return nil }
+      let entry = sessions.remove(at: index)
+      sessions.append(entry)
+      return entry.session
+    }
+  }
+
+  package func keep(_ session: StagingSession, of job: ContentJobIdentifier) {
+    sessions.withLock { sessions in
+      sessions.removeAll { $0.job == job }
+      if sessions.count == Self.limit { sessions.removeFirst() }
+      sessions.append((job, session))
+    }
+  }
+
+  package var all: [StagingSession] { sessions.withLock { $0.map(\.session) } }
+
+  package func remove(_ job: ContentJobIdentifier) {
+    sessions.withLock { $0.removeAll { $0.job == job } }
+  }
+}
