@@ -8,6 +8,10 @@ import PackageDescription
 // What `--version` says beside the version. The scripts give it; a build without it knows no commit.
 let commit = Context.environment["PULLBOX_COMMIT"] ?? ""
 
+// The one target of tests that there is, by `scripts/test --only`: a bundle of tests is all targets of the package, and who changes one
+// feature need not wait for the tests of the others to compile.
+let onlyTests = Context.environment["PULLBOX_ONLY_TESTS"]
+
 let systemLibraries: [Target] = [
   .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -211,7 +215,7 @@ let tests: [Target] = [
       "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "HTTPServer", "HTTPClient",
       "Commerce",
       "ContentPackage", "ContentPacking", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto",
-      "CoreTypes", "PullboxTesting",
+      "CoreTypes", "PullboxTesting", "pullbox-agent",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
@@ -265,7 +269,7 @@ let package = Package(
           "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
           "PullboxTesting",
         ]),
-    ] + tests,
+    ] + tests.filter { onlyTests == nil || $0.name == onlyTests },
   swiftLanguageModes: [.v6]
 )
 
