@@ -8,6 +8,10 @@ import PackageDescription
 // What `--version` says beside the version. The scripts give it; a build without it knows no commit.
 let commit = Context.environment["PULLBOX_COMMIT"] ?? ""
 
+// The one target of tests that there is, by `scripts/test --only`: a bundle of tests is all targets of the package, and who changes one
+// feature need not wait for the tests of the others to compile.
+let onlyTests = Context.environment["PULLBOX_ONLY_TESTS"]
+
 let systemLibraries: [Target] = [
   .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
   .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -206,6 +210,7 @@ let tests: [Target] = [
   .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
   .testTarget(name: "CryptoTests", dependencies: ["Crypto"]),
+  .testTarget(name: "PullboxTestingTests", dependencies: ["PullboxTesting"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: ["HTTPServer", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
@@ -261,7 +266,7 @@ let tests: [Target] = [
       "HTTPServer", "HTTPClient",
       "Commerce",
       "ContentPackage", "ContentPacking", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto",
-      "CoreTypes", "PullboxTesting",
+      "CoreTypes", "PullboxTesting", "pullbox-agent",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
@@ -316,7 +321,7 @@ let package = Package(
           "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
           "PullboxTesting",
         ]),
-    ] + tests,
+    ] + tests.filter { onlyTests == nil || $0.name == onlyTests },
   swiftLanguageModes: [.v6]
 )
 

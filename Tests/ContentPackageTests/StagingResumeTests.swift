@@ -8,11 +8,9 @@ import Testing
 
 @testable import ContentPackage
 
-/// With PULLBOX_CRASH_SWEEP=all in the environment the sweeps try every file call, in parts if it says so (`FaultSweep`), else
-/// every eighth.
 @Suite("Going on after a kill")
 struct StagingResumeTests {
-  private static let plan = FaultSweep.environment
+  private static let share = ExhaustiveShare.environment
 
   @Test("after any piece, in any order, another process finds exactly the pieces that were written (K3, R10)")
   func everyStep() throws {
@@ -31,11 +29,10 @@ struct StagingResumeTests {
   @Test(
     "killed before any one of its file calls, it goes on, and no piece that was written is fetched again (D7)"
   )
-  func everyCall() throws {
+  func everyCall() async throws {
     for order in [[0, 1, 2, 3], [3, 1, 2, 0]] {
-      var call = Self.plan.first
-      var isDone = false
-      while !isDone {
+      let calls = try await Self.share.sweep { call in
+        var isDone = false
         let staging = try Staging()
         let operations = FaultyFileOperations()
         operations.die(at: call)
@@ -59,17 +56,16 @@ struct StagingResumeTests {
           #expect(try staging.finish() == [], "\(order), call \(call)")
         }
         #expect(try staging.differences(in: staging.placePath) == [])
-        call += Self.plan.stride
+        return isDone ? operations.steps.count : nil
       }
-      #expect(call > 60)
+      #expect(calls > 56)
     }
   }
 
   @Test("whatever file call fails, and with whatever error, trying again comes to the right files (D8)")
-  func everyFailure() throws {
+  func everyFailure() async throws {
     for number in [ENOSPC, EDQUOT, EIO, EROFS, EPERM] {
-      var call = Self.plan.first
-      while true {
+      let calls = try await Self.share.sweep { call in
         let staging = try Staging()
         let operations = FaultyFileOperations()
         operations.fail(call: call, number: number)
@@ -83,10 +79,9 @@ struct StagingResumeTests {
           }
         }
         #expect(try staging.differences(in: staging.placePath) == [], "call \(call), errno \(number)")
-        guard operations.failures > 0 else { break }
-        call += Self.plan.stride
+        return operations.failures > 0 ? nil : operations.steps.count
       }
-      #expect(call > 60)
+      #expect(calls > 56)
     }
   }
 

@@ -12,8 +12,8 @@ import Testing
 /// it died, comes to the right files, fetches no piece of a single file that lay right on the disk when it was killed, and
 /// leaves nothing beside them.
 ///
-/// Every eighth call is tried, with one fault after another; with PULLBOX_CRASH_SWEEP=all in the environment every call is,
-/// with every fault, in parts if it says so (`FaultSweep`).
+/// A thorough run (`ExhaustiveShare`) counts the calls that read a file as well, and tries each call with every fault; others try
+/// each of their calls with one fault.
 @Suite("A fault at every file call of a delivery", .serialized, .timeLimit(.minutes(60)))
 struct AgentCrashTests {
   /// What the delivered package is.
@@ -28,7 +28,7 @@ struct AgentCrashTests {
   }
 
   private static let fileName = "issue.cbz"
-  private static let plan = FaultSweep.environment
+  private static let share = ExhaustiveShare.environment
   /// nil is SIGKILL.
   private static let faults: [Int32?] = [nil, ENOSPC, EIO, EROFS, EDQUOT, EPERM]
 
@@ -40,26 +40,21 @@ struct AgentCrashTests {
       let product = "com.example.\(content)"
       let expected = try await Self.publish(content, as: product, in: stack)
       let killPoint = try await KillPoint(in: stack.directory)
-      var step = Self.plan.first + 1
-      var isDone = false
-      while !isDone {
-        let turn = (step - 1) / 8
-        let faults = Self.plan.triesAll ? Self.faults : [Self.faults[turn % Self.faults.count]]
-        for fault in faults {
+      let calls = try await Self.share.sweep { call in
+        for fault in Self.share.variants(Self.faults, at: call) {
           do {
-            let isReached = try await Self.deliver(
-              product, step: step, fault: fault, expected, stack, killPoint)
-            if !isReached { isDone = true }
+            let found = try await Self.deliver(
+              product, step: call + 1, fault: fault, expected, stack, killPoint)
+            if let found { return found }
           } catch {
-            Issue.record(
-              "\(content), step \(step), \(fault.map { "errno \($0)" } ?? "killed"): \(error)\n\(try await stack.logged(by: .agent).suffix(3000))"
-            )
-            return
+            let what = fault.map { "errno \($0)" } ?? "killed"
+            let log = try await stack.logged(by: .agent).suffix(3000)
+            throw Violation(description: "\(content), call \(call + 1), \(what): \(error)\n\(log)")
           }
         }
-        step += Self.plan.stride
+        return nil
       }
-      #expect(step > 40, "\(content) needs \(step) calls at most")
+      #expect(calls > 32, "\(content) needs \(calls) calls")
     }
   }
 
@@ -95,26 +90,27 @@ struct AgentCrashTests {
     }
   }
 
-  /// One delivery to a new device. False when it needed fewer calls.
+  /// One delivery to a new device. Nil when it came to that call, else the number of calls that it needed.
   private static func deliver(
     _ product: String, step: Int, fault: Int32?, _ expected: [String: SHA256Digest], _ stack: Stack,
     _ killPoint: KillPoint
-  ) async throws -> Bool {
+  ) async throws -> Int? {
     let state = "agent-\(step)-\(fault ?? 0)"
     try await stack.start(
-      .agent, environment: killPoint.environment(step: step, plan.triesAll ? .calls : .changes, error: fault),
+      .agent,
+      environment: killPoint.environment(step: step, share.isThorough ? .calls : .changes, error: fault),
       state: state)
     try killPoint.arm()
-    var isReached: Bool
+    var needed: Int?
     do {
       let answer = try await stack.agent.buy(product)
       // A purchase whose answer was a failure is in the store's queue, or is made again.
       if !(200..<300).contains(answer.status) { _ = try await stack.agent.buy(product) }
       _ = try await stack.agent.finishedTransaction(of: product)
-      isReached = try killPoint.disarm().count >= step
+      let calls = try killPoint.disarm().count
+      if calls < step { needed = calls }
     } catch {
       guard case .killed(signal: 9) = try await stack.ending(of: .agent) else { throw error }
-      isReached = true
       _ = try killPoint.disarm()
     }
     await stack.kill(.agent)
@@ -138,7 +134,7 @@ struct AgentCrashTests {
     guard isRight else { throw Violation(description: "other files are placed: \(placed.keys.sorted())") }
     try checkLeftovers(stack.directory.path(state))
     try FileSystem.removeRecursively(stack.directory.path(state))
-    return isReached
+    return needed
   }
 
   /// The pieces of the single file that lie, right as they are, in a file below the agent's directory.

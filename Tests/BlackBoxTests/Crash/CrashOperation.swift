@@ -17,14 +17,6 @@ enum CrashOperation: String, CaseIterable, Sendable {
   /// Of an upload whose time has passed.
   case expire
 
-  /// Not every step of these is tried unless all are asked for: they share most of theirs with others.
-  var stride: Int {
-    switch self {
-    case .makePackedVersion, .refusePackedVersion, .expire: 4
-    default: 1
-    }
-  }
-
   /// What the server is started with for its sake.
   var serverOptions: [String] {
     switch self {

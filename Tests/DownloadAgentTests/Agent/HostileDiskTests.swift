@@ -128,28 +128,21 @@ import Testing
     }
   }
 
-  private static let plan = FaultSweep.environment
+  private static let share = ExhaustiveShare.environment
 
-  /// Every eighth call with one error after another; with PULLBOX_CRASH_SWEEP=all every call with every error.
   @Test(
     "whichever file call of a delivery fails, in staging or in the library, the right files come, nothing is left, and the reserve stays free (K1, D7)",
     .enabled(if: SmallDisk.isAvailable), arguments: [true, false])
   func sweep(isFolder: Bool) async throws {
     let package = isFolder ? try FixturePackage.folder() : try FixturePackage.file(length: 5 << 19)
     let errors = [ENOSPC, EDQUOT, EIO, EROFS, EPERM]
-    var call = Self.plan.first
-    var turn = 0
-    var isDone = false
-    while !isDone {
-      for number in Self.plan.triesAll ? errors : [errors[turn % errors.count]] {
+    let calls = try await Self.share.sweep { call in
+      for number in Self.share.variants(errors, at: call) {
         let attempt = try Attempt(package)
         attempt.harness.operations.fail(call: call, number: number)
         try await attempt.run { agent in try await agent.finished(["2000000000000001"]) }
         let steps = attempt.harness.operations.steps
-        guard call < steps.count else {
-          isDone = true
-          break
-        }
+        guard call < steps.count else { return steps.count }
         let what: Comment = "\(steps[call]), call \(call), errno \(number)"
         #expect(try attempt.isPlaced, what)
         #expect(attempt.leastFree.current >= Attempt.reserve, what)
@@ -161,17 +154,16 @@ import Testing
           #expect(try FileSystem.list(attempt.disk.path("library/\(folder)")).isEmpty, what)
         }
       }
-      turn += 1
-      call += Self.plan.stride
+      return nil
     }
-    #expect(call > 100)
+    #expect(calls > 96)
   }
 
   @Test(
     "whichever call of staging or the library fails, once, the content comes (D3, D8)",
     arguments: [ENOSPC, EDQUOT, EIO, EROFS, EPERM])
   func everyKind(number: Int32) async throws {
-    for call in FileCall.allCases {
+    for call in Self.share.elements(of: FileCall.allCases) {
       let harness = try AgentHarness()
       let isFirst = Locked(true)
       harness.operations.answer { asked, _ in

@@ -2,7 +2,7 @@ import HTTPServer
 import PullboxTesting
 import Testing
 
-/// Every framing vector against a real server: at once, and cut in two at every position.
+/// Every framing vector against a real server: at once, and cut in two at every position of the run's share.
 @Suite(.timeLimit(.minutes(10)))
 struct FramingVectorTests {
   static let vectors = FramingVectors.all + RefusedHeads.all.map(ConnectionVector.init)
@@ -20,7 +20,7 @@ struct FramingVectorTests {
     configuration.loops = 1
     let server = HTTPServer(configuration: configuration, handler: ClosureHandler(body: VectorRunner.echo))
     try server.start()
-    let cuts: [Int?] = [nil] + vector.cuts
+    let cuts: [Int?] = [nil] + ExhaustiveShare.environment.elements(of: vector.cuts)
     do {
       let transcripts = try await VectorRunner(path: path).play(vector, cuts: cuts)
       for (cut, transcript) in zip(cuts, transcripts) {
