@@ -20,12 +20,13 @@ struct NonZipComicArchive {
     var count = 0
     var unpacked: UInt64 = 0
     var encodings: Set<ArchiveName.Encoding> = []
+    var names: Set<[UInt8]> = []
     reading: while count < limits.maximumFiles {
       count += 1
-      let name: ArchiveName
+      let bytes: [UInt8]
       let size: UInt64
       switch archive.next() {
-      case .entry(let bytes, let said): (name, size) = (ArchiveName(bytes), said)
+      case .entry(let name, let said): (bytes, size) = (name, said)
       case .other: continue
       case .end, .broken: break reading
       }
@@ -35,8 +36,14 @@ struct NonZipComicArchive {
         survey.note(PublicationOddity("it unpacks to more than a package may: the rest was not looked at"))
         break
       }
+      let name = ArchiveName(bytes)
       if let fault = name.fault {
         faults.append(PackageValidationIssue(fault.code, path: name.text, fault.reason))
+        continue
+      }
+      // Which of the two a reader shows is the reader's choice.
+      guard names.insert(bytes).inserted else {
+        faults.append(PackageValidationIssue(.pathDuplicate, path: name.text, "the path occurs twice"))
         continue
       }
       encodings.insert(name.encoding)

@@ -234,6 +234,18 @@ extension OddPublication {
       name: "a CBT whose names lead out",
       source: .file(name: "issue.cbt", TarMaker.bytes([("1.jpg", jpeg(1)), ("../2.jpg", jpeg(2))])),
       outcome: .refused(["path-unsafe ../2.jpg"])),
+    OddPublication(
+      name: "a CBT with the same entry twice",
+      source: .file(
+        name: "issue.cbt",
+        TarMaker.bytes([("1.jpg", jpeg(1)), ("2.jpg", jpeg(2)), ("notes.txt", [1]), ("2.jpg", jpeg(9))])),
+      outcome: .refused(["path-duplicate 2.jpg"])),
+    OddPublication(
+      name: "a CB7 with the same entry twice",
+      source: .file(
+        name: "issue.cb7",
+        SevenZipMaker.bytes([("1.jpg", jpeg(1)), ("2.jpg", jpeg(2)), ("1.jpg", jpeg(9))])),
+      outcome: .refused(["path-duplicate 1.jpg"])),
     needsWord(
       "a CBR", called: "issue.cbr", Array("Rar!\u{1A}\u{7}\u{1}\0".utf8) + noise(100, seed: 3),
       "a RAR archive", type: "application/vnd.comicbook-rar"),
