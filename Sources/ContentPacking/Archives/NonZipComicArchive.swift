@@ -5,8 +5,8 @@ import SystemCalls
 /// A comic archive that is no ZIP (7z, tar), whatever it is called: its title and its pages. What cannot be read is left
 /// unsaid: the archive is delivered as it is.
 struct NonZipComicArchive {
-  /// A `ComicInfo.xml` may lie in the folder that wraps everything; more of them than that are not looked at.
-  private static let maximumComicInfos = 8
+  /// A document may lie in the folder that wraps everything; more of each kind than that are not looked at.
+  private static let maximumDocuments = 8
 
   private(set) var faults: [PackageValidationIssue] = []
   private(set) var survey = PublicationSurvey()
@@ -17,6 +17,7 @@ struct NonZipComicArchive {
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
     guard var archive = try ArchiveReader(file) else { return }
     var documents: [String: [UInt8]] = [:]
+    var found: [ComicDocument: Int] = [:]
     var count = 0
     var unpacked: UInt64 = 0
     var encodings: Set<ArchiveName.Encoding> = []
@@ -47,8 +48,10 @@ struct NonZipComicArchive {
         continue
       }
       encodings.insert(name.encoding)
-      let isComicInfo = ComicInfo.isNamed(name.path)
-      if isComicInfo, documents.count < Self.maximumComicInfos {
+      if let document = ComicDocument.allCases.first(where: { $0.isName(of: name.path) }),
+        found[document, default: 0] < Self.maximumDocuments
+      {
+        found[document, default: 0] += 1
         documents[name.path] = archive.bytes(upTo: Int(limits.maximumMetadataLength.rawValue))
       }
       let start = PublicationSurvey.mayBePage(name.path) ? archive.start(PictureFormat.startLength) : nil
