@@ -102,6 +102,46 @@ struct OfferTests {
     }
   }
 
+  @Test(
+    "an account is told of the bonus and whether it gets it, also without an introduction, and gets what it was shown or buys nothing"
+  )
+  func toldBonus() async throws {
+    try await store.setTime("5m", renewals: 0)
+    let token = try await store.openAccount()
+    func told() async throws -> ProductAccountOffers? {
+      try await store.get(
+        "/store/v1/offers?product=\(StoreHarness.magazine)", token: token, as: AccountOffersResponse.self
+      ).products.first
+    }
+    func buy(_ shown: String, optIn: Bool? = true) async throws -> (code: ProblemCode?, length: Duration?) {
+      let request = PurchaseRequest(
+        product: StoreHarness.magazine, optIn: optIn, shown: try #require(ShownPrice(shown)))
+      let answer = try await store.send(
+        .post, "/store/v1/purchases", token: token, body: try APIJSON.encode(request))
+      guard answer.status == 201 else {
+        return (try APIJSON.decode(Problem.self, from: answer.body).code, nil)
+      }
+      let sold = try APIJSON.decode(TransactionResponse.self, from: answer.body).transaction
+      return (nil, sold.expiresDate.map { $0 - sold.purchaseDate })
+    }
+    #expect(try await told() == nil)
+    #expect(try await buy("2.99 EUR; bonus P1M").code == .priceChanged, "there is none")
+    try await offer(ProductOffers(bonus: .month))
+    #expect(try await told()?.offers == [])
+    #expect(try await told()?.bonus == AccountBonus(period: .month, eligible: true))
+    #expect(try await buy("2.99 EUR; bonus P2M").code == .priceChanged)
+    #expect(try await buy("2.99 EUR; bonus P1M", optIn: nil).code == .priceChanged, "no contact data")
+    #expect(try await buy("2.99 EUR; bonus P1M").length == .seconds(600))
+    #expect(try await told()?.bonus?.eligible == false, "it runs")
+    store.clock.advance(by: .seconds(5000))
+    _ = try await store.all(token)
+    #expect(try await told()?.bonus?.eligible == false, "it was had")
+    try await offer(
+      ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: .month), bonus: .month))
+    let both = try #require(try await told())
+    #expect(both.offers.map(\.eligible) == [true] && both.bonus?.eligible == false)
+  }
+
   private func code(_ request: CodeRequest) async throws -> String {
     let made: StoreCode = try await store.call(.post, "/sandbox/v1/codes", body: request, status: 201)
     return made.code

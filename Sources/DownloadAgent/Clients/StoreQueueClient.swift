@@ -158,7 +158,7 @@ struct StoreQueueClient: Sendable {
   ) async throws(APICallError) -> StoreTransaction {
     let body = PurchaseRequest(
       product: request.product, quantity: request.quantity, applicationUsername: request.applicationUsername,
-      device: device, shown: request.shown)
+      device: device, optIn: request.optIn, shown: request.shown)
     let response = try await monitor.observe("POST /store/v1/purchases") { () async throws(APICallError) in
       try await api.call(
         "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],
@@ -192,11 +192,11 @@ extension StoreQueueClient {
     return response.transaction
   }
 
-  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, as far
-  /// as they can be read. The result is empty where the store does not say.
+  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, and its
+  /// bonus, as far as they can be read. The result is empty where the store does not say.
   func offers(
     of products: [ProductIdentifier]
-  ) async throws(APICallError) -> [ProductIdentifier: [AccountOffer]] {
+  ) async throws(APICallError) -> [ProductIdentifier: ProductAccountOffers] {
     var api = api
     api.timeout = offersPatience
     do {

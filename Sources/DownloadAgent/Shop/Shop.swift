@@ -44,7 +44,7 @@ struct Shop: Sendable {
   }
 
   /// By the subscriptions that they are for.
-  private typealias Offers = [ProductIdentifier: [AccountOffer]]
+  private typealias Offers = [ProductIdentifier: ProductAccountOffers]
 
   /// There is one account.
   private struct OfAccount: Hashable, Sendable {}
@@ -282,9 +282,10 @@ struct Shop: Sendable {
         && ($0.state == .active || $0.state == .billingRetry && $0.gracePeriodExpiresDate != nil)
     }
     let season = listing.type == .nonRenewingSubscription ? held.seasons[listing.id.description] : nil
+    let told = offers[listing.id]
     return AgentProduct(
       listing: listing, owned: listing.type == .nonConsumable && held.owned.contains(listing.id),
       subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate } ?? season,
-      offers: offers[listing.id])
+      offers: told.flatMap { $0.offers.isEmpty ? nil : $0.offers }, bonus: told?.bonus)
   }
 }

@@ -35,44 +35,55 @@ extension PaymentStore {
     }
   }
 
-  /// Returns the offers of these products to the account in its territory. Products that offer nothing or are
+  /// Returns the offers of these products to the account in its territory, and their bonus. Products that offer nothing or are
   /// not for sale are left out.
   func offers(
     of products: [ProductIdentifier], to account: Account
   ) async throws -> [ProductAccountOffers] {
     let offered = try await database.read { connection in
-      try products.compactMap { product in
-        try OfferTable.find(product, in: connection)?.introductory.map { (product, $0) }
+      try products.compactMap { product -> (product: ProductIdentifier, offers: ProductOffers)? in
+        guard let offers = try OfferTable.find(product, in: connection), offers != ProductOffers() else {
+          return nil
+        }
+        return (product, offers)
       }
     }
     var found: [ProductAccountOffers] = []
-    for (product, offer) in offered {
+    for (product, offers) in offered {
       let listing = try await catalog.listing(of: product, territory: account.territory, device: nil)
-      guard let listing, listing.type == .autoRenewableSubscription,
-        let run = offer.run(.introductory, in: account.territory)
-      else { continue }
-      let isEligible = try await database.read { connection in
-        try Self.isNew(account, to: listing.publication ?? product, product, in: connection)
+      guard let listing, listing.type == .autoRenewableSubscription else { continue }
+      let run = offers.introductory?.run(.introductory, in: account.territory)
+      guard run != nil || offers.bonus != nil else { continue }
+      let gets = try await database.read { connection in
+        try Self.firstTerms(of: account, listing.publication ?? product, product, in: connection)
       }
-      let told = AccountOffer(
-        kind: .introductory, payment: offer.payment, period: offer.period, payments: run.paymentsLeft,
-        price: run.price, eligible: isEligible)
-      found.append(ProductAccountOffers(product: product, offers: [told]))
+      var told = ProductAccountOffers(product: product, offers: [])
+      if let offer = offers.introductory, let run {
+        told.offers.append(
+          AccountOffer(
+            kind: .introductory, payment: offer.payment, period: offer.period, payments: run.paymentsLeft,
+            price: run.price, eligible: gets.introduction))
+      }
+      told.bonus = offers.bonus.map { AccountBonus(period: $0, eligible: gets.bonus) }
+      found.append(told)
     }
     return found
   }
 
-  /// Whether a purchase would be an introduction: none was given yet, and no subscription to the group runs, whose change is none.
-  private static func isNew(
-    _ account: Account, to group: ProductIdentifier, _ product: ProductIdentifier,
+  /// Whether a purchase would be an introduction, and whether it would have the bonus: none was given yet, and no subscription to the
+  /// group runs, whose change is neither.
+  private static func firstTerms(
+    of account: Account, _ group: ProductIdentifier, _ product: ProductIdentifier,
     in connection: borrowing Connection
-  ) throws -> Bool {
+  ) throws -> (introduction: Bool, bonus: Bool) {
     let earlier = try SubscriptionTable.find(
       in: connection, account: account.id, group: group, product: product)
-    guard let earlier else { return true }
+    guard let earlier else { return (true, true) }
     let last = try TransactionTable.last(in: connection, account: account.id, originalID: earlier.originalID)
     let isRunning = earlier.life.isRunning && last?.sale.map { $0.revocation == nil } == true
-    return earlier.life.hasHadIntroduction != true && !isRunning
+    return (
+      earlier.life.hasHadIntroduction != true && !isRunning, earlier.life.hasHadBonus != true && !isRunning
+    )
   }
 
   /// Throws `request-malformed`, and `too-many-requests` beyond the store's limit.

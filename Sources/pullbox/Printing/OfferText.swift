@@ -22,6 +22,17 @@ enum OfferText {
     return "\(price), or \(introduction(possible)) first"
   }
 
+  /// `$4.99 a month, and a month more the first time for contact data`: the price, and the bonus that the account may have.
+  static func terms(of product: AgentProduct) -> String {
+    price(of: product) + (bonus(product).map { ", and \($0)" } ?? "")
+  }
+
+  /// `a month more the first time for contact data`; nil where the account gets no bonus, as far as the store says.
+  static func bonus(_ product: AgentProduct) -> String? {
+    guard product.subscribedUntil == nil, let period = product.bonusPeriod else { return nil }
+    return "\(length(period)) more the first time for contact data"
+  }
+
   /// `free for a week`, `0.99 USD a month, 3 times`, `9.99 USD for 6 months`.
   private static func introduction(_ offer: AccountOffer) -> String {
     let price = offer.price.map { "\($0.amount) \($0.currency)" } ?? "free"
@@ -56,10 +67,13 @@ enum OfferText {
     return product.owned ? "owned" : ""
   }
 
-  /// Returns the product to be bought, its price and the environment: `2 × Coins, $0.99 each (Sandbox)`.
-  static func offer(_ product: AgentProduct, quantity: Int?, environment: String) -> String {
+  /// Returns the product to be bought, its price and the environment: `2 × Coins, $0.99 each (Sandbox)`; with the bonus for who
+  /// `optsIn`.
+  static func offer(
+    _ product: AgentProduct, quantity: Int?, environment: String, optsIn: Bool = false
+  ) -> String {
     let count = quantity ?? 1
-    let price = price(of: product) + (count > 1 ? " each" : "")
+    let price = (optsIn ? terms(of: product) : price(of: product)) + (count > 1 ? " each" : "")
     return (count > 1 ? "\(count) × " : "") + "\(product.listing.title), \(price) (\(environment))"
   }
 

@@ -121,6 +121,31 @@ struct ShopTests {
     }
   }
 
+  @Test(
+    "a bonus is shown with its subscription, also without an offer, and who gives contact data buys with it")
+  func bonus() async throws {
+    let server = FakeServer()
+    let bonus = AccountBonus(period: .month, eligible: true)
+    let listing = try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month)
+    server.change { state in
+      state.listings = [listing]
+      state.offers = [ProductAccountOffers(product: listing.id, offers: [], bonus: bonus)]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get(
+          "/v1/products?id=\(Self.monthly)", as: AgentProductsResponse.self)
+        let product = try #require(shown.products.first)
+        #expect(product.bonus == bonus && product.offers == nil && product.bonusPeriod == .month)
+        for body in [#"{"product":"\#(Self.monthly)","optIn":true}"#, #"{"product":"\#(Self.monthly)"}"#] {
+          #expect(try await harness.ask("POST", "/v1/purchases", body).status == 201)
+        }
+        #expect(server.state.current.purchases.map(\.optIn) == [true, nil])
+      }
+    }
+  }
+
   @Test("a restore on a new device asks what content is called whose manifest has no title")
   func restoredTitle() async throws {
     let server = FakeServer([try FixturePackage.file(length: 1000)])

@@ -13,6 +13,8 @@ extension WireSample {
     }
     """
 
+  static let bonus = #"{"eligible": true, "period": "P1M"}"#
+
   static let storeTransaction = """
     {
       "applicationUsername": "reader-7",
@@ -132,7 +134,10 @@ extension WireSample {
       #"{"products": [{"offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}]}"#,
       minimal: #"{"products": []}"#),
     WireSample(
-      ProductAccountOffers.self, #"{"offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}"#),
+      ProductAccountOffers.self,
+      #"{"bonus": \#(bonus), "offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}"#,
+      minimal: #"{"offers": [], "product": "com.example.heroes.monthly"}"#),
+    WireSample(AccountBonus.self, bonus, minimal: #"{"period": "P1M"}"#),
     WireSample(GiftCode.self, #""0A1B2C3D4E5F6071""#),
     WireSample(ProductOffers.self, #"{"bonus": "P3M", "introductory": \#(offer)}"#, minimal: "{}"),
     WireSample(

@@ -65,6 +65,29 @@ struct OfferTextTests {
     #expect(OfferText.price(of: monthly) == "$2.99 a month")
   }
 
+  @Test("a bonus is told in the shop and to who gives contact data, where the store gives it to the account")
+  func bonuses() throws {
+    var monthly = try product(.autoRenewableSubscription, period: "P1M")
+    #expect(OfferText.terms(of: monthly) == "$2.99 a month")
+    monthly.bonus = AccountBonus(period: .month, eligible: true)
+    let told = "$2.99 a month, and a month more the first time for contact data"
+    #expect(OfferText.terms(of: monthly) == told)
+    func offer(optsIn: Bool) -> String {
+      OfferText.offer(monthly, quantity: nil, environment: "Sandbox", optsIn: optsIn)
+    }
+    #expect(offer(optsIn: true) == "Heroes, \(told) (Sandbox)")
+    #expect(offer(optsIn: false) == "Heroes, $2.99 a month (Sandbox)")
+    monthly.bonus = AccountBonus(period: try #require(BillingPeriod("P3M")), eligible: true)
+    #expect(OfferText.bonus(monthly) == "3 months more the first time for contact data")
+    for eligible in [false, nil] {
+      monthly.bonus?.eligible = eligible
+      #expect(OfferText.terms(of: monthly) == "$2.99 a month")
+    }
+    monthly.bonus?.eligible = true
+    monthly.subscribedUntil = Timestamp(millisecondsSinceEpoch: 0)
+    #expect(OfferText.bonus(monthly) == nil)
+  }
+
   @Test("what the reader has is told with its end")
   func standings() throws {
     #expect(OfferText.standing(try product(.nonConsumable)) == "")
