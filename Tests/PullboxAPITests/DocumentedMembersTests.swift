@@ -62,10 +62,13 @@ struct DocumentedMembersTests {
     ("ProductAccountOffers", "product offers bonus"),
     ("AccountOffer", "kind payment period payments price eligible"),
     ("AccountBonus", "period eligible"),
+    ("CodePreview", "product kind terms start"),
+    ("CodeTerms", "payment period payments price"),
     // The agent.
     ("AgentPurchaseRequest", "product quantity applicationUsername shown optIn"),
     ("AgentProductsResponse", "account products invalidProductIdentifiers nearest"),
     ("AgentProduct", "listing owned subscribedUntil offers bonus"),
+    ("AgentCodePreview", "account preview listing"),
     ("AgentRestoreRequest", "products order limit"),
     ("AgentRestoreResponse", "products"),
     ("AgentDownloadChange", "priority"),

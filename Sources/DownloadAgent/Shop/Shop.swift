@@ -215,6 +215,22 @@ struct Shop: Sendable {
     await offerLists.removeAll()
   }
 
+  /// Returns what a code gives the account, with the product as the server sells it, where that answers. Nothing is redeemed. Throws
+  /// `store-unavailable`, and the store's refusal of the code.
+  func preview(of code: GiftCode, locale: String?) async throws(Problem) -> AgentCodePreview {
+    let account = try await account()
+    let preview: CodePreview?
+    do {
+      preview = try await store.preview(of: code)
+    } catch {
+      throw error.problem(of: .store)
+    }
+    guard let preview else { return AgentCodePreview(account: account) }
+    let list = try? await listed([preview.product.description], for: account, locale: locale)
+    return AgentCodePreview(
+      account: account, preview: preview, listing: list?.products.first { $0.id == preview.product })
+  }
+
   /// The account's subscriptions, also those that are over. Throws `store-unavailable`, or what the store answers.
   func subscriptions() async throws(Problem) -> SubscriptionsResponse {
     do {

@@ -24,6 +24,23 @@ public struct AgentProductsResponse: Codable, Sendable {
   }
 }
 
+/// `GET /v1/codes/{code}?locale=` of the agent: what a code gives the agent's store account, if it is redeemed now.
+public struct AgentCodePreview: Codable, Sendable {
+  /// The account: prices are those of its territory.
+  public var account: StoreAccount
+  /// The store's word; absent where the store does not tell it before a redemption.
+  public var preview: CodePreview?
+  /// The product as the server sells it; absent where ``preview`` is, and where the server does not say.
+  public var listing: ProductListing?
+
+  /// Creates the document from its members.
+  public init(account: StoreAccount, preview: CodePreview? = nil, listing: ProductListing? = nil) {
+    self.account = account
+    self.preview = preview
+    self.listing = listing
+  }
+}
+
 /// A product that is for sale, and what the agent's store account has of it.
 public struct AgentProduct: Codable, Sendable {
   /// The product that is sold, with the price of the account's territory.

@@ -136,8 +136,7 @@ struct Sales {
     var terms = SubscriptionTerms(plan: plan)
     if begun.optsIn, life?.hasHadBonus != true { terms.bonus = offers?.bonus }
     if let code {
-      let offer = code.offer ?? StoreOffer(payment: .freeTrial, period: plan.period)
-      guard let run = offer.run(.code, in: begun.storefront) else {
+      guard let run = code.firstOffer(for: plan).run(.code, in: begun.storefront) else {
         throw Problem(.stateConflict, "the code's offer has no price in the account's territory")
       }
       terms.run = run

@@ -186,6 +186,18 @@ extension WireSample {
         """),
     WireSample(ShownPrice.self, #""0.99 EUR; pay-as-you-go P1M 3 0.50 EUR; bonus P1M""#, minimal: #""free""#),
     WireSample(
+      AgentCodePreview.self,
+      """
+      {
+        "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+        "listing": \(listing),
+        "preview": \(codePreview)
+      }
+      """,
+      minimal: """
+        {"account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"}}
+        """),
+    WireSample(
       AgentProduct.self,
       """
       {
