@@ -56,6 +56,18 @@ public struct EntitlementRules: Sendable {
       defaultPolicy: defaultPolicy, record: record, now: moment)
     return history.evidence(about: product).explanation
   }
+
+  /// The times for which subscriptions to the publication are paid for, as far as their payments count at `now`, in the order of
+  /// their beginnings; without any grace. `catalog` has these subscriptions.
+  public func paidTimes(
+    of publication: ProductIdentifier, by transactions: [VerifiedTransaction], catalog: [Product],
+    record: EntitlementRecord = .empty, now: Timestamp
+  ) -> [Range<Timestamp>] {
+    let history = PurchaseHistory(
+      of: transactions, catalog: catalog, policies: [:], defaultPolicy: defaultPolicy, record: record,
+      now: now)
+    return (history.subscriptions[publication]?.periods ?? []).map { $0.start..<$0.end }
+  }
 }
 
 /// A customer's transactions, arranged for questions about one moment.

@@ -134,6 +134,7 @@ struct ShopTests {
       let redeemed = try await stack.pullbox("redeem", code.lowercased(), "--wait")
       #expect(redeemed.ending == .exited(0), "\(redeemed.errors)")
       #expect(redeemed.output.contains("finished") && redeemed.output.contains(gift))
+      #expect(redeemed.errors.contains(" as a gift (Sandbox)"), "what it gives is told before")
       #expect(try await stack.pullbox("path", gift).succeeded)
       #expect(try await stack.unfinishedTransactions().isEmpty)
       for (text, words) in [

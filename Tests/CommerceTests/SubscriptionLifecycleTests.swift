@@ -216,4 +216,30 @@ struct SubscriptionLifecycleTests {
     #expect(report([ended])[free.id] == .revoked(with: "1"))
     #expect(Magazine.months(report([ended])) == [])
   }
+
+  @Test("the times that are paid for follow one another where seasons do, and none is of what was given back")
+  func paidTimes() {
+    let free = Product(
+      id: product("com.example.heroes.free"), type: .freeSubscription, publication: Magazine.publication)
+    func times(_ list: [VerifiedTransaction]) -> [Range<Timestamp>] {
+      EntitlementRules().paidTimes(
+        of: Magazine.publication, by: list, catalog: Magazine.catalog + [free], now: day("2026-12-31"))
+    }
+    let seasons = [
+      purchase("1", of: Magazine.season, at: day("2026-02-15")),
+      purchase("2", of: Magazine.season, at: day("2026-03-01")),
+    ]
+    let computed = [
+      day("2026-02-15")..<day("2026-05-15"), day("2026-05-15")..<day("2026-08-15"),
+    ]
+    #expect(times(seasons) == computed)
+    let month = purchase("3", of: Magazine.monthly, at: day("2026-10-01"), until: day("2026-11-01"))
+    #expect(times([month] + seasons) == computed + [day("2026-10-01")..<day("2026-11-01")])
+    let gratis = times([purchase("4", of: free.id, at: day("2026-09-15"))])
+    #expect(gratis.count == 1 && gratis[0].contains(day("2036-01-01")))
+    #expect(times([seasons[0].refunded(at: day("2026-02-20"))]) == [])
+    #expect(
+      times([purchase("5", of: Magazine.otherMonthly, at: day("2026-10-01"), until: day("2026-11-01"))]) == []
+    )
+  }
 }

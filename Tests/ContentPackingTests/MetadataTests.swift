@@ -36,6 +36,67 @@ struct MetadataTests {
     #expect(metadata.readingOrder == ["1.jpg", "2.jpg", "3.png"])
   }
 
+  private func readMetron(_ document: String) -> ComicInfo? { MetronInfoReader.read(Array(document.utf8)) }
+
+  @Test(
+    "series, number and pages are read from MetronInfo.xml; the names of others in it are not the issue's")
+  func metronInfo() throws {
+    let document = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <MetronInfo xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="MetronInfo.xsd">
+        <IDS><ID source="Metron" primary="true">290431</ID></IDS>
+        <Publisher id="12"><Name>House</Name><Imprint>Small House</Imprint></Publisher>
+        <Series id="65" lang="en"><Name> Kestrel &amp; Co </Name><SortName>Kestrel</SortName><Volume>2</Volume>
+          <AlternativeNames><AlternativeName lang="de">Falke</AlternativeName></AlternativeNames></Series>
+        <Number>1</Number>
+        <Stories><Story id="9">The Long</Story><Story>The Short</Story></Stories>
+        <CoverDate>2011-10-01</CoverDate><StoreDate>2011-08-31</StoreDate><PageCount>32</PageCount>
+        <Arcs><Arc><Name>Origin</Name><Number>7</Number></Arc></Arcs>
+        <Universes><Universe><Name>Main</Name></Universe></Universes>
+        <AgeRating>Everyone</AgeRating>
+        <Pages><Page Image="0"/><Page Image="1" Type="Other FrontCover"/></Pages>
+      </MetronInfo>
+      """
+    let info = try #require(readMetron(document))
+    #expect(info == ComicInfo(series: "Kestrel & Co", number: "1", pageCount: 32, coverPage: 1))
+    #expect(info.displayTitle == "Kestrel & Co #1")
+  }
+
+  @Test(
+    "the title of a collection comes before its series, and that of a story is one where there is no series",
+    arguments: [
+      (
+        "<Series><Name>Kestrel</Name></Series><CollectionTitle>The First Year</CollectionTitle>",
+        "The First Year"
+      ),
+      ("<Stories><Story>The Long</Story><Story>The Short</Story></Stories><Number>4</Number>", "The Long"),
+      ("<Stories><Story/><Story><Title>The Long</Title><Notes>n</Notes></Story></Stories>", "The Long"),
+      ("<Series><Name/></Series><Stories><Story>The Long</Story></Stories>", "The Long"), ("", nil),
+    ] as [(String, String?)])
+  func metronTitle(_ content: String, _ expected: String?) throws {
+    let info = try #require(readMetron("<MetronInfo>\(content)</MetronInfo>"))
+    #expect(info.displayTitle == expected)
+  }
+
+  @Test(
+    "a MetronInfo.xml that could expand or fetch anything, or is none, is not read",
+    arguments: [
+      "<!DOCTYPE MetronInfo [<!ENTITY a \"b\">]><MetronInfo><CollectionTitle>&a;</CollectionTitle></MetronInfo>",
+      "<!DOCTYPE MetronInfo><!DOCTYPE MetronInfo><MetronInfo/>", "<ComicInfo><Title>x</Title></ComicInfo>",
+      "<x><MetronInfo/></x>", "<MetronInfo><Number>1</Number>", "", "x", "<MetronInfo>\u{0}</MetronInfo>",
+    ])
+  func metronRefused(_ document: String) {
+    #expect(readMetron(document) == nil)
+  }
+
+  @Test("a MetronInfo.xml of too many levels or elements is not read")
+  func metronBounds() {
+    let deep = String(repeating: "<a>", count: 64) + String(repeating: "</a>", count: 64)
+    let long = String(repeating: "<b/>", count: 200_000)
+    for content in [deep, long] { #expect(readMetron("<MetronInfo>\(content)</MetronInfo>") == nil) }
+    #expect(readMetron("<MetronInfo>\(deep.dropFirst(3).dropLast(4))</MetronInfo>") == ComicInfo())
+  }
+
   @Test("a title is kept without invisible characters; a manifest of another tool is shown without them")
   func invisible() throws {
     let info = ComicInfo(title: "\u{202E}Kes\u{200B}trel\u{202C}")

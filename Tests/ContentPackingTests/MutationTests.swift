@@ -120,6 +120,9 @@ struct MutationTests {
     let container = Array(
       "<container><rootfiles><rootfile full-path=\"x/p.opf\"/></rootfiles></container>".utf8)
     let comic = Array("<ComicInfo><Title>T</Title><Pages><Page Image=\"1\"/></Pages></ComicInfo>".utf8)
+    let metron = Array(
+      "<MetronInfo><Series lang=\"en\"><Name>S</Name></Series><Stories><Story>T</Story></Stories></MetronInfo>"
+        .utf8)
     for _ in 0..<Self.rounds {
       for list in lists {
         do {
@@ -135,6 +138,7 @@ struct MutationTests {
       }
       #expect(publication.map { $0.readingOrder.count <= 8 } ?? true)
       _ = ComicInfoReader.read(dice.mutate(comic))
+      _ = MetronInfoReader.read(dice.mutate(metron))
     }
   }
 

@@ -45,13 +45,18 @@ struct LateReleaseTests {
   private func reason(
     _ purchase: InAppPurchase, of product: String = issue, _ server: ServerHarness
   ) async throws -> String? {
-    let receipt = try server.store.receipt(of: [purchase], device: server.device.id)
-    let answer = try await server.api.call(
+    try await owned([purchase], server).first { $0.product.description == product }?.because
+  }
+
+  private func owned(
+    _ purchases: [InAppPurchase], _ server: ServerHarness
+  ) async throws -> [EntitledProduct] {
+    let receipt = try server.store.receipt(of: purchases, device: server.device.id)
+    return try await server.api.call(
       "POST", "/v1/entitlements",
       body: EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: server.device),
       as: EntitlementsResponse.self
-    ).value
-    return answer.products.first { $0.product.description == product }?.because
+    ).value.products
   }
 
   @Test("one is granted to who subscribed between its date and its release, and the release says to how many")
@@ -99,6 +104,47 @@ struct LateReleaseTests {
       try await server.approve(Array("corrected".utf8), "1.1", of: Self.issue)
       try await server.release("1.1", of: Self.issue)
       #expect(try await reason(after, server) == nil, "another version is no other appearance")
+    }
+  }
+
+  @Test(
+    "a release opens also to who subscribes without renewals since its date, and not to whose season was over or ran then"
+  )
+  func withoutRenewals() async throws {
+    try await run { server in
+      let magazine = ProductIdentifier("com.example.magazine")
+      let (season, week, free) = ("com.example.season", "com.example.week", "com.example.free")
+      let plans: [(String, ProductType, BillingPeriod?)] = [
+        (season, .nonRenewingSubscription, .month), (week, .nonRenewingSubscription, BillingPeriod("P1W")),
+        (free, .freeSubscription, nil),
+      ]
+      for (id, type, period) in plans {
+        _ = try await server.operatorAPI.call(
+          "PUT", "/v1/operator/products/\(id)",
+          body: ProductDescription(type: type, publication: magazine, period: period),
+          as: OperatorProduct.self)
+      }
+      // One who has a season at the date, and buys the next one behind it.
+      let early = server.purchase(of: week, id: "2000000000000001")
+      _ = try await reason(early, server)
+      server.clock.advance(by: .seconds(86_400))
+      let next = server.purchase(of: season, id: "2000000000000002")
+      _ = try await owned([early, next], server)
+      for (id, product) in [(3, season), (4, week), (5, free)] {
+        _ = try await reason(server.purchase(of: product, id: "200000000000000\(id)"), server)
+      }
+      _ = try await reason(subscription(server, "2000000000000006"), server)
+      // Long enough for a week to be over.
+      server.clock.advance(by: .seconds(10 * 86_400))
+      let released = try await server.release("1.0", of: Self.issue)
+      #expect(released.lateRelease?.laterSubscribers == 3, "a season, a free subscription, one that renews")
+      let record = try await server.operatorAPI.get(
+        server.path(Self.issue, "1.0"), as: VersionRecord.self)
+      #expect(record.lateRelease == nil)
+      let date = try #require(released.lateRelease?.publicationDate)
+      #expect(
+        record.history?.first?.detail
+          == "to all devices; opens to 3 subscribers more than at its date, \(date)")
     }
   }
 }

@@ -182,4 +182,42 @@ struct ReleaseSchedulerTests {
     #expect(try await state("1.0", versions) == .released)
     #expect(try await state("1.1", versions) == .superseded)
   }
+
+  @Test("a release at a date writes down to how many subscribers more an issue of an earlier date opens")
+  func lateRelease() async throws {
+    let database = try file.open()
+    let scheduler = scheduler(database)
+    let versions = versions(database, scheduler)
+    let plan = try #require(ProductIdentifier("com.example.plan"))
+    let (product, dated, magazine) = (product, clock.now(), ProductIdentifier("com.example.magazine"))
+    let customer = try #require(CustomerIdentifier([UInt8](repeating: 7, count: 16)))
+    let name = try #require(TransactionIdentifier("2000000000000001"))
+    let payment = VerifiedTransaction(
+      vouchedForBy: .sandbox, in: .sandbox, id: name, originalID: name, product: plan,
+      purchaseDate: dated + .seconds(86_400), expiresDate: dated + .seconds(30 * 86_400))
+    try await database.write(locking: [.everything]) { connection in
+      try ProductTable.put(
+        Product(id: plan, type: .autoRenewableSubscription, publication: magazine, period: .month), at: dated,
+        in: connection)
+      try ProductTable.put(
+        Product(id: product, type: .nonConsumable, publication: magazine, publicationDate: dated), at: dated,
+        in: connection)
+      try LedgerTable.write(payment, of: customer, in: connection)
+    }
+    for text in ["1.0", "1.1"] { try await approve(text, versions) }
+    let date = dated + .seconds(2 * 86_400)
+    for (text, date) in [("1.0", date), ("1.1", date + .seconds(60))] {
+      _ = try await versions.release(product, try version(text), as: ReleaseRequest(at: date), by: "ada")
+    }
+    clock.set(date + .seconds(60))
+    #expect(try await scheduler.releaseDue() == 2)
+    func detail(_ text: String) async throws -> String? {
+      try await versions.version(product, try version(text)).history?
+        .first { $0.action == "version.release" }?.detail
+    }
+    #expect(
+      try await detail("1.0")
+        == "to all devices; scheduled for \(date); opens to 1 subscriber more than at its date, \(dated)")
+    #expect(try await detail("1.1") == "to all devices; scheduled for \(date + .seconds(60))")
+  }
 }

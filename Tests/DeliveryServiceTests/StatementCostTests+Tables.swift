@@ -176,6 +176,7 @@ extension TableCalls {
       _ = try LedgerTable.find(key, in: connection)
       _ = try LedgerTable.keys(ofPurchase: key, in: connection)
       _ = try LedgerTable.subscribers(to: payment.product, at: now, butNotAt: now, in: connection)
+      _ = try LedgerTable.payersWithoutEnd(to: payment.product, after: now, until: now, in: connection)
       _ = try LedgerTable.transactions(of: Self.customer(51), in: connection)
       _ = try LedgerTable.known(of: payment, joiningAccounts: true, in: connection)
       _ = try TransactionTable.word(on: key, in: connection)

@@ -25,4 +25,26 @@ struct ShownPriceTests {
     }
     #expect(consistent == 7)
   }
+
+  @Test(
+    "a bonus is read back behind the price, and behind the offer; nothing stands behind it, and it has a period"
+  )
+  func bonus() throws {
+    let price = try #require(Price(amount: "4.99", currency: "EUR"))
+    let trial = ShownPrice.Offer(payment: .freeTrial, period: .month, payments: 1, price: nil)
+    let texts: [(String, ShownPrice.Offer?)] = [
+      ("4.99 EUR; bonus P1M", nil), ("4.99 EUR; free-trial P1M; bonus P1M", trial),
+    ]
+    for (text, offer) in texts {
+      let shown = ShownPrice(price: price, offer: offer, bonus: .month)
+      #expect(ShownPrice(text) == shown && shown.description == text)
+    }
+    #expect(ShownPrice("free; bonus P2W")?.bonus == BillingPeriod("P2W"))
+    for text in [
+      "4.99 EUR; bonus", "4.99 EUR; bonus ", "4.99 EUR; bonus a month", "4.99 EUR; bonus P1M; free-trial P1M",
+      "4.99 EUR; bonus P1M; bonus P1M", "bonus P1M", "4.99 EUR; ; bonus P1M", "4.99 EUR;bonus P1M",
+    ] {
+      #expect(ShownPrice(text) == nil, "\(text)")
+    }
+  }
 }

@@ -102,6 +102,46 @@ struct OfferTests {
     }
   }
 
+  @Test(
+    "an account is told of the bonus and whether it gets it, also without an introduction, and gets what it was shown or buys nothing"
+  )
+  func toldBonus() async throws {
+    try await store.setTime("5m", renewals: 0)
+    let token = try await store.openAccount()
+    func told() async throws -> ProductAccountOffers? {
+      try await store.get(
+        "/store/v1/offers?product=\(StoreHarness.magazine)", token: token, as: AccountOffersResponse.self
+      ).products.first
+    }
+    func buy(_ shown: String, optIn: Bool? = true) async throws -> (code: ProblemCode?, length: Duration?) {
+      let request = PurchaseRequest(
+        product: StoreHarness.magazine, optIn: optIn, shown: try #require(ShownPrice(shown)))
+      let answer = try await store.send(
+        .post, "/store/v1/purchases", token: token, body: try APIJSON.encode(request))
+      guard answer.status == 201 else {
+        return (try APIJSON.decode(Problem.self, from: answer.body).code, nil)
+      }
+      let sold = try APIJSON.decode(TransactionResponse.self, from: answer.body).transaction
+      return (nil, sold.expiresDate.map { $0 - sold.purchaseDate })
+    }
+    #expect(try await told() == nil)
+    #expect(try await buy("2.99 EUR; bonus P1M").code == .priceChanged, "there is none")
+    try await offer(ProductOffers(bonus: .month))
+    #expect(try await told()?.offers == [])
+    #expect(try await told()?.bonus == AccountBonus(period: .month, eligible: true))
+    #expect(try await buy("2.99 EUR; bonus P2M").code == .priceChanged)
+    #expect(try await buy("2.99 EUR; bonus P1M", optIn: nil).code == .priceChanged, "no contact data")
+    #expect(try await buy("2.99 EUR; bonus P1M").length == .seconds(600))
+    #expect(try await told()?.bonus?.eligible == false, "it runs")
+    store.clock.advance(by: .seconds(5000))
+    _ = try await store.all(token)
+    #expect(try await told()?.bonus?.eligible == false, "it was had")
+    try await offer(
+      ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: .month), bonus: .month))
+    let both = try #require(try await told())
+    #expect(both.offers.map(\.eligible) == [true] && both.bonus?.eligible == false)
+  }
+
   private func code(_ request: CodeRequest) async throws -> String {
     let made: StoreCode = try await store.call(.post, "/sandbox/v1/codes", body: request, status: 201)
     return made.code
@@ -130,6 +170,69 @@ struct OfferTests {
     #expect(try await store.refusal(.post, "/store/v1/codes/none", token: token) == .notFound)
     let bad = try APIJSON.encode(CodeRequest(product: StoreHarness.issue, uses: 0))
     #expect(try await store.refusal(.post, "/sandbox/v1/codes", body: bad) == .requestMalformed)
+  }
+
+  private func preview(_ code: String, token: String) async throws -> CodePreview {
+    try await store.get("/store/v1/codes/\(code)", token: token)
+  }
+
+  @Test("before it is redeemed a code tells what it gives the account, and changes nothing")
+  func previews() async throws {
+    let gift = try await code(CodeRequest(product: StoreHarness.issue, uses: 1))
+    let month = try await code(CodeRequest(product: StoreHarness.magazine, uses: 9))
+    let paid = StoreOffer(payment: .payAsYouGo, period: .month, payments: 3, prices: Self.euro99)
+    let summer = try await code(CodeRequest(product: StoreHarness.magazine, offer: paid, uses: 9))
+    let token = try await store.openAccount()
+    let free = CodeTerms(payment: .freeTrial, period: .month, payments: 1)
+    let terms = CodeTerms(
+      payment: .payAsYouGo, period: .month, payments: 3, price: Self.euro99["FRA"])
+    for _ in 0..<2 {
+      #expect(try await preview(gift, token: token) == CodePreview(product: StoreHarness.issue, kind: .gift))
+      #expect(
+        try await preview(month, token: token)
+          == CodePreview(product: StoreHarness.magazine, kind: .promotional, terms: free))
+      #expect(
+        try await preview(summer, token: token)
+          == CodePreview(product: StoreHarness.magazine, kind: .offer, terms: terms))
+    }
+    #expect(try await store.all(token).isEmpty)
+    // One of what runs is for the next renewal.
+    let running = try await store.buy(StoreHarness.magazine, token: token)
+    #expect(try await preview(summer, token: token).start == running.expiresDate)
+    #expect(try await redeem(summer, token: token).id == running.id)
+    store.clock.advance(by: .seconds(301))
+    #expect(try await store.all(token).map(\.price) == ["2.99", "0.99"])
+  }
+
+  @Test("a code that would be refused is refused with the same words before it is redeemed")
+  func refusedPreviews() async throws {
+    let gift = try await code(CodeRequest(product: StoreHarness.issue, uses: 1))
+    let offer = StoreOffer(
+      payment: .payUpFront, period: .month,
+      prices: ["USA": try #require(Price(amount: "0.99", currency: "USD"))])
+    let elsewhere = try await code(CodeRequest(product: StoreHarness.magazine, offer: offer, uses: 1))
+    let gone = try await code(
+      CodeRequest(product: try #require(ProductIdentifier("com.example.gone")), uses: 1))
+    let (token, owner) = (try await store.openAccount(), try await store.openAccount())
+    try await store.buy(StoreHarness.issue, token: owner)
+    func refusal(_ method: HTTPMethod, _ code: String, _ token: String) async throws -> String {
+      let answer = try await store.send(method, "/store/v1/codes/\(code)", token: token)
+      let problem = try APIJSON.decode(Problem.self, from: answer.body)
+      return "\(problem.status) \(problem.code?.text ?? "-") \(problem.detail ?? "-")"
+    }
+    func check(_ code: String, _ token: String, _ words: String) async throws {
+      let before = try await refusal(.get, code, token)
+      #expect(before.contains(words), "\(before)")
+      #expect(try await refusal(.post, code, token) == before)
+    }
+    try await check("none", token, "404 not-found there is no such code")
+    try await check(gone, token, "product-unknown")
+    try await check(elsewhere, token, "409 state-conflict the code's offer has no price")
+    try await check(gift, owner, "is owned")
+    _ = try await redeem(gift, token: token)
+    try await check(gift, token, "this account has redeemed the code already")
+    try await check(gift, store.openAccount(), "the code is used up")
+    #expect(try await store.refusal(.get, "/store/v1/codes/\(gift)") == .unauthorized)
   }
 
   @Test(

@@ -16,7 +16,7 @@ public struct PackageLimits: Hashable, Sendable {
   public var ratioAllowance = ByteCount.mebibytes(1)
   /// All files together may have so many bytes beside ``maximumRatio`` times the package's length.
   public var totalRatioAllowance = ByteCount.mebibytes(64)
-  /// Bytes of a `ComicInfo.xml` that is read for its metadata; a longer one is carried, not read.
+  /// Bytes of a `ComicInfo.xml` or the like that is read for its metadata; a longer one is carried, not read.
   public var maximumMetadataLength = ByteCount.mebibytes(1)
 
   /// The bounds of ``standard``.

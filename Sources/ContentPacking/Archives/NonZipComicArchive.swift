@@ -5,8 +5,8 @@ import SystemCalls
 /// A comic archive that is no ZIP (7z, tar), whatever it is called: its title and its pages. What cannot be read is left
 /// unsaid: the archive is delivered as it is.
 struct NonZipComicArchive {
-  /// A `ComicInfo.xml` may lie in the folder that wraps everything; more of them than that are not looked at.
-  private static let maximumComicInfos = 8
+  /// A document may lie in the folder that wraps everything; more of each kind than that are not looked at.
+  private static let maximumDocuments = 8
 
   private(set) var faults: [PackageValidationIssue] = []
   private(set) var survey = PublicationSurvey()
@@ -17,15 +17,17 @@ struct NonZipComicArchive {
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
     guard var archive = try ArchiveReader(file) else { return }
     var documents: [String: [UInt8]] = [:]
+    var found: [ComicDocument: Int] = [:]
     var count = 0
     var unpacked: UInt64 = 0
     var encodings: Set<ArchiveName.Encoding> = []
+    var names: Set<[UInt8]> = []
     reading: while count < limits.maximumFiles {
       count += 1
-      let name: ArchiveName
+      let bytes: [UInt8]
       let size: UInt64
       switch archive.next() {
-      case .entry(let bytes, let said): (name, size) = (ArchiveName(bytes), said)
+      case .entry(let name, let said): (bytes, size) = (name, said)
       case .other: continue
       case .end, .broken: break reading
       }
@@ -35,13 +37,21 @@ struct NonZipComicArchive {
         survey.note(PublicationOddity("it unpacks to more than a package may: the rest was not looked at"))
         break
       }
+      let name = ArchiveName(bytes)
       if let fault = name.fault {
         faults.append(PackageValidationIssue(fault.code, path: name.text, fault.reason))
         continue
       }
+      // Which of the two a reader shows is the reader's choice.
+      guard names.insert(bytes).inserted else {
+        faults.append(PackageValidationIssue(.pathDuplicate, path: name.text, "the path occurs twice"))
+        continue
+      }
       encodings.insert(name.encoding)
-      let isComicInfo = ComicInfo.isNamed(name.path)
-      if isComicInfo, documents.count < Self.maximumComicInfos {
+      if let document = ComicDocument.allCases.first(where: { $0.isName(of: name.path) }),
+        found[document, default: 0] < Self.maximumDocuments
+      {
+        found[document, default: 0] += 1
         documents[name.path] = archive.bytes(upTo: Int(limits.maximumMetadataLength.rawValue))
       }
       let start = PublicationSurvey.mayBePage(name.path) ? archive.start(PictureFormat.startLength) : nil

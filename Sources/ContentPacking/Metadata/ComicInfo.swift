@@ -1,9 +1,7 @@
 import ContentPackage
 
-/// The elements of a `ComicInfo.xml` (anansi-project schema 2.0) that are read.
+/// The description of a comic book in a document of its own.
 struct ComicInfo: Hashable, Sendable {
-  static let fileName = "ComicInfo.xml"
-
   var title: String?
   var series: String?
   var number: String?
@@ -18,15 +16,40 @@ struct ComicInfo: Hashable, Sendable {
     return number.map { "\(series) #\($0)" } ?? series
   }
 
-  /// Whether the file at `path` is called so, in any case of its letters.
-  static func isNamed(_ path: String) -> Bool {
-    let name = path.utf8.suffix(fileName.utf8.count)
-    guard name.map({ $0 | 0x20 }) == fileName.utf8.map({ $0 | 0x20 }) else { return false }
-    return name.count == path.utf8.count || path.utf8.dropLast(name.count).last == 0x2F
+  /// Takes the first page that `attributes` of a `Page` call a front cover.
+  mutating func notePage(_ attributes: [String: String]) {
+    // The schema has a list of types, separated by spaces.
+    let types = attributes["Type"]?.split(whereSeparator: \.isWhitespace) ?? []
+    guard coverPage == nil, types.contains(where: { $0.lowercased() == "frontcover" }) else { return }
+    coverPage = attributes["Image"].flatMap { Int($0.collapsingWhiteSpace) }
   }
 }
 
-/// Reads a `ComicInfo.xml`.
+/// The documents that describe a comic book, in the order in which they count.
+enum ComicDocument: String, CaseIterable {
+  case comicInfo = "ComicInfo.xml"
+  case metronInfo = "MetronInfo.xml"
+
+  /// Bytes of its name.
+  var nameLength: Int { rawValue.utf8.count }
+
+  /// Whether the file at `path` is called so, in any case of its letters.
+  func isName(of path: String) -> Bool {
+    let name = path.utf8.suffix(nameLength)
+    guard name.map({ $0 | 0x20 }) == rawValue.utf8.map({ $0 | 0x20 }) else { return false }
+    return name.count == path.utf8.count || path.utf8.dropLast(name.count).last == 0x2F
+  }
+
+  /// Nil when `bytes` are no such document.
+  func read(_ bytes: [UInt8]) -> ComicInfo? {
+    switch self {
+    case .comicInfo: ComicInfoReader.read(bytes)
+    case .metronInfo: MetronInfoReader.read(bytes)
+    }
+  }
+}
+
+/// Reads a `ComicInfo.xml` (anansi-project schema 2.0).
 enum ComicInfoReader {
   /// Nil when `bytes` are no such document.
   static func read(_ bytes: [UInt8]) -> ComicInfo? {
@@ -36,9 +59,7 @@ enum ComicInfoReader {
       switch event {
       case .start(let attributes):
         if path == ["ComicInfo"] { isComicInfo = true }
-        if path == ["ComicInfo", "Pages", "Page"], info.coverPage == nil, isFrontCover(attributes["Type"]) {
-          info.coverPage = attributes["Image"].flatMap { number($0) }
-        }
+        if path == ["ComicInfo", "Pages", "Page"] { info.notePage(attributes) }
       case .end(let text):
         let text = text.collapsingWhiteSpace
         guard path.count == 2, !text.isEmpty else { return }
@@ -53,11 +74,4 @@ enum ComicInfoReader {
     }
     return isWellFormed && isComicInfo ? info : nil
   }
-
-  /// The schema has a list of types, separated by spaces.
-  private static func isFrontCover(_ types: String?) -> Bool {
-    types?.split(whereSeparator: \.isWhitespace).contains { $0.lowercased() == "frontcover" } ?? false
-  }
-
-  private static func number(_ text: String) -> Int? { Int(text.collapsingWhiteSpace) }
 }

@@ -8,7 +8,7 @@ struct EPUBMetadata: Hashable, Sendable {
   static let mediaType = "application/epub+zip"
 
   var title: String?
-  /// Paths within the publication, in the order of the spine.
+  /// Paths within the publication, in the order of the spine; those of linear content, unless there is none.
   var readingOrder: [String] = []
   var cover: String?
 
@@ -96,11 +96,18 @@ struct EPUBPackageDocument {
     let text: String
   }
 
+  /// A place in the spine.
+  private struct Itemref {
+    let item: String
+    /// False for what is not read in its turn, such as notes and answers (EPUB 3.3 §5.7.2).
+    let isLinear: Bool
+  }
+
   private var titles: [Title] = []
   /// The title of which a `meta` says that it is the main one.
   private var mainTitle: String?
   private var items: [String: Item] = [:]
-  private var spine: [String] = []
+  private var spine: [Itemref] = []
   private var coverItem: String?
   /// Where the guide of EPUB 2 says that the cover is.
   private var coverReference: String?
@@ -133,7 +140,9 @@ struct EPUBPackageDocument {
         address: address, properties: attributes["properties"] ?? "",
         mediaType: attributes["media-type"] ?? "")
     case ["package", "spine", "itemref"]:
-      if let id = attributes["idref"] { spine.append(id) }
+      guard let id = attributes["idref"] else { return }
+      let isLinear = attributes["linear"]?.collapsingWhiteSpace.lowercased() != "no"
+      spine.append(Itemref(item: id, isLinear: isLinear))
     case ["package", "guide", "reference"] where attributes["type"]?.lowercased() == "cover":
       coverReference = coverReference ?? attributes["href"]
     default: break
@@ -152,9 +161,12 @@ struct EPUBPackageDocument {
 
   func publication(at path: String) -> EPUBMetadata {
     let main = mainTitle.flatMap { id in titles.first { $0.id == id } }
+    let linear = spine.filter(\.isLinear)
+    // A book that has no linear document, which is an error, is read by all of them.
+    let order = (linear.isEmpty ? spine : linear).map(\.item)
     return EPUBMetadata(
       title: (main ?? titles.first)?.text,
-      readingOrder: spine.compactMap { items[$0].flatMap { EPUBMetadata.path($0.address, from: path) } },
+      readingOrder: order.compactMap { items[$0].flatMap { EPUBMetadata.path($0.address, from: path) } },
       cover: coverAddress.flatMap { EPUBMetadata.path($0, from: path) })
   }
 

@@ -1,7 +1,7 @@
 import ContentPackage
 import CoreTypes
 
-/// The metadata of a manifest for readers: from `ComicInfo.xml` or an EPUB's package document where there is
+/// The metadata of a manifest for readers: from a ``ComicDocument`` or an EPUB's package document where there is
 /// one, else from the files. Paths are texts: those in an archive that is never unpacked need not be such
 /// that they could be placed.
 struct PublicationMetadata: Hashable, Sendable {
@@ -11,7 +11,7 @@ struct PublicationMetadata: Hashable, Sendable {
   var pageCount: Int?
   var cover: String?
   var readingOrder: [String]?
-  /// Whether a `ComicInfo.xml` was read for it.
+  /// Whether a ``ComicDocument`` was read for it.
   private(set) var hasComicInfo = false
 
   static let none = PublicationMetadata()
@@ -58,8 +58,12 @@ struct PublicationMetadata: Hashable, Sendable {
 extension PublicationMetadata {
   /// The metadata of a comic book. `content` gives the bytes of the file at a path, nil when it cannot be read.
   init(comicBook survey: PublicationSurvey, _ content: (String) throws -> [UInt8]?) rethrows {
-    let document = try Self.comicInfoPath(in: survey).flatMap { try content($0) }
-    self.init(pages: survey.pagesInOrder(), comicInfo: document.flatMap { ComicInfoReader.read($0) })
+    var info: ComicInfo?
+    for document in ComicDocument.allCases where info == nil {
+      guard let path = Self.path(of: document, in: survey), let bytes = try content(path) else { continue }
+      info = document.read(bytes)
+    }
+    self.init(pages: survey.pagesInOrder(), comicInfo: info)
   }
 
   /// The metadata of an EPUB, at the root or in the folder that wraps everything; nil where there is none that can be read.
@@ -75,10 +79,10 @@ extension PublicationMetadata {
   }
 
   /// At the root, else in the folder that wraps everything.
-  private static func comicInfoPath(in survey: PublicationSurvey) -> String? {
-    let candidates = survey.files.filter { ComicInfo.isNamed($0) }
+  private static func path(of document: ComicDocument, in survey: PublicationSurvey) -> String? {
+    let candidates = survey.files.filter { document.isName(of: $0) }
     let folder = survey.wrappingFolder
-    let length = ComicInfo.fileName.utf8.count
+    let length = document.nameLength
     return candidates.first { $0.utf8.count == length }
       ?? candidates.first { $0.utf8.count == folder.utf8.count + length && $0.hasPrefix(folder) }
   }

@@ -91,10 +91,11 @@ package final class ReleaseScheduler: Sendable {
   }
 
   private func release(_ scheduled: VersionTable.Scheduled, at now: Timestamp) async throws -> Attempt {
+    let late = await lateRelease(scheduled, at: now)
     let outcome: VersionTransition.Outcome?
     do {
       outcome = try await database.write(locking: [.everything], waiting: .unlimited) { connection in
-        try Self.release(scheduled, at: now, in: connection)
+        try Self.release(scheduled, at: now, opening: late, in: connection)
       } then: { [stops] outcome in
         if let outcome { stops?.follow(outcome) }
       }
@@ -124,8 +125,22 @@ package final class ReleaseScheduler: Sendable {
     return .released
   }
 
+  /// The subscribers to whom the release opens an issue that is dated earlier. A number that cannot be counted holds up no release.
+  private func lateRelease(_ scheduled: VersionTable.Scheduled, at now: Timestamp) async -> LateRelease? {
+    guard let product = ProductIdentifier(scheduled.product) else { return nil }
+    do {
+      return try await LateReleaseCounter(database: database).lateRelease(of: product, at: now)
+    } catch {
+      log.warning(
+        "the subscribers to whom a scheduled release opens cannot be counted",
+        ["product": LogValue(scheduled.product), "error": LogValue(error)])
+      return nil
+    }
+  }
+
   private static func release(
-    _ scheduled: VersionTable.Scheduled, at now: Timestamp, in connection: borrowing Connection
+    _ scheduled: VersionTable.Scheduled, at now: Timestamp, opening late: LateRelease?,
+    in connection: borrowing Connection
   ) throws -> VersionTransition.Outcome? {
     guard let product = ProductIdentifier(scheduled.product), let version = ContentVersion(scheduled.version)
     else { throw ColumnTypeMismatch(column: "version", expected: "a version of a product") }
@@ -133,7 +148,8 @@ package final class ReleaseScheduler: Sendable {
     let current = try VersionTable.find(product, version, in: connection)
     guard let schedule = current?.machine.schedule, schedule.at <= now else { return nil }
     let transition = VersionTransition(
-      product: product, version: version, actor: schedule.by, now: now, note: "scheduled for \(schedule.at)")
+      product: product, version: version, actor: schedule.by, now: now, note: "scheduled for \(schedule.at)",
+      lateRelease: late)
     return try transition.apply(.release(schedule.share), in: connection)
   }
 

@@ -151,8 +151,10 @@ package struct VersionService: Sendable {
     _ step: VersionMachine.Step, to product: ProductIdentifier, _ version: ContentVersion,
     reason: String? = nil, by actor: String
   ) async throws -> VersionRecord {
+    let now = clock.now()
     let transition = VersionTransition(
-      product: product, version: version, actor: actor, now: clock.now(), reason: reason)
+      product: product, version: version, actor: actor, now: now, reason: reason,
+      lateRelease: await lateRelease(step, of: product, at: now))
     let conditions = conditions
     let outcome = try await database.write(locking: [.product(product)]) { connection in
       // A version that does not exist is refused as such.
@@ -166,22 +168,15 @@ package struct VersionService: Sendable {
     if outcome.movedSchedule { scheduler.wake() }
     if outcome.hasSettledDebts { didSettleDebts() }
     didChangeCatalog()
-    guard outcome.isFirstRelease else { return outcome.record }
-    var record = outcome.record
-    record.lateRelease = try await lateRelease(of: product, at: transition.now)
-    return record
+    return outcome.record
   }
 
-  /// Nil for what is no issue, and for one that is not dated earlier.
-  private func lateRelease(of product: ProductIdentifier, at now: Timestamp) async throws -> LateRelease? {
-    try await database.read { connection in
-      guard let issue = try ProductTable.find(product, in: connection)?.product, !issue.type.isSubscription,
-        let publication = issue.publication, issue.lateRelease != nil, let date = issue.publicationDate
-      else { return nil }
-      let subscribers = try LedgerTable.subscribers(
-        to: publication, at: now, butNotAt: date, in: connection)
-      return LateRelease(publicationDate: date, laterSubscribers: subscribers)
-    }
+  /// Nil for any other step than a release. A number that cannot be counted holds up no release.
+  private func lateRelease(
+    _ step: VersionMachine.Step, of product: ProductIdentifier, at now: Timestamp
+  ) async -> LateRelease? {
+    guard case .release = step else { return nil }
+    return try? await LateReleaseCounter(database: database).lateRelease(of: product, at: now)
   }
 }
 

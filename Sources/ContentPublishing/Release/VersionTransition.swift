@@ -11,13 +11,12 @@ import PullboxAPI
 struct VersionTransition: Sendable {
   /// The outcome of a step.
   package struct Outcome: Sendable {
+    /// With ``VersionRecord/lateRelease`` where no version of the product was released before.
     package var record: VersionRecord
     /// Packages whose grants it concerns, and whether these open them still.
     package var stopped: [SHA256Digest: Bool] = [:]
     /// The next date of a release may be another now.
     var movedSchedule = false
-    /// No version of the product was released before.
-    var isFirstRelease = false
     /// Fewer devices get the product: debts were settled, and the outbox has to look.
     var hasSettledDebts = false
   }
@@ -31,6 +30,8 @@ struct VersionTransition: Sendable {
   var reason: String?
   /// More about the step for the audit log.
   var note: String?
+  /// The subscribers to whom the issue opens, where this is its first release.
+  var lateRelease: LateRelease?
 
   /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has
   /// changed then.
@@ -64,13 +65,16 @@ struct VersionTransition: Sendable {
       }
       if before.scheduled != after.scheduled { outcome.movedSchedule = true }
     }
-    try note(action(of: step), of: target.version, detail: detail(of: step, before: target), in: connection)
+    if step.changesCatalog, outcome.record.state == .released,
+      try ProductTable.noteReleased(product, at: now, in: connection)
+    {
+      outcome.record.lateRelease = lateRelease
+    }
+    let detail = detail(of: step, before: target, opening: outcome.record.lateRelease)
+    try note(action(of: step), of: target.version, detail: detail, in: connection)
     guard step.changesCatalog else { return outcome }
     if case .release = step, target.state != .released {
       try VerificationFailureTable.forget(product, target.version, in: connection)
-    }
-    if outcome.record.state == .released {
-      outcome.isFirstRelease = try ProductTable.noteReleased(product, at: now, in: connection)
     }
     try CatalogRevision.increment(at: now, by: product, in: connection)
     try checkStop(step, of: target.digest, in: connection)
@@ -136,7 +140,9 @@ struct VersionTransition: Sendable {
     }
   }
 
-  private func detail(of step: VersionMachine.Step, before: VersionRecord) -> String? {
+  private func detail(
+    of step: VersionMachine.Step, before: VersionRecord, opening late: LateRelease?
+  ) -> String? {
     var parts: [String] = []
     switch step {
     case .release(let share):
@@ -150,6 +156,10 @@ struct VersionTransition: Sendable {
     case .submit, .approve, .cancelSchedule, .supersede: break
     }
     if let note { parts.append(note) }
+    if let late, late.laterSubscribers > 0 {
+      let subscribers = "\(late.laterSubscribers) subscriber\(late.laterSubscribers == 1 ? "" : "s")"
+      parts.append("opens to \(subscribers) more than at its date, \(late.publicationDate)")
+    }
     return parts.isEmpty ? nil : parts.joined(separator: "; ")
   }
 }

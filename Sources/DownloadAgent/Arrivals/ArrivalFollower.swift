@@ -14,6 +14,9 @@ import SystemCalls
 /// or was removed here is not fetched again. The first answer of a feed is only where it begins: what was there before is the
 /// reader's to restore.
 ///
+/// Where the policy is to fetch nothing and to list nothing, the feed is asked once a day, for what it tells of the ownership of what is
+/// in the library.
+///
 /// ```swift
 /// async let following: Void = arrivals.run()      // until the task is cancelled
 /// ```
@@ -30,6 +33,24 @@ actor ArrivalFollower {
   /// Entries that are listed, at most: the latest.
   static let maximumListed = 1000
 
+  /// When the feed is asked.
+  struct Rhythm: Sendable {
+    /// Before the first question.
+    var delay: Duration = .zero
+    /// How long the server may keep a question open.
+    var wait: Duration
+    /// Between two questions.
+    var pace: Duration
+    /// After a question that was not answered, at least.
+    var pauseAfterFailure: Duration = .zero
+
+    /// For what is to be fetched, or listed.
+    static let ofArrivals = Rhythm(wait: ArrivalFollower.wait, pace: ArrivalFollower.pace)
+    /// For what is told of ownership alone. An agent that ends soon after its start does not ask.
+    static let ofOwnership = Rhythm(
+      delay: .seconds(600), wait: .zero, pace: .seconds(86_400), pauseAfterFailure: .seconds(3600))
+  }
+
   let database: AgentDatabase
   let server: DeliveryClient
   let store: StoreQueueClient
@@ -44,6 +65,7 @@ actor ArrivalFollower {
   private let backoff: Backoff
   /// How long until it is looked again whether what was under way is here.
   private let secondLook: Duration
+  private let ownershipRhythm: Rhythm
   private let receiptBackoff = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
 
   /// Answers of the feed that were taken.
@@ -71,7 +93,8 @@ actor ArrivalFollower {
     database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
     transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policies: ArrivalPolicies,
     listings: ListingKeeper, clock: any MonotonicClock, wallClock: any WallClock, log: Log,
-    backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)), secondLook: Duration = .seconds(60)
+    backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)),
+    secondLook: Duration = .seconds(60), ownershipRhythm: Rhythm = .ofOwnership
   ) {
     self.database = database
     self.server = server
@@ -86,13 +109,14 @@ actor ArrivalFollower {
     self.log = log
     self.backoff = backoff
     self.secondLook = secondLook
+    self.ownershipRhythm = ownershipRhythm
   }
 
   /// Runs until the task is cancelled.
   func run() async {
-    guard !policies.areNothing else { return }
+    guard !policies.areNothing else { return await follow(ownershipRhythm) }
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.follow() }
+      group.addTask { await self.follow(.ofArrivals) }
       group.addTask { await self.watchSlots() }
       group.addTask { await self.watchReceipt() }
       group.addTask { await self.watchPurchases() }
@@ -126,23 +150,24 @@ actor ArrivalFollower {
     }
   }
 
-  private func follow() async {
+  private func follow(_ rhythm: Rhythm) async {
+    if rhythm.delay > .zero { await pause(rhythm.delay) }
     // The receipt is shown once for both: for the feed, and for what was bought while no agent ran.
     await transactions.hasLooked.wait()
     var failures = 0
     while !Task.isCancelled {
       do {
-        guard try await ask() else {
-          await pause(Self.pauseWithoutFeeds)
+        if try await isOfInterest(), try await !ask(waiting: rhythm.wait) {
+          await pause(max(Self.pauseWithoutFeeds, rhythm.pace))
           continue
         }
         failures = 0
-        await pause(Self.pace)
+        await pause(rhythm.pace)
       } catch {
         if Task.isCancelled { return }
         failures += 1
         let failure = StepFailure(error)
-        var delay = backoff.delay(afterFailures: failures)
+        var delay = max(backoff.delay(afterFailures: failures), rhythm.pauseAfterFailure)
         if case .retry(let told?) = failure.recovery { delay = max(delay, told) }
         log.info(
           "the feed cannot be read",
@@ -160,13 +185,19 @@ actor ArrivalFollower {
     try? await clock.sleep(for: duration)
   }
 
+  /// Whether the feed may tell something that matters here: an empty library has nothing of which the ownership could end.
+  private func isOfInterest() async throws -> Bool {
+    guard policies.areNothing else { return true }
+    return try await !downloads.steps.library.items().isEmpty
+  }
+
   /// False where the server knows no feeds.
-  private func ask() async throws -> Bool {
+  private func ask(waiting wait: Duration) async throws -> Bool {
     try restore()
     guard let reference = try await currentReference() else { return false }
     let answer: FeedResponse
     do {
-      answer = try await server.feed(reference, after: cursor, wait: Self.wait)
+      answer = try await server.feed(reference, after: cursor, wait: wait)
     } catch {
       // The token is over, or of a server that was set up anew: the receipt brings another.
       if error.isRefusedToken { self.reference = nil }

@@ -20,19 +20,24 @@ struct AccountOfferList: Decodable, Sendable {
   private struct Product: Decodable {
     var product: ProductIdentifier
     var offers: [Readable<AccountOffer>]
+    var bonus: Readable<AccountBonus>?
   }
 
   /// By product; those of which nothing is left are not in it.
-  let offers: [ProductIdentifier: [AccountOffer]]
+  let offers: [ProductIdentifier: ProductAccountOffers]
 
   /// Throws `DecodingError` for what is no such answer at all.
   init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    var offers: [ProductIdentifier: [AccountOffer]] = [:]
+    var offers: [ProductIdentifier: ProductAccountOffers] = [:]
     for product in try container.decode([Readable<Product>].self, forKey: .products).compactMap(\.value) {
-      let consistent = product.offers.compactMap(\.value).filter(\.isConsistent)
-      guard !consistent.isEmpty, offers[product.product] == nil else { continue }
-      offers[product.product] = consistent
+      let readable = ProductAccountOffers(
+        product: product.product, offers: product.offers.compactMap(\.value).filter(\.isConsistent),
+        bonus: product.bonus?.value)
+      guard !readable.offers.isEmpty || readable.bonus != nil, offers[product.product] == nil else {
+        continue
+      }
+      offers[product.product] = readable
     }
     self.offers = offers
   }

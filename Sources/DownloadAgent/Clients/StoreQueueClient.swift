@@ -160,7 +160,7 @@ struct StoreQueueClient: Sendable {
   ) async throws(APICallError) -> StoreTransaction {
     let body = PurchaseRequest(
       product: request.product, quantity: request.quantity, applicationUsername: request.applicationUsername,
-      device: device, shown: request.shown)
+      device: device, optIn: request.optIn, shown: request.shown)
     let response = try await monitor.observe("POST /store/v1/purchases") { () async throws(APICallError) in
       try await api.call(
         "POST", "/store/v1/purchases", body: body, headers: [("Idempotency-Key", key)],
@@ -194,11 +194,25 @@ extension StoreQueueClient {
     return response.transaction
   }
 
-  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, as far
-  /// as they can be read. The result is empty where the store does not say.
+  /// Returns what the store says that a code gives the account; nil where it does not tell that before a redemption. Throws the store's
+  /// refusal of the code.
+  func preview(of code: GiftCode) async throws(APICallError) -> CodePreview? {
+    do {
+      let told = try await monitor.observe("GET /store/v1/codes") { () async throws(APICallError) in
+        try await api.get("/store/v1/codes/\(code)", as: CodePreview.self)
+      }
+      return told
+    } catch {
+      guard error.isOfNoPreview else { throw error }
+      return nil
+    }
+  }
+
+  /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, and its
+  /// bonus, as far as they can be read. The result is empty where the store does not say.
   func offers(
     of products: [ProductIdentifier]
-  ) async throws(APICallError) -> [ProductIdentifier: [AccountOffer]] {
+  ) async throws(APICallError) -> [ProductIdentifier: ProductAccountOffers] {
     var api = api
     api.timeout = offersPatience
     do {
@@ -240,6 +254,18 @@ extension StoreQueueClient {
 }
 
 extension APICallError {
+  /// Whether the store has no route that tells what a code gives, or tells it in words of tomorrow. A code that it does not know is
+  /// refused with a detail.
+  fileprivate var isOfNoPreview: Bool {
+    switch self {
+    case .problem(let problem):
+      problem.code == .methodNotAllowed || problem.code == .notImplemented
+        || problem.code == .notFound && problem.detail == nil
+    case .unexpectedResponse(let status, _, _, let isPage): !isPage && (200..<300).contains(status)
+    case .unreachable: false
+    }
+  }
+
   /// Whether another receipt might change the answer.
   fileprivate var mayBeOfReceipt: Bool {
     guard case .problem(let problem) = self else { return false }

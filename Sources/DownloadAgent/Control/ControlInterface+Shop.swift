@@ -14,6 +14,15 @@ extension ControlInterface {
       limit: try request.number("limit", in: 1...200, default: 50))
   }
 
+  /// Throws `request-malformed`.
+  private static func code(_ parameters: PathParameters) throws(Problem) -> GiftCode {
+    guard let code = GiftCode(parameters["code"]) else {
+      throw Problem(
+        .requestMalformed, "a code is letters, digits and hyphens, \(GiftCode.maximumLength) at most")
+    }
+    return code
+  }
+
   func addShop(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/products") { request, _ in
       try request.requireQuery(only: ["id", "locale"], repeatable: ["id"])
@@ -38,11 +47,13 @@ extension ControlInterface {
       await shop.forgetHoldings()
       return try .json(transaction, status: .created)
     }
+    routes.on(.get, "/v1/codes/{code}") { request, parameters in
+      try request.requireQuery(only: ["locale"])
+      return try .json(
+        try await shop.preview(of: try Self.code(parameters), locale: request.queryValue("locale")))
+    }
     routes.on(.post, "/v1/codes/{code}") { request, parameters in
-      guard let code = GiftCode(parameters["code"]) else {
-        throw Problem(
-          .requestMalformed, "a code is letters, digits and hyphens, \(GiftCode.maximumLength) at most")
-      }
+      let code = try Self.code(parameters)
       let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
       let transaction = try await transactions.redeem(code, key: key)
       await shop.forgetHoldings()

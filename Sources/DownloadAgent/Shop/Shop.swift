@@ -46,7 +46,7 @@ struct Shop: Sendable {
   }
 
   /// By the subscriptions that they are for.
-  private typealias Offers = [ProductIdentifier: [AccountOffer]]
+  private typealias Offers = [ProductIdentifier: ProductAccountOffers]
 
   /// There is one account.
   private struct OfAccount: Hashable, Sendable {}
@@ -217,6 +217,22 @@ struct Shop: Sendable {
     await offerLists.removeAll()
   }
 
+  /// Returns what a code gives the account, with the product as the server sells it, where that answers. Nothing is redeemed. Throws
+  /// `store-unavailable`, and the store's refusal of the code.
+  func preview(of code: GiftCode, locale: String?) async throws(Problem) -> AgentCodePreview {
+    let account = try await account()
+    let preview: CodePreview?
+    do {
+      preview = try await store.preview(of: code)
+    } catch {
+      throw error.problem(of: .store)
+    }
+    guard let preview else { return AgentCodePreview(account: account) }
+    let list = try? await listed([preview.product.description], for: account, locale: locale)
+    return AgentCodePreview(
+      account: account, preview: preview, listing: list?.products.first { $0.id == preview.product })
+  }
+
   /// The account's subscriptions, also those that are over. Throws `store-unavailable`, or what the store answers.
   func subscriptions() async throws(Problem) -> SubscriptionsResponse {
     do {
@@ -284,9 +300,10 @@ struct Shop: Sendable {
         && ($0.state == .active || $0.state == .billingRetry && $0.gracePeriodExpiresDate != nil)
     }
     let season = listing.type == .nonRenewingSubscription ? held.seasons[listing.id.description] : nil
+    let told = offers[listing.id]
     return AgentProduct(
       listing: listing, owned: listing.type == .nonConsumable && held.owned.contains(listing.id),
       subscribedUntil: running.map { $0.gracePeriodExpiresDate ?? $0.expiresDate } ?? season,
-      offers: offers[listing.id])
+      offers: told.flatMap { $0.offers.isEmpty ? nil : $0.offers }, bonus: told?.bonus)
   }
 }

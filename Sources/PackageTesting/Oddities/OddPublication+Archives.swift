@@ -101,6 +101,74 @@ extension OddPublication {
       $0.cover = "1.jpg"
     },
     comic(
+      "Metron-Tagger: a MetronInfo.xml alone",
+      ZipMaker(
+        [ZipMaker.Entry].pages + [
+          .init(
+            "MetronInfo.xml",
+            "<MetronInfo><Publisher><Name>House</Name></Publisher><Series lang=\"en\"><Name>Moss &amp; Mallow</Name></Series><Number>3</Number><Stories><Story>The Crossing</Story></Stories></MetronInfo>"
+          )
+        ])
+    ) {
+      $0.title = "Moss & Mallow #3"
+      $0.pages = 3
+      $0.cover = "1.jpg"
+    },
+    comic(
+      "a MetronInfo.xml and a ComicInfo.xml",
+      ZipMaker(
+        [ZipMaker.Entry].pages + [
+          .init(
+            "MetronInfo.xml",
+            "<MetronInfo><Series><Name>Metron</Name></Series><Pages><Page Image=\"2\" Type=\"FrontCover\"/></Pages></MetronInfo>"
+          ), .init("ComicInfo.xml", PageBytes.comicInfo("Comic")),
+        ])
+    ) {
+      $0.title = "Comic"
+      $0.pages = 3
+      $0.cover = "1.jpg"
+    },
+    comic(
+      "a ComicInfo.xml that cannot be read beside a MetronInfo.xml",
+      ZipMaker(
+        [ZipMaker.Entry].pages + [
+          .init("ComicInfo.xml", "<ComicInfo><Title>Cut"),
+          .init(
+            "metroninfo.XML",
+            "<MetronInfo><Series><Name>Metron</Name></Series><Pages><Page Image=\"2\" Type=\"FrontCover\"/></Pages></MetronInfo>"
+          ),
+        ])
+    ) {
+      $0.title = "Metron"
+      $0.pages = 3
+      $0.cover = "3.jpg"
+    },
+    folder(
+      "a MetronInfo.xml in the folder around everything",
+      [
+        ("Issue 3/1.jpg", jpeg(1)),
+        (
+          "Issue 3/MetronInfo.xml",
+          Array("<MetronInfo><Series><Name>Metron</Name></Series><Number>3</Number></MetronInfo>".utf8)
+        ),
+      ]
+    ) {
+      $0.title = "Metron #3"
+      $0.pages = 1
+      $0.cover = "Issue 3/1.jpg"
+    },
+    file(
+      "a CBT with a MetronInfo.xml", called: "issue.cbt",
+      TarMaker.bytes([
+        ("1.jpg", jpeg(1)),
+        ("MetronInfo.xml", Array("<MetronInfo><CollectionTitle>Tar</CollectionTitle></MetronInfo>".utf8)),
+      ]), type: "application/x-cbt"
+    ) {
+      $0.title = "Tar"
+      $0.pages = 1
+      $0.cover = "1.jpg"
+    },
+    comic(
       "one folder around everything",
       ZipMaker([
         .init("Issue 3/1.jpg", jpeg(1)), .init("Issue 3/2.jpg", jpeg(2)),
@@ -234,6 +302,18 @@ extension OddPublication {
       name: "a CBT whose names lead out",
       source: .file(name: "issue.cbt", TarMaker.bytes([("1.jpg", jpeg(1)), ("../2.jpg", jpeg(2))])),
       outcome: .refused(["path-unsafe ../2.jpg"])),
+    OddPublication(
+      name: "a CBT with the same entry twice",
+      source: .file(
+        name: "issue.cbt",
+        TarMaker.bytes([("1.jpg", jpeg(1)), ("2.jpg", jpeg(2)), ("notes.txt", [1]), ("2.jpg", jpeg(9))])),
+      outcome: .refused(["path-duplicate 2.jpg"])),
+    OddPublication(
+      name: "a CB7 with the same entry twice",
+      source: .file(
+        name: "issue.cb7",
+        SevenZipMaker.bytes([("1.jpg", jpeg(1)), ("2.jpg", jpeg(2)), ("1.jpg", jpeg(9))])),
+      outcome: .refused(["path-duplicate 1.jpg"])),
     needsWord(
       "a CBR", called: "issue.cbr", Array("Rar!\u{1A}\u{7}\u{1}\0".utf8) + noise(100, seed: 3),
       "a RAR archive", type: "application/vnd.comicbook-rar"),

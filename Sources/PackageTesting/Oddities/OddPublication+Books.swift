@@ -6,6 +6,8 @@ struct EPUBMaker {
   var spineAttributes = ""
   var guide = ""
   var documents = ["a.xhtml", "b.xhtml"]
+  /// Those of ``documents`` that the spine has with `linear="no"`.
+  var nonLinear: Set<String> = []
   var extra: [ZipMaker.Entry] = []
   var folder = ""
 
@@ -19,7 +21,9 @@ struct EPUBMaker {
   var package: String {
     let items = documents.map { "<item id=\"\($0)\" href=\"\($0)\" media-type=\"application/xhtml+xml\"/>" }
       .joined()
-    let spine = documents.map { "<itemref idref=\"\($0)\"/>" }.joined()
+    let spine = documents.map {
+      "<itemref idref=\"\($0)\"\(nonLinear.contains($0) ? " linear=\"no\"" : "")/>"
+    }.joined()
     return
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?><package xmlns=\"http://www.idpf.org/2007/opf\" version=\"3.0\">"
       + "<metadata xmlns:dc=\"http://purl.org/dc/elements/1.1/\">\(title)\(metadata)</metadata>"
@@ -131,6 +135,31 @@ extension OddPublication {
         $0.documents = (1...12).map { "p\($0).xhtml" }
       }
     ) { $0.pages = 12 },
+    book(
+      "notes and answers that are not read in their turn",
+      EPUBMaker {
+        $0.documents = ["cover.xhtml", "a.xhtml", "notes.xhtml", "b.xhtml"]
+        $0.nonLinear = ["cover.xhtml", "notes.xhtml"]
+      }
+    ) { $0.order = ["OEBPS/a.xhtml", "OEBPS/b.xhtml"] },
+    book(
+      "nothing that is read in its turn",
+      EPUBMaker { $0.nonLinear = ["a.xhtml", "b.xhtml"] }
+    ) { $0.order = ["OEBPS/a.xhtml", "OEBPS/b.xhtml"] },
+    folder(
+      "an EPUB as a folder, with notes that are not read in their turn",
+      EPUBMaker {
+        $0.documents = ["a.xhtml", "notes.xhtml"]
+        $0.nonLinear = ["notes.xhtml"]
+      }.files
+    ) {
+      $0.title = "Book"
+      $0.pages = 1
+      $0.order = ["OEBPS/a.xhtml"]
+      $0.packed = [
+        "META-INF/container.xml", "OEBPS/a.xhtml", "OEBPS/book.opf", "OEBPS/notes.xhtml", "mimetype",
+      ]
+    },
     book("mimetype is not the first entry", entries: Array(EPUBMaker().entries.reversed())) {
       $0.oddities = 1
     },

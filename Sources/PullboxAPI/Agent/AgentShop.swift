@@ -24,6 +24,23 @@ public struct AgentProductsResponse: Codable, Sendable {
   }
 }
 
+/// `GET /v1/codes/{code}?locale=` of the agent: what a code gives the agent's store account, if it is redeemed now.
+public struct AgentCodePreview: Codable, Sendable {
+  /// The account: prices are those of its territory.
+  public var account: StoreAccount
+  /// The store's word; absent where the store does not tell it before a redemption.
+  public var preview: CodePreview?
+  /// The product as the server sells it; absent where ``preview`` is, and where the server does not say.
+  public var listing: ProductListing?
+
+  /// Creates the document from its members.
+  public init(account: StoreAccount, preview: CodePreview? = nil, listing: ProductListing? = nil) {
+    self.account = account
+    self.preview = preview
+    self.listing = listing
+  }
+}
+
 /// A product that is for sale, and what the agent's store account has of it.
 public struct AgentProduct: Codable, Sendable {
   /// The product that is sold, with the price of the account's territory.
@@ -34,11 +51,15 @@ public struct AgentProduct: Codable, Sendable {
   public var subscribedUntil: Timestamp?
   /// The store's offers for the first payments of a subscription; absent if it has none, or does not tell them.
   public var offers: [AccountOffer]?
+  /// The store's bonus for a first purchase of a subscription that gives contact data; absent if it has none, or does not tell it.
+  public var bonus: AccountBonus?
 
   /// Creates the document from its members.
   public init(
-    listing: ProductListing, owned: Bool, subscribedUntil: Timestamp? = nil, offers: [AccountOffer]? = nil
+    listing: ProductListing, owned: Bool, subscribedUntil: Timestamp? = nil, offers: [AccountOffer]? = nil,
+    bonus: AccountBonus? = nil
   ) {
+    self.bonus = bonus
     self.listing = listing
     self.owned = owned
     self.subscribedUntil = subscribedUntil
@@ -47,6 +68,10 @@ public struct AgentProduct: Codable, Sendable {
 
   /// The offer under which a purchase is made now; nil where the price is paid from the first payment on, as far as the store says.
   public var offer: AccountOffer? { offers?.first { $0.eligible == true } }
+
+  /// By how much the first period lasts longer if a purchase made now gives contact data; nil where it does not, as far as the store
+  /// says.
+  public var bonusPeriod: BillingPeriod? { bonus.flatMap { $0.eligible == true ? $0.period : nil } }
 
   /// Whether a purchase of it would pay for nothing that the account does not have. Another season begins where the last one ends.
   public var isHeld: Bool {

@@ -68,12 +68,15 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   /// The price that the buyer saw. If the price is another by now, nothing is bought (`price-changed`). Absent: any price
   /// is paid.
   public var shown: ShownPrice?
+  /// Whether the buyer gives the store contact data, for the bonus of a subscription; absent for no.
+  public var optIn: Bool?
 
   /// Creates the request. What is nil is left out of it.
   public init(
     product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
-    shown: ShownPrice? = nil
+    shown: ShownPrice? = nil, optIn: Bool? = nil
   ) {
+    self.optIn = optIn
     self.product = product
     self.quantity = quantity
     self.applicationUsername = applicationUsername

@@ -40,7 +40,8 @@ public struct VersionRecord: Codable, Sendable {
   /// The audit entries of the version, the newest first; only where one version is asked for.
   public var history: [AuditEntry]?
 
-  /// To whom the release opens an issue that is dated earlier; only in the answer to the first release of such an issue.
+  /// To whom the release opens an issue that is dated earlier; only in the answer to the first release of such an issue. The release's
+  /// entry in ``history`` names the subscribers if there are any.
   public var lateRelease: LateRelease?
 
   /// Creates the record. The members that it does not take are nil until they are set.
@@ -68,7 +69,7 @@ public struct VersionRecord: Codable, Sendable {
 public struct LateRelease: Codable, Hashable, Sendable {
   /// The issue's date.
   public var publicationDate: Timestamp
-  /// Customers with a subscription that renews itself and runs at the release, who had none at the date.
+  /// Customers with a subscription that runs at the release, renewing or not, who had none at the date.
   public var laterSubscribers: Int
 
   /// Creates the document from its members.

@@ -125,17 +125,35 @@ public struct AccountOffer: Codable, Hashable, Sendable {
   }
 }
 
+/// A bonus of a store for a subscription, as it is to one account: the first period lasts longer for a purchase that gives contact data
+/// (``PurchaseRequest/optIn``).
+public struct AccountBonus: Codable, Hashable, Sendable {
+  /// By how much the first period lasts longer.
+  public var period: BillingPeriod
+  /// Whether the store gives it to the account; absent where the store does not say.
+  public var eligible: Bool?
+
+  /// Creates the document from its members.
+  public init(period: BillingPeriod, eligible: Bool? = nil) {
+    self.period = period
+    self.eligible = eligible
+  }
+}
+
 /// The store's offers to the account for one product.
 public struct ProductAccountOffers: Codable, Hashable, Sendable {
   /// The product.
   public var product: ProductIdentifier
-  /// Never empty.
+  /// Empty where there is a bonus alone.
   public var offers: [AccountOffer]
+  /// Absent if there is none.
+  public var bonus: AccountBonus?
 
   /// Creates the document from its members.
-  public init(product: ProductIdentifier, offers: [AccountOffer]) {
+  public init(product: ProductIdentifier, offers: [AccountOffer], bonus: AccountBonus? = nil) {
     self.product = product
     self.offers = offers
+    self.bonus = bonus
   }
 }
 

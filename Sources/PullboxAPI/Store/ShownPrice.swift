@@ -1,7 +1,8 @@
 public import Commerce
 
 /// The price that a reader was shown before a purchase. Its text is `2.99 EUR` or `free`, followed by the offer if there
-/// is one: `4.99 USD; free-trial P1W` or `4.99 USD; pay-as-you-go P1M 3 0.99 USD`.
+/// is one: `4.99 USD; free-trial P1W` or `4.99 USD; pay-as-you-go P1M 3 0.99 USD`; and by the bonus if there is one:
+/// `4.99 USD; bonus P1M`.
 public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
   /// An offer under which the first payments are made.
   public struct Offer: Hashable, Sendable {
@@ -43,37 +44,50 @@ public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
   }
 
   private static let free = "free"
+  private static let bonusWord = "bonus "
 
   /// Nil for what was shown as free.
   public let price: Price?
   /// The offer that was shown beside the price; nil for none.
   public let offer: Offer?
+  /// By how much the first period was shown to last longer; nil for no bonus.
+  public let bonus: BillingPeriod?
 
-  /// Creates the price that `listing` shows, with the offer that was shown beside it.
-  public init(of listing: ProductListing, under offer: AccountOffer? = nil) {
-    price = listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) }
-    self.offer = offer.map {
-      Offer(payment: $0.payment, period: $0.period, payments: $0.payments, price: $0.price)
-    }
+  /// Creates the price that `listing` shows, with the offer and the bonus that were shown beside it.
+  public init(
+    of listing: ProductListing, under offer: AccountOffer? = nil, with bonus: BillingPeriod? = nil
+  ) {
+    self.init(
+      price: listing.price.flatMap { Price(amount: $0.amount, currency: $0.currency) },
+      offer: offer.map {
+        Offer(payment: $0.payment, period: $0.period, payments: $0.payments, price: $0.price)
+      }, bonus: bonus)
   }
 
-  /// A price and an offer.
-  public init(price: Price?, offer: Offer?) {
+  /// A price, an offer and a bonus.
+  public init(price: Price?, offer: Offer?, bonus: BillingPeriod? = nil) {
     self.price = price
     self.offer = offer
+    self.bonus = bonus
   }
 
   /// Nil for a text of another form.
   public init?(_ text: String) {
-    let parts = text.split(separator: "; ", maxSplits: 1, omittingEmptySubsequences: false)
-    if parts.count == 2 {
-      guard let offer = Offer(parts[1].split(separator: " ", omittingEmptySubsequences: false)) else {
-        return nil
-      }
-      self.offer = offer
-    } else {
-      offer = nil
+    let parts = text.split(separator: "; ", omittingEmptySubsequences: false)
+    var rest = parts.dropFirst()
+    var bonus: BillingPeriod?
+    if let part = rest.last, part.hasPrefix(Self.bonusWord) {
+      bonus = BillingPeriod(String(part.dropFirst(Self.bonusWord.count)))
+      guard bonus != nil else { return nil }
+      rest = rest.dropLast()
     }
+    var offer: Offer?
+    if let part = rest.first {
+      offer = Offer(part.split(separator: " ", omittingEmptySubsequences: false))
+      guard rest.count == 1, offer != nil else { return nil }
+    }
+    self.offer = offer
+    self.bonus = bonus
     guard parts[0] != Self.free else {
       price = nil
       return
@@ -88,5 +102,6 @@ public struct ShownPrice: Hashable, Sendable, LosslessStringCodable {
   /// Its text.
   public var description: String {
     (price.map { "\($0.amount) \($0.currency)" } ?? Self.free) + (offer.map { "; " + $0.text } ?? "")
+      + (bonus.map { "; \(Self.bonusWord)\($0)" } ?? "")
   }
 }

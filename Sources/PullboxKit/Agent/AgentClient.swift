@@ -97,6 +97,24 @@ public struct AgentClient: Sendable {
     }
   }
 
+  /// Returns what a gift or promotional code gives the account of the agent, if it is redeemed now: for a question before ``redeem(_:key:)``,
+  /// as which it throws. Nothing is redeemed. Its `preview` is nil where the store does not tell that; all of it is nil for an agent of an
+  /// earlier version.
+  public func preview(
+    of code: String, locale: String? = nil
+  ) async throws(APICallError) -> AgentCodePreview? {
+    guard let code = GiftCode(code) else {
+      throw .problem(Problem(.requestMalformed, "a code is letters, digits and hyphens"))
+    }
+    do {
+      return try await api.get(
+        "/v1/codes/\(code)", query: locale.map { [("locale", $0)] } ?? [], as: AgentCodePreview.self)
+    } catch {
+      guard case .problem(let problem) = error, problem.code == .methodNotAllowed else { throw error }
+      return nil
+    }
+  }
+
   /// Redeems a gift or promotional code at the store, in the account of the agent; what follows is as with ``buy(_:quantity:key:)``, and so
   /// is `key`. Throws `request-malformed` for what is no code, `not-found` where the store knows no such code, `state-conflict` for one that is used up,
   /// that the account has redeemed, that has no price in its territory, and for what it owns.

@@ -70,7 +70,7 @@ public final class PaymentQueue: Sendable {
         AgentPurchaseRequest(
           product: payment.product, quantity: payment.quantity,
           applicationUsername: payment.applicationUsername,
-          shown: payment.shown)))
+          shown: payment.shown, optIn: payment.optsIn ? true : nil)))
   }
 
   /// Redeems a gift or promotional code, and returns once the store has accepted it; its content is delivered as with a purchase. Throws
@@ -219,6 +219,8 @@ public struct Payment: Hashable, Sendable {
   /// The price that the buyer saw. If the price is another by now, nothing is bought (`price-changed`). Nil: any price is
   /// paid.
   public var shown: ShownPrice?
+  /// Whether the buyer gives the store contact data, for the bonus of a subscription.
+  public var optsIn = false
 
   /// A payment for one of `product` by default.
   public init(product: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil) {
@@ -227,9 +229,14 @@ public struct Payment: Hashable, Sendable {
     self.applicationUsername = applicationUsername
   }
 
-  /// A payment for what ``ProductsRequest`` answered, at the price and under the offer that it showed.
-  public init(product: AgentProduct, quantity: Int = 1, applicationUsername: String? = nil) {
+  /// A payment for what ``ProductsRequest`` answered, at the price and under the offer that it showed; with its bonus if the buyer gives
+  /// contact data.
+  public init(
+    product: AgentProduct, quantity: Int = 1, applicationUsername: String? = nil, optsIn: Bool = false
+  ) {
     self.init(product: product.listing.id, quantity: quantity, applicationUsername: applicationUsername)
-    shown = ShownPrice(of: product.listing, under: product.offer)
+    self.optsIn = optsIn
+    shown = ShownPrice(
+      of: product.listing, under: product.offer, with: optsIn ? product.bonusPeriod : nil)
   }
 }

@@ -136,6 +136,10 @@ struct StoreRoutes: Sendable {
       return try .json(
         AccountOffersResponse(products: try await store.offers(of: products.sorted(), to: account)))
     }
+    routes.on(.get, "/store/v1/codes/{code}") { [store] request, parameters in
+      let account = try await store.customer(of: request)
+      return try await .json(store.preview(of: parameters["code"], for: account))
+    }
     routes.on(.post, "/store/v1/codes/{code}") { [store, log] request, parameters in
       let account = try await store.customer(of: request)
       let transaction = try await store.redeem(

@@ -62,7 +62,7 @@ struct Sales {
       in: connection, account: begun.account, group: group, product: plan.product)
     guard var subscription = earlier else {
       let terms = try terms(for: plan, after: nil, of: begun, in: connection)
-      if let change = priceChange(to: plan.price, under: terms.run, for: begun) {
+      if let change = priceChange(to: plan.price, under: terms, for: begun) {
         return try refuse(begun, .priceChanged, change, in: connection)
       }
       let first = try terms.begin(from: now.wholeSeconds, by: calendar)
@@ -104,7 +104,7 @@ struct Sales {
       isRunning && code == nil
       ? SubscriptionTerms(plan: plan)
       : try terms(for: plan, after: subscription.life, of: begun, in: connection)
-    if let change = priceChange(to: plan.price, under: terms.run, for: begun) {
+    if let change = priceChange(to: plan.price, under: terms, for: begun) {
       return try refuse(begun, .priceChanged, change, in: connection)
     }
     if isRunning {
@@ -136,8 +136,7 @@ struct Sales {
     var terms = SubscriptionTerms(plan: plan)
     if begun.optsIn, life?.hasHadBonus != true { terms.bonus = offers?.bonus }
     if let code {
-      let offer = code.offer ?? StoreOffer(payment: .freeTrial, period: plan.period)
-      guard let run = offer.run(.code, in: begun.storefront) else {
+      guard let run = code.firstOffer(for: plan).run(.code, in: begun.storefront) else {
         throw Problem(.stateConflict, "the code's offer has no price in the account's territory")
       }
       terms.run = run
@@ -176,15 +175,16 @@ struct Sales {
     return try Self.process(.sold(sale), of: begun, in: connection)
   }
 
-  /// Why a purchase is refused whose customer saw another price than the catalog has, or an offer under which it would not be made;
-  /// nil where it is that one, or none was told. Who saw no offer may get one.
+  /// Why a purchase is refused whose customer saw another price than the catalog has, or an offer or a bonus with which it would not be
+  /// made; nil where it is that one, or none was told. Who saw no offer and no bonus may get them.
   private func priceChange(
-    to price: Price?, under run: SubscriptionLifecycle.OfferRun? = nil, for begun: StoredTransaction
+    to price: Price?, under terms: SubscriptionTerms? = nil, for begun: StoredTransaction
   ) -> Problem? {
     guard let shown = begun.shown else { return nil }
-    let offer = run?.shown
-    guard shown.price != price || shown.offer != nil && shown.offer != offer else { return nil }
-    let now = ShownPrice(price: price, offer: offer)
+    let now = ShownPrice(price: price, offer: terms?.run?.shown, bonus: terms?.bonus)
+    let isOfferGone = shown.offer != nil && shown.offer != now.offer
+    let isBonusGone = shown.bonus != nil && shown.bonus != now.bonus
+    guard shown.price != price || isOfferGone || isBonusGone else { return nil }
     return Problem(.priceChanged, "\(begun.product) is \(now), and not \(shown)")
   }
 

@@ -9,6 +9,11 @@ struct StoredCode: Hashable, Sendable {
   let product: ProductIdentifier
   let offer: StoreOffer?
   let uses: Int
+
+  /// The offer that a subscription of that plan begins with.
+  func firstOffer(for plan: SubscriptionPlan) -> StoreOffer {
+    offer ?? StoreOffer(payment: .freeTrial, period: plan.period)
+  }
 }
 
 /// The tables of codes and of who redeemed them, within one database transaction.

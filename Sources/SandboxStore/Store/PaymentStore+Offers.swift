@@ -35,44 +35,55 @@ extension PaymentStore {
     }
   }
 
-  /// Returns the offers of these products to the account in its territory. Products that offer nothing or are
+  /// Returns the offers of these products to the account in its territory, and their bonus. Products that offer nothing or are
   /// not for sale are left out.
   func offers(
     of products: [ProductIdentifier], to account: Account
   ) async throws -> [ProductAccountOffers] {
     let offered = try await database.read { connection in
-      try products.compactMap { product in
-        try OfferTable.find(product, in: connection)?.introductory.map { (product, $0) }
+      try products.compactMap { product -> (product: ProductIdentifier, offers: ProductOffers)? in
+        guard let offers = try OfferTable.find(product, in: connection), offers != ProductOffers() else {
+          return nil
+        }
+        return (product, offers)
       }
     }
     var found: [ProductAccountOffers] = []
-    for (product, offer) in offered {
+    for (product, offers) in offered {
       let listing = try await catalog.listing(of: product, territory: account.territory, device: nil)
-      guard let listing, listing.type == .autoRenewableSubscription,
-        let run = offer.run(.introductory, in: account.territory)
-      else { continue }
-      let isEligible = try await database.read { connection in
-        try Self.isNew(account, to: listing.publication ?? product, product, in: connection)
+      guard let listing, listing.type == .autoRenewableSubscription else { continue }
+      let run = offers.introductory?.run(.introductory, in: account.territory)
+      guard run != nil || offers.bonus != nil else { continue }
+      let gets = try await database.read { connection in
+        try Self.firstTerms(of: account, listing.publication ?? product, product, in: connection)
       }
-      let told = AccountOffer(
-        kind: .introductory, payment: offer.payment, period: offer.period, payments: run.paymentsLeft,
-        price: run.price, eligible: isEligible)
-      found.append(ProductAccountOffers(product: product, offers: [told]))
+      var told = ProductAccountOffers(product: product, offers: [])
+      if let offer = offers.introductory, let run {
+        told.offers.append(
+          AccountOffer(
+            kind: .introductory, payment: offer.payment, period: offer.period, payments: run.paymentsLeft,
+            price: run.price, eligible: gets.introduction))
+      }
+      told.bonus = offers.bonus.map { AccountBonus(period: $0, eligible: gets.bonus) }
+      found.append(told)
     }
     return found
   }
 
-  /// Whether a purchase would be an introduction: none was given yet, and no subscription to the group runs, whose change is none.
-  private static func isNew(
-    _ account: Account, to group: ProductIdentifier, _ product: ProductIdentifier,
+  /// Whether a purchase would be an introduction, and whether it would have the bonus: none was given yet, and no subscription to the
+  /// group runs, whose change is neither.
+  private static func firstTerms(
+    of account: Account, _ group: ProductIdentifier, _ product: ProductIdentifier,
     in connection: borrowing Connection
-  ) throws -> Bool {
+  ) throws -> (introduction: Bool, bonus: Bool) {
     let earlier = try SubscriptionTable.find(
       in: connection, account: account.id, group: group, product: product)
-    guard let earlier else { return true }
+    guard let earlier else { return (true, true) }
     let last = try TransactionTable.last(in: connection, account: account.id, originalID: earlier.originalID)
     let isRunning = earlier.life.isRunning && last?.sale.map { $0.revocation == nil } == true
-    return earlier.life.hasHadIntroduction != true && !isRunning
+    return (
+      earlier.life.hasHadIntroduction != true && !isRunning, earlier.life.hasHadBonus != true && !isRunning
+    )
   }
 
   /// Throws `request-malformed`, and `too-many-requests` beyond the store's limit.
@@ -109,36 +120,99 @@ extension PaymentStore {
     }
     guard let code = found else { throw Problem(.notFound, "there is no such code") }
     if let answer { return try answer.published }
-    let listing = try await catalog.listing(of: code.product, territory: account.territory, device: nil)
-    guard let listing else { throw Problem(.productUnknown, "\(code.product) is not for sale") }
+    let listing = try await listing(of: code, for: account)
     defer { renewals.wake() }
     return try await database.write(locking: [.everything]) { [limits, clock, environment] connection in
-      if try CodeTable.isRedeemed(text, by: account.id, in: connection) {
-        // The same request may have come twice at once.
-        if let key, let answer = try CodeTable.answer(to: key, of: text, account: account.id, in: connection)
-        {
-          return try answer.published
+      // The same request may have come twice at once.
+      if let key, let answer = try CodeTable.answer(to: key, of: text, account: account.id, in: connection) {
+        return try answer.published
+      }
+      let sold = try Self.sell(
+        listing, by: code, to: account, at: clock.now(), environment: environment, limits: limits,
+        in: connection
+      ).sold
+      try CodeTable.redeem(text, account: account.id, key: key, for: sold, in: connection)
+      return try sold.published
+    }
+  }
+
+  /// Returns what the code gives the account, if it is redeemed now. It is redeemed, and that is undone: so the refusals are those of
+  /// ``redeem(_:by:key:)``, which this throws.
+  func preview(of text: String, for account: Account) async throws -> CodePreview {
+    guard let code = try await database.read({ try CodeTable.find(text, in: $0) }) else {
+      throw Problem(.notFound, "there is no such code")
+    }
+    let listing = try await listing(of: code, for: account)
+    do {
+      try await database.write(locking: [.everything]) { [limits, clock, environment] connection in
+        let (begun, sold) = try Self.sell(
+          listing, by: code, to: account, at: clock.now(), environment: environment, limits: limits,
+          in: connection)
+        var preview = Self.content(of: code, listing, for: account)
+        // Another transaction than the one that was begun is that of the period that runs.
+        if sold.id != begun {
+          preview.start = try SubscriptionTable.find(
+            in: connection, account: account.id, group: listing.publication ?? listing.id,
+            product: listing.id)?.life.expires
         }
-        throw Problem(.stateConflict, "this account has redeemed the code already")
+        throw UndoneRedemption(preview: preview)
       }
-      guard try CodeTable.redemptions(of: text, in: connection) < code.uses else {
-        throw Problem(.stateConflict, "the code is used up")
-      }
-      guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
-      else {
-        throw Problem(
-          .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
-      }
-      let now = clock.now()
-      let begun = try TransactionTable.insert(
-        in: connection, account: account, order: PurchaseOrder(of: code.product), key: nil,
-        environment: environment, requested: now.wholeSeconds)
-      switch try Sales(now: now, code: code).sell(listing, for: begun, in: connection) {
-      case .sold(let transaction):
-        try CodeTable.redeem(text, account: account.id, key: key, for: transaction, in: connection)
-        return try transaction.published
-      case .refused(let problem): throw problem
-      }
+    } catch let undone as UndoneRedemption {
+      return undone.preview
+    }
+    preconditionFailure("a redemption that is undone is told by its error")
+  }
+
+  /// Undoes all that the redemption wrote.
+  private struct UndoneRedemption: Error {
+    let preview: CodePreview
+  }
+
+  private static func content(
+    of code: StoredCode, _ listing: ProductListing, for account: Account
+  ) -> CodePreview {
+    guard listing.type == .autoRenewableSubscription else {
+      return CodePreview(product: listing.id, kind: .gift)
+    }
+    let offer = code.firstOffer(for: SubscriptionPlan(listing))
+    return CodePreview(
+      product: listing.id, kind: code.offer == nil ? .promotional : .offer,
+      terms: offer.run(.code, in: account.territory).map {
+        CodeTerms(
+          payment: offer.payment, period: offer.period, payments: $0.paymentsLeft, price: $0.price)
+      })
+  }
+
+  /// Throws `product-unknown`, and what the catalog throws.
+  private func listing(of code: StoredCode, for account: Account) async throws -> ProductListing {
+    let listing = try await catalog.listing(of: code.product, territory: account.territory, device: nil)
+    guard let listing else { throw Problem(.productUnknown, "\(code.product) is not for sale") }
+    return listing
+  }
+
+  /// Sells what the code is good for, unless the account has redeemed it or it is used up. Answers the transaction that was begun for it,
+  /// and the one that was sold.
+  private static func sell(
+    _ listing: ProductListing, by code: StoredCode, to account: Account, at now: Timestamp,
+    environment: StoreEnvironment, limits: StoreLimits, in connection: borrowing Connection
+  ) throws -> (begun: Int64, sold: StoredTransaction) {
+    guard try !CodeTable.isRedeemed(code.code, by: account.id, in: connection) else {
+      throw Problem(.stateConflict, "this account has redeemed the code already")
+    }
+    guard try CodeTable.redemptions(of: code.code, in: connection) < code.uses else {
+      throw Problem(.stateConflict, "the code is used up")
+    }
+    guard try TransactionTable.count(in: connection, account: account.id) < limits.transactionsPerAccount
+    else {
+      throw Problem(
+        .tooManyRequests, "an account holds at most \(limits.transactionsPerAccount) transactions")
+    }
+    let begun = try TransactionTable.insert(
+      in: connection, account: account, order: PurchaseOrder(of: code.product), key: nil,
+      environment: environment, requested: now.wholeSeconds)
+    switch try Sales(now: now, code: code).sell(listing, for: begun, in: connection) {
+    case .sold(let transaction): return (begun.id, transaction)
+    case .refused(let problem): throw problem
     }
   }
 }

@@ -12,7 +12,9 @@ enum BuyCommand: Command {
     discussion: """
       The command shows what the product costs and asks. It charges nothing for what \
       is owned already or subscribed to, nor where the price has changed since it \
-      was shown. Without a terminal to ask at, it needs --yes.
+      was shown. Without a terminal to ask at, it needs --yes. With --opt-in the store \
+      gets the account's contact data; the first period of some subscriptions lasts \
+      longer then.
 
       The agent downloads the content whether this command waits or not. With --wait \
       the command ends when the transaction is finished: all content is on this \
@@ -25,6 +27,9 @@ enum BuyCommand: Command {
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
       .timeout,
       .value("quantity", "N", environment: .none, help: "Quantity of a consumable, 1 to 10"),
+      .flag(
+        "opt-in", environment: .none,
+        help: "Give the store contact data, for a longer first period of some subscriptions"),
     ])
 
   static func run(_ context: CommandContext) async throws {
@@ -52,11 +57,17 @@ enum BuyCommand: Command {
       }
       return
     }
-    let offer = OfferText.offer(offered, quantity: quantity, environment: shown.account.environment)
+    let optsIn = context.arguments.isSet("opt-in")
+    let offer = OfferText.offer(
+      offered, quantity: quantity, environment: shown.account.environment, optsIn: optsIn)
+    if !optsIn, let bonus = OfferText.bonus(offered) { context.console.note("with --opt-in \(bonus)") }
     if asks { try await Confirmation.ask("Buy \(offer)?") } else { context.console.note(offer) }
     let transaction = try await agent.buy(
       AgentPurchaseRequest(
-        product: product, quantity: quantity, shown: ShownPrice(of: offered.listing, under: offered.offer)))
+        product: product, quantity: quantity,
+        shown: ShownPrice(
+          of: offered.listing, under: offered.offer, with: optsIn ? offered.bonusPeriod : nil),
+        optIn: optsIn ? true : nil))
     try await follow(transaction, with: agent, in: context)
   }
 

@@ -17,12 +17,12 @@ enum PublishCommand: Command {
       A folder's product.json5, or the ContentInfo.plist beside its Contents, names \
       the product and the version. The command creates a product that the server \
       does not know, from that description or as a free product with the title of its \
-      ComicInfo.xml or EPUB, else the folder's name. A folder with nothing but a description (a subscription) only creates or \
-      changes the product. A package that 'pack' wrote is uploaded with the manifest \
-      and the signatures beside it. A single file that is no publication by its bytes \
-      (a script, a text, an Office document, a RAR archive) is sent with --as-file only. \
-      If an upload was interrupted, repeat the command: it continues where the upload \
-      stopped.
+      ComicInfo.xml, MetronInfo.xml or EPUB, else the folder's name. A folder with nothing \
+      but a description (a subscription) only creates or changes the product. A package \
+      that 'pack' wrote is uploaded with the manifest and the signatures beside it. \
+      A single file that is no publication by its bytes (a script, a text, an Office \
+      document, a RAR archive) is sent with --as-file only. If an upload was interrupted, \
+      repeat the command: it continues where the upload stopped.
       """,
     operands: [.init("DIR|FILE", completion: .file)],
     options: [

@@ -1,4 +1,5 @@
 import PullboxAPI
+import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
@@ -7,12 +8,14 @@ enum RedeemCommand: Command {
   static let description = CommandDescription(
     "redeem", summary: "Redeem a gift or promotional code with the agent's store account",
     discussion: """
-      The content comes as with a purchase, whether this command waits or not. A code \
-      is refused if it is used up, if this account has redeemed it already or owns its \
-      product, or if it is not valid in this territory. A refusal does not use the code.
+      The command shows what the code gives, as far as the store tells it, and asks on a \
+      terminal. The content comes as with a purchase, whether this command waits or not. \
+      A code is refused if it is used up, if this account has redeemed it already or owns \
+      its product, or if it is not valid in this territory. A refusal does not use the code.
       """,
     operands: [.init("CODE")],
     options: [
+      .confirmed,
       .flag(
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
       .timeout,
@@ -25,16 +28,34 @@ enum RedeemCommand: Command {
     }
     _ = try context.timeout()
     let agent = try context.agent()
-    let transaction: AgentTransaction
+    let shown = try await telling(of: text) { () async throws(APICallError) in
+      try await agent.preview(of: text, locale: ReaderLocale.tag())
+    }
+    let gives = shown.flatMap(OfferText.code)
+    if Confirmation.isAsked(context) {
+      try await Confirmation.ask(
+        gives.map { "Redeem \(text) for \($0)?" }
+          ?? "The store does not say what \(text) gives. Redeem it?")
+    } else if let gives {
+      context.console.note(gives)
+    }
+    let transaction = try await telling(of: text) { () async throws(APICallError) in
+      try await agent.redeem(text)
+    }
+    try await BuyCommand.follow(transaction, with: agent, in: context)
+  }
+
+  /// Calls `body`. A refusal of the code is told in the store's own words, which say all of it.
+  private static func telling<Value>(
+    of code: String, _ body: () async throws(APICallError) -> Value
+  ) async throws -> Value {
     do {
-      transaction = try await agent.redeem(text)
+      return try await body()
     } catch {
-      // The store's own words say all of it.
       guard case .problem(let problem) = error, let detail = problem.detail,
         problem.code == .notFound || problem.code == .stateConflict
       else { throw error }
-      throw CommandFailure(.failed, "\(text): \(detail)")
+      throw CommandFailure(.failed, "\(code): \(detail)")
     }
-    try await BuyCommand.follow(transaction, with: agent, in: context)
   }
 }

@@ -96,7 +96,7 @@ enum ShopCommand: Command {
       whenEmpty: "nothing is for sale"
     ) { product in
       [
-        product.listing.id.description, OfferText.price(of: product),
+        product.listing.id.description, OfferText.terms(of: product),
         OfferText.standing(product), product.listing.title,
       ]
     }

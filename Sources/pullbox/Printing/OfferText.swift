@@ -17,20 +17,49 @@ enum OfferText {
   static func price(of product: AgentProduct) -> String {
     let price = priceAndPeriod(product.listing)
     if product.subscribedUntil != nil { return price }
-    if let offer = product.offer { return "\(introduction(offer)), then \(price)" }
+    if let offer = product.offer { return "\(introduction(of: offer)), then \(price)" }
     guard let possible = product.offers?.first(where: { $0.eligible == nil }) else { return price }
-    return "\(price), or \(introduction(possible)) first"
+    return "\(price), or \(introduction(of: possible)) first"
+  }
+
+  /// `$4.99 a month, and a month more the first time for contact data`: the price, and the bonus that the account may have.
+  static func terms(of product: AgentProduct) -> String {
+    price(of: product) + (bonus(product).map { ", and \($0)" } ?? "")
+  }
+
+  /// `a month more the first time for contact data`; nil where the account gets no bonus, as far as the store says.
+  static func bonus(_ product: AgentProduct) -> String? {
+    guard product.subscribedUntil == nil, let period = product.bonusPeriod else { return nil }
+    return "\(length(period)) more the first time for contact data"
+  }
+
+  private static func introduction(of offer: AccountOffer) -> String {
+    introduction(
+      CodeTerms(
+        payment: offer.payment, period: offer.period, payments: offer.payments, price: offer.price))
   }
 
   /// `free for a week`, `0.99 USD a month, 3 times`, `9.99 USD for 6 months`.
-  private static func introduction(_ offer: AccountOffer) -> String {
-    let price = offer.price.map { "\($0.amount) \($0.currency)" } ?? "free"
-    switch offer.payment {
-    case .freeTrial, .payUpFront: return "\(price) for \(length(offer.period))"
+  private static func introduction(_ terms: CodeTerms) -> String {
+    let price = terms.price.map { "\($0.amount) \($0.currency)" } ?? "free"
+    switch terms.payment {
+    case .freeTrial, .payUpFront: return "\(price) for \(length(terms.period))"
     case .payAsYouGo:
-      guard offer.payments > 1 else { return "\(price) for \(length(offer.period))" }
-      return "\(price) \(every(offer.period)), \(offer.payments) times"
+      guard terms.payments > 1 else { return "\(price) for \(length(terms.period))" }
+      return "\(price) \(every(terms.period)), \(terms.payments) times"
     }
+  }
+
+  /// Returns what a code gives: `Heroes 3 as a gift (Sandbox)`, `Heroes, free for a month, then $4.99 a month (Sandbox)`, or, where that begins with
+  /// the next renewal, `Heroes, free for a month from 2026-12-21 09:30 on, then …`. Nil where the store does not say.
+  static func code(_ shown: AgentCodePreview) -> String? {
+    guard let preview = shown.preview else { return nil }
+    let title = shown.listing?.title ?? preview.product.description
+    let environment = shown.account.environment
+    guard let terms = preview.terms else { return "\(title) as a gift (\(environment))" }
+    let start = preview.start.map { " from \(LocalTime.text($0)) on" } ?? ""
+    let later = shown.listing.map(priceAndPeriod) ?? "its price"
+    return "\(title), \(introduction(terms))\(start), then \(later) (\(environment))"
   }
 
   /// `a week`, `3 months`.
@@ -56,10 +85,13 @@ enum OfferText {
     return product.owned ? "owned" : ""
   }
 
-  /// Returns the product to be bought, its price and the environment: `2 × Coins, $0.99 each (Sandbox)`.
-  static func offer(_ product: AgentProduct, quantity: Int?, environment: String) -> String {
+  /// Returns the product to be bought, its price and the environment: `2 × Coins, $0.99 each (Sandbox)`; with the bonus for who
+  /// `optsIn`.
+  static func offer(
+    _ product: AgentProduct, quantity: Int?, environment: String, optsIn: Bool = false
+  ) -> String {
     let count = quantity ?? 1
-    let price = price(of: product) + (count > 1 ? " each" : "")
+    let price = (optsIn ? terms(of: product) : price(of: product)) + (count > 1 ? " each" : "")
     return (count > 1 ? "\(count) × " : "") + "\(product.listing.title), \(price) (\(environment))"
   }
 

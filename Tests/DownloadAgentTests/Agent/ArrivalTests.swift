@@ -344,9 +344,56 @@ struct ArrivalTests {
     }
   }
 
-  @Test("while nothing happens the feed is asked once a minute at most")
+  /// In place of once a day.
+  private static let quickly = ArrivalFollower.Rhythm(
+    wait: .zero, pace: .milliseconds(20), pauseAfterFailure: .milliseconds(20))
+
+  @Test("an agent that fetches nothing by itself hears of a refund all the same, and of nothing to fetch")
+  func refundedWithoutArrivals() async throws {
+    let product = packages[0].manifest.product
+    try await server.open { [harness, server, packages] url in
+      try await run(at: url) { agent in
+        async let ready: Void = self.ready(agent, packages[0])
+        server.tell(try entry(packages[0]))
+        try await ready
+        _ = try await agent.ended()
+      }
+      let grants = server.state.current.grants.count
+      server.change { $0.isReleased = false }
+      server.tell(try entry(packages[0], .revoked))
+      server.tell(try entry(packages[1], month: 2))
+      try await harness.run(server: url, ownershipRhythm: Self.quickly) { _ in
+        func item() async throws -> LibraryItem? {
+          try await harness.get("/v1/library", as: LibraryResponse.self).items.current(of: product)
+        }
+        while try await item()?.owned != false { try await Task.sleep(for: .milliseconds(10)) }
+        let refunded = try #require(try await item())
+        #expect(refunded.because == "revoked" && refunded.state == .present)
+        server.tell(try self.entry(packages[0], .reinstated))
+        while try await item()?.owned != true { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(try await harness.downloads().map(\.product) == [product])
+        #expect(try await harness.get("/v1/news", as: NewsResponse.self).entries.isEmpty)
+      }
+      #expect(server.state.current.grants.count == grants)
+    }
+  }
+
+  @Test("an agent that fetches nothing by itself asks nothing of the feed while its library is empty")
+  func emptyWithoutArrivals() async throws {
+    try await server.open { [harness, server] url in
+      try await harness.run(server: url, ownershipRhythm: Self.quickly) { _ in
+        try await server.asked("GET /store/v1/transactions", times: 5)
+        #expect(!server.state.current.asked.contains("GET /v1/feed"))
+        #expect(!server.state.current.asked.contains("POST /v1/entitlements"))
+      }
+    }
+  }
+
+  @Test(
+    "while nothing happens the feed is asked once a minute at most, and once a day where nothing is fetched")
   func pace() {
     #expect(ArrivalFollower.wait + ArrivalFollower.pace >= .seconds(60))
+    #expect(ArrivalFollower.Rhythm.ofOwnership.pace == .seconds(86_400))
   }
 
   @Test("what has a slot is fetched no sooner than that")

@@ -35,7 +35,8 @@ struct ShopOfferTests {
     return try await server.open { url in
       let offers = try await store(url).offers(of: products())
       return Dictionary(
-        uniqueKeysWithValues: offers.map { product, offers in (product.description, offers.map(\.payment)) })
+        uniqueKeysWithValues: offers.map { product, told in (product.description, told.offers.map(\.payment))
+        })
     }
   }
 
@@ -86,6 +87,32 @@ struct ShopOfferTests {
     let offers = try await Self.offers(
       of: #"{"products":[\#(odd),{"product":"\#(Self.monthly)","offers":[\#(Self.trial)]}]}"#)
     #expect(offers == [Self.monthly: [.freeTrial]])
+  }
+
+  @Test(
+    "a bonus is told beside the offers, and alone; one that cannot be read is left out and takes no offer with it",
+    arguments: [
+      (#""offers":[],"bonus":{"period":"P1M","eligible":true}"#, "P1M", 0),
+      (#""offers":[\#(trial)],"bonus":{"period":"P1M"}"#, "P1M", 1),
+      (#""offers":[\#(trial)],"bonus":{"period":"a month"}"#, nil, 1),
+      (#""offers":[\#(trial)],"bonus":7"#, nil, 1), (#""offers":[\#(trial)],"bonus":null"#, nil, 1),
+    ] as [(String, String?, Int)])
+  func bonus(members: String, period: String?, count: Int) async throws {
+    let server = FakeServer()
+    server.change { $0.offersDocument = #"{"products":[{"product":"\#(Self.monthly)",\#(members)}]}"# }
+    let told = try await server.open { url in
+      try await Self.store(url).offers(of: Self.products())
+    }
+    let product = try Self.products()[0]
+    let offers = try #require(told[product])
+    #expect(offers.bonus?.period.description == period && offers.offers.count == count)
+  }
+
+  @Test("a bonus that cannot be read leaves nothing of a product without an offer")
+  func unreadableBonus() async throws {
+    let offers = try await Self.offers(
+      of: #"{"products":[{"product":"\#(Self.monthly)","offers":[],"bonus":{"period":7}}]}"#)
+    #expect(offers == [:])
   }
 
   @Test("a store that does not answer what it offers is given up soon")

@@ -92,6 +92,69 @@ struct ShopTests {
     }
   }
 
+  @Test(
+    "before a code is redeemed it is told what it gives, with the product as the server sells it; nothing is redeemed"
+  )
+  func previewedCode() async throws {
+    let server = FakeServer()
+    let listing = try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month)
+    let preview = CodePreview(
+      product: listing.id, kind: .promotional,
+      terms: CodeTerms(payment: .freeTrial, period: .month, payments: 1),
+      start: Timestamp(millisecondsSinceEpoch: 1_797_841_800_000))
+    server.change { state in
+      state.codePreviews = ["ABC-1": preview]
+      state.listings = [listing]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get("/v1/codes/abc-1?locale=fr-FR", as: AgentCodePreview.self)
+        #expect(shown.preview == preview && shown.listing?.title == listing.title)
+        #expect(shown.account.territory == "USA")
+        // A server that does not answer keeps no reader from what the store says.
+        server.change { $0.listings = [] }
+        server.change { $0.refusals["GET /v1/products"] = [Problem(.unavailable)] }
+        let without = try await harness.get("/v1/codes/ABC-1", as: AgentCodePreview.self)
+        #expect(without.preview == preview && without.listing == nil)
+        let unknown = try await harness.ask("GET", "/v1/codes/NONE")
+        let problem = try APIJSON.decode(Problem.self, from: unknown.body)
+        #expect(problem.code == .notFound && problem.detail == "there is no such code")
+        for path in ["/v1/codes/a_b", "/v1/codes/ABC-1?language=fr"] {
+          #expect(try Self.code(await harness.ask("GET", path)) == .requestMalformed)
+        }
+        #expect(server.state.current.redemptions.isEmpty)
+      }
+    }
+  }
+
+  @Test(
+    "a store that cannot say what a code gives leaves it unsaid, and a refusal of its is passed on",
+    arguments: [
+      (Problem(.methodNotAllowed), nil, nil), (Problem(.notFound), nil, nil), (nil, "{}", nil),
+      (nil, #"{"kind":"raffle","product":"com.example.a"}"#, nil),
+      (Problem(.stateConflict, "the code is used up"), nil, .stateConflict),
+    ] as [(Problem?, String?, ProblemCode?)])
+  func unsaidCode(problem: Problem?, document: String?, code: ProblemCode?) async throws {
+    let server = FakeServer()
+    server.change { state in
+      if let problem { state.refusals["GET /store/v1/codes"] = [problem] }
+      state.codePreviewDocument = document
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let answer = try await harness.ask("GET", "/v1/codes/ABC-1")
+        guard code == nil else {
+          #expect(try Self.code(answer) == code)
+          return
+        }
+        let shown = try APIJSON.decode(AgentCodePreview.self, from: answer.body)
+        #expect(answer.status == 200 && shown.preview == nil && shown.listing == nil)
+      }
+    }
+  }
+
   @Test("subscriptions are shown with what the store offers for them, and without where it cannot say")
   func offers() async throws {
     let server = FakeServer()
@@ -117,6 +180,31 @@ struct ShopTests {
           #expect(products.map(\.offers) == [offers, nil])
           #expect(products[0].offer == offers?.first)
         }
+      }
+    }
+  }
+
+  @Test(
+    "a bonus is shown with its subscription, also without an offer, and who gives contact data buys with it")
+  func bonus() async throws {
+    let server = FakeServer()
+    let bonus = AccountBonus(period: .month, eligible: true)
+    let listing = try Self.listing(Self.monthly, .autoRenewableSubscription, period: .month)
+    server.change { state in
+      state.listings = [listing]
+      state.offers = [ProductAccountOffers(product: listing.id, offers: [], bonus: bonus)]
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { _ in
+        let shown = try await harness.get(
+          "/v1/products?id=\(Self.monthly)", as: AgentProductsResponse.self)
+        let product = try #require(shown.products.first)
+        #expect(product.bonus == bonus && product.offers == nil && product.bonusPeriod == .month)
+        for body in [#"{"product":"\#(Self.monthly)","optIn":true}"#, #"{"product":"\#(Self.monthly)"}"#] {
+          #expect(try await harness.ask("POST", "/v1/purchases", body).status == 201)
+        }
+        #expect(server.state.current.purchases.map(\.optIn) == [true, nil])
       }
     }
   }

@@ -34,6 +34,7 @@ final class AgentHarness: Sendable {
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
+    ownershipRhythm: ArrivalFollower.Rhythm? = nil,
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
@@ -57,6 +58,7 @@ final class AgentHarness: Sendable {
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }
+    if let ownershipRhythm { tuning.ownershipRhythm = ownershipRhythm }
     tuning.fileOperations = operations
     let agent = try AgentService(
       configuration: configuration, log: log, clock: SystemMonotonicClock(),

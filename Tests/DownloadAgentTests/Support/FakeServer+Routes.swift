@@ -51,6 +51,18 @@ extension FakeServer {
       if let key { self.change { $0.sold[key] = entry } }
       return try .json(TransactionResponse(transaction: entry))
     }
+    routes.on(.get, "/store/v1/codes/{code}") { _, parameters in
+      try self.check("GET /store/v1/codes")
+      if let document = self.state.current.codePreviewDocument {
+        return HTTPResponse(status: .ok, body: .bytes(Array(document.utf8)))
+      }
+      // As the router answers where it knows the address for another method.
+      guard let previews = self.state.current.codePreviews else { throw Problem(.methodNotAllowed) }
+      guard let preview = previews[parameters["code"]] else {
+        throw Problem(.notFound, "there is no such code")
+      }
+      return try .json(preview)
+    }
     routes.on(.post, "/store/v1/codes/{code}") { request, parameters in
       try self.check("POST /store/v1/codes")
       let code = parameters["code"]

@@ -110,6 +110,10 @@ final class FakeServer: Sendable {
     /// What codes are good for, and those that were redeemed, with the keys of the requests.
     var codes: [String: String] = [:]
     var redemptions: [String] = []
+    /// What the store says that codes give; nil for one that does not tell it before a redemption.
+    var codePreviews: [String: CodePreview]?
+    /// In their place, as it stands.
+    var codePreviewDocument: String?
     /// What the store offers; nil for one that has no such route.
     var offers: [ProductAccountOffers]?
     /// In their place, as it stands.

@@ -144,6 +144,7 @@ extension WireSample {
       """
       {
         "applicationUsername": "reader-7",
+        "optIn": true,
         "product": "com.example.coins",
         "quantity": 10,
         "shown": "0.99 EUR"
@@ -183,11 +184,24 @@ extension WireSample {
           "subscriptions": []
         }
         """),
-    WireSample(ShownPrice.self, #""0.99 EUR; pay-as-you-go P1M 3 0.50 EUR""#, minimal: #""free""#),
+    WireSample(ShownPrice.self, #""0.99 EUR; pay-as-you-go P1M 3 0.50 EUR; bonus P1M""#, minimal: #""free""#),
+    WireSample(
+      AgentCodePreview.self,
+      """
+      {
+        "account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"},
+        "listing": \(listing),
+        "preview": \(codePreview)
+      }
+      """,
+      minimal: """
+        {"account": {"canMakePayments": true, "currency": "EUR", "environment": "Sandbox", "territory": "FRA"}}
+        """),
     WireSample(
       AgentProduct.self,
       """
       {
+        "bonus": \(bonus),
         "listing": \(listing),
         "offers": [\(accountOffer)],
         "owned": false,

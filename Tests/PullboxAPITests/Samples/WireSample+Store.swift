@@ -13,6 +13,25 @@ extension WireSample {
     }
     """
 
+  static let codeTerms = """
+    {
+      "payment": "pay-as-you-go",
+      "payments": 3,
+      "period": "P1M",
+      "price": {"amount": "0.99", "currency": "EUR"}
+    }
+    """
+  static let codePreview = """
+    {
+      "kind": "offer",
+      "product": "com.example.heroes.monthly",
+      "start": "2026-12-21T08:30:00.000Z",
+      "terms": \(codeTerms)
+    }
+    """
+
+  static let bonus = #"{"eligible": true, "period": "P1M"}"#
+
   static let storeTransaction = """
     {
       "applicationUsername": "reader-7",
@@ -132,7 +151,15 @@ extension WireSample {
       #"{"products": [{"offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}]}"#,
       minimal: #"{"products": []}"#),
     WireSample(
-      ProductAccountOffers.self, #"{"offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}"#),
+      ProductAccountOffers.self,
+      #"{"bonus": \#(bonus), "offers": [\#(accountOffer)], "product": "com.example.heroes.monthly"}"#,
+      minimal: #"{"offers": [], "product": "com.example.heroes.monthly"}"#),
+    WireSample(AccountBonus.self, bonus, minimal: #"{"period": "P1M"}"#),
+    WireSample(
+      CodePreview.self, codePreview, minimal: #"{"kind": "gift", "product": "com.example.issue1"}"#),
+    WireSample(
+      CodeTerms.self, codeTerms,
+      minimal: #"{"payment": "free-trial", "payments": 1, "period": "P1M"}"#),
     WireSample(GiftCode.self, #""0A1B2C3D4E5F6071""#),
     WireSample(ProductOffers.self, #"{"bonus": "P3M", "introductory": \#(offer)}"#, minimal: "{}"),
     WireSample(

@@ -102,6 +102,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(OutboxCall.State.self, ["waiting", "parked", "done", "dropped"]),
     WireWords(OperatorScope.self, ["read", "publish", "review", "admin"]),
     WireWords(AccountOffer.Kind.self, ["introductory"]),
+    WireWords(CodePreview.Kind.self, ["gift", "offer", "promotional"]),
     WireWords(StoreOffer.Payment.self, ["free-trial", "pay-as-you-go", "pay-up-front"]),
     WireWords(StoreSubscription.State.self, ["active", "billing-retry", "paused", "expired"]),
     WireWords(

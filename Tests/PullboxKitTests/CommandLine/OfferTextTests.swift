@@ -65,6 +65,58 @@ struct OfferTextTests {
     #expect(OfferText.price(of: monthly) == "$2.99 a month")
   }
 
+  @Test(
+    "what a code gives is told with its terms, the price behind them and their beginning, as far as it is known"
+  )
+  func codes() throws {
+    let monthly = try product(.autoRenewableSubscription, period: "P1M").listing
+    let account = StoreAccount(
+      territory: "USA", currency: "USD", environment: "Sandbox", canMakePayments: true)
+    func text(_ preview: CodePreview?, isListed: Bool = true) -> String? {
+      OfferText.code(
+        AgentCodePreview(account: account, preview: preview, listing: isListed ? monthly : nil))
+    }
+    let free = CodeTerms(payment: .freeTrial, period: .month, payments: 1)
+    var preview = CodePreview(product: monthly.id, kind: .promotional, terms: free)
+    #expect(text(preview) == "Heroes, free for a month, then $2.99 a month (Sandbox)")
+    #expect(text(preview, isListed: false) == "com.example.a, free for a month, then its price (Sandbox)")
+    let start = try #require(Timestamp(rfc3339: "2026-12-21T08:30:00.000Z"))
+    preview.start = start
+    #expect(
+      text(preview)
+        == "Heroes, free for a month from \(LocalTime.text(start)) on, then $2.99 a month (Sandbox)")
+    preview = CodePreview(
+      product: monthly.id, kind: .offer,
+      terms: CodeTerms(
+        payment: .payAsYouGo, period: .month, payments: 3, price: Price(amount: "0.99", currency: "USD")))
+    #expect(text(preview) == "Heroes, 0.99 USD a month, 3 times, then $2.99 a month (Sandbox)")
+    #expect(text(CodePreview(product: monthly.id, kind: .gift)) == "Heroes as a gift (Sandbox)")
+    #expect(text(nil) == nil)
+  }
+
+  @Test("a bonus is told in the shop and to who gives contact data, where the store gives it to the account")
+  func bonuses() throws {
+    var monthly = try product(.autoRenewableSubscription, period: "P1M")
+    #expect(OfferText.terms(of: monthly) == "$2.99 a month")
+    monthly.bonus = AccountBonus(period: .month, eligible: true)
+    let told = "$2.99 a month, and a month more the first time for contact data"
+    #expect(OfferText.terms(of: monthly) == told)
+    func offer(optsIn: Bool) -> String {
+      OfferText.offer(monthly, quantity: nil, environment: "Sandbox", optsIn: optsIn)
+    }
+    #expect(offer(optsIn: true) == "Heroes, \(told) (Sandbox)")
+    #expect(offer(optsIn: false) == "Heroes, $2.99 a month (Sandbox)")
+    monthly.bonus = AccountBonus(period: try #require(BillingPeriod("P3M")), eligible: true)
+    #expect(OfferText.bonus(monthly) == "3 months more the first time for contact data")
+    for eligible in [false, nil] {
+      monthly.bonus?.eligible = eligible
+      #expect(OfferText.terms(of: monthly) == "$2.99 a month")
+    }
+    monthly.bonus?.eligible = true
+    monthly.subscribedUntil = Timestamp(millisecondsSinceEpoch: 0)
+    #expect(OfferText.bonus(monthly) == nil)
+  }
+
   @Test("what the reader has is told with its end")
   func standings() throws {
     #expect(OfferText.standing(try product(.nonConsumable)) == "")

@@ -141,31 +141,6 @@ package enum LedgerTable {
       "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
   }
 
-  /// Customers for whom a subscription to the publication that renews itself runs at `now`, and did a second before, and none ran at `moment`.
-  package static func subscribers(
-    to publication: ProductIdentifier, at now: Timestamp, butNotAt moment: Timestamp,
-    in connection: borrowing Connection
-  ) throws -> Int {
-    let row = try connection.first(
-      """
-      SELECT count(DISTINCT customer) AS count FROM transactions \(SQLDialect.index("transactions_by_end"))
-      WHERE expires > ? AND purchased <= ? AND purchased > ? AND revoked IS NULL AND customer IS NOT NULL
-        AND product IN (
-          SELECT id FROM products WHERE publication = ? AND type = 'auto-renewable-subscription')
-        AND NOT EXISTS (
-          SELECT 1 FROM transactions AS earlier \(SQLDialect.index("transactions_by_customer"))
-          WHERE earlier.customer = transactions.customer AND earlier.purchased <= ? AND earlier.expires > ?
-            AND earlier.revoked IS NULL AND earlier.product IN (
-              SELECT id FROM products WHERE publication = ? AND type = 'auto-renewable-subscription'))
-      """,
-      [
-        .timestamp(now), .timestamp(now - .seconds(1)), .timestamp(moment), .identifier(publication),
-        .timestamp(moment),
-        .timestamp(moment), .identifier(publication),
-      ])
-    return Int(try row?.integer("count") ?? 0)
-  }
-
   /// How the store is told that the transaction's content was delivered.
   package enum Ending: Sendable {
     /// The store is told that the transaction is finished, or gets the acknowledgement that it wants in place of that.

@@ -1,0 +1,92 @@
+import Commerce
+import CoreTypes
+import Database
+import DeliveryRecords
+import PullboxAPI
+
+/// Counts, before an issue is released behind its date, the subscribers to whom it opens and would not have at that date.
+struct LateReleaseCounter: Sendable {
+  /// Customers that are looked at in one turn of the database, so that others get theirs.
+  private static let batch = 500
+  /// Subscriptions of one type to a publication that are looked at.
+  private static let maximumSubscriptions = 1000
+
+  let database: Database
+
+  private struct Question: Sendable {
+    let publication: ProductIdentifier
+    let date: Timestamp
+    let customers: [CustomerIdentifier]
+    /// Where periods have to be computed: all subscriptions to the publication. Empty where all of ``customers`` are counted.
+    let subscriptions: [Product]
+  }
+
+  /// The release at `now`. Nil for what is no issue, for one that is not dated earlier, and for one that was released before.
+  func lateRelease(of product: ProductIdentifier, at now: Timestamp) async throws -> LateRelease? {
+    let question = try await database.read { try Self.question(about: product, at: now, in: $0) }
+    guard let question else { return nil }
+    var count = question.customers.count
+    if !question.subscriptions.isEmpty {
+      count = 0
+      for start in stride(from: 0, to: question.customers.count, by: Self.batch) {
+        let part = question.customers.dropFirst(start).prefix(Self.batch)
+        count += try await database.read { connection in
+          var later = 0
+          for customer in part {
+            if try Self.isLater(customer, question, at: now, in: connection) { later += 1 }
+          }
+          return later
+        }
+      }
+    }
+    return LateRelease(publicationDate: question.date, laterSubscribers: count)
+  }
+
+  private static func question(
+    about product: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Question? {
+    guard let issue = try ProductTable.find(product, in: connection)?.product, !issue.type.isSubscription,
+      let publication = issue.publication, issue.firstReleased == nil, let date = issue.publicationDate,
+      date < now
+    else { return nil }
+    let subscribers = try LedgerTable.subscribers(to: publication, at: now, butNotAt: date, in: connection)
+    let withoutEnd = try subscriptions(
+      to: publication, of: [.nonRenewingSubscription, .freeSubscription], in: connection)
+    guard !withoutEnd.isEmpty else {
+      return Question(publication: publication, date: date, customers: subscribers, subscriptions: [])
+    }
+    let payers = try LedgerTable.payersWithoutEnd(to: publication, after: date, until: now, in: connection)
+    let renewing = try subscriptions(to: publication, of: [.autoRenewableSubscription], in: connection)
+    return Question(
+      publication: publication, date: date, customers: Array(Set(subscribers).union(payers)),
+      subscriptions: renewing + withoutEnd)
+  }
+
+  private static func subscriptions(
+    to publication: ProductIdentifier, of types: [ProductType], in connection: borrowing Connection
+  ) throws -> [Product] {
+    var found: [Product] = []
+    for type in types {
+      let filter = ProductTable.Filter(publication: publication, type: type)
+      found += try ProductTable.page(
+        after: "", matching: filter, limit: maximumSubscriptions, in: connection
+      ).map(\.product)
+    }
+    return found
+  }
+
+  private static func isLater(
+    _ customer: CustomerIdentifier, _ question: Question, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let subscriptions = Set(question.subscriptions.map(\.id))
+    let payments = try LedgerTable.transactions(of: customer, in: connection).filter {
+      subscriptions.contains($0.product)
+    }
+    let record = try EntitlementRecordTable.record(of: payments, in: connection)
+    let times = EntitlementRules().paidTimes(
+      of: question.publication, by: payments, catalog: question.subscriptions, record: record, now: now)
+    return times.contains { $0.contains(now) && $0.lowerBound <= now - .seconds(1) }
+      && !times.contains { $0.contains(question.date) }
+  }
+}
