@@ -1,5 +1,5 @@
 package import Commerce
-package import CoreTypes
+import CoreTypes
 package import Database
 
 /// The verified transactions, each with what its store last said of it and the customer whose it is. What
