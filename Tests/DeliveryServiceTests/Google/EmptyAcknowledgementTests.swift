@@ -18,6 +18,11 @@ struct EmptyAcknowledgementTests {
   private static let monthly = "com.example.magazine.monthly"
   private static let issue = "com.example.magazine.issue1"
   private static let month = Duration.seconds(30 * 86_400)
+  /// Half of Google's three days.
+  private static let halfTime = Duration.seconds(3 * 86_400 / 2)
+  private static let year = Duration.seconds(365 * 86_400)
+  /// Steps of the wall clock: a year ahead and back, and a year behind and back.
+  private static let steps: [Duration] = [year, .zero - year, .zero - year, year]
   private let package = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
   private let google: FakeGoogleStore
 
@@ -45,10 +50,11 @@ struct EmptyAcknowledgementTests {
   }
 
   private func subscribe(
-    _ token: String, _ order: String, at start: Timestamp, linked: String? = nil
+    _ token: String, _ order: String, at start: Timestamp, linked: String? = nil, acknowledged: Bool = false
   ) {
     google.subscribe(
-      Self.monthly, token: token, order: order, from: start, to: start + Self.month, linked: linked)
+      Self.monthly, token: token, order: order, from: start, to: start + Self.month, linked: linked,
+      acknowledged: acknowledged)
   }
 
   private func show(_ token: String, _ server: ServerHarness, on device: Device? = nil) async throws {
@@ -76,12 +82,15 @@ struct EmptyAcknowledgementTests {
       .compactMap { $0.split(separator: "/").last?.split(separator: ":").first.map(String.init) }
   }
 
-  /// As when the device had shown the purchase, too.
-  private func know(_ device: Device, of order: String, _ server: ServerHarness) async throws {
-    let now = server.clock.now()
-    let transaction = TransactionKey(
+  private func transaction(_ order: String) throws -> TransactionKey {
+    TransactionKey(
       store: try #require(StoreIdentifier("google")), environment: .production,
       id: try #require(TransactionIdentifier(order)))
+  }
+
+  /// As when the device had shown the purchase, too.
+  private func know(_ device: Device, of order: String, _ server: ServerHarness) async throws {
+    let (now, transaction) = (server.clock.now(), try transaction(order))
     try await server.server.grants.grantStore.database.write(locking: [.transaction(transaction)]) {
       connection in
       let customer = try #require(try CustomerTable.customer(of: transaction, in: connection))
@@ -102,6 +111,24 @@ struct EmptyAcknowledgementTests {
       try Task.checkCancellation()
       await Task.yield()
     }
+  }
+
+  private func wait(forAcknowledgements count: Int) async throws {
+    while google.state.withLock({ $0.calls.count { $0.hasSuffix(":acknowledge") } }) < count {
+      try Task.checkCancellation()
+      await Task.yield()
+    }
+  }
+
+  /// One that looks at the purchases beside the server's own, on a clock that the test moves.
+  private func makeSales(
+    _ server: ServerHarness
+  ) throws -> (sales: EmptySales, timer: ManualMonotonicClock) {
+    let (grants, timer) = (server.server.grants, ManualMonotonicClock())
+    let sales = EmptySales(
+      at: [try #require(StoreIdentifier("google"))], grantStore: grants.grantStore, catalog: grants.catalog,
+      rules: grants.rules, timer: timer, log: Log(level: .error), didAdd: { grants.outbox.wake() })
+    return (sales, timer)
   }
 
   private func openCalls(_ server: ServerHarness) async throws -> Int64 {
@@ -156,15 +183,11 @@ struct EmptyAcknowledgementTests {
       try await show("second", server, on: ServerHarness.late)
       try await know(server.device, of: "GPA.2", server)
       #expect(try await acknowledged(server) == ["first"])
-      let halfTime = Duration.seconds(3 * 86_400 / 2)
-      server.clock.advance(by: halfTime - .seconds(1))
+      server.clock.advance(by: Self.halfTime - .seconds(1))
       server.server.grants.sales.sweep()
       #expect(try await acknowledged(server) == ["first"])
       // Nothing is told to look then: it is planned.
-      let (grants, timer) = (server.server.grants, ManualMonotonicClock())
-      let sales = EmptySales(
-        at: [try #require(StoreIdentifier("google"))], grantStore: grants.grantStore, catalog: grants.catalog,
-        rules: grants.rules, timer: timer, log: Log(level: .error), didAdd: { grants.outbox.wake() })
+      let (sales, timer) = try makeSales(server)
       let work = Task { await sales.run() }
       defer { work.cancel() }
       try await wait(for: sales)
@@ -253,6 +276,78 @@ struct EmptyAcknowledgementTests {
       server.clock.advance(by: .seconds(2 * 86_400))
       server.server.grants.sales.sweep()
       #expect(try await acknowledged(server) == ["first"])
+    }
+  }
+
+  @Test(
+    "a clock that is set a year ahead or behind, and right again, has nothing acknowledged before its delivery, nor twice"
+  )
+  func clockSteps() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      try await show("first", server)
+      #expect(try await acknowledged(server).isEmpty)
+      for step in Self.steps {
+        server.clock.advance(by: step)
+        try await show("first", server)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server).isEmpty, "at \(server.clock.now())")
+      }
+      try await deliver("first", server)
+      #expect(try await acknowledged(server) == ["first"])
+      subscribe("first", "GPA.1", at: ServerHarness.start, acknowledged: true)
+      for step in Self.steps {
+        server.clock.advance(by: step)
+        // With the clock ahead, the call that was made is forgotten.
+        try await server.server.components.retention.run()
+        try await show("first", server)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server) == ["first"], "at \(server.clock.now())")
+      }
+    }
+  }
+
+  @Test("a clock that is set a year ahead or behind, and right again, ends no wait for a device")
+  func clockStepsDuringWait() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      try await show("second", server, on: ServerHarness.late)
+      try await know(server.device, of: "GPA.2", server)
+      for step in Self.steps {
+        server.clock.advance(by: step)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server) == ["first"], "at \(server.clock.now())")
+      }
+      server.clock.advance(by: Self.halfTime)
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first", "second"])
+    }
+  }
+
+  @Test(
+    "a purchase that leaves nothing, and is shown while the clock is a year ahead, is acknowledged an hour after it is right again"
+  )
+  func shownAhead() async throws {
+    let start = ServerHarness.start
+    subscribe("first", "GPA.1", at: start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2 + Self.year)
+      subscribe("second", "GPA.2", at: start + Self.month * 2)
+      try await show("second", server)
+      #expect(try await acknowledged(server) == ["first"])
+      let (sales, timer) = try makeSales(server)
+      let work = Task { await sales.run() }
+      defer { work.cancel() }
+      await timer.waitForSleepers()
+      server.clock.advance(by: .zero - Self.year)
+      timer.advance(by: EmptySales.interval)
+      try await wait(forAcknowledgements: 2)
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first", "second"])
     }
   }
 }
