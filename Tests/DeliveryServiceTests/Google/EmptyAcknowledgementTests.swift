@@ -31,9 +31,10 @@ struct EmptyAcknowledgementTests {
   }
 
   private func run(
-    withIssue: Bool = true, _ body: (ServerHarness) async throws -> Void
+    withIssue: Bool = true, database: Database.Options = TestDatabase.options,
+    _ body: (ServerHarness) async throws -> Void
   ) async throws {
-    try await ServerHarness.run(options: google.option()) { server in
+    try await ServerHarness.run(options: google.option(), database: database) { server in
       var subscription = ProductDescription(type: .autoRenewableSubscription)
       subscription.publication = ProductIdentifier("com.example.magazine")
       subscription.period = BillingPeriod("P1M")
@@ -122,12 +123,12 @@ struct EmptyAcknowledgementTests {
 
   /// One that looks at the purchases beside the server's own, on a clock that the test moves.
   private func makeSales(
-    _ server: ServerHarness
+    _ server: ServerHarness, log: Log = Log(level: .error)
   ) throws -> (sales: EmptySales, timer: ManualMonotonicClock) {
     let (grants, timer) = (server.server.grants, ManualMonotonicClock())
     let sales = EmptySales(
       at: [try #require(StoreIdentifier("google"))], grantStore: grants.grantStore, catalog: grants.catalog,
-      rules: grants.rules, timer: timer, log: Log(level: .error), didAdd: { grants.outbox.wake() })
+      rules: grants.rules, timer: timer, log: log, didAdd: { grants.outbox.wake() })
     return (sales, timer)
   }
 
@@ -276,6 +277,50 @@ struct EmptyAcknowledgementTests {
       server.clock.advance(by: .seconds(2 * 86_400))
       server.server.grants.sales.sweep()
       #expect(try await acknowledged(server) == ["first"])
+    }
+  }
+
+  @Test(
+    "what the database refuses to write during a look is acknowledged after the next one, and once",
+    arguments: [true, false])
+  func refusedWrite(isSweep: Bool) async throws {
+    var options = TestDatabase.options
+    options.longestWait = .milliseconds(500)
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run(database: options) { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      // It waits for a device that has nothing, until it is pressing.
+      try await show("second", server, on: ServerHarness.late)
+      try await know(server.device, of: "GPA.2", server)
+      #expect(try await acknowledged(server) == ["first"])
+      let warnings = Locked(0)
+      let log = Log(level: .warning, output: { _ in warnings.withLock { $0 += 1 } })
+      let (sales, timer) = try makeSales(server, log: log)
+      let work = Task { await sales.run() }
+      defer { work.cancel() }
+      await timer.waitForSleepers()
+      server.clock.advance(by: Self.halfTime)
+      let second = try transaction("GPA.2")
+      try await server.server.grants.grantStore.database.holdingWrites {
+        if isSweep { sales.sweep() } else { sales.note([second]) }
+        while warnings.current == 0 {
+          try Task.checkCancellation()
+          await Task.yield()
+        }
+        #expect(!sales.isIdle, "what it could not write is forgotten")
+      }
+      #expect(try await acknowledged(server) == ["first"])
+      await timer.waitForSleepers()
+      timer.advance(by: try #require(timer.timeToNextSleeper))
+      try await wait(forAcknowledgements: 2)
+      for _ in 0..<2 {
+        sales.sweep()
+        try await wait(for: sales)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server) == ["first", "second"])
+      }
     }
   }
 
