@@ -90,6 +90,19 @@ struct EmptySaleTests {
     }
   }
 
+  @Test("a period whose date the server's clock has not come to is left alone until then")
+  func ahead() async throws {
+    try await ServerHarness.run { server in
+      let purchases = try await subscribe(server)
+      #expect(try await ask(server, purchases, waiting: [Self.renewal]).settled == [])
+      server.clock.advance(by: Self.month + .seconds(86_400))
+      #expect(
+        try await ask(server, purchases, waiting: [Self.renewal]).settled?.map(\.description) == [
+          Self.renewal
+        ])
+    }
+  }
+
   @Test("what was withdrawn before it was delivered is owed no more, and what it leaves is finished")
   func withdrawn() async throws {
     try await ServerHarness.run { server in

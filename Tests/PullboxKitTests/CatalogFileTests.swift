@@ -229,6 +229,56 @@ struct CatalogFileTests {
   }
 
   @Test(
+    "a mark of the byte order with nothing behind it is an empty file, with an empty line a nameless column")
+  func markAlone() {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    #expect(faults(mark).map(\.code) == [.header])
+    #expect(faults(mark).first?.detail == "the file is empty")
+    #expect(faults(mark + [0x0A]).map(\.code) == [.header])
+    #expect(faults(mark + mark).map(\.code) == [.header], "a second one is text")
+  }
+
+  @Test(
+    "a NUL is refused wherever it stands",
+    arguments: ["\u{0}", "\u{FEFF}\u{0}", "i\u{0}d\na\n", "id\n\"a\u{0}\"\n", "id\na\n\u{0}"])
+  func nul(text: String) {
+    #expect(faults(text).map(\.code) == [.nul])
+  }
+
+  @Test(
+    "a quotation mark that nothing closes is refused in every row and cell",
+    arguments: [
+      "\"", "\"id", "id\n\"", "id\n\"a\"\"", "id,type\na,\"consumable\nb,consumable\n", "\u{FEFF}\"id\na\n",
+    ])
+  func unclosed(text: String) {
+    #expect(faults(text).map(\.code) == [.quote])
+    #expect(faults(text).first?.detail == "a quotation mark is not closed")
+  }
+
+  @Test(
+    "cells of a mebibyte and rows of a hundred thousand columns are refused by the line, and not repeated")
+  func large() {
+    let mebibyte = String(repeating: "x", count: 1 << 20)
+    for (text, line) in [
+      (mebibyte, 1), ("\"\(mebibyte)\"", 1), ("id\n\(mebibyte)\n", 2), ("id\n\"\(mebibyte)\"\n", 2),
+      // It is too long before it is not closed.
+      ("id\na\n\"\(mebibyte)", 3),
+    ] {
+      let found = faults(text)
+      #expect(found.map(\.code) == [.length])
+      #expect(found.map(\.line) == [line])
+      #expect(found.allSatisfy { $0.description.utf8.count < 200 })
+    }
+    let columns = String(repeating: "id,", count: 100_000)
+    for (text, line) in [(columns, 1), ("id\na\n" + columns, 3)] {
+      let found = faults(text)
+      #expect(found.map(\.code) == [.columns])
+      #expect(found.map(\.line) == [line])
+      #expect(found.allSatisfy { $0.description.utf8.count < 200 })
+    }
+  }
+
+  @Test(
     "the name says the form", arguments: [("a.csv", "csv"), ("b.JSON", "json"), ("c.txt", nil), ("csv", nil)])
   func names(path: String, format: String?) {
     #expect(CatalogFile.Format(path: path)?.rawValue == format)

@@ -18,6 +18,7 @@ import Testing
 final class TestCatalog: StoreCatalog {
   private let listings: Mutex<[ProductIdentifier: ProductListing]>
   private let reachable = Mutex(true)
+  private let questions = Mutex((waiting: 0, areHeld: false))
 
   init(_ listings: [ProductListing]) {
     self.listings = Mutex(Dictionary(uniqueKeysWithValues: listings.map { ($0.id, $0) }))
@@ -34,9 +35,25 @@ final class TestCatalog: StoreCatalog {
 
   func setReachable(_ reachable: Bool) { self.reachable.withLock { $0 = reachable } }
 
+  /// Runs `body` while no question is answered, and answers them once that many wait.
+  func holding<Result: Sendable>(
+    _ count: Int, _ body: @escaping @Sendable () async throws -> Result
+  ) async throws -> Result {
+    questions.withLock { $0 = (0, true) }
+    async let result = body()
+    while questions.withLock({ $0.waiting }) < count {
+      try Task.checkCancellation()
+      await Task.yield()
+    }
+    questions.withLock { $0.areHeld = false }
+    return try await result
+  }
+
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing? {
+    questions.withLock { $0.waiting += 1 }
+    while questions.withLock({ $0.areHeld }), !Task.isCancelled { await Task.yield() }
     guard reachable.withLock({ $0 }) else { throw Problem(.catalogUnavailable, retryAfterSeconds: 2) }
     return listings.withLock { $0[product] }
   }

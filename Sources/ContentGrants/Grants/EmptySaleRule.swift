@@ -7,7 +7,8 @@ import PullboxAPI
 /// Whether a sale leaves nothing to deliver: what it opened is where it belongs already, or cannot be had. No device will ever report
 /// a delivery for it, so that its store would take it back, or show it as unfinished for ever.
 ///
-///     let rule = EmptySaleRule(catalog: catalog, report: report, devices: devices, completed: completed)
+///     let rule = EmptySaleRule(
+///       catalog: catalog, report: report, devices: devices, completed: completed, now: now)
 ///     if rule.isEmpty(transaction) { … }
 struct EmptySaleRule: Sendable {
   let catalog: CatalogSnapshot
@@ -17,11 +18,14 @@ struct EmptySaleRule: Sendable {
   let devices: [DeviceIdentifier]
   /// By product: the devices that completed a version of it, for whichever transaction, by a grant that stands.
   let completed: [ProductIdentifier: Set<DeviceIdentifier>]
+  /// The moment at which the report holds.
+  let now: Timestamp
 
   /// Never of a consumable, of a refund, of a product that the catalog does not have, and of a single product that cannot be had: that
-  /// was paid for, and never came. `isPressing` where the store is about to take it back: then what one device has is delivered.
+  /// was paid for, and never came. Nor of a purchase of a date to come: the clock was set back behind it, and what it opened counts as
+  /// not published yet. `isPressing` where the store is about to take it back: then what one device has is delivered.
   func isEmpty(_ transaction: VerifiedTransaction, isPressing: Bool = false) -> Bool {
-    guard transaction.revokedDate == nil, transaction.origin == nil,
+    guard transaction.revokedDate == nil, transaction.origin == nil, transaction.purchaseDate <= now,
       let type = catalog[transaction.product]?.product.type, type != .consumable
     else { return false }
     let opened = report.products(claimedBy: transaction.id).compactMap { catalog[$0] }

@@ -107,10 +107,10 @@ package final class EmptySales: Sendable {
     }
   }
 
-  /// The next look at all that wait is when the first of these is pressing, at the latest.
+  /// The next look at all that wait is when the first of these is pressing, at the latest, or when the clock comes to its date.
   private func plan(after waiting: [AcknowledgementTable.Waiting]) -> Worker.Next {
     let (now, moment) = (grantStore.clock.now(), timer.now())
-    let pressing = waiting.map { $0.halfTime - now }.filter { $0 > .zero }.min()
+    let pressing = waiting.flatMap { [$0.purchased - now, $0.halfTime - now] }.filter { $0 > .zero }.min()
     return state.withLock { state in
       // Meanwhile a sweep was asked for.
       guard let planned = state.nextSweep else { return .again }
@@ -162,7 +162,7 @@ package final class EmptySales: Sendable {
         catalog: catalog,
         report: rules.evaluate(
           basis.transactions, catalog: related, policies: catalog.policies, record: basis.record, now: now),
-        devices: basis.devices, completed: basis.completed)
+        devices: basis.devices, completed: basis.completed, now: now)
       let said = Dictionary(basis.transactions.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
       return waiting.filter { purchase in
         said[purchase.transaction].map { rule.isEmpty($0, isPressing: purchase.halfTime <= now) } == true

@@ -34,7 +34,7 @@ extension GrantService {
           catalog: catalog,
           report: rules.evaluate(
             transactions, catalog: related, policies: catalog.policies, record: record, now: now),
-          devices: [device], completed: completed)
+          devices: [device], completed: completed, now: now)
         empty += shown.filter { asked.contains($0.id) && rule.isEmpty($0) }.map(\.key)
       }
       return empty

@@ -100,7 +100,7 @@ enum BillingRetry {
     of expires: Timestamp?, isInBillingRetry: Bool?, asOf: Timestamp?
   ) -> Timestamp? {
     guard let expires, let isInBillingRetry else { return nil }
-    if isInBillingRetry { return expires + length }
+    if isInBillingRetry { return (expires + length).writable }
     return asOf.map { expires <= $0 } == true ? expires : nil
   }
 }

@@ -190,6 +190,6 @@ enum GoogleAcknowledgement {
 
   /// When the store refunds by itself what it was not told of: after three days, for license testers after three minutes.
   static func deadline(after start: Timestamp, in environment: StoreEnvironment) -> Timestamp {
-    start + (environment == .production ? .seconds(3 * 86_400) : .seconds(180))
+    (start + .seconds(environment == .production ? 3 * 86_400 : 180)).writable
   }
 }

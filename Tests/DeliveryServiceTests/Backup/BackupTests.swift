@@ -174,6 +174,45 @@ struct BackupTests {
     #expect(try Backup(state: state, directory: directory).run().linked == 1)
   }
 
+  @Test(
+    "after a full disk, and a death, at whatever call, also while the oldest generation goes, the next backup is made and leaves nothing else"
+  )
+  func nextBackup() async throws {
+    let place = try TemporaryDirectory()
+    let state = try await state(in: place)
+    let directory = BackupDirectory(place.path("backups"))
+    func backUp(_ operations: any FileOperations) throws -> Backup.Outcome {
+      let target = BackupDirectory(directory.path, operations: operations)
+      return try Backup(state: state, directory: target, keep: 1).run()
+    }
+    var known = try backUp(SystemFileOperations()).generation
+    var (index, isOver) = (0, false)
+    while !isOver {
+      for dies in [false, true] {
+        let operations = FaultyFileOperations()
+        if dies { operations.die(at: index) } else { operations.fail(call: index, number: ENOSPC) }
+        let made = try? backUp(operations)
+        // No call was left to fail.
+        if made != nil, operations.failures == 0 { isOver = true }
+        let context = "call \(index), \(dies ? "a death" : "a full disk")"
+        let generations = try directory.generations()
+        // The one before goes only once the new one is there.
+        #expect(generations.last?.name == known || generations.count == 1, "\(context)")
+        #expect(generations.count <= 2, "\(context)")
+        for generation in generations { #expect(try isWhole(generation.path), "\(context)") }
+
+        let next = try backUp(SystemFileOperations())
+        #expect(next.linked == 1, "\(context)")
+        let names = try FileSystem.list(directory.path).map(\.name)
+        #expect(Set(names) == [".lock", next.generation], "\(context)")
+        #expect(try isWhole(try directory.generation(nil).path), "\(context)")
+        known = next.generation
+      }
+      index += 1
+    }
+    #expect(index > 20)
+  }
+
   @Test("a package that is missing or damaged in the state is taken from the generation before, else named")
   func damagedState() async throws {
     try await ServerHarness.run { server in

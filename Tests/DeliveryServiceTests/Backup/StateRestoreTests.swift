@@ -167,6 +167,34 @@ struct StateRestoreTests {
     }
   }
 
+  @Test("a restore that dies again and again, each time a call later, comes to its end in the same directory")
+  func manyDeaths() async throws {
+    try await backUp()
+    let mark = restored + "/restore.json"
+    var (index, isOver) = (0, false)
+    while !isOver {
+      let operations = FaultyFileOperations()
+      operations.die(at: index)
+      do {
+        try restore(operations)
+        isOver = true
+      } catch {
+        let hasDatabase = try FileSystem.status(of: restored + "/server.db") != nil
+        if try FileSystem.status(of: mark) == nil {
+          // Either nothing was begun, or all was done and only the mark's removal was not synced.
+          isOver = hasDatabase
+        } else {
+          #expect(throws: StateDirectoryError.self) { try RestoreMark.refuse(in: restored) }
+        }
+      }
+      index += 1
+    }
+    #expect(index > 20)
+    #expect(try StateCheck(state: restored).run().isWhole)
+    try RestoreMark.refuse(in: restored)
+    #expect(try FileSystem.list(restored).filter { $0.name.hasPrefix(".") }.isEmpty)
+  }
+
   @Test("a generation is no server's state directory, and no directory of generations")
   func generationItself() async throws {
     try await backUp()

@@ -20,6 +20,11 @@ struct EmptyAcknowledgementTests {
   private static let monthly = "com.example.magazine.monthly"
   private static let issue = "com.example.magazine.issue1"
   private static let month = Duration.seconds(30 * 86_400)
+  /// Half of Google's three days.
+  private static let halfTime = Duration.seconds(3 * 86_400 / 2)
+  private static let year = Duration.seconds(365 * 86_400)
+  /// Steps of the wall clock: a year ahead and back, and a year behind and back.
+  private static let steps: [Duration] = [year, .zero - year, .zero - year, year]
   private let package = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
   private let google: FakeGoogleStore
 
@@ -28,9 +33,10 @@ struct EmptyAcknowledgementTests {
   }
 
   private func run(
-    withIssue: Bool = true, _ body: (ServerHarness) async throws -> Void
+    withIssue: Bool = true, database: Database.Options = TestDatabase.options,
+    _ body: (ServerHarness) async throws -> Void
   ) async throws {
-    try await ServerHarness.run(options: google.option()) { server in
+    try await ServerHarness.run(options: google.option(), database: database) { server in
       var subscription = ProductDescription(type: .autoRenewableSubscription)
       subscription.publication = ProductIdentifier("com.example.magazine")
       subscription.period = BillingPeriod("P1M")
@@ -47,10 +53,11 @@ struct EmptyAcknowledgementTests {
   }
 
   private func subscribe(
-    _ token: String, _ order: String, at start: Timestamp, linked: String? = nil
+    _ token: String, _ order: String, at start: Timestamp, linked: String? = nil, acknowledged: Bool = false
   ) {
     google.subscribe(
-      Self.monthly, token: token, order: order, from: start, to: start + Self.month, linked: linked)
+      Self.monthly, token: token, order: order, from: start, to: start + Self.month, linked: linked,
+      acknowledged: acknowledged)
   }
 
   private func show(_ token: String, _ server: ServerHarness, on device: Device? = nil) async throws {
@@ -78,12 +85,15 @@ struct EmptyAcknowledgementTests {
       .compactMap { $0.split(separator: "/").last?.split(separator: ":").first.map(String.init) }
   }
 
-  /// As when the device had shown the purchase, too.
-  private func know(_ device: Device, of order: String, _ server: ServerHarness) async throws {
-    let now = server.clock.now()
-    let transaction = TransactionKey(
+  private func transaction(_ order: String) throws -> TransactionKey {
+    TransactionKey(
       store: try #require(StoreIdentifier("google")), environment: .production,
       id: try #require(TransactionIdentifier(order)))
+  }
+
+  /// As when the device had shown the purchase, too.
+  private func know(_ device: Device, of order: String, _ server: ServerHarness) async throws {
+    let (now, transaction) = (server.clock.now(), try transaction(order))
     try await server.server.grants.grantStore.database.write(locking: [.transaction(transaction)]) {
       connection in
       let customer = try #require(try CustomerTable.customer(of: transaction, in: connection))
@@ -104,6 +114,24 @@ struct EmptyAcknowledgementTests {
       try Task.checkCancellation()
       await Task.yield()
     }
+  }
+
+  private func wait(forAcknowledgements count: Int) async throws {
+    while google.state.withLock({ $0.calls.count { $0.hasSuffix(":acknowledge") } }) < count {
+      try Task.checkCancellation()
+      await Task.yield()
+    }
+  }
+
+  /// One that looks at the purchases beside the server's own, on a clock that the test moves.
+  private func makeSales(
+    _ server: ServerHarness, log: Log = Log(level: .error)
+  ) throws -> (sales: EmptySales, timer: ManualMonotonicClock) {
+    let (grants, timer) = (server.server.grants, ManualMonotonicClock())
+    let sales = EmptySales(
+      at: [try #require(StoreIdentifier("google"))], grantStore: grants.grantStore, catalog: grants.catalog,
+      rules: grants.rules, timer: timer, log: log, didAdd: { grants.outbox.wake() })
+    return (sales, timer)
   }
 
   private func openCalls(_ server: ServerHarness) async throws -> Int64 {
@@ -158,15 +186,11 @@ struct EmptyAcknowledgementTests {
       try await show("second", server, on: ServerHarness.late)
       try await know(server.device, of: "GPA.2", server)
       #expect(try await acknowledged(server) == ["first"])
-      let halfTime = Duration.seconds(3 * 86_400 / 2)
-      server.clock.advance(by: halfTime - .seconds(1))
+      server.clock.advance(by: Self.halfTime - .seconds(1))
       server.server.grants.sales.sweep()
       #expect(try await acknowledged(server) == ["first"])
       // Nothing is told to look then: it is planned.
-      let (grants, timer) = (server.server.grants, ManualMonotonicClock())
-      let sales = EmptySales(
-        at: [try #require(StoreIdentifier("google"))], grantStore: grants.grantStore, catalog: grants.catalog,
-        rules: grants.rules, timer: timer, log: Log(level: .error), didAdd: { grants.outbox.wake() })
+      let (sales, timer) = try makeSales(server)
       let work = Task { await sales.run() }
       defer { work.cancel() }
       try await wait(for: sales)
@@ -255,6 +279,122 @@ struct EmptyAcknowledgementTests {
       server.clock.advance(by: .seconds(2 * 86_400))
       server.server.grants.sales.sweep()
       #expect(try await acknowledged(server) == ["first"])
+    }
+  }
+
+  @Test(
+    "what the database refuses to write during a look is acknowledged after the next one, and once",
+    arguments: [true, false])
+  func refusedWrite(isSweep: Bool) async throws {
+    var options = TestDatabase.options
+    options.longestWait = .milliseconds(500)
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run(database: options) { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      // It waits for a device that has nothing, until it is pressing.
+      try await show("second", server, on: ServerHarness.late)
+      try await know(server.device, of: "GPA.2", server)
+      #expect(try await acknowledged(server) == ["first"])
+      let warnings = Locked(0)
+      let log = Log(level: .warning, output: { _ in warnings.withLock { $0 += 1 } })
+      let (sales, timer) = try makeSales(server, log: log)
+      let work = Task { await sales.run() }
+      defer { work.cancel() }
+      await timer.waitForSleepers()
+      server.clock.advance(by: Self.halfTime)
+      let second = try transaction("GPA.2")
+      try await server.server.grants.grantStore.database.holdingWrites {
+        if isSweep { sales.sweep() } else { sales.note([second]) }
+        while warnings.current == 0 {
+          try Task.checkCancellation()
+          await Task.yield()
+        }
+        #expect(!sales.isIdle, "what it could not write is forgotten")
+      }
+      #expect(try await acknowledged(server) == ["first"])
+      await timer.waitForSleepers()
+      timer.advance(by: try #require(timer.timeToNextSleeper))
+      try await wait(forAcknowledgements: 2)
+      for _ in 0..<2 {
+        sales.sweep()
+        try await wait(for: sales)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server) == ["first", "second"])
+      }
+    }
+  }
+
+  @Test(
+    "a clock that is set a year ahead or behind, and right again, has nothing acknowledged before its delivery, nor twice"
+  )
+  func clockSteps() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      try await show("first", server)
+      #expect(try await acknowledged(server).isEmpty)
+      for step in Self.steps {
+        server.clock.advance(by: step)
+        try await show("first", server)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server).isEmpty, "at \(server.clock.now())")
+      }
+      try await deliver("first", server)
+      #expect(try await acknowledged(server) == ["first"])
+      subscribe("first", "GPA.1", at: ServerHarness.start, acknowledged: true)
+      for step in Self.steps {
+        server.clock.advance(by: step)
+        // With the clock ahead, the call that was made is forgotten.
+        try await server.server.components.retention.run()
+        try await show("first", server)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server) == ["first"], "at \(server.clock.now())")
+      }
+    }
+  }
+
+  @Test("a clock that is set a year ahead or behind, and right again, ends no wait for a device")
+  func clockStepsDuringWait() async throws {
+    subscribe("first", "GPA.1", at: ServerHarness.start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2)
+      subscribe("second", "GPA.2", at: server.clock.now())
+      try await show("second", server, on: ServerHarness.late)
+      try await know(server.device, of: "GPA.2", server)
+      for step in Self.steps {
+        server.clock.advance(by: step)
+        server.server.grants.sales.sweep()
+        #expect(try await acknowledged(server) == ["first"], "at \(server.clock.now())")
+      }
+      server.clock.advance(by: Self.halfTime)
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first", "second"])
+    }
+  }
+
+  @Test(
+    "a purchase that leaves nothing, and is shown while the clock is a year ahead, is acknowledged an hour after it is right again"
+  )
+  func shownAhead() async throws {
+    let start = ServerHarness.start
+    subscribe("first", "GPA.1", at: start)
+    try await run { server in
+      try await deliver("first", server)
+      server.clock.advance(by: Self.month * 2 + Self.year)
+      subscribe("second", "GPA.2", at: start + Self.month * 2)
+      try await show("second", server)
+      #expect(try await acknowledged(server) == ["first"])
+      let (sales, timer) = try makeSales(server)
+      let work = Task { await sales.run() }
+      defer { work.cancel() }
+      await timer.waitForSleepers()
+      server.clock.advance(by: .zero - Self.year)
+      timer.advance(by: EmptySales.interval)
+      try await wait(forAcknowledgements: 2)
+      server.server.grants.sales.sweep()
+      #expect(try await acknowledged(server) == ["first", "second"])
     }
   }
 }

@@ -100,13 +100,13 @@ final class FakeGoogleStore: Sendable {
 
   func subscribe(
     _ product: String, token: String, order: String, from start: Timestamp, to end: Timestamp,
-    state: String = "ACTIVE", linked: String? = nil
+    state: String = "ACTIVE", linked: String? = nil, acknowledged: Bool = false
   ) {
     let link = linked.map { #","linkedPurchaseToken":"\#($0)""# } ?? ""
     let document = """
       {"subscriptionState":"SUBSCRIPTION_STATE_\(state)","startTime":"\(start.rfc3339)",
       "lineItems":[{"productId":"\(product)","expiryTime":"\(end.rfc3339)","latestSuccessfulOrderId":"\(order)"}],
-      "acknowledgementState":"ACKNOWLEDGEMENT_STATE_PENDING"\(link)}
+      "acknowledgementState":"ACKNOWLEDGEMENT_STATE_\(acknowledged ? "ACKNOWLEDGED" : "PENDING")"\(link)}
       """
     self.state.withLock { $0.subscriptions[token] = document }
   }

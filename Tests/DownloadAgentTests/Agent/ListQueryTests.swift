@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 @Suite("Pages of the agent's lists")

@@ -7,6 +7,7 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
 @testable import DownloadAgent
 
 /// Titles and covers of many products at once, of which some cannot be had.

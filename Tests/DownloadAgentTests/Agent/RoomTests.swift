@@ -8,6 +8,8 @@ import ServiceRuntime
 import SystemCalls
 import Testing
 
+@testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// The whole agent with a quota, and where what it holds is not what it was.

@@ -73,6 +73,41 @@ struct ShopTests {
     }
   }
 
+  @Test(
+    "two requests with one key at the same moment redeem a code once, and both answers name the transaction")
+  func redeemedAtOnce() async throws {
+    let server = FakeServer([try FixturePackage.file(length: 1000)])
+    server.change { state in
+      state.codes = ["ABC-1": Self.issue]
+      state.areCodesHeld = true
+    }
+    let harness = try AgentHarness()
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        let key = [("Idempotency-Key", "k1")]
+        async let one = harness.ask("POST", "/v1/codes/ABC-1", headers: key)
+        async let other = harness.ask("POST", "/v1/codes/ABC-1", headers: key)
+        // The store decides on neither before it has both.
+        while server.state.current.asked.count(where: { $0 == "POST /store/v1/codes" }) < 2 {
+          try Task.checkCancellation()
+          await Task.yield()
+        }
+        server.change { $0.areCodesHeld = false }
+        let answers = try await [one, other]
+        #expect(answers.map(\.status) == [201, 201])
+        let named = try answers.map {
+          try APIJSON.decode(AgentTransaction.self, from: $0.body).id.description
+        }
+        #expect(named == ["2000000000000777", "2000000000000777"])
+        _ = try await agent.transaction("finished")
+        #expect(server.state.current.redemptions == ["ABC-1 k1", "ABC-1 k1"])
+        #expect(try await harness.transactions().map(\.id.description) == ["2000000000000777"])
+        #expect(try await harness.downloads().count == 1)
+        #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.count == 1)
+      }
+    }
+  }
+
   @Test("a code that the store refuses is refused with its words, and what is no code is not asked about")
   func refusedCode() async throws {
     let server = FakeServer()

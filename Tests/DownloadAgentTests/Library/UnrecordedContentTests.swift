@@ -10,6 +10,7 @@ import SystemCalls
 import Testing
 
 @testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// Content lies in the library before it has a record. A job that ends between the two and is given up leaves nothing.

@@ -10,6 +10,7 @@ import SystemCalls
 import Testing
 
 @testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// A whole agent in the test's process, with a state directory that outlives it, and short waits.

@@ -70,14 +70,17 @@ extension FakeServer {
         throw Problem(.notFound, "there is no such code")
       }
       let key = try request.idempotencyKey() ?? ""
-      self.change { $0.redemptions.append("\(code) \(key)") }
-      if let known = self.state.current.sold[key] {
-        return try .json(TransactionResponse(transaction: known))
+      while self.state.current.areCodesHeld { await Task.yield() }
+      let sale = try Self.sale(of: product, as: "2000000000000777")
+      let known = self.state.withLock { state -> StoreTransaction? in
+        state.redemptions.append("\(code) \(key)")
+        if let known = state.sold[key] { return known }
+        state.transactions.append(sale)
+        state.sold[key] = sale
+        return nil
       }
-      try self.queuePurchase(product, transaction: "2000000000000777")
-      guard let entry = self.state.current.transactions.last else { throw Problem(.internalError) }
-      self.change { $0.sold[key] = entry }
-      return try .json(TransactionResponse(transaction: entry), status: .created)
+      return try .json(
+        TransactionResponse(transaction: known ?? sale), status: known == nil ? .created : .ok)
     }
     routes.on(.get, "/store/v1/offers") { request, _ in
       try self.check("GET /store/v1/offers")

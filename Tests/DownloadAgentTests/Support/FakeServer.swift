@@ -114,6 +114,8 @@ final class FakeServer: Sendable {
     var codePreviews: [String: CodePreview]?
     /// In their place, as it stands.
     var codePreviewDocument: String?
+    /// The store takes requests for codes and does not decide on them yet.
+    var areCodesHeld = false
     /// What the store offers; nil for one that has no such route.
     var offers: [ProductAccountOffers]?
     /// In their place, as it stands.
@@ -215,12 +217,18 @@ final class FakeServer: Sendable {
     _ product: String = FixturePackage.product, transaction: String = "2000000000000001",
     device: DeviceIdentifier? = nil
   ) throws {
-    let entry = StoreTransaction(
+    let entry = try Self.sale(of: product, as: transaction, on: device)
+    state.withLock { $0.transactions.append(entry) }
+  }
+
+  static func sale(
+    of product: String, as transaction: String, on device: DeviceIdentifier? = nil
+  ) throws -> StoreTransaction {
+    StoreTransaction(
       id: try #require(TransactionIdentifier(transaction)),
       originalId: try #require(TransactionIdentifier(transaction)),
       product: try #require(ProductIdentifier(product)), quantity: 1, state: .purchased,
       purchaseDate: Timestamp(millisecondsSinceEpoch: 1_795_249_800_000), device: device)
-    state.withLock { $0.transactions.append(entry) }
   }
 
   /// How many times each piece of the package was sent completely.

@@ -255,6 +255,15 @@ struct GooglePurchaseTests {
     }
   }
 
+  @Test(
+    "a purchase of the last day of the year 9999 is due within that year, the last that RFC 3339 can write")
+  func lastYear() throws {
+    let document = GoogleDocuments.product(#""purchaseCompletionTime":"9999-12-31T23:00:00Z""#)
+    let transaction = try #require(try verdict(product: document).transactions.first)
+    #expect(transaction.purchaseDate == Timestamp(rfc3339: "9999-12-31T23:00:00Z"))
+    #expect(transaction.acknowledgement?.deadline == Timestamp(rfc3339: "9999-12-31T23:59:59.999Z"))
+  }
+
   @Test("what is no JSON, nested too deep or too long is refused")
   func malformed() {
     let deep = Array((String(repeating: "[", count: 40) + String(repeating: "]", count: 40)).utf8)

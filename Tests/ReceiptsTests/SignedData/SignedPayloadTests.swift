@@ -105,6 +105,18 @@ struct SignedPayloadTests {
     #expect(try transaction().vouched(by: .apple, renewal: another)?.graceExpiresDate == nil)
   }
 
+  @Test("the charging behind a period of the year 9999 ends with that year, the last that RFC 3339 can write")
+  func lastYear() throws {
+    let end = try #require(Timestamp(rfc3339: "9999-12-01T00:00:00Z"))
+    var bought = try transaction()
+    bought.expiresDate = SignedDate(end)
+    var charged = try renewal()
+    charged.isInBillingRetryPeriod = true
+    let vouched = try #require(bought.vouched(by: .apple, renewal: charged))
+    #expect(vouched.expiresDate == end)
+    #expect(vouched.billingRetryEndDate == Timestamp(rfc3339: "9999-12-31T23:59:59.999Z"))
+  }
+
   @Test("what was upgraded ends where the other began, and is no refund")
   func upgraded() throws {
     var upgraded = try transaction()

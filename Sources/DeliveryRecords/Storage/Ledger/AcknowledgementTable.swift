@@ -64,6 +64,7 @@ package enum AcknowledgementTable {
   package struct Waiting: Hashable, Sendable {
     package var transaction: TransactionKey
     package var customer: CustomerIdentifier
+    package var purchased: Timestamp
     /// When half of the time is over that the store gives.
     package var halfTime: Timestamp
   }
@@ -105,7 +106,7 @@ package enum AcknowledgementTable {
   private static func waiting(_ row: Row) throws -> Waiting {
     let purchased = try row.timestamp("purchased")
     return Waiting(
-      transaction: try TransactionKey(row: row), customer: try row.customer("customer"),
+      transaction: try TransactionKey(row: row), customer: try row.customer("customer"), purchased: purchased,
       halfTime: purchased + (try row.timestamp("acknowledgement_due") - purchased) / 2)
   }
 }
