@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import Testing
 
+@testable import ContentGrants
 @testable import DeliveryRecords
 @testable import DeliveryService
 

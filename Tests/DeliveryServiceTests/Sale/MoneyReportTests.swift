@@ -1,6 +1,5 @@
 import Commerce
 import CoreTypes
-
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
