@@ -11,7 +11,7 @@ import Synchronization
 /// connections whose bodies are running; the opposite lets requests succeed again.
 ///
 /// This is the memory of the loops, not the record: the caller has written the change to the database before
-/// (``GrantTable``, ``BlockedContentTable``, ``PackageCheckTable``), and ``DeliveryComponents`` restores the list at the start.
+/// (``GrantTable``, ``BlockedContentTable``, ``PackageCheckTable``), and ``ContentComponents`` restores the list at the start.
 ///
 ///     let revocations = RevocationList(meters: meters, generation: generation)
 ///     revocations.abortBodies { meters in server.abortBodies(meteredBy: meters) }

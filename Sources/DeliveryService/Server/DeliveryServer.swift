@@ -40,19 +40,19 @@ public final class DeliveryServer: Service {
 
   /// The name of the service in the log.
   public var name: String { "delivery server" }
-  var settings: LiveSettings { components.settings }
-  var operators: OperatorKeys { components.operators }
-  var revocations: RevocationList { components.revocations }
-  var collector: GarbageCollector { components.collector }
-  var scrubber: PackageScrubber { components.scrubber }
-  var outbox: Outbox { components.outbox }
+  var settings: LiveSettings { components.access.settings }
+  var operators: OperatorKeys { components.access.operators }
+  var revocations: RevocationList { components.content.revocations }
+  var collector: GarbageCollector { components.publishing.collector }
+  var scrubber: PackageScrubber { components.publishing.scrubber }
+  var outbox: Outbox { components.stores.outbox }
   var grants: GrantService { components.grants }
-  var googleStores: [GoogleStoreClient] { components.googleNotifications.stores }
-  var confirmation: GrantConfirmation { components.confirmation }
-  var refundPoll: RefundPoll { components.refundPoll }
-  var notificationHistory: NotificationHistory { components.notificationHistory }
+  var googleStores: [GoogleStoreClient] { components.notifications.google.stores }
+  var confirmation: GrantConfirmation { components.granting.confirmation }
+  var refundPoll: RefundPoll { components.notifications.refundPoll }
+  var notificationHistory: NotificationHistory { components.notifications.history }
   var pools: DeliveryPools { components.infrastructure.pools }
-  var recorder: DeliveryRecorder { components.recorder }
+  var recorder: DeliveryRecorder { components.content.recorder }
   var retention: Retention { components.retention }
   /// Every route that is not answered on a loop, as it was declared.
   let routeDeclarations: [ScopedRoutes.Declaration]
@@ -100,7 +100,7 @@ public final class DeliveryServer: Service {
     // Only now: a configuration that cannot be used is no run, and none that died.
     run = try Self.beginRun(in: database, at: clock.now(), log: log)
 
-    http.unlimitedAddresses += components.settings.value.proxies.networks
+    http.unlimitedAddresses += components.access.settings.value.proxies.networks
     http.recorder = accessLog
     managementHTTP?.recorder = accessLog
     let admission = components.admission
@@ -130,9 +130,11 @@ public final class DeliveryServer: Service {
         handler: components.handler(of: routes.filtered { $0.isManagement || $0.isHealth }, metrics))
     }
     running.set(server)
-    components.revocations.abortBodies { [weak server] meters in server?.abortBodies(meteredBy: meters) }
-    components.packages.releaseIdle { [weak server] in server?.releaseIdleFiles() }
-    components.meters.releaseIdle { [weak server] in server?.releaseIdleFiles() }
+    components.content.revocations.abortBodies { [weak server] meters in
+      server?.abortBodies(meteredBy: meters)
+    }
+    components.content.packages.releaseIdle { [weak server] in server?.releaseIdleFiles() }
+    components.content.meters.releaseIdle { [weak server] in server?.releaseIdleFiles() }
   }
 
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
@@ -205,7 +207,7 @@ public final class DeliveryServer: Service {
     _ = await managementEnd
     accessLog?.end()
     do {
-      try await components.recorder.record()
+      try await components.content.recorder.record()
       try await components.grants.grantStore.writeLaterDates()
       let run = run
       let now = clock.now()

@@ -1,0 +1,68 @@
+import ContentPublishing
+import PackageStorage
+import RouteAccess
+import ServiceRuntime
+
+/// The packages that operators publish: how they arrive, become versions, are checked while they lie there, and go.
+struct PublishingComponents: Sendable {
+  private let infrastructure: DeliveryComponents.Infrastructure
+  let uploads: UploadService
+  let scrubber: PackageScrubber
+  let collector: GarbageCollector
+
+  /// Reads open uploads from the state directory. Blocks.
+  init(
+    on infrastructure: DeliveryComponents.Infrastructure, content: ContentComponents, leases: ProcessLeases
+  ) throws {
+    self.infrastructure = infrastructure
+    let (configuration, database) = (infrastructure.configuration, infrastructure.database)
+    let (clock, timer, log) = (infrastructure.clock, infrastructure.timer, infrastructure.log)
+    let keepsWithdrawn = !(configuration.collectWithdrawn ?? false)
+    let packages = content.packages
+    let lifetimes = LifetimeClock(wall: clock, timer: timer, log: log)
+    let packageLocks = PackageLocks()
+    uploads = try UploadService.open(
+      database: database, blobs: infrastructure.blobs, shelf: infrastructure.shelf,
+      packageLocks: packageLocks,
+      clock: lifetimes,
+      limits: UploadLimits(
+        lifetime: configuration.uploadLifetime.duration, quota: configuration.storageQuota?.bytes))
+    scrubber = PackageScrubber(
+      database: database, shelf: infrastructure.shelf, stops: content.revocations, clock: clock, timer: timer,
+      rules: PackageScrubber.Rules(
+        interval: configuration.scrubInterval.duration, rate: configuration.scrubRate.bytes,
+        keepsWithdrawn: keepsWithdrawn),
+      log: log, didChange: { packages.close($0) })
+    collector = GarbageCollector(
+      database: database, shelf: infrastructure.shelf, locks: packageLocks, uploads: uploads,
+      clock: lifetimes,
+      rules: GarbageCollector.Rules(grace: configuration.gcGrace.duration, keepsWithdrawn: keepsWithdrawn),
+      lease: leases.lease("collection"), didRemove: { packages.close($0) })
+  }
+
+  /// Removes packages that no version needs, until the task is cancelled.
+  func collect() async {
+    await collector.run(
+      every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,
+      log: infrastructure.log)
+  }
+
+  /// Adds the routes of uploads and of versions.
+  func addRoutes(to routes: inout ScopedRoutes, answers: IdempotentAnswers, versions: VersionService) {
+    let (database, checks) = (infrastructure.database, infrastructure.pools.checks)
+    let publisher = VersionPublisher(
+      database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
+      scrubber: scrubber, clock: infrastructure.clock, checks: checks)
+    UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
+    PublishingRoutes(
+      publisher: publisher, versionService: versions,
+      estimator: UpdateSizeEstimator(database: database, checks: checks)
+    ).add(to: &routes)
+  }
+
+  /// Adds the routes by which operators look after the packages that are there.
+  func addPackageRoutes(to routes: inout ScopedRoutes) {
+    GarbageCollectionRoutes(collector: collector).add(to: &routes)
+    PackageScrubRoutes(scrubber: scrubber).add(to: &routes)
+  }
+}
