@@ -71,11 +71,11 @@ struct StatusReportTests {
       row("downloads", status) == "1 active, 3 waiting (2 for room: 'pullbox downloads' says how much)")
   }
 
-  @Test("help says that exit code 7 is of 'status': 'doctor' ends with 1 where something is wrong")
+  @Test("help says that exit code 7 is of 'status': 'doctor' ends with 1 where a check failed")
   func exitCodes() {
     let help = CommandLineInterface.description.help(columns: 400)
     #expect(help.contains("7 not well, of 'status' alone"))
-    #expect(DoctorCommand.description.help(columns: 400).contains("1 if something is wrong"))
+    #expect(DoctorCommand.description.help(columns: 400).contains("1 if one failed"))
   }
 
   @Test("newer versions are counted, and not a fault")
