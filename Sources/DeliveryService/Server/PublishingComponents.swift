@@ -1,3 +1,4 @@
+import ContentDelivery
 import ContentPublishing
 import PackageStorage
 import RouteAccess
