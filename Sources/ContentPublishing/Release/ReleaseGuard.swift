@@ -48,7 +48,7 @@ package final class ReleaseGuard: Sendable {
   }
 
   /// The grant's device could not verify its content. What is reported while the version was counted a moment ago is written down,
-  /// and counts with the next report, be it one that came before. A grant counts once for a version. Reports
+  /// and counts with the next report, be it one that came before. A device counts once for a version. Reports
   /// for a version that is not released are counted in the metric alone. Throws ``DatabaseError``.
   package func note(_ grant: GrantRecord) async throws {
     failures.add(1, ordering: .relaxed)
