@@ -8,17 +8,23 @@ struct SteadySale: Hashable, Sendable {
   /// When the next will; nil where none is to come.
   var until: Timestamp?
 
+  /// Whether the moment lies in this time; its end does not.
   func contains(_ moment: Timestamp) -> Bool {
     (since.map { $0 <= moment } ?? true) && (until.map { moment < $0 } ?? true)
   }
 }
 
-/// The moments at which products come on sale or go off it, each as often as there are products that do.
+/// The moments at which products come on sale or go off it, each as often as there are products that do. A
+/// change costs a look into a dictionary, and ``sort()`` the sorting of all moments.
 struct AvailabilityDates: Sendable {
+  /// How many products come or go at each moment; 1 at least.
   private var counts: [Timestamp: Int] = [:]
+  /// The moments in their order, as of the last call of ``sort()``.
   private var sorted: [Timestamp] = []
   private var isSorted = true
 
+  /// Takes the dates of a product out and those of its new description in; nil where there is none. Dates that
+  /// stay the same cost nothing.
   mutating func replace(_ old: Product?, by new: Product?) {
     let (removed, added) = (
       [old?.availableFrom, old?.availableUntil].compactMap { $0 },
@@ -37,6 +43,7 @@ struct AvailabilityDates: Sendable {
     isSorted = true
   }
 
+  /// The time around `now` in which no date lies. Right only after ``sort()``.
   func steady(around now: Timestamp) -> SteadySale {
     let next = sorted.partitioningIndex { $0 > now }
     return SteadySale(

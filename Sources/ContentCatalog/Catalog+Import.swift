@@ -4,7 +4,8 @@ import Database
 import PullboxAPI
 import SystemCalls
 
-/// Many products at once, with the publications and price tiers that they name.
+/// Many products at once, with the publications and price tiers that they name. See docs/catalogue.md ("Many at
+/// once").
 extension Catalog {
   /// Faults that a refusal names, at most.
   static let maximumImportFaults = 1000
@@ -14,6 +15,15 @@ extension Catalog {
   /// Makes everything as it is described, in one write: all of it or nothing. Throws `catalog-invalid` with the faults of all
   /// items, whose paths begin with `products.`, `publications.` or `priceTiers.` and the item's number from 0, those of items that
   /// ``put(_:_:by:mayChangeKeys:under:)`` refuses among them. An import that names its members leaves everything else as it stands.
+  ///
+  /// The items are checked on a thread for computations. The write has a commit of its own and locks
+  /// everything. Policies of publications are applied after it, one after the other, also to those that stayed
+  /// as they were.
+  ///
+  /// - Parameters:
+  ///   - body: the JSON document, of at most ``CatalogImport/maximumItems`` products.
+  ///   - actor: the name in the audit log.
+  ///   - mayChangeKeys: whether publishers' keys of products that exist may change.
   func importAll(
     _ body: [UInt8], by actor: String, mayChangeKeys: Bool
   ) async throws -> CatalogImportReport {
@@ -63,6 +73,8 @@ extension Catalog {
     }
   }
 
+  /// Writes the prepared items: tiers first, then publications, then products, so that products find their
+  /// tiers. Every refusal is collected; where there is one, all of the write is undone by what is thrown.
   private func write(
     _ prepared: PreparedImport, by actor: String, mayChangeKeys: Bool, at now: Timestamp,
     in connection: borrowing Connection

@@ -6,9 +6,12 @@ package import PullboxAPI
 package import PullboxAPIServer
 import RouteAccess
 
-/// Publications as operators write them.
+/// Publications as operators write them. See docs/catalogue.md ("Publications").
 extension Catalog {
-  /// Creates or changes a publication. Throws `publication-invalid` with every fault, and `precondition-failed`.
+  /// Creates or changes a publication. Throws `publication-invalid` with every fault, and
+  /// `precondition-failed`. Returns it as it is then, with the dates of its creation and its last change. A
+  /// description that says the same writes nothing; the policy is applied all the same. Throws also
+  /// ``DatabaseError``.
   package func put(
     _ id: ProductIdentifier, _ description: PublicationDescription, by actor: String,
     under conditions: WriteConditions
@@ -37,9 +40,12 @@ extension Catalog {
 
   /// A publication as it is to be, with its document and what it was.
   package struct WantedPublication: Sendable {
+    /// The publication with its JSON, made outside of the write.
     let document: EncodedDocument<OperatorPublication>
+    /// The publication that it replaces; nil for a new one.
     let before: OperatorPublication?
 
+    /// Encodes the publication as it is to be. Throws what encoding throws.
     init(
       _ id: ProductIdentifier, _ description: PublicationDescription, before: OperatorPublication?,
       at now: Timestamp
@@ -49,7 +55,8 @@ extension Catalog {
     }
   }
 
-  /// Throws `publication-invalid` where there is no room for another. What `wanted` has from before is what the connection sees.
+  /// Throws `publication-invalid` where there is no room for another. What `wanted` has from before is what the
+  /// connection sees. Runs in a write that locks the publications.
   package static func put(
     _ wanted: WantedPublication, by actor: String, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Change {
@@ -71,7 +78,8 @@ extension Catalog {
     return before == nil ? .created : .changed
   }
 
-  /// Those that are described; `after` is the `next` of the page before.
+  /// Those that are described; `after` is the `next` of the page before. They are in the order of their
+  /// identifiers. Throws `request-malformed` for a cursor that is none of them.
   func operatorPublications(after: ProductIdentifier?, limit: Int) async throws -> Page<OperatorPublication> {
     try await database.read { connection in
       if let after, try PublicationTable.find(after, in: connection) == nil { throw Problem.unknownCursor }
@@ -113,6 +121,7 @@ extension Catalog {
 }
 
 extension OperatorPublication {
+  /// Creates the publication of a description. The date of its creation is kept.
   init(
     of id: ProductIdentifier, _ description: PublicationDescription, before: OperatorPublication?,
     at now: Timestamp
@@ -131,9 +140,11 @@ extension OperatorPublication {
 
 /// Checks what operators write of publications. Pure.
 enum PublicationValidator {
+  /// The numbers by which operators order publications in lists.
   static let orders = 0...1_000_000
 
-  /// The description as it is kept. Throws `publication-invalid` with every fault.
+  /// The description as it is kept. Throws `publication-invalid` with every fault. Fault codes: `id-mismatch`,
+  /// `order`, `back-issues`, `tolerance`, and those of a product's texts.
   static func checked(
     _ description: PublicationDescription, for id: ProductIdentifier
   ) throws(Problem) -> PublicationDescription {

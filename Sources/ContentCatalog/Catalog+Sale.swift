@@ -6,10 +6,15 @@ package import DeliveryRecords
 package import PullboxAPI
 package import PullboxAPIServer
 
-/// The way of a product to the shop window and out of it.
+/// The way of a product to the shop window and out of it. The steps and states are ``SaleMachine``'s;
+/// docs/catalogue.md ("The sale as a state") explains them.
 extension Catalog {
   /// Hands a product in for review. Throws `product-unknown`, `precondition-failed`, `state-conflict`, and `product-invalid` with
-  /// every fault that a reviewer would find.
+  /// every fault that a reviewer would find. A product that is submitted already is submitted anew.
+  ///
+  /// - Parameters:
+  ///   - notes: a text for the reviewer; nil for none.
+  ///   - conditions: checked against the product as operators read it, in the same write.
   package func submit(
     _ id: ProductIdentifier, notes: String?, by actor: String, under conditions: WriteConditions
   ) async throws -> OperatorProduct {
@@ -31,7 +36,8 @@ extension Catalog {
     }
   }
 
-  /// Throws like ``submit(_:notes:by:under:)``, but for faults.
+  /// Throws like ``submit(_:notes:by:under:)``, but for faults. The reason stays with the review until the
+  /// product is submitted again.
   package func reject(
     _ id: ProductIdentifier, because reason: String?, by actor: String, under conditions: WriteConditions
   ) async throws -> OperatorProduct {
@@ -51,6 +57,11 @@ extension Catalog {
     try await step(.withdraw, id, because: reason, under: conditions, by: actor) { _, _ in }
   }
 
+  /// Takes a step in one write that locks everything, since a subscription is judged with its issues. A step to
+  /// where the product is already writes nothing and returns the product.
+  ///
+  /// - Parameters:
+  ///   - change: changes the review that is kept with the product, at the time of the step.
   private func step(
     _ step: SaleMachine.Step, _ id: ProductIdentifier, because reason: String? = nil,
     under conditions: WriteConditions, by actor: String,
@@ -96,7 +107,12 @@ extension Catalog {
   }
 
   /// Where a product stands once it is described so. Throws `state-conflict`, and `product-invalid` where a review found what its
-  /// buyers must be told, and this takes it away.
+  /// buyers must be told, and this takes it away. Runs in the write that describes the product. A product that
+  /// is sold as something else loses its review.
+  ///
+  /// - Parameters:
+  ///   - before: the product as it stands; nil for a new one.
+  ///   - wanted: what the description says of being on sale; nil where it says nothing.
   package func sale(
     of product: Product, before: ProductTable.Entry?, wanted: Bool?, by actor: String,
     in connection: borrowing Connection
@@ -110,6 +126,7 @@ extension Catalog {
     return state
   }
 
+  /// Returns the state by the machine alone, without a look at the product's texts.
   private func nextSale(
     of product: Product, before: ProductTable.Entry?, wanted: Bool?, by actor: String,
     in connection: borrowing Connection
@@ -137,7 +154,8 @@ extension Catalog {
 
   // Screenshots.
 
-  /// Keeps the picture that a reviewer looks at. Throws `product-unknown`, and `request-malformed` for what is no picture.
+  /// Keeps the picture that a reviewer looks at. Throws `product-unknown`, and `request-malformed` for what is
+  /// no picture. It replaces the one before. The form is told by the first bytes, whatever the request says.
   func setScreenshot(_ bytes: [UInt8], of id: ProductIdentifier, by actor: String) async throws {
     guard let type = Self.pictureType(of: bytes) else {
       throw Problem(.requestMalformed, "a screenshot is a picture in the form of PNG or JPEG")
@@ -157,7 +175,7 @@ extension Catalog {
     }
   }
 
-  /// Throws `preview-unknown` where there is none.
+  /// Throws `preview-unknown` where there is none. Throws also ``DatabaseError``.
   package func screenshot(of id: ProductIdentifier) async throws -> ProductReviewTable.Screenshot {
     guard let found = try await database.read({ try ProductReviewTable.screenshot(of: id, in: $0) }) else {
       throw Problem(.previewUnknown, "\(id) has no screenshot")
@@ -173,6 +191,7 @@ extension Catalog {
 }
 
 extension SaleMachine.Step {
+  /// The name of the step in the audit log.
   fileprivate var auditAction: String {
     switch self {
     case .submit: "product.submit"
@@ -184,13 +203,16 @@ extension SaleMachine.Step {
   }
 }
 
-/// Finds what stands against the sale of a product. Pure.
+/// Finds what stands against the sale of a product. Pure. The rules of docs/catalogue.md ("The sale as a
+/// state") that only the whole catalog can tell.
 struct SaleCheck {
+  /// The catalog, which has the issues of a subscription.
   let catalog: CatalogSnapshot
   /// Those whose receipts count; empty where that is not known.
   let applications: Set<ApplicationIdentifier>
 
-  /// Every fault.
+  /// Every fault. Codes: `screenshot-missing`, `application`, `issue-missing`, `issues-free`, `privacy-missing`
+  /// and `terms-missing`.
   func faults(of product: Product, hasScreenshot: Bool) -> [Problem.Fault] {
     var faults: [Problem.Fault] = []
     func add(_ code: String, at path: String, _ detail: String) {
@@ -207,6 +229,7 @@ struct SaleCheck {
     return faults
   }
 
+  /// Returns what stands against a subscription as its issues are released, priced and named now.
   private func faults(ofSubscription product: Product) -> [Problem.Fault] {
     let issues =
       product.publication.map { catalog.products(of: $0) }?

@@ -8,7 +8,8 @@ package import PullboxAPIServer
 import RouteAccess
 import SystemCalls
 
-/// The products for sale, as operators describe them, shown with their released versions.
+/// The products for sale, as operators describe them, shown with their released versions. docs/catalogue.md
+/// describes the products and docs/openapi.yaml their documents.
 package struct Catalog: Sendable {
   /// Versions that are shown with their product; those that are released come on top.
   package static let maximumVersions = 20
@@ -17,6 +18,8 @@ package struct Catalog: Sendable {
   private static let fewNames = 8
 
   package let database: Database
+  /// Has the catalog in memory. A write checks in its own transaction that what it takes from there is the
+  /// database's.
   package let cache: CatalogCache
   package let clock: any WallClock
   /// Called after a product may have changed.
@@ -30,6 +33,13 @@ package struct Catalog: Sendable {
   package let applications: Set<ApplicationIdentifier>
   private let names = CatalogDerived { catalog, _ in ProductNames(catalog) }
 
+  /// Creates the catalog over a database that is open.
+  ///
+  /// - Parameters:
+  ///   - saleRules: asked for each step, since a reload may change them.
+  ///   - applications: those whose receipts count here; empty where that is not known.
+  ///   - didChange: called after each write, whether it succeeded or not.
+  ///   - didChangePolicy: closes or opens what a publication's policy says.
   package init(
     database: Database, cache: CatalogCache, clock: any WallClock,
     saleRules: @escaping @Sendable () -> SaleMachine.Rules = { SaleMachine.Rules() },
@@ -55,6 +65,8 @@ package struct Catalog: Sendable {
 
   /// The products of these names that are for sale to that device in the localizer's territory, with the version it
   /// would get; without a device, what is for sale to all. The other names come back as they were written.
+  /// Asked for more than a few, it answers on a thread for computations. A name that is not answered is counted
+  /// with its reason. Throws what reading the catalog throws.
   package func products(
     _ names: [String], for device: DeviceIdentifier?, localizer: ProductLocalizer,
     application: ApplicationIdentifier? = nil
@@ -89,7 +101,8 @@ package struct Catalog: Sendable {
 
   /// Creates or changes a product. Throws `product-invalid` with every fault, `precondition-failed`, and `forbidden` when
   /// the publisher's keys of a product that exists would change and the actor may not do that, and `state-conflict` for one to
-  /// be put on sale that a review has the word on, and for another type of one that was bought.
+  /// be put on sale that a review has the word on, and for another type of one that was bought. Returns the
+  /// product as operators read it. Throws also ``DatabaseError``.
   package func put(
     _ id: ProductIdentifier, _ description: ProductDescription, by actor: String, mayChangeKeys: Bool,
     under conditions: WriteConditions = .none
@@ -111,14 +124,19 @@ package struct Catalog: Sendable {
 
   /// The effect of writing a product.
   package enum Change {
+    /// There was no product of that name.
     case created
+    /// Its description or its state of sale is another.
     case changed
+    /// It was so already, and nothing was written.
     case unchanged
   }
 
   /// A product as it is to be, with its document and what it was.
   package struct WantedProduct: Sendable {
+    /// The product with its JSON, made outside of the write.
     let document: EncodedDocument<Product>
+    /// The row that it replaces; nil for a new one.
     let before: ProductTable.Entry?
     /// Nil where its description does not say.
     let isOnSale: Bool?
@@ -134,6 +152,7 @@ package struct Catalog: Sendable {
       isOnSale = description.onSale
     }
 
+    /// Creates the wanted product from a document that was made before.
     init(_ document: EncodedDocument<Product>, before: ProductTable.Entry?, isOnSale: Bool?) {
       self.document = document
       self.before = before
@@ -142,7 +161,9 @@ package struct Catalog: Sendable {
   }
 
   /// Writes the product unless it is so already, and answers it as it is then. Throws `forbidden`, `state-conflict`, and `product-invalid` for
-  /// a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does. What `wanted` has from before is what the connection sees.
+  /// a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does. What `wanted` has from
+  /// before is what the connection sees. Runs in a write that locks the product; the audit log says what
+  /// changed.
   package func put(
     _ wanted: WantedProduct, by actor: String, mayChangeKeys: Bool, at now: Timestamp,
     in connection: borrowing Connection
@@ -245,12 +266,14 @@ package struct Catalog: Sendable {
     }
   }
 
+  /// Returns the product as operators read it. Throws `product-unknown`.
   func operatorProduct(_ id: ProductIdentifier) async throws -> OperatorProduct {
     let now = clock.now()
     return try await database.read { connection in try Self.operatorProduct(id, at: now, in: connection) }
   }
 
-  /// `after` is the `next` of the page before.
+  /// `after` is the `next` of the page before. They are in the order of their identifiers. Throws
+  /// `request-malformed` for a cursor that is no product.
   func operatorProducts(
     after: ProductIdentifier?, matching filter: ProductTable.Filter, limit: Int
   ) async throws -> Page<OperatorProduct> {
@@ -264,6 +287,7 @@ package struct Catalog: Sendable {
     }
   }
 
+  /// Returns the product as the transaction sees it. Throws `product-unknown`.
   static func operatorProduct(
     _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws -> OperatorProduct {
@@ -273,6 +297,8 @@ package struct Catalog: Sendable {
     return try operatorProduct(entry, at: now, in: connection)
   }
 
+  /// Returns the row with its review and its versions: the newest ``maximumVersions``, and behind them those
+  /// that are released and older.
   static func operatorProduct(
     _ entry: ProductTable.Entry, at now: Timestamp, in connection: borrowing Connection
   ) throws -> OperatorProduct {

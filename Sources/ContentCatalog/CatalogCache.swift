@@ -5,10 +5,13 @@ import Synchronization
 import SystemCalls
 
 /// Keeps the newest ``CatalogSnapshot``. What has changed is read and decoded once, however many ask for it, and
-/// decoded on threads that are not the database's.
+/// decoded on threads that are not the database's. Any number of tasks may ask it at once. Snapshots that were
+/// handed out stay as they were.
 package final class CatalogCache: Sendable {
+  /// The newest snapshot and the load that will replace it, behind one lock.
   private struct State {
     var snapshot = CatalogSnapshot.empty
+    /// The load that runs; all who need one wait for it.
     package var load: Task<Void, any Error>?
     /// All changes that were counted by then are in the snapshot; nil before there is one.
     package var counted: Int?
@@ -17,6 +20,7 @@ package final class CatalogCache: Sendable {
   private let database: Database
   private let state = Mutex(State())
 
+  /// Begins with an empty catalog, which the first question replaces.
   package init(database: Database) {
     self.database = database
   }
@@ -29,7 +33,8 @@ package final class CatalogCache: Sendable {
     return try await renewed()
   }
 
-  /// The same, also with what another process has changed.
+  /// The same, also with what another process has changed. Costs one read of the revision, also where nothing
+  /// has changed.
   package func renewed() async throws -> CatalogSnapshot {
     let count = database.changes(of: .catalog)
     let snapshot = try await snapshot(at: try await database.read { try CatalogRevision.current(in: $0) })
@@ -39,7 +44,8 @@ package final class CatalogCache: Sendable {
 
   /// Returns the value that `body` computes from the newest catalog that is known. Where the database has a newer one
   /// (``CatalogSnapshot/isCurrent(in:)``, asked in the same read or write as everything else), `body` returns nil and is
-  /// called again with the newer one. Throws what `body` and the database throw.
+  /// called again with the newer one. Throws what `body` and the database throw. `body` may be called any
+  /// number of times and must have no effect when it returns nil.
   package func current<Value>(_ body: (CatalogSnapshot) async throws -> Value?) async throws -> Value {
     var catalog = latest
     while true {
@@ -63,7 +69,8 @@ package final class CatalogCache: Sendable {
     }
   }
 
-  /// The catalog at that revision, which was read from the database, or at a later one.
+  /// The catalog at that revision, which was read from the database, or at a later one. Joins a load that runs
+  /// and begins one where none does, until the revision is there. Throws what the load throws.
   func snapshot(at revision: CatalogRevision) async throws -> CatalogSnapshot {
     while true {
       let load: Task<Void, any Error>? = state.withLock { state in
@@ -79,6 +86,8 @@ package final class CatalogCache: Sendable {
     }
   }
 
+  /// Reads what has changed since the newest snapshot and decodes it on a thread for computations. A failure is
+  /// thrown to all who wait, and the snapshot stays.
   private func update() async throws {
     let result: Result<CatalogSnapshot?, any Error>
     do {

@@ -11,6 +11,7 @@ import SystemCalls
 ///     let names = CatalogDerived { catalog, _ in catalog.publicationNames.sorted() }
 ///     let page = try await names.value(of: try await cache.current(), at: clock.now())
 final class CatalogDerived<Value: Sendable>: Sendable {
+  /// The value that was made last, and for which revision and which time it holds.
   private struct Made {
     var revision: CatalogRevision
     var sale: SteadySale
@@ -25,7 +26,8 @@ final class CatalogDerived<Value: Sendable>: Sendable {
     self.make = make
   }
 
-  /// Throws what the maker throws.
+  /// Throws what the maker throws. The value of an earlier revision or of other dates is made anew. Two
+  /// requests at one time may both make it.
   func value(of catalog: CatalogSnapshot, at now: Timestamp) async throws -> Value {
     if let made = made.withLock({ $0 }), made.revision == catalog.revision, made.sale.contains(now) {
       return made.value
@@ -42,9 +44,12 @@ final class CatalogDerived<Value: Sendable>: Sendable {
 
 /// The publications that products name and the products of none, each in the order of the lists.
 struct PublicationIndex: Sendable {
+  /// Those that products name: by their number in the order of lists, without one last, and then by identifier.
   let publications: [ProductIdentifier]
+  /// Products of no publication, by identifier.
   let singles: [ProductIdentifier]
 
+  /// Sorts the whole catalog, so it is made on a thread for computations.
   init(_ catalog: CatalogSnapshot) {
     publications = catalog.publicationNames.sorted { one, other in
       (catalog.described[one]?.order ?? .max, one) < (catalog.described[other]?.order ?? .max, other)

@@ -18,15 +18,20 @@ package struct CatalogRoutes: Sendable {
   package static let maximumAge = 60
 
   package let catalog: Catalog
+  /// Has the languages in which prices are written, which a reload may change.
   package let settings: LiveSettings
   private let identifiers: ProductListDocuments
 
+  /// Creates the routes of the catalog and, with them, those of publications, sales and price tiers.
   package init(catalog: Catalog, settings: LiveSettings) {
     self.catalog = catalog
     self.settings = settings
     identifiers = ProductListDocuments(of: catalog) { $0.products.map(\.id) }
   }
 
+  /// Adds the public lists, which caches may keep for ``maximumAge`` seconds, and the operator's side: reading
+  /// takes the scope `read`, writing `publish`. Publishers' keys of a product change with the scope `admin`
+  /// alone.
   package func add(to routes: inout ScopedRoutes) {
     PublicationRoutes(catalog: catalog, settings: settings).add(to: &routes)
     ProductSaleRoutes(catalog: catalog).add(to: &routes)

@@ -5,6 +5,7 @@ package import DeliveryRecords
 extension CatalogSnapshot {
   /// An object, which all catalogs share that have it.
   package final class Entry: Sendable {
+    /// The product's row, with its state of sale and its dates.
     package let row: ProductTable.Entry
     private let toAll: Release?
     private let toPart: Release?
@@ -17,6 +18,7 @@ extension CatalogSnapshot {
       toPart.map { PartialRelease(content: $0.content, share: $0.share) }
     }
 
+    /// Creates an entry with nothing released.
     package convenience init(row: ProductTable.Entry) {
       self.init(row: row, toAll: nil, toPart: nil)
     }
@@ -35,8 +37,11 @@ extension CatalogSnapshot {
     }
   }
 
+  /// A release to a part of the devices.
   package struct PartialRelease: Sendable {
+    /// The content that these devices get.
     var content: ReleasedContent
+    /// The part, in percent, which devices are in by a hash of their names.
     var share: RolloutPercentage
   }
 

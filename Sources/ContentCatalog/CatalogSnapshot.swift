@@ -13,18 +13,21 @@ package import PullboxAPI
 package struct CatalogSnapshot: Sendable {
   /// The rows of the products that have changed in the database since a revision.
   struct Changes: Sendable {
+    /// The revision that the catalog has once they are applied.
     var revision: CatalogRevision
     /// Those that were removed; one that was made anew since is among ``products`` as well.
     var removed: [ProductIdentifier]
     /// To be taken once: each is let go when it is decoded, so that a large catalog is not there twice.
     var products: ProductTable.StoredDocuments
+    /// The releases of the products that changed.
     var releases: [(content: ReleasedContent, share: RolloutPercentage)]
     /// All of them.
     var publications: [OperatorPublication]
     /// All of them; nil where none has changed.
     var tiers: [PriceTier]?
 
-    /// All that has changed since `revision`; nil where nothing has.
+    /// All that has changed since `revision`; nil where nothing has. Reads in the caller's transaction and
+    /// decodes nothing. Throws ``DatabaseError``.
     static func since(
       _ revision: CatalogRevision, in connection: borrowing Connection
     ) throws -> Changes? {
@@ -43,14 +46,19 @@ package struct CatalogSnapshot: Sendable {
   /// Nothing is in it; every change is later.
   package static let empty = CatalogSnapshot()
 
+  /// The revision of the database that it shows; -1 for the empty one.
   package private(set) var revision = CatalogRevision(
     number: -1, changed: Timestamp(millisecondsSinceEpoch: 0))
   private var entries = PersistentDictionary<ProductIdentifier, Entry>()
+  /// By publication: its issues and the subscriptions to it.
   private var publications = PersistentDictionary<ProductIdentifier, Set<ProductIdentifier>>()
   /// The publications that operators have described.
   package private(set) var described: [ProductIdentifier: OperatorPublication] = [:]
+  /// By tier: its prices by territory.
   private var tiers: [PriceTierName: [String: Price]] = [:]
+  /// Shares prices and names among the products that come in.
   private var common = CommonValues()
+  /// The dates of all products, sorted.
   private var availability = AvailabilityDates()
   /// Products that the purchase of an application may own.
   private var ownedWithApplications: Set<ProductIdentifier> = []
@@ -59,12 +67,14 @@ package struct CatalogSnapshot: Sendable {
 
   private init() {}
 
-  /// Whether this is the catalog as the database has it.
+  /// Whether this is the catalog as the database has it. A later catalog than the connection's counts as
+  /// current. Throws ``DatabaseError``.
   package func isCurrent(in connection: borrowing Connection) throws -> Bool {
     try CatalogRevision.current(in: connection).number <= revision.number
   }
 
-  /// This catalog with every change that the connection sees. Decodes what has changed.
+  /// This catalog with every change that the connection sees. Decodes what has changed. Runs on the database's
+  /// thread, so it is for writes that cannot do without.
   func updated(in connection: borrowing Connection) throws -> CatalogSnapshot {
     try Changes.since(revision, in: connection).map { try applying($0) } ?? self
   }
@@ -196,6 +206,7 @@ package struct CatalogSnapshot: Sendable {
     return next
   }
 
+  /// Takes a product out of the entries and of everything that is kept beside them.
   private mutating func remove(_ id: ProductIdentifier) {
     guard let old = entries.removeValue(forKey: id)?.product else { return }
     availability.replace(old, by: nil)
@@ -212,7 +223,9 @@ package struct RelatedProducts {
     package static let limit = 5000
 
     fileprivate let revision: CatalogRevision
+    /// By publication, as far as they were looked up.
     fileprivate var issues: [ProductIdentifier: PublicationIssues] = [:]
+    /// Publications and issues in it, which ``limit`` bounds.
     fileprivate var count = 0
 
     /// Returns the arrangement to keep for the next look: this one, unless it is too large. The one that is kept already
@@ -224,7 +237,9 @@ package struct RelatedProducts {
     }
   }
 
+  /// The catalog whose products are arranged.
   package let catalog: CatalogSnapshot
+  /// The arrangement with everything that was looked up, to be kept for the next look.
   package private(set) var arranged: Arranged
 
   /// `arranged` is of no use where the catalog has another revision.
@@ -243,6 +258,7 @@ package struct RelatedProducts {
     return (named, Dictionary(uniqueKeysWithValues: opened.map { ($0, issues(of: $0)) }))
   }
 
+  /// Returns the publication's issues and remembers them.
   private mutating func issues(of publication: ProductIdentifier) -> PublicationIssues {
     if let known = arranged.issues[publication] { return known }
     let issues = PublicationIssues(of: catalog.products(of: publication).lazy.map(\.product))

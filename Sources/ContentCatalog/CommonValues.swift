@@ -15,6 +15,7 @@ struct CommonValues: Sendable {
     product.publication = product.publication.map { Self.remembered($0, in: &publications) }
   }
 
+  /// Returns what is known and equal to the value, or remembers the value and returns it.
   private static func remembered<Value: Hashable>(_ value: Value, in known: inout Set<Value>) -> Value {
     if let index = known.firstIndex(of: value) { return known[index] }
     if known.count >= capacity { known = [] }

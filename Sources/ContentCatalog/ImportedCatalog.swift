@@ -11,6 +11,7 @@ struct ImportedCatalog: Sendable {
   let bytes: [UInt8]
   private let places: [Range<Int>]
 
+  /// Products in the body, decoded or not.
   var productCount: Int { places.count }
 
   /// Throws `request-malformed` where something beside the products is malformed, and `catalog-invalid` for more of them than one import has.
@@ -36,7 +37,7 @@ struct ImportedCatalog: Sendable {
   /// Where the bytes of a product stand, from 0.
   func place(of index: Int) -> Range<Int> { places[index] }
 
-  /// Throws `request-malformed`, naming the member at fault.
+  /// Throws `request-malformed`, naming the member at fault. Decodes it anew with each call.
   func product(_ index: Int) throws(Problem) -> ProductDescription {
     do {
       return try APIJSON.decode(ProductDescription.self, from: Array(bytes[places[index]]))

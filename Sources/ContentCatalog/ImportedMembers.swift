@@ -3,9 +3,11 @@ import PullboxAPI
 
 /// The members of products that an import changes: everything else stays as it is. Pure.
 struct ImportedMembers: Sendable {
+  /// The members that the import names; each may be absent in an item, which takes it away.
   let members: Set<CatalogMember>
 
-  /// The description with the rest of the product as it stands.
+  /// The description with the rest of the product as it stands. A member that the import names counts as the
+  /// item says it, also where the item says nothing. Whether it is on sale is the item's word in any case.
   func completing(_ said: ProductDescription, of before: Product) -> ProductDescription {
     var whole = ProductDescription(of: before, onSale: said.onSale)
     whole.publisherKeys = said.publisherKeys
@@ -65,6 +67,7 @@ struct ImportedMembers: Sendable {
     return whole
   }
 
+  /// Returns the texts by locale, with those members changed that the import names.
   private func localizations(
     _ said: [String: Product.Localization], before: [String: Product.Localization]
   ) -> [String: Product.Localization] {

@@ -6,7 +6,8 @@ import ServiceRuntime
 import Synchronization
 
 /// Counts what apps ask for in vain, since the process began: an operator finds the misspelled identifier of a new app, or the
-/// issue that was never released.
+/// issue that was never released. See docs/catalogue.md ("Reports"). It is kept in memory alone, and safe on
+/// any thread.
 package final class InvalidProductCounts: Sendable {
   /// Identifiers that are counted by name, each once for each reason. Where there are more, those that were asked for least, and
   /// of these the ones that were asked for first, count together from then on.
@@ -19,14 +20,19 @@ package final class InvalidProductCounts: Sendable {
   static let maximumLength = 255
 
   private struct Key: Hashable {
+    /// The identifier as it was asked for, cut to ``maximumLength`` bytes.
     package var name: String
+    /// The reason for which it was not answered.
     package var reason: InvalidProductsReport.Reason
   }
 
   private struct State {
+    /// The identifiers that are counted by name.
     package var counts: [Key: (count: Int, lastAsked: Timestamp)] = [:]
+    /// Questions of identifiers that made room.
     package var others = 0
 
+    /// Takes out a quarter of the identifiers, and adds their questions to the rest.
     mutating func makeRoom() {
       let least = counts.sorted { left, right in
         (left.value.count, left.value.lastAsked) < (right.value.count, right.value.lastAsked)
@@ -87,12 +93,17 @@ package final class InvalidProductCounts: Sendable {
 /// Finds for misspelled identifiers the products that were meant. Two spellings that differ by two characters or fewer, each
 /// in a half of its own or both in one, share their first half or their last: only such pairs are compared.
 private struct NearIdentifiers {
+  /// Characters by which two identifiers differ at most that are near each other.
   private static let maximumDistance = 2
 
+  /// The misspelled names by their first half, in bytes.
   private var byStart: [String: [String]] = [:]
+  /// The misspelled names by their last half.
   private var byEnd: [String: [String]] = [:]
+  /// The lengths of the halves that occur.
   private var halves: Set<Int> = []
 
+  /// Names of fewer than four bytes are left out: nearly everything would be near them.
   init(_ names: [String]) {
     for name in names where name.utf8.count >= 4 {
       let half = name.utf8.count / 2

@@ -5,7 +5,8 @@ import DeliveryRecords
 package import PullboxAPI
 import ServiceRuntime
 
-/// The name that was meant by one that there is not.
+/// The name that was meant by one that there is not. Candidates begin with the first half of the name, so that
+/// an index finds them, and ``EditDistance`` chooses among them.
 enum NearestName {
   /// Names that are compared with the one that was asked for, at most.
   static let maximumCandidates = 200
@@ -28,6 +29,7 @@ enum NearestName {
 struct ProductNames: Sendable {
   private let names: [ProductIdentifier]
 
+  /// Sorts the names of the whole catalog.
   init(_ catalog: CatalogSnapshot) { names = catalog.entriesInOrder.map(\.product.id) }
 
   /// The product nearest to `name` among those that begin as its first half and that `isShown` admits.
@@ -47,7 +49,9 @@ struct ProductNames: Sendable {
 }
 
 extension Problem {
-  /// The refusal of a product that there is not. It names the nearest one of those whose names begin as the first half of this one.
+  /// The refusal of a product that there is not. It names the nearest one of those whose names begin as the
+  /// first half of this one. It reads at most ``NearestName/maximumCandidates`` names. Throws
+  /// ``DatabaseError``.
   package static func unknownProduct(
     _ id: ProductIdentifier, in connection: borrowing Connection
   ) throws -> Problem {

@@ -27,6 +27,7 @@ struct PersistentDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable
     count += parts[part].count
   }
 
+  /// Returns the value that was there; nil for none.
   mutating func removeValue(forKey key: Key) -> Value? {
     let part = Self.part(of: key)
     let old = parts[part].removeValue(forKey: key)
@@ -34,9 +35,11 @@ struct PersistentDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable
     return old
   }
 
+  /// Iterates in no order.
   func makeIterator() -> some IteratorProtocol<(key: Key, value: Value)> {
     parts.lazy.joined().makeIterator()
   }
 
+  /// The part of a key: the first twelve bits of its hash, which differ from process to process.
   private static func part(of key: Key) -> Int { Int(UInt(bitPattern: key.hashValue) >> 52) }
 }

@@ -7,23 +7,33 @@ import PullboxAPI
 ///
 /// A product is kept as its document alone, and a document that is the same, byte for byte, as what was sent is not kept twice.
 struct PreparedImport: Sendable {
+  /// A product of the import that is good by itself.
   private struct PreparedProduct: Sendable {
+    /// Where its document is.
     var place: DocumentPlace
+    /// Whether the item wants it on sale; nil where it does not say.
     var isOnSale: Bool?
     /// Whether its document says what the catalog says already.
     var isKnown: Bool
+    /// The product as the catalog has it; nil for a new one.
     var before: CatalogSnapshot.Entry?
   }
 
+  /// The place of a product's document in memory.
   private enum DocumentPlace {
+    /// In the body, as the item of that number.
     case sent(Int)
+    /// Among the texts that were made here.
     case kept(TextSegments.Place)
   }
 
+  /// The publications, in the order of the import.
   private(set) var publications: [Catalog.WantedPublication] = []
+  /// The price tiers, in the order of the import, each with what it was.
   private(set) var tiers: [(document: EncodedDocument<PriceTier>, before: PriceTier?)] = []
   private let told: ImportedCatalog
   private var products: [PreparedProduct] = []
+  /// The documents that differ from what was sent, in the order of their products.
   private var documents = TextSegments()
 
   /// Throws `catalog-invalid` with every fault, and `request-malformed` for a product that cannot be read. What is behind the last
@@ -58,6 +68,7 @@ struct PreparedImport: Sendable {
     try faults.throwIfAny()
   }
 
+  /// Checks one product and keeps its document.
   private mutating func prepare(
     _ item: ProductDescription, _ id: ProductIdentifier, at index: Int,
     before: CatalogSnapshot.Entry?, completing members: ImportedMembers?
@@ -78,7 +89,8 @@ struct PreparedImport: Sendable {
 extension PreparedImport {
   var productCount: Int { products.count }
 
-  /// Throws `DecodingError` for what this could not have written.
+  /// Throws `DecodingError` for what this could not have written. Decodes the document, unless the catalog has
+  /// the same product.
   func product(_ index: Int) throws -> Catalog.WantedProduct {
     let prepared = products[index]
     let text =
@@ -101,8 +113,11 @@ extension PreparedImport {
 final class ImportFaults {
   /// The names of the items of one list, and where each is.
   package struct Names<Name: Hashable> {
+    /// The member of the import that has the list.
     package let list: String
+    /// The member of an item that has its name.
     package let member: String
+    /// The item that each name was found at first.
     fileprivate var places: [Name: Int32] = [:]
 
     package init(list: String, member: String) {

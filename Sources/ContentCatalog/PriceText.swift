@@ -32,6 +32,7 @@ enum PriceText {
     }
   }
 
+  /// The decimals of the currencies that were asked for, at most 1000 of them.
   private static let decimals = Mutex<[String: Int]>([:])
 
   private static func rounded(_ amount: Decimal, to decimals: Int) -> Decimal {
@@ -40,6 +41,7 @@ enum PriceText {
     return result
   }
 
+  /// By territory: its likely language with its region.
   private static let locales = Dictionary(
     uniqueKeysWithValues: Territory.all.map { territory in
       let likely = Locale.Language(

@@ -7,10 +7,11 @@ package import PullboxAPI
 package import PullboxAPIServer
 import RouteAccess
 
-/// Prices that products share, for operators.
+/// Prices that products share, for operators. See docs/catalogue.md ("Prices").
 struct PriceTierRoutes: Sendable {
   package let catalog: Catalog
 
+  /// Adds the tiers below `/v1/operator/price-tiers`: reading takes the scope `read`, writing `publish`.
   func add(to routes: inout ScopedRoutes) {
     let pattern = "/v1/operator/price-tiers/{name}"
     routes.on(.get, "/v1/operator/price-tiers", requires: .read) { _, _, _ in
@@ -35,6 +36,7 @@ struct PriceTierRoutes: Sendable {
     }
   }
 
+  /// Returns the tier in the address. Throws `price-tier-unknown` for a text that is no name.
   private static func name(_ parameters: PathParameters) throws(Problem) -> PriceTierName {
     guard let name = PriceTierName(parameters["name"]) else {
       throw Problem(.priceTierUnknown, "not a tier's name: 1 to 64 of A-Z a-z 0-9 . _ -")
@@ -55,7 +57,7 @@ extension Catalog {
   }
 
   /// Creates or changes a tier, and with it the prices of all products that name it. Throws `price-tier-invalid` with every fault, and
-  /// `precondition-failed`.
+  /// `precondition-failed`. Writes nothing where it says the same.
   package func put(
     _ name: PriceTierName, _ description: PriceTierDescription, by actor: String,
     under conditions: WriteConditions
@@ -75,7 +77,8 @@ extension Catalog {
     }
   }
 
-  /// Throws `price-tier-invalid` where there is no room for another.
+  /// Throws `price-tier-invalid` where there is no room for another. Runs in a write that locks the price
+  /// tiers. `before` is the tier as the connection sees it.
   package static func put(
     _ document: EncodedDocument<PriceTier>, before: PriceTier?, by actor: String, at now: Timestamp,
     in connection: borrowing Connection
@@ -97,7 +100,8 @@ extension Catalog {
     return before == nil ? .created : .changed
   }
 
-  /// Throws `price-tier-unknown`, `precondition-failed`, and `state-conflict` while a product has its prices from it.
+  /// Throws `price-tier-unknown`, `precondition-failed`, and `state-conflict` while a product has its prices
+  /// from it. The tier 0 is never removed.
   func removePriceTier(
     _ name: PriceTierName, by actor: String, under conditions: WriteConditions
   ) async throws {
@@ -119,7 +123,8 @@ extension Catalog {
     }
   }
 
-  /// Throws `price-tier-invalid` with every fault.
+  /// Throws `price-tier-invalid` with every fault. Fault codes: `id-mismatch`, `price-tier`, `price-missing`,
+  /// `too-many` and `territory`.
   package static func checked(
     _ name: PriceTierName, _ description: PriceTierDescription
   ) throws(Problem) -> PriceTier {

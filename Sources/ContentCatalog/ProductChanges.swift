@@ -10,6 +10,7 @@ struct ProductChanges {
 
   private var changes: [String] = []
 
+  /// Compares the members one by one; texts and prices by locale and territory, in their order.
   init(from before: Product, to after: Product) {
     note("type", before.type.rawValue, after.type.rawValue)
     for territory in Set(before.prices.keys).union(after.prices.keys).sorted() {
@@ -44,6 +45,7 @@ struct ProductChanges {
       + (rest > 0 ? ", and \(rest) more" : "")
   }
 
+  /// Notes a member that was added, removed or changed; a value is cut to ``maximumValueLength`` characters.
   private mutating func note<Value: Equatable & CustomStringConvertible>(
     _ name: String, _ old: Value?, _ new: Value?
   ) {

@@ -62,6 +62,7 @@ final class ProductListDocuments: Sendable {
       to: request, document: document, cacheControl: "public, max-age=\(CatalogRoutes.maximumAge)")
   }
 
+  /// Returns the list for an application, made before or not.
   private func derived(
     for application: ApplicationIdentifier?, owners: Set<ApplicationIdentifier>
   ) -> Derived {

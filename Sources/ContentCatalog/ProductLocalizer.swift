@@ -4,7 +4,8 @@ import DeliveryRecords
 import Foundation
 import PullboxAPI
 
-/// Chooses the texts of one locale and the price of one territory.
+/// Chooses the texts of one locale and the price of one territory. Pure; docs/catalogue.md ("Prices") has the
+/// rules.
 package struct ProductLocalizer: Sendable {
   /// A BCP 47 tag as the client wrote it; nil for the product's first.
   var locale: String?

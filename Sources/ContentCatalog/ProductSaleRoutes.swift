@@ -5,13 +5,15 @@ import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 
-/// The review of products and their way off sale, for operators.
+/// The review of products and their way off sale, for operators. See docs/catalogue.md ("The sale as a state").
 struct ProductSaleRoutes: Sendable {
   /// Bytes of a screenshot.
   static let maximumScreenshot = ByteCount.mebibytes(1)
 
   let catalog: Catalog
 
+  /// Adds submit and withdraw (scope `publish`), approve and reject (scope `review`), which take idempotency
+  /// keys and `If-Match`, and the screenshot. A screenshot is answered with fields by which no browser runs it.
   func add(to routes: inout ScopedRoutes) {
     let product = "/v1/operator/products/{id}"
     routes.on(.post, product + "/submit", requires: .publish, takesIdempotencyKey: true) {

@@ -7,17 +7,27 @@ package import PullboxAPI
 /// Turns an operator's description into a product, with defaults for what was left out, or lists every fault.
 /// Pure.
 package enum ProductValidator {
+  /// Locales of one product.
   static let maximumLocalizations = 200
+  /// Territories of one list of prices.
   static let maximumTerritories = 400
+  /// In bytes of UTF-8.
   static let maximumTitleLength = 500
+  /// In bytes of UTF-8.
   static let maximumDescriptionLength = 20_000
+  /// Keys that one product names.
   static let maximumPublisherKeys = 8
+  /// Files that a description names as samples.
   package static let maximumSamples = 10
+  /// In bytes of UTF-8.
   static let maximumTermsLength = 4000
+  /// Dates at which prices were preserved.
   static let maximumPreservedPrices = 10
+  /// In bytes.
   static let maximumURLLength = 1000
 
-  /// Throws `product-invalid` with every fault.
+  /// Throws `product-invalid` with every fault. Characters that cannot be seen are taken out of titles. Lists
+  /// that are empty count as left out, and keys and preserved prices are kept in order.
   package static func product(
     _ id: ProductIdentifier, described description: ProductDescription
   ) throws(Problem) -> Product {
@@ -159,6 +169,7 @@ package enum ProductValidator {
     return faults
   }
 
+  /// Whether the text is an https address of printable ASCII with a host, and without a user or password.
   private static func isPublicAddress(_ text: String) -> Bool {
     guard text.utf8.count <= maximumURLLength, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
       let address = URLComponents(string: text), address.scheme?.lowercased() == "https",

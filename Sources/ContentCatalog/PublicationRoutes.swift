@@ -10,8 +10,11 @@ import SystemCalls
 /// The public lists of publications, of their issues, and of what belongs to none.
 struct PublicationRoutes: Sendable {
   let catalog: Catalog
+  /// Has the languages in which prices are written.
   let settings: LiveSettings
+  /// The order of the lists, made once for each change of the catalog.
   private let index = CatalogDerived { catalog, _ in PublicationIndex(catalog) }
+  /// The documents of `/products_v2.json`.
   private let forSale: ProductListDocuments
 
   init(catalog: Catalog, settings: LiveSettings) {
@@ -24,6 +27,8 @@ struct PublicationRoutes: Sendable {
     "locale", "territory", "device", "application",
   ])
 
+  /// Adds the public lists, which need no key: `/products_v2.json`, `/v1/publications`, one of these, and
+  /// `/v1/singles`.
   func add(to routes: inout ScopedRoutes) {
     addOperatorRoutes(to: &routes)
     routes.public(.get, "/products_v2.json", query: ProductListDocuments.query) { request, _ in
@@ -59,6 +64,8 @@ struct PublicationRoutes: Sendable {
     }
   }
 
+  /// Adds the publications below `/v1/operator/publications`: reading takes the scope `read`, writing
+  /// `publish`.
   private func addOperatorRoutes(to routes: inout ScopedRoutes) {
     let pattern = "/v1/operator/publications/{id}"
     routes.on(.get, "/v1/operator/publications", requires: .read, query: HTTPRequest.pageQuery) {
@@ -85,6 +92,7 @@ struct PublicationRoutes: Sendable {
     }
   }
 
+  /// Returns the publication in the address. Throws `publication-unknown` for a text that is no identifier.
   private static func publication(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
     guard let id = ProductIdentifier(parameters["id"]) else {
       throw Problem(.publicationUnknown, "not an identifier: 1 to 255 of A-Z a-z 0-9 . _ -")

@@ -8,7 +8,9 @@ import RouteAccess
 struct ShopWindow: Sendable {
   /// The answer about a name that was asked for.
   package enum Answer {
+    /// It is for sale to this reader.
     case listing(ProductListing)
+    /// It is not, for this reason; the first that applies, in the order of ``ShopWindow/answer(to:)``.
     case invalid(InvalidProductsReport.Reason)
   }
 
@@ -22,6 +24,7 @@ struct ShopWindow: Sendable {
   let device: DeviceIdentifier?
   /// The application whose products are shown; nil for none. Products that belong to no application are shown in any case.
   let application: ApplicationIdentifier?
+  /// The moment whose prices and dates count.
   let now: Timestamp
   var maximumLooks = Self.maximumLooks
 
@@ -122,16 +125,20 @@ struct ShopWindow: Sendable {
     return nearest.isEmpty ? nil : nearest
   }
 
+  /// Whether the reader may buy it now: cleared, within its dates, of the application, sold in the territory,
+  /// and with content to deliver.
   private func isForSale(_ entry: CatalogSnapshot.Entry) -> Bool {
     entry.row.isOnSale(at: now) && entry.product.isSold(in: application) && isSoldHere(entry.product)
       && (entry.product.type.isSubscription
         ? catalog.hasIssue(for: entry.product) : released(of: entry) != nil)
   }
 
+  /// Whether the product has a price in the reader's territory, or is free in all.
   private func isSoldHere(_ product: Product) -> Bool {
     catalog.prices(of: product).isSold(in: localizer.territory?.code)
   }
 
+  /// The content that the device gets, or without a device the one for all; nil where there is none.
   private func released(of entry: CatalogSnapshot.Entry) -> ReleasedContent? {
     device.map { catalog.offered(entry.product.id, to: $0) } ?? entry.releasedToAll
   }
@@ -163,6 +170,7 @@ struct ShopWindow: Sendable {
     }
   }
 
+  /// Returns the place behind the cursor. Throws `request-malformed` for a cursor that is none of the names.
   private static func start(
     after: ProductIdentifier?, in names: [ProductIdentifier]
   ) throws(Problem) -> Int {

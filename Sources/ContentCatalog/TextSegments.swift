@@ -1,5 +1,6 @@
 /// Many short texts in few pieces of memory, one behind the other.
 struct TextSegments: Sendable {
+  /// The place of a text, which is good for as long as the value that it was appended to.
   package struct Place: Sendable {
     fileprivate var segment: Int32
     fileprivate var start: Int32
@@ -11,6 +12,7 @@ struct TextSegments: Sendable {
 
   private var segments: [[UInt8]] = []
 
+  /// Copies the text behind the others and returns where it is.
   mutating func append(_ text: String) -> Place {
     let length = text.utf8.count
     if segments.last.map({ $0.count + length > Self.segmentLength }) ?? true {
@@ -23,6 +25,7 @@ struct TextSegments: Sendable {
     return Place(segment: Int32(segment), start: Int32(start), end: Int32(start + length))
   }
 
+  /// The text at a place. Copies it.
   subscript(_ place: Place) -> String {
     let bytes = segments[Int(place.segment)]
     return String(decoding: bytes[Int(place.start)..<Int(place.end)], as: UTF8.self)

@@ -7,13 +7,17 @@ import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
-/// Versions and their review, for operators.
+/// Versions and their review, for operators. docs/publishing.md describes the steps and docs/openapi.yaml has
+/// their documents.
 package struct PublishingRoutes: Sendable {
   /// A manifest of 16 MiB in base 64, and the members around it.
   static let maximumSubmissionLength = ByteCount.mebibytes(24)
 
+  /// Makes versions of uploads.
   package let publisher: VersionPublisher
+  /// Takes the steps of review, release and withdrawal.
   package let versionService: VersionService
+  /// Answers how many bytes a release makes devices fetch.
   package let estimator: UpdateSizeEstimator
 
   package init(publisher: VersionPublisher, versionService: VersionService, estimator: UpdateSizeEstimator) {
@@ -22,6 +26,9 @@ package struct PublishingRoutes: Sendable {
     self.estimator = estimator
   }
 
+  /// Adds the creation, the lists, the review and the release of versions below
+  /// `/v1/operator/products/{id}/versions`. A version that is new is answered with 201, the same one again with
+  /// 200.
   package func add(to routes: inout ScopedRoutes) {
     let versions = "/v1/operator/products/{id}/versions"
     routes.on(.post, versions, requires: .publish) { request, parameters, actor in
@@ -37,6 +44,7 @@ package struct PublishingRoutes: Sendable {
     addRelease(versions + "/{version}", to: &routes)
   }
 
+  /// Adds what is read (scope `read`): the versions, one version, its manifest and its costs.
   private func addLists(_ versions: String, to routes: inout ScopedRoutes) {
     routes.on(.get, versions, requires: .read, query: HTTPRequest.pageQuery) { request, parameters, _ in
       let limit = try request.pageLimit()
@@ -65,6 +73,8 @@ package struct PublishingRoutes: Sendable {
     }
   }
 
+  /// Adds submit (scope `publish`), approve and reject (scope `review`). Each takes an idempotency key and
+  /// `If-Match`.
   private func addReview(_ version: String, to routes: inout ScopedRoutes) {
     routes.on(.post, version + "/submit", requires: .publish, takesIdempotencyKey: true) {
       request, parameters, actor in
@@ -89,6 +99,8 @@ package struct PublishingRoutes: Sendable {
     }
   }
 
+  /// Adds release, its cancellation and withdraw (scope `publish`). Each takes an idempotency key and
+  /// `If-Match`.
   private func addRelease(_ version: String, to routes: inout ScopedRoutes) {
     routes.on(.post, version + "/release", requires: .publish, takesIdempotencyKey: true) {
       request, parameters, actor in
@@ -114,6 +126,7 @@ package struct PublishingRoutes: Sendable {
     }
   }
 
+  /// Returns the version in the address. Throws `version-unknown` for a text that is none.
   private static func version(_ parameters: PathParameters) throws(Problem) -> ContentVersion {
     guard let version = ContentVersion(parameters["version"]) else {
       throw Problem(.versionUnknown, "not a version: dotted integers, such as 1.10")

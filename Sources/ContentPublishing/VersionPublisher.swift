@@ -11,12 +11,16 @@ package import PackageStorage
 import PullboxAPI
 package import SystemCalls
 
-/// From a complete upload to a version that can be reviewed.
+/// From a complete upload to a version that can be reviewed. docs/publishing.md ("The first version") shows it.
 package struct VersionPublisher: Sendable {
   package let database: Database
+  /// Has the package to be checked.
   package let shelf: any PackageShelf
+  /// Gives up the bytes of the upload.
   package let uploads: UploadService
+  /// Removes a refused package, unless another version needs it.
   package let collector: GarbageCollector
+  /// Told of bytes that were just put on the shelf.
   package let scrubber: PackageScrubber
   package let clock: any WallClock
   /// Where packages are read and checked, each up to 2 GiB.
@@ -38,6 +42,9 @@ package struct VersionPublisher: Sendable {
   /// Makes a version of an upload. The same version with the same bytes again is the one there is (`isNew`
   /// false); with other bytes, `version-conflict`. Throws `package-rejected` with every fault. The upload
   /// stays until it expires, so that a client whose answer was lost can ask again.
+  ///
+  /// A refused package is removed at once, with its upload. Throws also `product-unknown`, `request-malformed`
+  /// for a manifest that is not base 64, and what ``UploadService/takeOver(_:)`` throws.
   func createVersion(
     of product: ProductIdentifier, from submission: VersionSubmission, by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
@@ -126,6 +133,8 @@ package struct VersionPublisher: Sendable {
     }
   }
 
+  /// Writes the version with its manifest, previews and signatures in one transaction, as a draft. Throws
+  /// `upload-expired` where the upload went meanwhile, and `version-conflict`.
   private func record(
     _ manifest: Manifest, previews: [PreviewTable.Preview], signatures: [PublisherSignature], upload: Upload,
     by actor: String
@@ -170,6 +179,7 @@ package struct VersionPublisher: Sendable {
     _ = try await collector.removeIfUnneeded(received.digest)
   }
 
+  /// Returns the submitted manifest; nil for a file that comes without one.
   private static func manifestBytes(of submission: VersionSubmission) throws(Problem) -> [UInt8]? {
     guard let text = submission.manifest else { return nil }
     guard let bytes = Base64.decodeLines(text) else {

@@ -4,7 +4,11 @@ package import PullboxAPI
 
 /// A payment store as the grant service needs it: it says whether a proof is genuine, and it is told when a
 /// transaction is finished. An implementation speaks one store's protocol.
+///
+/// Its questions are asked on the path of a request and are short; its calls are the outbox's, which repeats
+/// them until they are accepted. A cancelled task leaves a question abandoned.
 package protocol PaymentStoreClient: Sendable {
+  /// The store's name in the configuration.
   var name: StoreIdentifier { get }
 
   /// Asks the store, server to server, what it vouches for; `digest` is that of the proof. Throws the refusal:
@@ -71,6 +75,7 @@ extension PaymentStoreClient {
 
 /// The outcome of a call that the outbox made.
 package struct StoreAnswer: Sendable {
+  /// The answer, for ``OutboxMachine``.
   package var answer: OutboxMachine.Answer
   /// Why it was not accepted, for the operator.
   package var detail: String?

@@ -14,11 +14,15 @@ import Synchronization
 ///
 /// A verdict is true of the proof, not of the device that brought it: the caller compares the binding with the device.
 /// Refusals are thrown as `Problem`.
+///
+/// A proof is judged in this order: by the verdict that is kept, by a question that is asked already, and by a
+/// question of its own, if the store's breaker permits it.
 package final class ProofVerifier: Sendable {
   private let stores: [StoreIdentifier: any PaymentStoreClient]
   /// Whether a store is asked at all, for each store.
   private let breakers: Mutex<[StoreIdentifier: CircuitBreaker]>
   private let clock: any WallClock
+  /// The clock of verdicts and breakers.
   package let timer: any MonotonicClock
   private let log: Log
   private let cache = Mutex(VerdictCache())
@@ -28,6 +32,7 @@ package final class ProofVerifier: Sendable {
   private let asked = Atomic<Int>(0)
   private let spared = Atomic<Int>(0)
 
+  /// Creates a verifier; every store has a breaker of its own, and each store's name must be another.
   package init(stores: [any PaymentStoreClient], clock: any WallClock, timer: any MonotonicClock, log: Log) {
     self.stores = Dictionary(uniqueKeysWithValues: stores.map { ($0.name, $0) })
     breakers = Mutex(self.stores.mapValues { _ in CircuitBreaker() })
@@ -91,6 +96,7 @@ package final class ProofVerifier: Sendable {
 
   /// The outcome of asking a store again about a proof that was good.
   package enum Confirmation: Sendable {
+    /// The store vouches for it, now or a short while ago.
     case vouched
     /// The store knows nothing of it any more, or it has ended.
     case refused(Problem)
@@ -175,6 +181,7 @@ package final class ProofVerifier: Sendable {
     return permit
   }
 
+  /// Logs why a store could not be asked. What it refuses by its own word is no news for the log.
   private func logCause(of refusal: StoreRefusal, from store: StoreIdentifier, for request: String) {
     if case .final = refusal.kind { return }
     guard let cause = refusal.cause else { return }
@@ -189,6 +196,8 @@ package final class ProofVerifier: Sendable {
     cache.withLock { $0.forget(keys, at: instant) }
   }
 
+  /// Asks the store and keeps its verdict, once `apply` has returned. Whatever `apply` throws, no verdict is
+  /// kept.
   private func verify(
     _ proof: Proof, as key: VerdictCache.Key, for request: String,
     apply: @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
@@ -222,6 +231,7 @@ package final class ProofVerifier: Sendable {
     return verified
   }
 
+  /// Tells the breaker how a question ended, and logs where that opens or closes it.
   private func note(
     _ outcome: CircuitBreaker.Outcome, of permit: CircuitBreaker.Permit, from store: StoreIdentifier
   ) {
@@ -239,6 +249,7 @@ package final class ProofVerifier: Sendable {
     }
   }
 
+  /// Returns the store of that name, or without a name the only one. Throws `store-unknown`.
   private func store(named name: String?) throws(Problem) -> any PaymentStoreClient {
     guard let name else {
       guard stores.count == 1, let only = stores.values.first else {

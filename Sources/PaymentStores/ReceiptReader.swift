@@ -43,6 +43,7 @@ package final class ReceiptReader: Sendable {
   /// How often a signature and its chain were computed.
   var checkCount: Int { checks.load(ordering: .relaxed) }
 
+  /// Creates a reader. `threads` are for receipts alone, so that long ones hold up nothing else.
   package init(threads: BlockingPool) {
     self.threads = threads
   }

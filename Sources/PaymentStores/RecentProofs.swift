@@ -4,7 +4,8 @@ import ServiceRuntime
 import Synchronization
 
 /// The proofs on which grants rest whose content is not placed yet, so that their stores can be asked again while it is sent. In
-/// memory alone: a proof works like a key.
+/// memory alone: a proof works like a key. Beyond its bounds the proofs that were used longest ago are
+/// forgotten.
 package final class RecentProofs: Sendable {
   /// A proof, and what it is known by.
   package struct Entry: Sendable, CustomStringConvertible {

@@ -17,7 +17,9 @@ package struct VerdictCache: Sendable {
     package var digest: SHA256Digest
   }
 
+  /// A store's word on a proof, as far as it may be repeated.
   package enum Verdict: Sendable {
+    /// The store vouches for it, and for these transactions.
     case verified(VerifiedProof)
     /// The store, or the proof itself, says that it is worth nothing. Beside the others, of which there are tens of thousands, it
     /// would take the most room.
@@ -26,7 +28,9 @@ package struct VerdictCache: Sendable {
 
   private struct Entry: Sendable {
     var verdict: Verdict
+    /// When it is believed no more, by the monotonic clock.
     var end: MonotonicInstant
+    /// When it ends by its own date; nil where it has none.
     var expires: Timestamp?
     /// The news up to that one are in it, or are about other transactions.
     var revision: Int
@@ -40,6 +44,7 @@ package struct VerdictCache: Sendable {
     private var begun = MonotonicInstant(nanoseconds: 0)
     var count: Int { newer.count + older.count }
 
+    /// Adds transactions. The older generation goes once the newer one is ``VerdictCache/lifetime`` old.
     mutating func note(_ transactions: Set<TransactionKey>, _ revision: Int, at instant: MonotonicInstant) {
       if instant - begun > VerdictCache.lifetime { (older, newer, begun) = (newer, [:], instant) }
       for transaction in transactions { newer[transaction] = revision }
@@ -47,6 +52,7 @@ package struct VerdictCache: Sendable {
 
     mutating func removeAll() { (older, newer) = ([:], [:]) }
 
+    /// Whether something later is known of one of the proof's transactions.
     func isOld(_ proof: VerifiedProof, of revision: Int) -> Bool {
       count > 0 && proof.transactions.contains { (newer[$0.key] ?? older[$0.key] ?? 0) > revision }
     }
@@ -121,6 +127,7 @@ package struct VerdictCache: Sendable {
     news.note(transactions, revision, at: instant)
   }
 
+  /// Whether a verdict from that revision still counts. A refusal always does.
   private func isCurrent(_ verdict: Verdict, askedAt revision: Int) -> Bool {
     guard case .verified(let proof) = verdict, revision < self.revision else { return true }
     return revision >= oldest && !news.isOld(proof, of: revision)

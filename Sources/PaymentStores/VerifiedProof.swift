@@ -5,6 +5,7 @@ package import Receipts
 
 /// A proof that a store vouches for: its transactions, and the device that it was issued to.
 package struct VerifiedProof: Sendable {
+  /// The transactions as they stand by the latest word that is known of each.
   package var transactions: [VerifiedTransaction]
   /// Each request must come from that device: what is known of a proof is known of one device. Nil for a proof that
   /// names none: a signed transaction is its customer's, on every device.
@@ -37,6 +38,7 @@ extension [VerifiedTransaction] {
 
 /// Why a store vouches for nothing.
 package struct StoreRefusal: Error, Sendable {
+  /// The kinds of refusal, by whether another question may end otherwise.
   package enum Kind: Sendable {
     /// The same proof will be refused again, on the store's word or, where it was not asked, by what the proof
     /// itself says.
@@ -80,6 +82,7 @@ package struct StoreRefusal: Error, Sendable {
       cause: cause)
   }
 
+  /// The refusal of a question that was given up; nothing is logged of it.
   package static let abandoned = StoreRefusal(
     kind: .abandoned,
     problem: Problem(

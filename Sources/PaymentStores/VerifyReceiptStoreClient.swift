@@ -20,6 +20,8 @@ package struct VerifyReceiptStoreClient: PaymentStoreClient {
     /// `password` of each question.
     package var sharedSecret: Redacted<String>?
 
+    /// Creates the client. Only with a credential are there calls; a call may take
+    /// ``OutboxMachine/callTimeout``, a question 10 seconds.
     package init(
       addresses: [StoreEnvironment: String], credential: Redacted<String>? = nil,
       sharedSecret: Redacted<String>? = nil
@@ -69,6 +71,7 @@ package struct VerifyReceiptStoreClient: PaymentStoreClient {
     self.reader = reader
   }
 
+  /// The receipt is checked here first, so that no store is asked about one that cannot count.
   package func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
     guard let text = proof.receipt, proof.signedTransaction == nil, proof.purchaseToken == nil else {
       throw .final(
@@ -134,6 +137,7 @@ package struct VerifyReceiptStoreClient: PaymentStoreClient {
     }
   }
 
+  /// Accepted at once where the store knows no such call.
   package func finish(_ transaction: TransactionIdentifier, in environment: StoreEnvironment) async
     -> StoreAnswer
   {

@@ -39,16 +39,20 @@ package struct ContentHandler: InlineHandler {
     ownMetrics = metrics.makeLoop()
   }
 
+  /// Every loop has a copy with tickets and counts of its own, so that a request takes no lock.
   package func copyForLoop() -> ContentHandler {
     ContentHandler(packages: packages, verifier: verifier, meters: meters, timer: timer, metrics: metrics)
   }
 
   package func makeConnectionState() -> VerifiedTicket { VerifiedTicket() }
 
+  /// Forgets the connection's ticket, which keeps its package open.
   package func releaseFiles(of state: inout VerifiedTicket) { state = VerifiedTicket() }
 
   package func releaseFiles() { tickets.removeAll() }
 
+  /// Answers on the loop, without waiting. Defers every request that needs another process, a file that is not
+  /// open, or a spelling that is read slowly.
   package func respond(
     head: borrowing RequestHead, bytes: Span<UInt8>, state: inout VerifiedTicket,
     response: inout InlineResponse

@@ -45,6 +45,7 @@ enum ContentRefusal: Int, CaseIterable, Sendable {
     }
   }
 
+  /// The problem with its status, as it is thrown off the loops.
   package var problem: Problem {
     Problem(
       code,

@@ -30,6 +30,7 @@ package struct ContentRoutes: Sendable {
     self.publicURL = publicURL
   }
 
+  /// Adds the package, its manifest and its Metalink document (RFC 5854). Each needs a ticket.
   package func add(to routes: inout some PublicRoutes) {
     routes.public(.get, Self.pattern) { request, parameters in
       let name = parameters["digest"]
@@ -48,6 +49,8 @@ package struct ContentRoutes: Sendable {
     }
   }
 
+  /// Returns the package, opened. Throws `content-damaged` where a version is to have it, else
+  /// `content-unknown`.
   private func package(for digest: SHA256Digest) async throws -> OpenPackage {
     if let package = try await packages.package(for: digest) { return package }
     throw await noteMissing(digest) ? Problem.stopped(.contentDamaged) : Problem(.contentUnknown)

@@ -11,6 +11,8 @@ package struct VerifiedTicket {
   var meter: GrantMeter?
   package var limits = RateLimits.none
 
+  /// Whether this is the ticket, for that package, and nothing has changed since it was verified. The texts are
+  /// compared in constant time.
   @inline(__always)
   package func covers(_ text: Span<UInt8>, for digest: SHA256Digest, now: UInt64, generation: UInt64) -> Bool
   {

@@ -19,6 +19,7 @@ package struct RateLimits: Hashable, Sendable {
     self.device = device
   }
 
+  /// Neither bodies nor bytes are bounded.
   package static let none = RateLimits(bodiesPerGrant: .max, bodiesPerDevice: .max)
 }
 

@@ -63,6 +63,8 @@ package final class LiveSettings: Sendable {
     !settings.proxies.networks.isEmpty
   }
 
+  /// Puts other settings in place of all and advances the generation, by which the loops notice it with their
+  /// next request.
   package func replace(_ new: DeliverySettings) {
     settings.withLock { $0 = new }
     looksAtProxies.store(Self.needsProxies(new), ordering: .relaxed)

@@ -6,15 +6,23 @@ import DeliveryRecords
 
 /// The facts about a feed that one read of the database finds.
 struct FeedFacts: Sendable {
+  /// The feed as the read found it, with the sequence that a later write compares.
   var feed: FeedTable.Feed
+  /// The device's place, as its request says it; nil where it names none.
   var cursor: FeedService.Cursor?
+  /// The customer's transactions at the feed's store and in its environment; empty for a feed without a
+  /// customer.
   var transactions: [VerifiedTransaction] = []
+  /// The issues that these transactions unlocked and that are written down; empty for a feed without a
+  /// customer.
   var record = EntitlementRecord.empty
+  /// The latest item of each product that the feed has told.
   var told: ToldItems
 
+  /// The page behind the cursor, without what a comparison may find to tell.
   var page: FeedService.Page { FeedService.Page(of: told, in: feed, after: cursor) }
 
-  /// Nil where there is no such feed.
+  /// Nil where there is no such feed. Throws ``DatabaseError``.
   init?(
     of question: FeedService.Question, catalog: CatalogSnapshot, in connection: borrowing Connection
   ) throws {
@@ -34,8 +42,10 @@ struct FeedFacts: Sendable {
 
 /// The items that a feed has told, one for each product, as of one sequence.
 package struct ToldItems: Sendable {
+  /// The latest item of each product.
   private(set) var items: [ProductIdentifier: FeedItem]
 
+  /// Reads the items of the feed. Throws ``DatabaseError``.
   init(of feed: FeedTable.Feed, in connection: borrowing Connection) throws {
     items = Dictionary(
       try FeedTable.items(of: feed.number, in: connection).map { ($0.product, $0) }, uniquingKeysWith: { $1 })
@@ -46,6 +56,11 @@ package struct ToldItems: Sendable {
     items.values.filter { $0.sequence > sequence }.sorted { $0.sequence < $1.sequence }
   }
 
+  /// Takes over a change that was written to the table, so that the items need not be read again.
+  ///
+  /// - Parameters:
+  ///   - told: the new items, each of which replaces the one of its product.
+  ///   - forgotten: products that the feed tells nothing of any more.
   mutating func take(_ told: [FeedItem], forgetting forgotten: [ProductIdentifier]) {
     for product in forgotten { items[product] = nil }
     for item in told { items[item.product] = item }
@@ -58,18 +73,31 @@ struct FeedFinding: Sendable {
   private let cursor: FeedService.Cursor?
   private let told: ToldItems
   private let standings: FeedStandings
+  /// Whether the time of this use is to be written down, which happens once a day.
   private let isUsed: Bool
+  /// The bound on the products that the feed may tell of.
   private let room: FeedPlan.Room
 
+  /// Creates the finding of one comparison.
+  ///
+  /// - Parameters:
+  ///   - facts: the feed as one read found it.
+  ///   - standings: how the customer's products stand for the device now.
+  ///   - isUsed: whether the use of the feed is written down with the finding.
+  ///   - room: the bound on the products that the feed may tell of.
   init(of facts: FeedFacts, standings: FeedStandings, isUsed: Bool, room: FeedPlan.Room) {
     (feed, cursor, told) = (facts.feed, facts.cursor, facts.told)
     (self.standings, self.isUsed, self.room) = (standings, isUsed, room)
   }
 
+  /// The locks of the write that tells the finding: the feed's, and those of the transactions whose unlocked
+  /// issues are written down.
   var locks: [DatabaseLock] {
     [.feed(of: feed.device, at: feed.store)] + standings.unlocked.keys.map { .transaction($0) }
   }
 
+  /// Whether there is anything to write down: items, issues that a run unlocked, or the time of this use.
+  /// Without news the page of the facts is the answer, and no write is made.
   var isNews: Bool {
     let changes = FeedPlan.changes(told: told.items, standings: standings.products)
     return isUsed || !standings.unlocked.isEmpty
@@ -78,6 +106,7 @@ struct FeedFinding: Sendable {
 
   /// The outcome of an attempt to tell a feed's changes.
   enum Telling: Sendable {
+    /// The items stand in the table, and this page is behind the device's cursor.
     case told(FeedService.Page)
     /// There is no such feed any more.
     case forgotten
@@ -86,7 +115,8 @@ struct FeedFinding: Sendable {
   }
 
   /// Writes down what the feed tells by now, unless another look has told something since it was read. A change of the catalog since then
-  /// is no matter: it wakes the feed, which is told of it next.
+  /// is no matter: it wakes the feed, which is told of it next. Runs in a write that holds ``locks``. A second
+  /// run of the same body writes the same. Throws ``DatabaseError``.
   func tell(at now: Timestamp, in connection: borrowing Connection) throws -> Telling {
     guard var feed = try FeedTable.find(feed.number, in: connection) else { return .forgotten }
     // Whatever is told takes the sequence on.

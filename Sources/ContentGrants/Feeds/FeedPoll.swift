@@ -4,9 +4,14 @@ import Synchronization
 
 /// A request that waits for something to tell: no task, only what is needed to look for it (``FeedService/tellPolls()``). It is over once
 /// something was found, its time has passed, a later request of the same feed has come, or the device has gone.
+///
+/// A poll has two states: it waits, or it is over. The first call of ``end(with:awaited:)`` or ``cancel()``
+/// ends it and sets the finding, and every later one changes nothing. The request is resumed once, by whichever
+/// of the end and ``begin(_:)`` comes second.
 package final class FeedPoll: ResponsePostponement {
   /// The finding that the request is answered with.
   enum Finding: Sendable {
+    /// The page behind the cursor, which the look has written down.
     case page(FeedService.Page)
     /// There is no such feed any more.
     case forgotten
@@ -19,7 +24,9 @@ package final class FeedPoll: ResponsePostponement {
     var resume: (@Sendable () -> Void)?
   }
 
+  /// The feed that the request asks, as its token names it.
   let feed: FeedService.Name
+  /// The device's place in the feed; nil where the request named none.
   let cursor: FeedService.Cursor?
   /// Whether the answer must bring a token.
   let renewsToken: Bool
@@ -27,6 +34,13 @@ package final class FeedPoll: ResponsePostponement {
   let deadline: MonotonicInstant
   private let state = Mutex(State())
 
+  /// Creates a poll that waits.
+  ///
+  /// - Parameters:
+  ///   - feed: the feed that is asked.
+  ///   - cursor: the place behind which news is looked for.
+  ///   - renewsToken: whether the answer must bring a new token.
+  ///   - deadline: when the request is answered though there is no news.
   init(
     _ feed: FeedService.Name, after cursor: FeedService.Cursor?, renewsToken: Bool,
     until deadline: MonotonicInstant
@@ -37,6 +51,7 @@ package final class FeedPoll: ResponsePostponement {
     self.deadline = deadline
   }
 
+  /// Whether the poll has ended, for whichever reason.
   var isOver: Bool { state.withLock { $0.isOver } }
 
   /// The finding that the poll ended with; nil where its time has passed or a later request has come. Then a last look shows
@@ -47,6 +62,10 @@ package final class FeedPoll: ResponsePostponement {
   var isAwaited: Bool { state.withLock { $0.isAwaited } }
 
   /// Has the request answered: with what was found, or what a last look shows. Answers whether it was not over before.
+  ///
+  /// - Parameters:
+  ///   - finding: the answer; nil has the request look once more.
+  ///   - isAwaited: whether ``FeedWaiters`` counts this end until the request is answered.
   @discardableResult
   func end(with finding: Finding? = nil, awaited isAwaited: Bool = false) -> Bool {
     let (isNew, resume) = state.withLock { state in
@@ -59,6 +78,8 @@ package final class FeedPoll: ResponsePostponement {
     return isNew
   }
 
+  /// Resumes the request when the poll ends, or at once where it has ended. Called by the HTTP server once the
+  /// handler's task is gone.
   func begin(_ resume: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       if !state.isOver { state.resume = resume }
@@ -67,13 +88,15 @@ package final class FeedPoll: ResponsePostponement {
     if isOver { resume() }
   }
 
-  /// The answer is empty, without a look.
+  /// The answer is empty, without a look. A device that named no cursor has no place to stay at, so that its
+  /// request ends without a finding.
   func cancel() {
     end(with: cursor.map { .page(FeedService.Page(items: [], cursor: $0, isWhole: false)) })
   }
 }
 
-/// The polls that wait, in the order in which they are to be looked at.
+/// The polls that wait, in the order in which they are to be looked at. A value without a lock of its own:
+/// ``FeedWaiters`` keeps it behind one. At most one poll of each feed waits.
 struct FeedPolls {
   private struct Due {
     var at: MonotonicInstant
@@ -88,32 +111,42 @@ struct FeedPolls {
   /// A heap by time: a date comes, or the poll's time is over. It may have more of a poll than one, and some that have ended.
   private var dues: [Due] = []
 
+  /// Polls that wait.
   var count: Int { polls.count }
   /// Times that are kept, some of polls that have ended.
   var scheduledCount: Int { dues.count }
   /// When there is something to do though nothing happens.
   var next: MonotonicInstant? { dues.first?.at }
 
-  /// Takes the place of the feed's earlier one, which it answers.
+  /// Takes the place of the feed's earlier one, which it answers. Returns that earlier poll, which the caller
+  /// ends outside its lock.
   mutating func add(_ poll: FeedPoll) -> FeedPoll? { polls.updateValue(poll, forKey: poll.feed.number) }
 
+  /// Takes the poll out, unless a later one of its feed has taken its place.
   mutating func remove(_ poll: FeedPoll) {
     if polls[poll.feed.number] === poll { polls[poll.feed.number] = nil }
   }
 
+  /// Takes the poll of a feed out and returns it; nil where none waits.
   mutating func remove(_ feed: Int64) -> FeedPoll? { polls.removeValue(forKey: feed) }
 
+  /// Takes every poll out and returns them, in no order. All wakes and times are forgotten.
   mutating func removeAll() -> [FeedPoll] {
     defer { self = FeedPolls() }
     return Array(polls.values)
   }
 
+  /// Wakes every poll that waits, in no order.
   mutating func wake() { wake(Array(polls.keys)) }
 
+  /// Wakes the polls of these feeds behind those that were woken before. A feed that was woken already keeps
+  /// its place.
   mutating func wake(_ feeds: [Int64]) {
     for feed in feeds where polls[feed] != nil && isWoken.insert(feed).inserted { woken.feeds.append(feed) }
   }
 
+  /// Has the poll looked at from that moment on. Ignored where the poll no longer waits. An earlier time of the
+  /// same poll stays in the heap and counts as well.
   mutating func schedule(_ poll: FeedPoll, at moment: MonotonicInstant) {
     guard polls[poll.feed.number] === poll else { return }
     if dues.count > 2 * polls.count + 64 { compact() }
@@ -157,6 +190,7 @@ struct FeedPolls {
     dues = earliest.values.sorted { $0.at < $1.at }
   }
 
+  /// Takes the earliest time off the heap.
   private mutating func removeFirstDue() {
     dues.swapAt(0, dues.count - 1)
     dues.removeLast()

@@ -7,15 +7,20 @@ import PullboxAPIServer
 package import RouteAccess
 
 /// `GET /v1/feed`: what becomes of what a device's customer owns, as a long poll or as server-sent events.
+/// Follows docs/delivery.md ("Feeds").
 package struct FeedRoutes: Sendable {
   package let feeds: FeedService
+  /// Has the proxies whose word on the server's public address is believed.
   package let settings: LiveSettings
 
+  /// Creates the route over a service whose ``FeedService/run()`` runs elsewhere.
   package init(feeds: FeedService, settings: LiveSettings) {
     self.feeds = feeds
     self.settings = settings
   }
 
+  /// Adds the route, which needs no operator key: its bearer token names one feed. `wait` is 0 to 300 seconds.
+  /// A client that takes `text/event-stream` gets a stream and may send `Last-Event-ID` in place of `after`.
   package func add(to routes: inout ScopedRoutes) {
     routes.public(.get, "/v1/feed", query: ["device", "after", "wait"]) { request, _ in
       guard let device = try request.filter("device", { DeviceIdentifier($0) }) else {
@@ -61,6 +66,8 @@ package struct FeedRoutes: Sendable {
     }
   }
 
+  /// Returns the document, or 304 without a body where the cursor is the one in `If-None-Match`, nothing is new
+  /// and the token needs no renewal. The entity tag is the cursor.
   private func answer(
     _ request: HTTPRequest, with reading: FeedService.Reading, to device: DeviceIdentifier, base: String
   ) throws -> HTTPResponse {

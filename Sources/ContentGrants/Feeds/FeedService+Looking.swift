@@ -10,23 +10,31 @@ import SystemCalls
 extension FeedService {
   /// A question to a feed: what it has behind a cursor.
   struct Question: Sendable {
+    /// The feed with the customer's tag: a feed that has another customer by now counts as forgotten.
     var feed: Name
+    /// The place behind which the page begins; nil asks for everything.
     var cursor: Cursor?
   }
 
   /// The page behind a cursor, and the time from which there may be more though nothing happens.
   struct Look: Sendable {
+    /// The page with everything that this look has told.
     var page: Page
+    /// When a period ends or an issue's date comes; nil where only an event can change what the feed tells.
     var next: Timestamp?
   }
 
   /// One look at a feed: what there is to tell is written down, and what stands behind the cursor is answered. Nil where there is no
-  /// such feed any more.
+  /// such feed any more. Throws ``DatabaseError``.
   func look(_ feed: Name, after cursor: Cursor?) async throws -> Look? {
     try await look([Question(feed: feed, cursor: cursor)])[0]
   }
 
   /// The same of several feeds, by one read, and one write where any has something to tell.
+  ///
+  /// The answers are in the order of the questions, with nil for a feed that is gone. The read and the
+  /// comparison rest on one revision of the catalog, and are repeated where it changed meanwhile. A feed that
+  /// another look has told something since the read is looked at again by itself. Throws ``DatabaseError``.
   func look(_ questions: [Question]) async throws -> [Look?] {
     let now = clock.now()
     let devices = try await countDevices()
@@ -78,7 +86,7 @@ extension FeedService {
     }
   }
 
-  /// How many devices have a feed, about; zero where it is no matter.
+  /// How many devices have a feed, about; zero where it is no matter. The count may be ``countInterval`` old.
   private func countDevices() async throws -> Int {
     guard pace.dependsOnDevices else { return 0 }
     let now = timer.now()

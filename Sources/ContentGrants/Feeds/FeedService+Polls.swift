@@ -11,7 +11,9 @@ extension FeedService {
   /// Polls that are looked at together: few enough that whatever else asks the database waits for some milliseconds.
   package static let batch = 8
 
+  /// The answer to a request, or the poll in its place.
   package enum Answer: Sendable {
+    /// The page to answer with.
     case reading(Reading)
     /// Nothing yet: the request is asked again when the poll is over.
     case later(FeedPoll)
@@ -44,7 +46,8 @@ extension FeedService {
     }
   }
 
-  /// The answer to a request whose poll is over. Throws what the first answer throws.
+  /// The answer to a request whose poll is over. Throws what the first answer throws. A poll that ended without
+  /// a finding is looked at once more.
   func answer(to poll: FeedPoll) async throws -> Answer {
     defer { waiters.didAnswer(poll) }
     switch poll.finding {
@@ -64,6 +67,8 @@ extension FeedService {
     }
   }
 
+  /// Looks at a batch and ends the polls that have news or whose time is over; the others are scheduled again.
+  /// A batch that cannot be read is tried poll by poll.
   private func tell(_ polls: [FeedPoll]) async {
     let now = timer.now()
     let (waiting, over) = (polls.filter { now < $0.deadline }, polls.filter { $0.deadline <= now })
@@ -95,11 +100,13 @@ extension FeedService {
     }
   }
 
+  /// Looks at the poll's feed. Throws `unauthorized` for a feed that is gone, and ``DatabaseError``.
   private func lookOnce(for poll: FeedPoll) async throws -> Look {
     guard let look = try await look(poll.feed, after: poll.cursor) else { throw forgotten(poll) }
     return look
   }
 
+  /// Returns the refusal of a feed that is gone, and lets its device enroll again.
   private func forgotten(_ poll: FeedPoll) -> Problem {
     forgetEnrollment(in: poll.feed)
     return Problem(.unauthorized, "the feed was forgotten; show the proof again")

@@ -21,12 +21,16 @@ extension FeedService {
 
   /// An event of a stream.
   enum StreamEvent {
+    /// New items, in the order of their sequence.
     case items([FeedItem])
+    /// Nothing has come for ``heartbeat``. The client sees a comment line, by which it knows that the stream
+    /// lives.
     case heartbeat
   }
 
   /// The stream of a feed of which `page`, which it tells first, is what is behind `cursor`. `base` is put before the address of
-  /// the feed where no public URL is configured.
+  /// the feed where no public URL is configured. The stream ends early when the client takes no more. Throws
+  /// the error of an opening event that cannot be encoded.
   func stream(
     _ feed: Name, of device: DeviceIdentifier, after cursor: Cursor?, opening page: Page, base: String
   ) throws -> ResponseBody {

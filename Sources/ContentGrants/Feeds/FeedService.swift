@@ -34,19 +34,25 @@ package final class FeedService: Sendable {
   static let countInterval: Duration = .seconds(60)
   /// Transactions of a proof that are looked up to find its customer, at most.
   private static let lookups = 8
+  /// How often at most a feed's use is written down, and unused feeds are looked for.
   package static let day: Duration = .seconds(86_400)
 
   /// The items that a feed tells, and its cursor behind them.
   package struct Page: Sendable {
+    /// In the order of their sequence.
     package var items: [FeedItem]
+    /// The place behind the items, with which the device comes next.
     var cursor: Cursor
     /// Everything that was ever told, because the cursor was not this feed's.
     package var isWhole: Bool
   }
 
-  /// A place in one feed.
+  /// A place in one feed. On the wire it is `EPOCH-SEQUENCE`, and opaque to clients.
   package struct Cursor: Hashable, Sendable, CustomStringConvertible {
+    /// The random number of the feed's life. It tells cursors from before a restore, and those of other feeds,
+    /// apart.
     var epoch: Int64
+    /// The sequence of the last item that was told, from 0.
     var sequence: Int64
 
     package var description: String { "\(epoch)-\(sequence)" }
@@ -82,6 +88,7 @@ package final class FeedService: Sendable {
 
   /// A feed as tokens name it.
   package struct Name: Hashable, Sendable {
+    /// The row of the feed, which is never used again for another one.
     package var number: Int64
     /// ``FeedToken/tag(ofCustomer:)``.
     package var customer: UInt64

@@ -7,7 +7,9 @@ package import Receipts
 /// A completion as it came in. What a signed one says is not known before its signature was checked with the
 /// key that its grant names.
 package enum ReceivedCompletion: Sendable {
+  /// A report without a signature, for a grant whose device gave no key.
   case plain(CompletionReport)
+  /// A compact JWS whose signature was not looked at yet.
   case signed(JSONWebSignature)
   /// The same once its signature was checked with `key`; the report is nil where it is not that key's.
   case checked(JSONWebSignature, key: VerificationKey, CompletionReport?)
@@ -64,6 +66,7 @@ extension UInt8 {
 
 /// Compares a completion with what was granted and sent. Pure: the record and the count come from outside.
 struct CompletionCheck {
+  /// The grant that is to be completed.
   var grant: GrantRecord
   /// Body bytes sent for this content to this device, over all its grants, and what it had of an earlier
   /// version.

@@ -22,17 +22,22 @@ package struct DeliveryRecorder: Sendable {
   /// Grants in one write, so that others get their turn.
   private static let batch = 500
 
+  /// Counts what the event loops send.
   package let meters: MeterRegistry
+  /// Keeps the counts by delivery handle.
   package let database: Database
+  /// Times the passes of ``run(log:)``.
   package let timer: any MonotonicClock
 
+  /// Creates a recorder. Several recorders over the same meters never write the same bytes twice.
   package init(meters: MeterRegistry, database: Database, timer: any MonotonicClock) {
     self.meters = meters
     self.database = database
     self.timer = timer
   }
 
-  /// After this call the database counts everything that was sent before it.
+  /// After this call the database counts everything that was sent before it. Writes ``batch`` grants at a time.
+  /// Throws ``DatabaseError``; what was not written goes back to the meters and is written by a later call.
   package func record() async throws {
     var rest = meters.drain()[...]
     while !rest.isEmpty {
@@ -60,6 +65,9 @@ package struct DeliveryRecorder: Sendable {
   /// Hands out what was sent of a package to a device and is not written down yet. `body` writes it down, with what
   /// depends on it; when it throws, that was not done. When it answers nil, because it depends on what others are recording,
   /// it is called again once their writes have ended. Throws `unavailable` where it has answered nil too often.
+  ///
+  /// `body` runs again with what was sent meanwhile. Throws also what `body` throws; the bytes go back to the
+  /// meters then.
   func recording<Value>(
     of content: SHA256Digest, to device: DeviceIdentifier, _ body: (Unrecorded) async throws -> Value?
   ) async throws -> Value {
@@ -92,6 +100,8 @@ package struct DeliveryRecorder: Sendable {
 }
 
 extension DeliveryRecorder.Unrecorded {
+  /// Adds what was sent to the counts in the table. Runs in a write that needs no lock, since additions do not
+  /// depend on their order. Throws ``DatabaseError``.
   func write(in connection: borrowing Connection) throws {
     for (handle, bytes) in sent { try DeliveredBytesTable.add(bytes, to: handle, in: connection) }
   }

@@ -11,6 +11,7 @@ import PullboxAPI
 ///       catalog: catalog, report: report, devices: devices, completed: completed, now: now)
 ///     if rule.isEmpty(transaction) { … }
 struct EmptySaleRule: Sendable {
+  /// The catalog of the same revision as the report.
   let catalog: CatalogSnapshot
   /// The report on the transactions of one customer at one store and environment.
   let report: EntitlementReport
@@ -24,6 +25,8 @@ struct EmptySaleRule: Sendable {
   /// Never of a consumable, of a refund, of a product that the catalog does not have, and of a single product that cannot be had: that
   /// was paid for, and never came. Nor of a purchase of a date to come: the clock was set back behind it, and what it opened counts as
   /// not published yet. `isPressing` where the store is about to take it back: then what one device has is delivered.
+  ///
+  /// See docs/stores.md for stores that take purchases back.
   func isEmpty(_ transaction: VerifiedTransaction, isPressing: Bool = false) -> Bool {
     guard transaction.revokedDate == nil, transaction.origin == nil, transaction.purchaseDate <= now,
       let type = catalog[transaction.product]?.product.type, type != .consumable
@@ -35,6 +38,11 @@ struct EmptySaleRule: Sendable {
     return opened.allSatisfy { isDelivered($0, isTakenBack: isTakenBack, isPressing: isPressing) }
   }
 
+  /// Whether nothing is left to deliver of one opened product.
+  ///
+  /// - Parameters:
+  ///   - isTakenBack: whether the store takes the purchase back unless it is told.
+  ///   - isPressing: whether it does so soon, so that one device's completion is enough.
   private func isDelivered(_ entry: CatalogSnapshot.Entry, isTakenBack: Bool, isPressing: Bool) -> Bool {
     let product = entry.product
     // What was withdrawn is not owed any more. What never had a version is, unless the sale would not live to see it.

@@ -49,7 +49,9 @@ package final class EmptySales: Sendable {
     worker = Worker(clock: timer)
   }
 
-  /// Something became of these: their customers' purchases are looked at soon.
+  /// Something became of these: their customers' purchases are looked at soon. Those of stores that take
+  /// nothing back are ignored. Takes a lock for a moment, and may be called on any thread. More than
+  /// ``maximumNoted`` turn into a look at all.
   package func note(_ transactions: some Sequence<TransactionKey>) {
     let concerned = transactions.filter { stores.contains($0.store) }
     guard !concerned.isEmpty else { return }
@@ -82,6 +84,8 @@ package final class EmptySales: Sendable {
     }
   }
 
+  /// Looks at what was noted, or at all that wait where that is due. Where it throws, what was noted is noted
+  /// again.
   private func look() async throws -> Worker.Next {
     let now = timer.now()
     let (noted, isSweep) = state.withLock { state in
@@ -120,6 +124,7 @@ package final class EmptySales: Sendable {
     }
   }
 
+  /// The store and environment whose purchases are judged together.
   private struct Place: Hashable {
     var store: StoreIdentifier
     var environment: StoreEnvironment
@@ -130,6 +135,8 @@ package final class EmptySales: Sendable {
     }
   }
 
+  /// Returns the purchases that a store still waits to be told of: all of them, or those of the customers of
+  /// the noted ones.
   private func waiting(
     _ noted: Set<TransactionKey>, isSweep: Bool
   ) async throws -> [AcknowledgementTable.Waiting] {
@@ -146,6 +153,8 @@ package final class EmptySales: Sendable {
     }
   }
 
+  /// Judges the purchases of one customer at one store and environment by one read, and has the store told of
+  /// the empty ones.
   private func settle(
     _ waiting: [AcknowledgementTable.Waiting], of customer: CustomerIdentifier
   ) async throws {
@@ -183,11 +192,16 @@ package final class EmptySales: Sendable {
     /// Devices of a customer that are asked for; who has more has not had all of them lately.
     static let maximumDevices = 100
 
+    /// The customer's transactions at the store and environment in question.
     var transactions: [VerifiedTransaction]
+    /// The issues that runs among them unlocked.
     var record: EntitlementRecord
+    /// Devices that were seen within ``StoreRules/silence``.
     var devices: [DeviceIdentifier]
+    /// By product: devices that completed a version, be it the customer's grant or another's on that device.
     var completed: [ProductIdentifier: Set<DeviceIdentifier>]
 
+    /// Reads the facts. `place` is any transaction of the store and environment. Throws ``DatabaseError``.
     init(
       of customer: CustomerIdentifier, like place: TransactionKey, catalog: CatalogSnapshot,
       at now: Timestamp, in connection: borrowing Connection
@@ -208,7 +222,8 @@ package final class EmptySales: Sendable {
 
 extension GrantStore {
   /// Has the stores told that these are delivered or finished, of which nothing is to be delivered. Answers those of which a store is
-  /// told, or was; what an operator decided not to call stays as it is.
+  /// told, or was; what an operator decided not to call stays as it is. In one write that locks every one of
+  /// the transactions. Throws ``DatabaseError``.
   func endEmptySales(
     _ transactions: [TransactionKey], at now: Timestamp
   ) async throws -> [TransactionKey] {

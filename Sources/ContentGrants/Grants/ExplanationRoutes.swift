@@ -11,6 +11,7 @@ import PullboxAPIServer
 package import RouteAccess
 
 /// Why a customer may have a product at an instant, for operators: from the ledger alone, no store is asked.
+/// Follows docs/entitlements.md ("Explanations").
 package struct ExplanationRoutes: Sendable {
   /// Findings of an answer on each side, at most.
   static let maximumFindings = 200
@@ -28,6 +29,7 @@ package struct ExplanationRoutes: Sendable {
     "customer", "transaction", "device", "store", "environment", "product", "at",
   ]
 
+  /// Adds `GET /v1/operator/explain`, which needs the scope `read`. `at` is a time of RFC 3339.
   package func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/explain", requires: .read, query: Self.query) { request, _, _ in
       guard let product = try request.filter("product", { ProductIdentifier($0) }) else {
@@ -39,6 +41,8 @@ package struct ExplanationRoutes: Sendable {
     }
   }
 
+  /// Returns whom the request asks about. Throws `request-malformed` unless it names exactly one of customer,
+  /// transaction and device, with the parameters that belong to it.
   private func subject(of request: HTTPRequest) throws(Problem) -> GrantService.Subject {
     let customer = try request.filter("customer") { CustomerIdentifier(hexadecimal: $0) }
     let transaction = try request.filter("transaction") { TransactionIdentifier($0) }
@@ -67,6 +71,7 @@ package struct ExplanationRoutes: Sendable {
 extension GrantService {
   /// The customers whose purchases are looked at.
   package enum Subject: Sendable {
+    /// This customer, or the one that it was merged into.
     case customer(CustomerIdentifier)
     /// The customer of the one of these that is known.
     case transaction([TransactionKey])
@@ -99,6 +104,8 @@ extension GrantService {
     }
   }
 
+  /// Returns the customers that a subject stands for: one, or for a device one for each feed, without
+  /// repetition. Throws `transaction-unknown` and `request-malformed`.
   private static func customers(
     _ subject: Subject, in connection: borrowing Connection
   ) throws -> [CustomerIdentifier] {
@@ -139,6 +146,7 @@ extension GrantService {
     }
   }
 
+  /// Returns the first ``ExplanationRoutes/maximumFindings`` findings as the contract has them.
   private static func wire(_ findings: [EntitlementFinding]) -> [ExplanationResponse.Finding] {
     findings.prefix(ExplanationRoutes.maximumFindings).map { finding in
       ExplanationResponse.Finding(

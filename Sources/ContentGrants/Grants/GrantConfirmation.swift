@@ -14,6 +14,10 @@ import SystemCalls
 /// some at once. A store that vouches for it confirms the grants; one that refuses it takes them back.
 ///
 ///     await GrantConfirmation(grants: grants, lease: lease, log: log).run(timer: timer)
+///
+/// Decision 34 (docs/decisions) says why such proofs are served. A proof that waits is in one of four states
+/// after a look: the store vouched for it or refused it, and it waits no longer; the store was silent, and it
+/// is first in line for another look; or this server refuses it by itself, and it stays marked.
 package final class GrantConfirmation: Sendable {
   /// How often a store that is away is tried; its breaker lets no more probes through.
   package static let interval: Duration = .seconds(30)
@@ -30,6 +34,7 @@ package final class GrantConfirmation: Sendable {
   private let silent = Mutex<[String: Int64]>([:])
   private let refusals = RefusedProofs()
 
+  /// Creates the work without beginning it. `log` gets what this server refuses, and passes that fail.
   package init(grants: GrantService, lease: WorkerLease? = nil, log: Log) {
     self.grants = grants
     self.lease = lease
@@ -61,6 +66,9 @@ package final class GrantConfirmation: Sendable {
     }
   }
 
+  /// Asks one store about its waiting proofs, beginning behind the one that it was silent about last and ending
+  /// there. The first question is about one proof alone; once the store answers, ``batch`` are asked about at
+  /// once.
   private func ask(_ store: String) async throws {
     let start = silent.withLock { $0[store] ?? 0 }
     var limit = 1
@@ -83,7 +91,9 @@ package final class GrantConfirmation: Sendable {
     silent.withLock { $0[store] = nil }
   }
 
-  /// The next proofs behind `position`, up to `end`, that are to be asked about now.
+  /// The next proofs behind `position`, up to `end`, that are to be asked about now. Proofs that this server
+  /// refused by itself are left out until they are due. The lengths of a page add up to ``batchLength`` at
+  /// most, unless it is one proof. Empty where nothing is left.
   private func page(
     of store: String, from position: Int64, to end: Int64, limit: Int
   ) async throws -> [Int64] {
@@ -117,6 +127,7 @@ package final class GrantConfirmation: Sendable {
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
+  /// Asks about the proofs of a page side by side and returns the best answer among them.
   private func confirm(_ page: [Int64]) async throws -> Answer {
     try await withThrowingTaskGroup(of: Answer.self) { group in
       for id in page {
@@ -164,6 +175,8 @@ package final class GrantConfirmation: Sendable {
     return .answered
   }
 
+  /// Revokes every grant that rests on the proof, then forgets the proof. A stop between the two leaves the
+  /// proof marked, and the next pass goes on.
   private func refuse(_ waiting: UnconfirmedTable.Waiting, because problem: Problem) async throws {
     let resting = try await database.read { try UnconfirmedTable.grants(restingOn: waiting.id, in: $0) }
     let reason =
@@ -186,10 +199,12 @@ private final class RefusedProofs: Sendable {
   private static let backoff = Backoff(initial: .seconds(60), cap: .seconds(3600), jitter: 0)
   private let refusals = Mutex<[Int64: (count: Int, next: MonotonicInstant)]>([:])
 
+  /// Whether the proof may be asked about; true for one that was never refused here.
   func isDue(_ proof: Int64, at now: MonotonicInstant) -> Bool {
     refusals.withLock { $0[proof].map { $0.next <= now } ?? true }
   }
 
+  /// Counts a refusal and puts the next question off: 60 seconds, and up to an hour after more of them.
   func note(_ proof: Int64, at now: MonotonicInstant) {
     refusals.withLock { refusals in
       // Two that asked at once heard the same.
@@ -199,6 +214,7 @@ private final class RefusedProofs: Sendable {
     }
   }
 
+  /// Forgets the refusals of a proof that waits no longer.
   func forget(_ proof: Int64) {
     refusals.withLock { $0[proof] = nil }
   }

@@ -12,18 +12,25 @@ import RouteAccess
 ///
 ///     let credential = GrantCredential(request, path: "/v1/grants/\(id)/tickets")
 ///     try credential.check(for: grant, at: clock.now())
+///
+/// docs/delivery.md ("Who may renew") has the two kinds of evidence and the refusals.
 package struct GrantCredential: Sendable {
+  /// The evidence as the request brought it, before anything of it was checked.
   enum Evidence: Hashable, Sendable {
+    /// The request has no `Authorization` of either kind.
     case nothing
     /// A compact JWS over a ``DeviceProof``, not verified yet.
     case deviceProof(String)
+    /// A bearer token as it came. It may be any text.
     case renewalSecret(String)
   }
 
   /// A longer proof is not read.
   static let maximumProofLength = 2048
 
+  /// The device's signature where the request has one, else its bearer token.
   var evidence: Evidence
+  /// The request's method, as a ``DeviceProof`` names it.
   var method: String
   /// The grant's address, from `/v1/grants/` on.
   var path: String
@@ -31,6 +38,9 @@ package struct GrantCredential: Sendable {
   /// Throws `proof-missing` or `renewal-secret-missing` where the grant's own kind of evidence is not there,
   /// `receipt-needed` for a grant without a key to which no secret was handed out, `proof-refused` for evidence of that
   /// kind which is not right, and `clock-skew` for a genuine proof of another time.
+  ///
+  /// A grant with a device key takes a signature alone, and one without a key takes a secret alone. The signed
+  /// path may be longer at its beginning, and its time may differ from `now` by ``DeviceProof/tolerance``.
   func check(for grant: GrantRecord, at now: Timestamp) throws(Problem) {
     guard let key = grant.publicKey else { return try checkSecret(for: grant) }
     guard case .deviceProof(let text) = evidence else {
@@ -56,7 +66,9 @@ package struct GrantCredential: Sendable {
     }
   }
 
-  /// The same for a grant that carries no key; one that does passes.
+  /// The same for a grant that carries no key; one that does passes. The latest secret and the one before it
+  /// are right. They are compared by their SHA-256. Throws `receipt-needed`, `renewal-secret-missing` or
+  /// `proof-refused`.
   func checkSecret(for grant: GrantRecord) throws(Problem) {
     guard grant.publicKey == nil else { return }
     guard let digest = grant.renewalDigest else {
@@ -77,7 +89,8 @@ package struct GrantCredential: Sendable {
 }
 
 extension GrantCredential {
-  /// Creates the credential of a request to the grant's address `path`.
+  /// Creates the credential of a request to the grant's address `path`. Reads the `Authorization` field alone;
+  /// nothing is verified here.
   init(_ request: HTTPRequest, path: String) {
     method = request.method.rawValue
     self.path = path

@@ -9,7 +9,9 @@ import PaymentStores
 import PullboxAPI
 
 /// An order for a grant: a product, and where the request names them the version and the transaction that pays.
+/// One request has 1 to 200 of them, each of another product.
 struct GrantOrder: Sendable {
+  /// The product whose content is wanted; the catalog may not have it.
   var product: ProductIdentifier
   /// Nil for the newest that is released to the device.
   var version: ContentVersion?
@@ -19,19 +21,28 @@ struct GrantOrder: Sendable {
 
 /// The plan of an order, with all that the answer needs: it is read in one go, and ``GrantStore`` carries it out.
 struct GrantPlan: Sendable {
+  /// The facts that a write makes the grant from.
   var basis: GrantStore.Basis
-  /// The grant that there is, where nothing is to be written.
+  /// The grant that there is, where nothing is to be written. With it, the order is answered without a write.
   var standing: GrantRecord?
+  /// The keys whose signatures the product's content needs; nil where the product names none.
   var publisherKeys: [PublisherKeyIdentifier]?
+  /// The signatures of the manifest by these keys; empty where there are none.
   var signatures: [PublisherSignature]
+  /// The newest other version that the device has completed, whose files it may keep; nil where there is none.
   var previous: PreviousContent?
   /// Until when the content is open, as far as is known; nil for good.
   var openUntil: Timestamp?
 }
 
-/// Makes plans from what a store vouches for, held against the catalog, and what the database says of the device.
+/// Makes plans from what a store vouches for, held against the catalog, and what the database says of the
+/// device. The rules are evaluated once, when the planner is made. It holds as long as its catalog is the
+/// database's (``isCurrent(in:)``); its plans rest also on rows, so that they are made in the transaction that
+/// uses them.
 struct GrantPlanner: Sendable {
+  /// The device that asks, with the key that it brings.
   let device: Device
+  /// The request's account and consent, and the store's rules.
   let conditions: GrantConditions
   private let orders: [GrantOrder]
   private let catalog: CatalogSnapshot
@@ -43,6 +54,19 @@ struct GrantPlanner: Sendable {
   /// By their names: those of one proof are of one environment.
   private let transactions: [TransactionIdentifier: VerifiedTransaction]
 
+  /// Evaluates the rules for all orders.
+  ///
+  /// - Parameters:
+  ///   - rules: the rules of entitlements, with the default policy of publications.
+  ///   - transactions: those of one store and environment; of two with one number the one of the earlier word
+  ///     is charged.
+  ///   - record: the issues that runs among the transactions unlocked.
+  ///   - orders: the products that are wanted, in the order of the answer.
+  ///   - device: the device that asks.
+  ///   - conditions: what the request says beside its proof, and the rules of its store.
+  ///   - catalog: the products, issues and policies to hold the transactions against.
+  ///   - stopped: content that is withdrawn or damaged.
+  ///   - now: the moment at which the rules are asked.
   init(
     rules: EntitlementRules, transactions: [VerifiedTransaction], record: EntitlementRecord,
     orders: [GrantOrder], device: Device, conditions: GrantConditions = GrantConditions(),
@@ -69,7 +93,8 @@ struct GrantPlanner: Sendable {
   /// Whether the transactions pay for everything that is ordered.
   var coversOrders: Bool { orders.allSatisfy { report[$0.product].isOwned } }
 
-  /// The locks on the rows that the plans rest on.
+  /// The locks on the rows that the plans rest on. They are those of the products, of the transactions that
+  /// pay, and of the runs whose unlocked issues are written down.
   var locks: [DatabaseLock] {
     let locks = orders.flatMap { order -> [DatabaseLock] in
       let paying =
@@ -86,6 +111,7 @@ struct GrantPlanner: Sendable {
     report.issuesUnlocked(beyond: record).named(by: Array(transactions.values))
   }
 
+  /// Whether the product is a consumable, which one device alone gets for each purchase.
   private func isDeliveredOnce(_ order: GrantOrder) -> Bool {
     catalog[order.product]?.product.type == .consumable
   }
@@ -93,12 +119,14 @@ struct GrantPlanner: Sendable {
   /// The transactions that the plans are made from.
   var shown: [TransactionKey] { transactions.values.map(\.key) }
 
-  /// Whether the catalog is the database's; then the plans are good.
+  /// Whether the catalog is the database's; then the plans are good. To be asked in the transaction that uses
+  /// the plans. Throws ``DatabaseError``.
   func isCurrent(in connection: borrowing Connection) throws -> Bool {
     try catalog.isCurrent(in: connection)
   }
 
-  /// A plan for each order, or why there is none. Throws what the database throws.
+  /// A plan for each order, or why there is none. Throws what the database throws. They are in the order of the
+  /// orders, and reading them changes nothing.
   func plans(in connection: borrowing Connection) throws -> [Result<GrantPlan, Problem>] {
     var plans: [Result<GrantPlan, Problem>] = []
     for order in orders {
@@ -111,6 +139,7 @@ struct GrantPlanner: Sendable {
     return plans
   }
 
+  /// Makes the plan of one order. Throws the problem that stands against it, or ``DatabaseError``.
   private func plan(_ order: GrantOrder, in connection: borrowing Connection) throws -> GrantPlan {
     let content = try catalog.content(for: order, to: device.id, in: connection)
     if let reason = stopped.reason(for: content.digest) { throw Problem.stopped(reason) }
@@ -135,6 +164,8 @@ struct GrantPlanner: Sendable {
       openUntil: report.ends[order.product])
   }
 
+  /// Returns the transaction that pays. Throws `purchase-required`, `entitlement-expired` or
+  /// `entitlement-revoked`.
   private func transaction(for order: GrantOrder) throws(Problem) -> VerifiedTransaction {
     let name = try name(for: order)
     guard let transaction = transactions[name] else {
@@ -158,6 +189,8 @@ struct GrantPlanner: Sendable {
     return strongest
   }
 
+  /// Returns the number of the transaction that pays: the one that the order names, if it is among those that
+  /// do, else the strongest. Throws as ``transaction(for:)`` does.
   private func name(for order: GrantOrder) throws(Problem) -> TransactionIdentifier {
     switch report[order.product] {
     case .owned(let claim):
@@ -187,7 +220,9 @@ struct GrantPlanner: Sendable {
 }
 
 extension CatalogSnapshot {
-  /// The content that is ordered. Throws `product-unknown`, `version-unknown` or `content-withdrawn`.
+  /// The content that is ordered. Throws `product-unknown`, `version-unknown` or `content-withdrawn`. Without a
+  /// version in the order it is what the catalog offers to the device, else that version if it is released to
+  /// it. Throws also ``DatabaseError``.
   func content(
     for order: GrantOrder, to device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> ReleasedContent {

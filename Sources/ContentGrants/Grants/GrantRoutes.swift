@@ -6,14 +6,18 @@ import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
-/// Entitlements, grants, tickets and completions over HTTP, for devices.
+/// Entitlements, grants, tickets and completions over HTTP, for devices. docs/delivery.md describes the
+/// requests and docs/openapi.yaml has their documents.
 package struct GrantRoutes: Sendable {
   /// Bytes of a proof with the members around it, which is 2.25 MiB of a receipt before its base 64.
   static let maximumProofLength = ByteCount.mebibytes(3)
+  /// Bytes of a completion or of a report of a failure.
   static let maximumCompletionLength = ByteCount.kibibytes(16)
 
   package let grants: GrantService
+  /// Has the trusted proxies, which tell the client's address and the server's own.
   package let settings: LiveSettings
+  /// Counts the questions to stores that a request may lead to.
   package let admission: AdmissionControl
 
   package init(grants: GrantService, settings: LiveSettings, admission: AdmissionControl) {
@@ -22,6 +26,10 @@ package struct GrantRoutes: Sendable {
     self.admission = admission
   }
 
+  /// Adds `POST /v1/entitlements`, `POST /v1/grants`, and the grant's status, tickets, completion and failure.
+  /// None needs an operator key: a proof of purchase or a ``GrantCredential`` stands in its place. A new grant
+  /// is answered with 201, and a completion whose store has not accepted the end of the transaction yet with
+  /// 202.
   package func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/entitlements") { request, _ in
       let asked = try await request.decode(EntitlementsRequest.self, upTo: Self.maximumProofLength)
@@ -91,6 +99,7 @@ package struct GrantRoutes: Sendable {
     var network: PeerNetwork
   }
 
+  /// Returns the grant in the address. Throws `grant-unknown` for a text that names none.
   private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantIdentifier {
     guard let id = GrantIdentifier(parameters["grant"]) else { throw Problem(.grantUnknown) }
     return id
@@ -105,6 +114,8 @@ package struct OperatorGrantRoutes: Sendable {
     self.grants = grants
   }
 
+  /// Adds the status (scope `read`), the revocation and the reinstatement (scope `admin`). The latter two take
+  /// a reason in their body and an idempotency key.
   package func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
       try .json(try await grants.status(of: try Self.grant(parameters)))
@@ -124,6 +135,7 @@ package struct OperatorGrantRoutes: Sendable {
         try await grants.reinstate(try Self.grant(parameters), by: actor.name, reason: reason))
     }
   }
+  /// Returns the short name in the address. Throws `grant-unknown` for a text that is none.
   private static func grant(_ parameters: PathParameters) throws(Problem) -> GrantShortName {
     guard let name = GrantShortName(parameters["grant"]) else {
       throw Problem(.grantUnknown, "operators name a grant by the 16 digits that lists show")

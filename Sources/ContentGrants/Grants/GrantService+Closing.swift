@@ -15,7 +15,8 @@ extension GrantService {
 
   /// Until when the grant's content is open to its customer, as far as is known; nil for good. Throws `entitlement-expired` for what
   /// a license has closed, `receipt-needed` for what the end of a subscription has, as far as the ledger knows: the store may have
-  /// renewed it meanwhile, and the grant tells; and `entitlement-revoked` where what else paid for it was taken back.
+  /// renewed it meanwhile, and the grant tells; and `entitlement-revoked` where what else paid for it was taken
+  /// back. Asks the database alone and no store. Throws also ``DatabaseError``.
   func openUntil(_ grant: GrantRecord) async throws -> Timestamp? {
     try await catalog.current { catalog -> Timestamp?? in
       let judged = try await grantStore.database.read { connection -> Judgment?? in
@@ -36,7 +37,9 @@ extension GrantService {
   }
 
   /// Brings the tickets that are out in line with what the publication's policy opens now: those of issues that are closed open nothing
-  /// from then on. Later ones are not made (``openUntil(_:)``), nor for longer than an issue is open.
+  /// from then on. Later ones are not made (``openUntil(_:)``), nor for longer than an issue is open. Reads the
+  /// publication's grants page by page and begins anew where the policy changes meanwhile. The revocation list
+  /// has the closed grants until the last ticket that may be out has ended. Throws ``DatabaseError``.
   package func applyPolicy(of publication: ProductIdentifier) async throws {
     while true {
       let catalog = try await catalog.current()
@@ -50,7 +53,8 @@ extension GrantService {
   }
 
   /// Closes again the grants that an earlier process had closed by policies that changed not long ago. Their tickets may
-  /// still be out, also tickets made when the configuration let them live longer.
+  /// still be out, also tickets made when the configuration let them live longer. Runs once, beside the first
+  /// requests. A failure is logged and not thrown: deliveries go on.
   package func closeAfterStart(log: Log) async {
     do {
       let since = grantStore.clock.now() - TicketKeyFile.memory
@@ -180,6 +184,7 @@ extension GrantService {
     return closed
   }
 
+  /// Whether the rules no longer give the customer the grant's product.
   private func isClosed(
     _ grant: GrantRecord, by catalog: CatalogSnapshot, in connection: borrowing Connection
   ) throws -> Bool {
@@ -188,8 +193,11 @@ extension GrantService {
 
   /// The verdict of the rules on the customer whose purchase paid for a grant.
   private struct Judgment: Sendable {
+    /// The transaction that paid for the grant.
     var payment: VerifiedTransaction
+    /// The report on all transactions of the customer at the payment's store and in its environment.
     var report: EntitlementReport
+    /// The moment of the report.
     var now: Timestamp
 
     /// When it was closed by what, and whether it can be bought.

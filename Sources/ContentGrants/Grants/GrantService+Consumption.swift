@@ -9,7 +9,7 @@ import PullboxAPI
 extension GrantService {
   /// Puts in the outbox what was delivered of a purchase, for its store that asks before it decides on a refund. Answers
   /// whether it is told: only where a customer has agreed to that with a request for one of its grants. The store takes the answer
-  /// until `end`.
+  /// until `end`. The call replaces an earlier one about the same transaction. Throws ``DatabaseError``.
   package func answerConsumptionRequest(
     about transaction: TransactionKey, until end: Timestamp
   ) async throws -> Bool {
@@ -36,6 +36,8 @@ extension GrantService {
     return true
   }
 
+  /// Returns the statement on a purchase. Of several grants of one product the best delivery counts: a
+  /// completed one, then the one with more bytes. `unrecorded` are bytes that the table does not have yet.
   private static func statement(
     of grants: [GrantRecord], besides unrecorded: [DeliveryHandle: ByteCount],
     in connection: borrowing Connection

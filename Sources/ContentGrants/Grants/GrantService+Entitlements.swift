@@ -9,6 +9,15 @@ import PullboxAPI
 /// The entitlements of proofs: the plan of a restore.
 extension GrantService {
   /// `id` is the request's, for the log. Throws what stands against the proofs where none of them is good.
+  ///
+  /// Purchases of different stores or environments are judged apart, and the products of all of them are in one
+  /// list, by name. The ledger takes in what it never heard of. Each proof that is refused beside a good one is
+  /// in the answer's `problems`.
+  ///
+  /// - Parameters:
+  ///   - request: the proofs, the device, and the transactions that its store's queue still has.
+  ///   - base: the server's address as the client knows it, for the feeds, where no public URL is configured.
+  ///   - id: the request's name in the log.
   func entitlements(
     of request: EntitlementsRequest, base: String = "", asked id: String = ""
   ) async throws -> EntitlementsResponse {

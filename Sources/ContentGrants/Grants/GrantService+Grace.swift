@@ -7,24 +7,32 @@ package import PullboxAPI
 
 /// The grace while a store is away: its last good verdict on the same proof serves the same device, as long as
 /// ``GrantService/storeGrace`` says. A purchase that was revoked meanwhile stays so, since each transaction is taken by the
-/// latest word that the ledger has.
+/// latest word that the ledger has. See decision 34 (docs/decisions).
 extension GrantService {
   /// The verdict on a proof.
   package struct Verdict: Sendable {
+    /// The origin of a verdict. It decides whether the verdict is remembered, and whether a grant is to be
+    /// confirmed.
     package enum Source: Sendable {
       /// Said a few minutes ago.
       case cache
       case store
-      /// The store is away.
+      /// The store is away. What it said last is read from the database.
       case memory
     }
 
+    /// The proof's transactions, with the latest word that the ledger has on each.
     var transactions: [VerifiedTransaction]
+    /// The origin of the verdict.
     var source: Source
   }
 
   /// Asks the store, or what is remembered where it is away. Throws what the store refuses with, and
   /// `verification-undetermined` where it is away and nothing is remembered.
+  ///
+  /// `apply` takes the store's answer into the ledger before anything rests on it. A proof that the store
+  /// refuses is forgotten, so that it serves no further absence. Throws also `entitlement-expired` for a proof
+  /// whose license has ended, and `receipt-not-authentic` for one that was made for another device.
   package func ask(
     about proof: Proof, as key: VerdictCache.Key, for device: DeviceIdentifier, asked id: String,
     apply: @escaping @Sendable ([VerifiedTransaction]) async throws -> [VerifiedTransaction]
@@ -61,6 +69,8 @@ extension GrantService {
     return end
   }
 
+  /// Returns the transactions of the store's last good verdict on the proof for this device, if it is younger
+  /// than the grace; nil where there is none or no grace is configured.
   private func remembered(
     _ key: VerdictCache.Key, shownBy device: DeviceIdentifier
   ) async throws -> [VerifiedTransaction]? {
@@ -73,12 +83,14 @@ extension GrantService {
     }
   }
 
+  /// Throws `entitlement-expired` where the license that the proof was made for has ended.
   private func requireLicense(for transactions: [VerifiedTransaction]) throws {
     if let end = transactions.licenseEnd, end <= grantStore.clock.now() {
       throw Problem(.entitlementExpired, "the license that the receipt was made for has ended")
     }
   }
 
+  /// Forgets the remembered verdict. A write that fails is no reason to refuse otherwise.
   private func forget(_ key: VerdictCache.Key, shownBy device: DeviceIdentifier) async throws {
     // Most of what is refused was never good.
     guard try await remembered(key, shownBy: device) != nil else { return }
@@ -92,7 +104,9 @@ extension GrantService {
   }
 
   /// Writes down what the verdict is good for: what its store said serves while it is away, and what rests on that is to be
-  /// confirmed. `proof` is there where the store is away. Throws `verification-undetermined` where there is no room for that.
+  /// confirmed. `proof` is there where the store is away. Throws `verification-undetermined` where there is no
+  /// room for that. Runs in the write that makes the grants. With a `proof` the grants are marked as
+  /// unconfirmed, without one the marks that they have are taken away.
   static func note(
     _ verdict: Verdict, resting proof: UnconfirmedTable.EncodedProof?, as key: VerdictCache.Key,
     for device: DeviceIdentifier,

@@ -10,7 +10,8 @@ package import PullboxAPI
 
 extension GrantService {
   /// `base` is put before the addresses in the answer where no public URL is configured; empty leaves them
-  /// relative. `id` is the request's, for the log.
+  /// relative. `id` is the request's, for the log. `isNew` is false for a grant that the device has already.
+  /// Throws the problem of the product or of the proof, and ``DatabaseError``.
   package func grant(_ request: GrantRequest, base: String = "", asked id: String = "") async throws -> (
     response: GrantResponse, isNew: Bool
   ) {
@@ -27,7 +28,8 @@ extension GrantService {
   }
 
   /// Every product of one proof, with one question to the store and one write. What is wrong with one product is
-  /// in the answer; what is wrong with the proof is thrown.
+  /// in the answer; what is wrong with the proof is thrown. The grants and the problems are in the order of the
+  /// products. Throws also ``DatabaseError``.
   package func grants(_ request: GrantBatchRequest, base: String = "", asked id: String = "") async throws
     -> (
       response: GrantBatchResponse, isNew: Bool
@@ -56,6 +58,7 @@ extension GrantService {
   /// With the device's feed, where that was written down as well.
   private typealias Outcome = (granted: [Result<Granted, Problem>], feed: FeedService.Written?)
 
+  /// Carries out the orders of a request by one proof or by several; one result for each order, in that order.
   private func carryOut(
     _ orders: [GrantOrder], of proofs: ProofList, for device: Device, under conditions: GrantConditions,
     base: String, asked id: String
@@ -72,6 +75,9 @@ extension GrantService {
     return try await carryOut(orders, of: shown, for: device, under: conditions, base: base)
   }
 
+  /// Carries out the orders by a list of proofs. The store accounts behind them become one customer first,
+  /// where their purchases allow it. A product that no proof pays for is refused with the most telling problem
+  /// of all.
   private func carryOut(
     _ orders: [GrantOrder], ofAll proofs: ProofList, for device: Device, under conditions: GrantConditions,
     base: String, asked id: String
@@ -105,7 +111,10 @@ extension GrantService {
     return (results, feed)
   }
 
-  /// Carries out the orders that one good proof pays for.
+  /// Carries out the orders that one good proof pays for. The plans are made again where the catalog changed
+  /// meanwhile. Purchases that the proof does not show, and that the ledger has, are looked at where the proof
+  /// alone does not cover the orders. Where the disk cannot be written, grants that stand already are answered
+  /// all the same.
   private func carryOut(
     _ orders: [GrantOrder], of shown: ShownProofs.Good, for device: Device, under said: GrantConditions,
     base: String
@@ -165,6 +174,9 @@ extension GrantService {
 
   /// Writes what is not there yet, all of it at once, with what the store said just now. Nil where the catalog is not the planner's any more; then nothing is
   /// written.
+  ///
+  /// One write does all of it: the ledger, the unlocked issues, the grants, the feed, and the marks of what is
+  /// to be confirmed. Its effect brings the revocation list in line, in the order of the commits.
   private func issue(
     by planner: GrantPlanner, on verdict: Verdict, of proof: Proof, as key: VerdictCache.Key,
     at now: Timestamp
@@ -256,6 +268,7 @@ extension GrantService {
     }
   }
 
+  /// Returns the grant as its device gets it, with a ticket that ends no later than the content is open.
   private func response(
     to plan: GrantPlan, _ issued: GrantStore.Issued, base: String
   ) -> GrantResponse {

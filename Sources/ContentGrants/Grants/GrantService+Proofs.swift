@@ -7,8 +7,11 @@ import PullboxAPI
 struct ShownProofs: Sendable {
   /// One that is good.
   struct Good: Sendable {
+    /// The proof as the request has it.
     var proof: Proof
+    /// The store and the digest of the proof.
     var key: VerdictCache.Key
+    /// The store's word on it.
     var verdict: GrantService.Verdict
   }
 
@@ -30,6 +33,7 @@ struct ShownProofs: Sendable {
     if good.isEmpty, let problem = Problem.mostTelling(problems.map(\.problem)) { throw problem }
   }
 
+  /// The transactions of all good proofs, in the order of the proofs; one may occur twice.
   var transactions: [VerifiedTransaction] { good.flatMap(\.verdict.transactions) }
 
   /// The transactions of each store and environment, in the order of the proofs: transactions of different stores may have
@@ -66,6 +70,8 @@ extension Problem {
 extension GrantService {
   /// Asks about all proofs at once. Of what is verified the ledger takes in what it never heard of, if `recordsNew`.
   /// Throws what ``ShownProofs/init(_:)`` throws.
+  ///
+  /// The questions run side by side, and the results are in the order of the proofs.
   func judge(
     _ proofs: ProofList, for device: DeviceIdentifier, recordsNew: Bool, asked id: String
   ) async throws -> ShownProofs {

@@ -18,15 +18,26 @@ import Receipts
 ///     let status = try await grants.status(of: response.grant, credential: credential)
 ///     let completion = try await grants.complete(response.grant, with: report, credential: credential)
 package struct GrantService: Sendable {
+  /// Decides and writes, inside transactions of the database.
   package let grantStore: GrantStore
+  /// Asks stores about proofs.
   package let verifier: ProofVerifier
+  /// The catalog in memory. A decision that rests on it checks in its own read or write that it is the
+  /// database's.
   package let catalog: CatalogCache
+  /// Makes the calls to stores that follow from completions and refunds.
   package let outbox: Outbox
+  /// Seals the tickets of grants that live.
   package let tickets: TicketIssuer
+  /// The grants and contents that open nothing, as the event loops see them.
   package let stops: RevocationList
+  /// Writes down what was sent.
   package let recorder: DeliveryRecorder
+  /// Tells devices what becomes of what their customers own.
   package let feeds: FeedService
+  /// Looks for purchases that leave nothing to deliver.
   package let sales: EmptySales
+  /// The rules of docs/entitlements.md, with the policy of publications that have none of their own.
   package let rules: EntitlementRules
   /// The rules of each store about the accounts and devices that may use its purchases.
   package var storeRules: [StoreIdentifier: StoreRules] = [:]
@@ -39,6 +50,7 @@ package struct GrantService: Sendable {
   /// Called with a grant whose device could not verify its content.
   package var noteFailure: @Sendable (GrantRecord) async throws -> Void = { _ in }
 
+  /// Creates the service; it begins no work of its own. The workers among its parts are run by the server.
   package init(
     grantStore: GrantStore, verifier: ProofVerifier, catalog: CatalogCache, outbox: Outbox,
     tickets: TicketIssuer, stops: RevocationList, recorder: DeliveryRecorder, feeds: FeedService,
@@ -74,7 +86,9 @@ package struct GrantService: Sendable {
     }
   }
 
-  /// The same with ``record(of:catalog:)`` of all of them, by one question to the database.
+  /// The same with ``record(of:catalog:)`` of all of them, by one question to the database. Transactions of
+  /// several customers in one proof lead to the customer of the latest purchase alone. Throws
+  /// ``DatabaseError``.
   package func history(
     beside proof: [VerifiedTransaction], catalog: CatalogSnapshot
   ) async throws -> (transactions: [VerifiedTransaction], record: EntitlementRecord) {
@@ -137,6 +151,10 @@ package struct GrantService: Sendable {
     try await noteUnlocked(report.issuesUnlocked(beyond: record).named(by: transactions))
   }
 
+  /// Returns a new ticket for a grant that lives. The ticket ends with the content or with the grace, whichever
+  /// is first. Throws what ``GrantStore/grantForTicket(_:for:)`` and ``openUntil(_:)`` throw,
+  /// `content-withdrawn` or `content-damaged` for content that is stopped, and `verification-undetermined`
+  /// after the grace of a store that is away.
   package func ticket(
     for id: GrantIdentifier, credential: GrantCredential
   ) async throws -> TicketResponse {
@@ -148,6 +166,8 @@ package struct GrantService: Sendable {
     return tickets.issue(for: grant, openUntil: end, isRenewal: true)
   }
 
+  /// Returns the grant's state as its device sees it. Bytes that are not written down yet are counted. Throws
+  /// what ``GrantStore/status(of:for:)`` throws.
   package func status(of id: GrantIdentifier, credential: GrantCredential) async throws -> GrantStatus {
     let found = try await grantStore.status(of: id, for: credential)
     var status = found.status
@@ -155,6 +175,7 @@ package struct GrantService: Sendable {
     return status
   }
 
+  /// Returns the same as operators see it. Throws `grant-unknown` or `grant-ambiguous`.
   package func status(of name: GrantShortName) async throws -> OperatorGrant {
     let found = try await grantStore.status(of: name)
     var status = found.status
@@ -164,6 +185,11 @@ package struct GrantService: Sendable {
 
   /// Records the report, then gives the store a moment to finish the transaction, so that the usual answer is
   /// final.
+  ///
+  /// The wait is bounded by ``Outbox/Options/patience``; without the store's word by then the state is
+  /// `completed` and the call goes on. Throws `grant-unknown`, `completion-malformed`, `completion-mismatch`
+  /// with the missing step, what ``GrantCredential/checkSecret(for:)`` throws, and `unavailable` while bytes
+  /// are still being counted.
   package func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
   ) async throws -> CompletionResponse {
@@ -214,6 +240,8 @@ package struct GrantService: Sendable {
     return CompletionResponse(state: grant.machine.name)
   }
 
+  /// Throws `receipt-not-authentic` for a proof that is bound to another device. A proof without a binding is
+  /// any device's.
   static func requireBinding(
     of verified: VerifiedProof, to device: DeviceIdentifier
   ) throws(Problem) {

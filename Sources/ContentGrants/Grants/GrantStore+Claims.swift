@@ -10,18 +10,22 @@ import PullboxAPI
 extension GrantStore {
   /// The devices of the customers of one request.
   package struct DeviceAdmission: Sendable {
+    /// The device that asks for grants.
     let device: DeviceIdentifier
+    /// The request's account and the rules of its store, among them the limit of devices.
     let conditions: GrantConditions
     /// Customers who have a place for the device.
     private(set) var granted: Set<CustomerIdentifier> = []
     private var refused: Set<CustomerIdentifier> = []
 
+    /// Begins without a decision; each customer of the request is decided once.
     init(device: DeviceIdentifier, conditions: GrantConditions) {
       self.device = device
       self.conditions = conditions
     }
 
-    /// `leaving` are devices that have a place until this grant is made. Throws `device-limit`.
+    /// `leaving` are devices that have a place until this grant is made. Throws `device-limit`. A refusal notes
+    /// the irregularity once for each customer. Runs in the write that makes the grants.
     mutating func admit(
       to customer: CustomerIdentifier, _ transaction: TransactionKey, leaving: Set<DeviceIdentifier>,
       at now: Timestamp, in connection: borrowing Connection
@@ -45,7 +49,8 @@ extension GrantStore {
     }
   }
 
-  /// Whether the purchase is the claimant's. Reads nothing where nothing names an account.
+  /// Whether the purchase is the claimant's. Reads nothing where nothing names an account. Throws
+  /// ``DatabaseError``.
   package static func claim(
     on transaction: VerifiedTransaction, under conditions: GrantConditions,
     in connection: borrowing Connection
@@ -115,7 +120,8 @@ extension GrantStore {
   }
 
   /// Writes down whose the purchase is from now on: once nothing refuses the grant. A transfer ends the grants of every other
-  /// device; answers those.
+  /// device; answers those. Runs in the write that makes the grant. A transfer needs the lock on everything, as
+  /// the grants that it ends are not known before. Throws ``DatabaseError``.
   package static func write(
     _ decision: PurchaseClaim.Decision, on original: TransactionKey, by device: DeviceIdentifier,
     at now: Timestamp, in connection: borrowing Connection
@@ -201,7 +207,8 @@ extension GrantStore {
     return excused < revoked
   }
 
-  /// Gives back a grant of which ``requireReturn(of:to:in:)`` has found that it may be.
+  /// Gives back a grant of which ``requireReturn(of:to:in:)`` has found that it may be. The device gets its
+  /// place again. Returns how the grant stands then. Throws ``DatabaseError``.
   static func takeBack(
     _ grant: inout GrantRecord, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Standing {

@@ -9,6 +9,7 @@ import PullboxAPI
 extension GrantStore {
   /// The facts about a grant that its completion is decided on.
   package struct CompletionBasis: Sendable {
+    /// The grant as it was read; the write reads it again.
     var grant: GrantRecord
     /// Every product that the transaction was to bring to the device.
     var owed: Set<ProductIdentifier>
@@ -43,6 +44,7 @@ extension GrantStore {
 
   /// The outcome of a completion.
   struct CompletionOutcome: Sendable {
+    /// The grant as it stands after the report.
     var grant: GrantRecord
     /// Products the transaction still owes the device.
     var remaining: [ProductIdentifier]
@@ -156,6 +158,7 @@ extension GrantStore {
     }
   }
 
+  /// Returns the detail of a `completion-mismatch`.
   private static func sentence(for step: CompletionStep) -> String {
     switch step {
     case .deviceSignature: "the report is not signed by the device's key"

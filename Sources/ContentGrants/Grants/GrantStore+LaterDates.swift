@@ -11,7 +11,8 @@ extension GrantStore {
   /// Dates in one write, so that others get their turn.
   private static let datesBatch = 500
 
-  /// Writes down as of when stores have repeated what is known.
+  /// Writes down as of when stores have repeated what is known. ``datesBatch`` dates share a write, which locks
+  /// their transactions. Throws ``DatabaseError``; the dates that were not written are kept for the next call.
   package func writeLaterDates() async throws {
     while true {
       let part = laterDates.unwritten(limit: Self.datesBatch)
@@ -23,7 +24,8 @@ extension GrantStore {
     }
   }
 
-  /// Does so until the task is cancelled. On a disk that cannot be written the dates are kept.
+  /// Does so until the task is cancelled. On a disk that cannot be written the dates are kept. The caller
+  /// writes once more when the server stops.
   package func keepLaterDates(timer: any MonotonicClock, log: Log) async {
     await Worker(clock: timer).run(every: Self.datesInterval) {
       try await writeLaterDates()

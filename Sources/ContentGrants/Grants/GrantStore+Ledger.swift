@@ -27,6 +27,7 @@ extension GrantStore {
     /// The statements that repeat what is known, as of a later date that was not written.
     var later: [LaterDates.Dated] = []
 
+    /// The customers of the transactions that the ledger has.
     var customers: Set<CustomerIdentifier> { Set(entries.compactMap(\.customer)) }
   }
 
@@ -95,6 +96,7 @@ extension GrantStore {
       groups = CustomerGroup.all(of: revisions.map(\.transaction), known: known.map(\.customers))
     }
 
+    /// The transactions by all that is known, in the order of what was said.
     var transactions: [VerifiedTransaction] { revisions.map(\.transaction) }
 
     /// The dates of what is left unwritten although it is later than what is known.
@@ -123,7 +125,8 @@ extension GrantStore {
 
   /// Takes what stores said of these transactions into the ledger: what is later than what it has, or more, and whose they
   /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says. `heard` is known beside
-  /// what the database has.
+  /// what the database has. Runs in a write that locks the transactions; a second run writes the same. Throws
+  /// ``DatabaseError``.
   static func record(
     _ said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard] = [:],
     at now: Timestamp, in connection: borrowing Connection
@@ -164,6 +167,9 @@ extension GrantStore {
   /// store revoked, and leaves an operator's revocations alone. Answers the transactions as they stand then: a refund that
   /// is known shows also on a receipt from before it; and whether the date of a refund changed. `effect` gets the grants that
   /// changed, where it did or where something ends earlier than was known, in the order of the commits.
+  ///
+  /// Most answers repeat what is known and cost one read. Throws ``DatabaseError``, unless the rule says that
+  /// the statement may be lost and it tells of no refund.
   @discardableResult
   func record(
     _ said: [VerifiedTransaction], by rule: LedgerRule, shownBy device: DeviceIdentifier? = nil,
@@ -220,7 +226,8 @@ extension GrantStore {
 
   /// Makes those one customer who bought these at several stores. Customers who have purchases at the same store stay apart:
   /// a customer has one account of a store, and a proof that went from hand to hand would join strangers for ever. So do
-  /// those whose purchases name different application accounts.
+  /// those whose purchases name different application accounts. Throws ``DatabaseError`` where the database
+  /// cannot be read.
   func join(_ transactions: [TransactionKey]) async throws {
     let isNews = try await database.read { connection in
       try Self.groups(of: transactions, in: connection).contains {
@@ -260,6 +267,11 @@ extension GrantStore {
     try customers.count > 1 && !CustomerTable.shareStore(customers, in: connection)
   }
 
+  /// Notes that a device was seen with these customers.
+  ///
+  /// - Parameters:
+  ///   - customers: the customers of the transactions that the device showed.
+  ///   - granted: those among them with which the device takes a place.
   package static func note(
     _ device: DeviceIdentifier, of customers: Set<CustomerIdentifier>, granted: Set<CustomerIdentifier> = [],
     at now: Timestamp, in connection: borrowing Connection

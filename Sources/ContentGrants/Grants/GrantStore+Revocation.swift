@@ -9,7 +9,9 @@ import PullboxAPI
 extension GrantStore {
   /// How a grant stands after a write.
   package struct Standing: Sendable {
+    /// Names the grant on the revocation list.
     var handle: DeliveryHandle
+    /// Whether no ticket of the grant opens anything.
     var isRevoked: Bool
   }
 
@@ -93,7 +95,8 @@ extension GrantStore {
     }
   }
 
-  /// Whether the grant opens its content no more, or again. What the transaction still owes the device may be less then.
+  /// Whether the grant opens its content no more, or again. What the transaction still owes the device may be
+  /// less then. Settles the debt where the state changed, since a grant that is revoked is owed no more.
   private static func setStanding(
     _ standing: TransactionStanding, of grant: inout GrantRecord, detail: String, at now: Timestamp,
     in connection: borrowing Connection

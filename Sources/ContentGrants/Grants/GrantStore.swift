@@ -11,12 +11,16 @@ import PullboxAPIServer
 /// Makes, finds, completes and finishes grants. Every transition is one database transaction, in which the
 /// machine decides and its state, the history and the outbox are written together.
 package struct GrantStore: Sendable {
+  /// The server's database, in which every decision is one transaction.
   package let database: Database
+  /// Dates the decisions and what is written of them.
   package let clock: any WallClock
+  /// Compares packages for completions of devices that kept files of an earlier version.
   var keptLengths = KeptLengths()
   /// The dates as of which stores repeated what the database has.
   package var laterDates = LaterDates()
 
+  /// Creates the store. `keptLengths` and `laterDates` are shared by all copies of the value.
   package init(
     database: Database, clock: any WallClock, keptLengths: KeptLengths = KeptLengths(),
     laterDates: LaterDates = LaterDates()
@@ -30,8 +34,11 @@ package struct GrantStore: Sendable {
   /// The basis of a grant from a proof: the transaction to charge it to, the content, and all that the same transaction
   /// owes.
   package struct Basis: Sendable {
+    /// The transaction that pays, as the rules have chosen it.
     var transaction: VerifiedTransaction
+    /// The content that the grant opens.
     var content: ReleasedContent
+    /// Every product that the transaction is to bring to the device, the granted one among them.
     var owed: [ProductIdentifier]
     /// The issues that the transaction has unlocked, as the first of a subscription's run, and the rule of each.
     var unlocked: [ProductIdentifier: EntitlementRule] = [:]
@@ -46,6 +53,7 @@ package struct GrantStore: Sendable {
       grant.transactionKey == transaction.key && grant.version == content.version
     }
 
+    /// Returns the debt of the transaction to the device, which all of its products share.
     func debt(to device: DeviceIdentifier) -> ObligationTable.Debt {
       ObligationTable.Debt(transaction: transaction.key, device: device)
     }
@@ -53,7 +61,9 @@ package struct GrantStore: Sendable {
 
   /// A grant, and what its device gets once.
   struct Issued: Sendable {
+    /// The grant as it stands after the write.
     var grant: GrantRecord
+    /// Whether this write has made it.
     var isNew: Bool
     /// The secret that a device without a key renews with. Only its digest is kept.
     var renewalSecret: String?
@@ -233,11 +243,13 @@ package struct GrantStore: Sendable {
     device.publicKey.map { $0 != grant.publicKey } == true
   }
 
+  /// Returns a new secret of 256 random bits, and the SHA-256 that is kept of it.
   private static func makeSecret() -> (text: String, digest: SHA256Digest) {
     let text = RandomBytes.token(bits: 256)
     return (text, SecretDigest(of: text).digest)
   }
 
+  /// Returns the grant in whichever state. Throws `grant-unknown`.
   package func find(_ id: GrantIdentifier) async throws -> GrantRecord {
     try await database.read { connection in try Self.find(id, in: connection) }
   }
@@ -278,6 +290,7 @@ package struct GrantStore: Sendable {
     return (grant, found.basis)
   }
 
+  /// Returns the grant as the transaction sees it. Throws `grant-unknown`.
   package static func find(
     _ id: GrantIdentifier, in connection: borrowing Connection
   ) throws -> GrantRecord {
@@ -285,6 +298,8 @@ package struct GrantStore: Sendable {
     return grant
   }
 
+  /// Returns the one grant with that short name. Throws `grant-unknown`, and `grant-ambiguous` where two grants
+  /// share it.
   package static func find(_ name: GrantShortName, in connection: borrowing Connection) throws -> GrantRecord
   {
     let grants = try GrantTable.all(named: name, in: connection)

@@ -13,7 +13,8 @@ extension Outbox {
   private static let pauseAfterAbandoned: Duration = .seconds(1)
   private static let writingBackoff = Backoff(cap: .seconds(30))
 
-  /// Makes the call, writes down what became of it, and tells those who wait.
+  /// Makes the call, writes down what became of it, and tells those who wait. Runs in a task of its own until
+  /// the outcome stands in the table. A call whose time at the store is over is dropped without being made.
   func perform(_ begun: StoreQueue.Begun) async {
     let entry = begun.call.entry
     let isOverdue = entry.isOverdue(at: grantStore.clock.now())
@@ -24,6 +25,8 @@ extension Outbox {
     release(entry, isAccepted: isAccepted)
   }
 
+  /// Makes the call by its kind. A row without a store or of an unknown kind is abandoned, so that nothing
+  /// becomes of it here.
   private func answer(to entry: OutboxEntry) async -> StoreAnswer {
     guard let store = stores[entry.store] else { return StoreAnswer(answer: .abandoned) }
     let (id, environment) = (entry.subject.id, entry.subject.environment)
@@ -64,6 +67,8 @@ extension Outbox {
     return end.isAlone
   }
 
+  /// Lets go of the call and tells those who wait for it. The worker looks for further calls where this one may
+  /// have held some up.
   private func release(_ entry: OutboxEntry, isAccepted: Bool) {
     let waiters = change(entry.store) { queue, state in
       queue.release(entry.id, isAccepted: isAccepted)
@@ -92,6 +97,8 @@ extension Outbox {
     return false
   }
 
+  /// Writes down that the store has accepted the call; false where the row says something else by now or cannot
+  /// be read.
   private func accept(_ entry: OutboxEntry) async -> Bool {
     let isOver: Bool
     do {
@@ -115,6 +122,7 @@ extension Outbox {
     return isOver
   }
 
+  /// Writes down when the call is made again. A call that was made before its time stays where it was.
   private func postpone(
     _ begun: StoreQueue.Begun, by delay: Duration, isRefused: Bool, isAlone: Bool, because detail: String
   ) async {

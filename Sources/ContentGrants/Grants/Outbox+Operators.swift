@@ -66,6 +66,7 @@ extension Outbox {
     return shown(call)
   }
 
+  /// Drops the row and notes it in the audit log, in one write. Returns the call as it stands then.
   private func writeDrop(
     _ id: Int64, because reason: String?, by actor: String, isRunning: Bool
   ) async throws -> OutboxCall {
@@ -109,6 +110,7 @@ extension Outbox {
     wake()
   }
 
+  /// Lets the call be begun again, and has the worker look for it.
   private func readmit(_ id: Int64, of store: String) {
     if let store = StoreIdentifier(store) {
       _ = change(store) { queue, _ in queue.readmit(id) }
@@ -116,11 +118,13 @@ extension Outbox {
     wake()
   }
 
+  /// Returns the call. Throws `call-unknown`.
   private static func find(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall {
     guard let call = try OutboxTable.call(id, in: connection) else { throw Problem(.callUnknown) }
     return call
   }
 
+  /// Returns the call as the audit log names it: number, store, kind and transaction.
   private static func subject(_ call: OutboxCall) -> String {
     "\(call.id) \(call.store) \(call.kind) \(call.transaction)"
   }

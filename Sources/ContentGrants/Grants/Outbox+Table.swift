@@ -10,7 +10,9 @@ import Synchronization
 
 /// The calls that the outbox takes from its table, and its care of the table.
 extension Outbox {
-  /// Takes the calls whose time has come, as many as each store has room for; answers when to look again.
+  /// Takes the calls whose time has come, as many as each store has room for; answers when to look again. The
+  /// pause is between 10 milliseconds and ``longestPause``. Throws ``DatabaseError``; the worker then tries
+  /// again.
   func takeDueCalls() async throws -> Worker.Next {
     var pause: Duration?
     for store in stores.keys {
@@ -22,9 +24,13 @@ extension Outbox {
 
   /// A store's queue at the start of a pass.
   private struct View: Sendable {
+    /// How many rows may be taken.
     var room: StoreQueue.Room
+    /// Calls that the queue has already; their rows are skipped.
     var inHand: Set<Int64>
+    /// Whether the last probe was a call that had never been made.
     var wasProbedWithNew: Bool
+    /// When a probe may be made; nil while the store answers.
     var nextProbe: MonotonicInstant?
   }
 
@@ -126,7 +132,9 @@ extension Outbox {
     return taken.count
   }
 
-  /// Settles debts that nothing has settled, and brings rows forward that a wall clock has put off.
+  /// Settles debts that nothing has settled, and brings rows forward that a wall clock has put off. One step
+  /// settles ``sweepBatch`` debts at most, and the worker takes further steps until none is left. Only the
+  /// process with the lease sweeps.
   func sweepOnce() async throws -> Worker.Next {
     guard try await sweepLease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
     let position = state.withLock { $0.sweepPosition }
@@ -137,6 +145,8 @@ extension Outbox {
     return next == nil ? .pause(atMost: Self.sweepInterval) : .again
   }
 
+  /// Brings forward rows that lie further ahead than any pause may be, and logs each store of waiting rows that
+  /// the configuration does not know, once.
   private func lookAfterTable() async throws {
     let now = schedule.now()
     let stores = stores.keys

@@ -19,6 +19,11 @@ import Synchronization
 ///     try await grantStore.complete(id, with: report, lease: outbox.lease())
 ///     await outbox.attempt(entry)                         // a request that wants the answer now
 ///     outbox.wake()                                       // a row was added
+///
+/// A row waits, is done, is parked or is dropped; only a row that waits is called. A waiting row is claimed
+/// with a lease, stands in the line of its store's queue, runs, and is let go once its outcome stands in the
+/// table. A process that ends in between leaves the row waiting, and it is claimed again once the lease is
+/// over. Decision 11 (docs/decisions) says why.
 package final class Outbox: Sendable {
   package struct Options: Sendable {
     /// Calls to one store that may run at once.
@@ -30,6 +35,7 @@ package final class Outbox: Sendable {
     /// Names this node in leases. A node that starts again goes on with the calls that it had claimed.
     package var node = "node"
 
+    /// Creates options with the defaults of the server's own (docs/configuration.md), unless others are given.
     package init(
       concurrency: Int = 8, patience: Duration = .seconds(2), maximumRefusals: Int = 20, node: String = "node"
     ) {
@@ -48,18 +54,27 @@ package final class Outbox: Sendable {
   static let sweepInterval: Duration = .seconds(3600)
   /// The table is looked at this often while a call waits.
   static let longestPause: Duration = .seconds(60)
+  /// Debts that one step of the sweep settles, at most.
   static let sweepBatch = 200
 
+  /// Has the database, and writes what an accepted call means for its grants.
   package let grantStore: GrantStore
+  /// Dates the rows, so that a wall clock that is set moves no call.
   let schedule: ScheduleClock
+  /// The stores that the configuration knows; calls to others wait.
   package let stores: [StoreIdentifier: any PaymentStoreClient]
   package let options: Options
   package let log: Log
   package let timer: any MonotonicClock
+  /// Says whether this process sweeps; nil where no other process uses the database.
   package let sweepLease: WorkerLease?
+  /// Takes calls whose time has come from the table.
   let worker: Worker
+  /// Answers the requests that have waited long enough.
   let patienceWorker: Worker
+  /// Settles debts that nothing has settled.
   let sweeper: Worker
+  /// Held for moments, and never over a wait or a call.
   let state: Mutex<State>
   /// Calls that were dropped because their store would not take them any more.
   let expired = Atomic<Int>(0)
@@ -67,11 +82,16 @@ package final class Outbox: Sendable {
   private let begun:
     (stream: AsyncStream<StoreQueue.Begun>, continuation: AsyncStream<StoreQueue.Begun>.Continuation)
 
+  /// The state that all tasks share, behind one lock.
   package struct State {
+    /// One for each store of the configuration. A store's queue is out of here while ``Outbox/change(_:_:)``
+    /// changes it.
     var queues: [StoreIdentifier: StoreQueue]
+    /// The requests that wait for calls.
     var waiters = OutboxWaiters()
     /// Stores that were probed last with a call that had never been made.
     var probedWithNew: Set<StoreIdentifier> = []
+    /// Where the sweep goes on; nil to begin anew.
     var sweepPosition: ObligationTable.SweepPosition?
     /// Stores of rows that the configuration does not know, once they were logged.
     var unknownStores: Set<String> = []
@@ -99,7 +119,7 @@ package final class Outbox: Sendable {
   }
 
   /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again:
-  /// deliveries go on.
+  /// deliveries go on. Calls that run when the task is cancelled are abandoned; their rows stay due.
   package func run() async {
     await withTaskGroup { group in
       group.addTask { [self] in
@@ -145,6 +165,7 @@ package final class Outbox: Sendable {
     return lease(on: open)
   }
 
+  /// Returns a claim to rows of these stores for ``leaseDuration`` from now.
   package func lease(on stores: Set<StoreIdentifier>) -> OutboxLease {
     let now = schedule.now()
     return OutboxLease(holder: options.node, now: now, until: now + Self.leaseDuration, stores: stores)
@@ -188,7 +209,7 @@ extension Outbox {
   }
 
   /// Changes a store's queue, and begins the calls that may then run. Answers nil for a store that the
-  /// configuration does not know.
+  /// configuration does not know. `body` runs under the lock: it does not wait, and does not call this again.
   package func change<Value: Sendable>(
     _ store: StoreIdentifier, _ body: (inout StoreQueue, inout State) -> Value?
   ) -> Value? {
@@ -207,6 +228,7 @@ extension Outbox {
     return value
   }
 
+  /// Begins no call from now on, and answers those who wait with false.
   private func stop() {
     let waiters = state.withLock { state in
       state.isStopped = true
@@ -215,6 +237,7 @@ extension Outbox {
     for waiter in waiters { waiter.resume(returning: false) }
   }
 
+  /// Answers those whose deadline has come, and says when the next one comes.
   private func endPatience() async throws -> Worker.Next {
     let now = timer.now()
     let (expired, next) = state.withLock { $0.waiters.removeExpired(at: now) }

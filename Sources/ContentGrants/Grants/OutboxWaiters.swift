@@ -1,7 +1,8 @@
 import CoreTypes
 
 /// The requests that wait for calls of the outbox, each until its deadline. All wait for the same time, so that
-/// they give up in the order in which they came.
+/// they give up in the order in which they came. Each continuation that is taken out is the caller's to resume,
+/// once and outside of the lock.
 struct OutboxWaiters {
   /// Resumed with true when the store has accepted the call.
   typealias Continuation = CheckedContinuation<Bool, Never>
@@ -36,6 +37,7 @@ struct OutboxWaiters {
     (numbers.removeValue(forKey: call) ?? []).compactMap { waiters.removeValue(forKey: $0)?.continuation }
   }
 
+  /// Takes out everyone who waits, in no order.
   mutating func removeAll() -> [Continuation] {
     defer { self = OutboxWaiters() }
     return waiters.values.map(\.continuation)

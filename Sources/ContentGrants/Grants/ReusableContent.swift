@@ -42,7 +42,8 @@ enum ReusableContent {
 }
 
 /// How much of a package a device has that has another one of the same product: what their manifests say, of up to 16 MiB each.
-/// Each two are compared once, on a thread of its own, and not within a write.
+/// Each two are compared once, on a thread of its own, and not within a write. The last 8192 results are
+/// remembered. Requests for one pair at one time share the comparison.
 package final class KeptLengths: Sendable {
   private struct Pair: Hashable {
     var older: SHA256Digest
@@ -58,7 +59,8 @@ package final class KeptLengths: Sendable {
   /// How often two manifests were compared.
   var comparisonCount: Int { comparisons.load(ordering: .relaxed) }
 
-  /// How much there is, at most, of the package with the manifest `newer` in one with a manifest of `older`.
+  /// How much there is, at most, of the package with the manifest `newer` in one with a manifest of `older`. A
+  /// manifest that is missing or damaged counts as nothing in common. Throws ``DatabaseError``.
   func longest(
     of newer: SHA256Digest, in older: [SHA256Digest], _ database: Database
   ) async throws -> ByteCount {

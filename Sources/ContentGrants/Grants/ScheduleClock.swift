@@ -7,12 +7,14 @@ struct ScheduleClock: WallClock {
   private let timer: any MonotonicClock
   private let start: (wall: Timestamp, timer: MonotonicInstant)
 
+  /// Reads both clocks, whose difference stays as it is now.
   init(wall: any WallClock, timer: any MonotonicClock) {
     self.wall = wall
     self.timer = timer
     start = (wall.now(), timer.now())
   }
 
+  /// The time of the wall clock as if it had not been set since.
   func now() -> Timestamp { start.wall + (timer.now() - start.timer) }
 
   /// Returns the time that the wall clock will show at a moment of this clock.

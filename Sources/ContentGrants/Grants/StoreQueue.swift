@@ -5,8 +5,14 @@ import PaymentStores
 /// The calls to one store that are in hand: those that run, at most ``concurrency`` of them, and those that are
 /// next. A value: ``Outbox`` owns one for each store, makes the calls that ``begin(at:)`` names, and says what
 /// became of them.
+///
+/// A call is in one of three states here. It stands in line after ``add(_:at:)``, runs after ``begin(at:)``,
+/// and is settled between ``ended(_:_:at:)`` and ``release(_:isAccepted:)``. In all three it is in hand, so
+/// that no call is added twice. While the breaker is open, the line has a probe at most.
 package struct StoreQueue: Sendable {
+  /// A claimed row, and until when it may be begun.
   package struct Call: Hashable, Sendable {
+    /// The row as it was when it was claimed.
     var entry: OutboxEntry
     /// Whether its time had come; a device's report may ask for it before.
     var wasDue: Bool
@@ -16,13 +22,17 @@ package struct StoreQueue: Sendable {
 
   /// A call that is to be made now.
   struct Begun: Hashable, Sendable {
+    /// The call, which is in hand until its outcome was written down.
     var call: Call
+    /// The breaker's permit, which is handed back with the outcome.
     var permit: CircuitBreaker.Permit
   }
 
   /// How many rows may be taken from the table.
   enum Room: Hashable, Sendable {
+    /// None: the end of a call that runs makes room, or the next probe is not due.
     case none
+    /// Up to that many whose time has come.
     case calls(Int)
     /// One, whether its time has come or not, to find out if the store is back.
     case probe
@@ -31,12 +41,15 @@ package struct StoreQueue: Sendable {
   /// Calls that may stand in line, at most.
   static let maximumLine = 256
 
+  /// Calls that may run at once.
   let concurrency: Int
+  /// Says whether the store is called at all.
   private(set) var breaker = CircuitBreaker()
   /// Calls that are in line, or run, or whose outcome is still being written down.
   private(set) var inHand: Set<Int64> = []
   /// The table may hold more calls whose time has come.
   var mayHaveMore = false
+  /// The calls that stand in line, the next one first.
   private(set) var line: [Call] = []
   /// The last calls that operators have dropped, oldest first: who read such a row before comes after it.
   private var excluded: [Int64] = []
@@ -54,6 +67,7 @@ package struct StoreQueue: Sendable {
   /// Calls that the store has failed at and that are remembered; beyond, all of them are forgotten.
   static let maximumFailures = 16_384
 
+  /// Creates an empty queue of a store that is taken to answer.
   init(concurrency: Int) {
     self.concurrency = concurrency
   }
@@ -64,6 +78,7 @@ package struct StoreQueue: Sendable {
     return line.isEmpty && nextProbe <= now
   }
 
+  /// Returns how many rows to take, so that line and running calls together are twice ``concurrency``.
   func room(at now: MonotonicInstant) -> Room {
     guard accepts(at: now) else { return .none }
     if breaker.isOpen { return .probe }
@@ -159,7 +174,9 @@ package struct StoreQueue: Sendable {
 
   /// A change of the circuit breaker.
   enum Change: Hashable, Sendable {
+    /// The store was found not to answer.
     case opened
+    /// The store answers again.
     case closed
   }
 
@@ -182,6 +199,7 @@ package struct StoreQueue: Sendable {
     accepted.removeAll { $0 == id }
   }
 
+  /// Lets the call be added again.
   mutating func readmit(_ id: Int64) {
     excluded.removeAll { $0 == id }
   }

@@ -17,6 +17,7 @@ package final class TicketIssuer: Sendable {
   /// In seconds; of this process's tickets.
   private let lastExpiry = Atomic<UInt64>(0)
 
+  /// Creates an issuer. Its start is taken from `clock` now, for ``lastEnd``.
   package init(settings: LiveSettings, clock: any WallClock) {
     self.settings = settings
     self.clock = clock

@@ -8,13 +8,16 @@ package import ServiceRuntime
 /// Says when a store is about to take purchases back because nothing told it of their delivery: a day before, with the
 /// device's download still to be completed, or the call to the store refused.
 package struct AcknowledgementAlarm: Sendable {
+  /// How often it looks, and how often it repeats an alarm that stands.
   package static let interval: Duration = .seconds(3600)
 
+  /// The stores that take back what they are not told of.
   package let stores: [StoreIdentifier]
   package let database: Database
   package let clock: any WallClock
   package let log: Log
 
+  /// Creates the alarm; ``run(timer:)`` makes it look.
   package init(stores: [StoreIdentifier], database: Database, clock: any WallClock, log: Log) {
     self.stores = stores
     self.database = database
@@ -22,6 +25,8 @@ package struct AcknowledgementAlarm: Sendable {
     self.log = log
   }
 
+  /// Returns how many purchases each store still waits for, in the order of ``stores``, by one read. Throws
+  /// ``DatabaseError``.
   func standings() async throws -> [(store: StoreIdentifier, standing: AcknowledgementTable.Standing)] {
     let now = clock.now()
     return try await database.read { connection in

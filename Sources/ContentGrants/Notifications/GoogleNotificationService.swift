@@ -13,25 +13,35 @@ import Synchronization
 /// The notifications that Google Play posts through Pub/Sub: each says that something happened to a purchase. A token
 /// identifies the caller. The service then asks the store for the purchase's state, takes its word in, writes the message
 /// down, and only then acknowledges it: a message that could not be followed comes again. The order of arrival and
-/// repetitions change nothing.
+/// repetitions change nothing. docs/stores.md has the set-up at Google.
 package final class GoogleNotificationService: Sendable {
   /// The outcome of a message, for the metric.
   package enum Outcome: String, CaseIterable, Hashable, Sendable {
+    /// New, and taken in.
     case counted
+    /// Known by its identifier. It is acknowledged and changes nothing.
     case duplicate
+    /// No message of Pub/Sub, or none of Google Play's in it.
     case malformed
+    /// The token is missing, or was made by or for another party.
     case notAuthentic = "not-authentic"
+    /// It is about a package that no store of this server has.
     case wrongApplication = "wrong-application"
+    /// The store, or the keys of tokens, could not be asked. Pub/Sub sends the message again.
     case undetermined
   }
 
   /// A store whose notifications are taken.
   package struct Source: Sendable {
+    /// The store whose purchases the messages are about.
     package var store: GoogleStoreClient
+    /// The claims that a token of its sender must have.
     package var notifications: GoogleStoreAccess.Notifications
+    /// The keys that such tokens are signed with.
     package var keys: IdentityKeyCache
   }
 
+  /// Every store of Google's kind, with or without notifications.
   package let stores: [GoogleStoreClient]
   private let sources: [Source]
   private let database: Database
@@ -41,6 +51,8 @@ package final class GoogleNotificationService: Sendable {
   private let takeIn: @Sendable ([VerifiedTransaction]) async throws -> Void
   private let outcomes = Mutex<[Outcome: Int]>([:])
 
+  /// Creates the service for those of the stores that are configured to take notifications. `takeIn` throws
+  /// where a statement cannot be written down, so that the message comes again.
   package init(
     stores: [GoogleStoreClient], database: Database, clock: any WallClock, timer: any MonotonicClock,
     log: Log,
@@ -104,6 +116,7 @@ package final class GoogleNotificationService: Sendable {
     throw last
   }
 
+  /// Reads the message and the notification in it. Refuses what is neither as malformed.
   private static func read(
     _ body: [UInt8]
   ) throws(StoreRefusal) -> (message: GooglePushMessage, notification: GoogleNotification) {
@@ -115,6 +128,7 @@ package final class GoogleNotificationService: Sendable {
     }
   }
 
+  /// Takes the message in unless its identifier is known; false where it is.
   private func take(
     _ message: GooglePushMessage, _ notification: GoogleNotification, by store: GoogleStoreClient
   ) async throws -> Bool {

@@ -9,6 +9,7 @@ package import ServiceRuntime
 /// Finds notifications that never arrived: at the start and every hour the store's own history is read from where it was
 /// read last, a page at a time. What arrived by itself is known by its name and changes nothing.
 package struct NotificationHistory: Sendable {
+  /// How long after one reading the next begins.
   package static let interval: Duration = .seconds(3600)
   /// Read again each time: what a store makes takes a moment to be in its history.
   static let overlap: Duration = .seconds(300)
@@ -30,6 +31,7 @@ package struct NotificationHistory: Sendable {
     return max(oldest, position - overlap)
   }
 
+  /// Has the stores, and takes in what was missed.
   package let notifications: NotificationService
   package let database: Database
   package let clock: any WallClock
@@ -37,6 +39,7 @@ package struct NotificationHistory: Sendable {
   /// Without one, no other process uses the database.
   package var lease: WorkerLease?
 
+  /// Creates the reader; ``run(timer:)`` makes it read.
   package init(
     notifications: NotificationService, database: Database, clock: any WallClock, log: Log,
     lease: WorkerLease? = nil
@@ -49,7 +52,7 @@ package struct NotificationHistory: Sendable {
   }
 
   /// Reads the history of each store with a key, and of each of its environments. A store that does not answer is left for
-  /// the next time.
+  /// the next time. Throws ``DatabaseError``.
   package func read() async throws {
     for source in notifications.sources {
       guard let interface = source.interface else { continue }
@@ -68,6 +71,8 @@ package struct NotificationHistory: Sendable {
     }
   }
 
+  /// Reads from the last position to now, a ``window`` at a time. The position moves only as far as everything
+  /// was taken.
   private func read(
     _ interface: StoreInterfaceClient, of store: StoreIdentifier, _ environment: StoreEnvironment
   ) async throws {
@@ -108,6 +113,7 @@ package struct NotificationHistory: Sendable {
     return (recovered, isComplete)
   }
 
+  /// Writes the position down, with the number of notifications that were found behind the earlier one.
   private func write(
     _ position: Timestamp, recovered: Int, of store: StoreIdentifier, _ environment: StoreEnvironment
   ) async throws {
@@ -123,7 +129,9 @@ package struct NotificationHistory: Sendable {
   }
 
   private enum Reception: Sendable {
+    /// It had not arrived.
     case new
+    /// It had arrived, or is malformed, so that another reading would bring nothing.
     case known
     /// Perhaps by this server's configuration: it is read again the next time.
     case refused

@@ -6,7 +6,7 @@ import PullboxAPIServer
 import Receipts
 package import RouteAccess
 
-/// Where stores post what they tell.
+/// Where stores post what they tell. The routes need no key: a signature or a token says who posts.
 package struct NotificationRoutes: Sendable {
   /// Bytes of a notification with the member around it.
   package static let maximumLength = ByteCount.kibibytes(256)
@@ -19,6 +19,8 @@ package struct NotificationRoutes: Sendable {
     self.googleNotifications = googleNotifications
   }
 
+  /// Adds `POST /v1/notifications/apple` and `POST /v1/notifications/google`. Both answer 200 also to a
+  /// repetition, and 5xx where the store has to send again.
   package func add(to routes: inout ScopedRoutes) {
     routes.public(.post, "/v1/notifications/apple") { request, _ in
       let body = try await request.decode(StoreNotification.self, upTo: Self.maximumLength)

@@ -15,6 +15,7 @@ import Synchronization
 package final class NotificationService: Sendable {
   /// A store that tells, and how it is asked what was missed.
   package struct Source: Sendable {
+    /// Verifies what the store signs.
     package var gate: SignedDataGate
     /// Nil for a store without a key.
     package var interface: StoreInterfaceClient?
@@ -22,12 +23,19 @@ package final class NotificationService: Sendable {
 
   /// The outcome of a notification that arrived, for the metric.
   package enum Outcome: String, CaseIterable, Hashable, Sendable {
+    /// New, and taken in.
     case counted
+    /// Known by its UUID. It is acknowledged and changes nothing.
     case duplicate
+    /// No notification, or one without what every notification has.
     case malformed
+    /// Signed by none of the roots, or with a certificate that does not hold.
     case notAuthentic = "not-authentic"
+    /// Genuine, and about another application.
     case wrongApplication = "wrong-application"
+    /// Genuine, and of an environment that the store's configuration does not take.
     case wrongEnvironment = "wrong-environment"
+    /// It could not be judged now. The store sends it again.
     case undetermined
   }
 
@@ -35,6 +43,7 @@ package final class NotificationService: Sendable {
   package static let maximumLength = 262_144
   private static let maximumIdentifierLength = 100
 
+  /// The stores, in the order of the configuration.
   package let sources: [Source]
   private let database: Database
   private let clock: any WallClock
@@ -45,6 +54,13 @@ package final class NotificationService: Sendable {
   private let answerConsumptionRequest: @Sendable (TransactionKey, Timestamp) async throws -> Bool
   private let outcomes = Mutex<[Outcome: Int]>([:])
 
+  /// Creates the service.
+  ///
+  /// - Parameters:
+  ///   - sources: the stores whose notifications are taken.
+  ///   - takeIn: writes a statement down and lets it take effect; where it throws, the notification is not
+  ///     acknowledged.
+  ///   - answerConsumptionRequest: tells the store what was delivered of a purchase, until that moment.
   package init(
     sources: [Source], database: Database, clock: any WallClock, log: Log,
     takeIn: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void,
@@ -112,6 +128,8 @@ package final class NotificationService: Sendable {
     throw last
   }
 
+  /// Verifies a notification under the roots of one store, and that it is about the store's application and
+  /// environment.
   private func verify(
     _ text: String, by gate: SignedDataGate
   ) async throws(StoreRefusal) -> SignedNotification {
@@ -126,6 +144,7 @@ package final class NotificationService: Sendable {
     return notification
   }
 
+  /// Takes the notification in unless its UUID is known; false where it is.
   private func take(_ notification: SignedNotification, by gate: SignedDataGate) async throws -> Bool {
     guard let uuid = notification.notificationUUID, !uuid.isEmpty,
       uuid.utf8.count <= Self.maximumIdentifierLength, let type = notification.notificationType?.rawValue,
@@ -160,6 +179,8 @@ package final class NotificationService: Sendable {
   /// A question that is older than the store waits for its answer is none any more.
   static let longestConsumptionWait: Duration = .seconds(12 * 3600)
 
+  /// Has the store told what was delivered, where it can be told, still waits, and the customer agreed. Logs
+  /// why not.
   private func answerConsumption(of transaction: TransactionKey, signed: Timestamp) async throws {
     let fields: KeyValuePairs<String, LogValue> = [
       "store": LogValue(transaction.store), "transaction": LogValue(transaction.id),

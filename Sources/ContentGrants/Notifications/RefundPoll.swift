@@ -17,13 +17,17 @@ package struct RefundPoll: Sendable {
   /// Questions to stores that run at once.
   package static let concurrency = 16
 
+  /// Has the proofs of running downloads, and takes in what stores say.
   package let grants: GrantService
+  /// Knows which grants have bodies on their way.
   package let meters: MeterRegistry
   /// The list of Google's refunds, which is read as well: Google's answers about tokens do not tell of all refunds.
   package let refunds: VoidedPurchaseSweep
+  /// The pause between two passes.
   package let interval: Duration
   package let log: Log
 
+  /// Creates the poll; ``run(timer:)`` makes it ask.
   package init(
     grants: GrantService, meters: MeterRegistry, refunds: VoidedPurchaseSweep, interval: Duration, log: Log
   ) {
@@ -34,10 +38,14 @@ package struct RefundPoll: Sendable {
     self.log = log
   }
 
+  /// One question to a store.
   private enum Question: Sendable {
+    /// About a proof, which a device showed to this process.
     case proof(RecentProofs.Entry)
+    /// About a transaction by its number.
     case transaction(TransactionKey)
 
+    /// The store that is asked.
     var store: StoreIdentifier {
       switch self {
       case .proof(let entry): entry.key.store
@@ -55,7 +63,7 @@ package struct RefundPoll: Sendable {
     }
   }
 
-  /// One look at all bodies that run.
+  /// One look at all bodies that run. Throws ``DatabaseError``; refusals of stores are logged.
   func pass() async throws {
     let running = meters.all { $0.hasBodies }.map(\.handle)
     try await ask(questions(about: running))
@@ -63,6 +71,7 @@ package struct RefundPoll: Sendable {
     try await grants.closeIssues(of: running)
   }
 
+  /// Asks ``concurrency`` questions at a time, and reads Google's list where one of its stores was among them.
   private func ask(_ questions: [Question]) async throws {
     guard !questions.isEmpty else { return }
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -13,7 +13,9 @@ package struct StoreStatusRoutes: Sendable {
   /// The description of a store in the configuration.
   package struct Description: Sendable {
     package var name: StoreIdentifier
+    /// The kind in the words of the configuration.
     package var kind: String
+    /// The environments whose purchases count here.
     package var environments: [StoreEnvironment]
 
     package init(name: StoreIdentifier, kind: String, environments: [StoreEnvironment]) {
@@ -39,12 +41,15 @@ package struct StoreStatusRoutes: Sendable {
     self.clock = clock
   }
 
+  /// Adds `GET /v1/operator/stores`, which needs the scope `read` and asks no store.
   package func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/stores", requires: .read, query: []) { _, _, _ in
       try .json(try await statuses())
     }
   }
 
+  /// Returns the stores by name. The last answers and failures are those that this process has seen, nil where
+  /// there were none.
   private func statuses() async throws -> StoreStatuses {
     let now = clock.now()
     let known = try await database.read { connection in

@@ -10,9 +10,11 @@ package import ServiceRuntime
 /// Finds refunds of Google Play that were not told: at the start and every hour the store's list of them is read from where it
 /// was read last, a page at a time.
 package struct VoidedPurchaseSweep: Sendable {
+  /// How long after one reading the next begins.
   package static let interval = NotificationHistory.interval
   /// The store lists no more.
   static let depth: Duration = .seconds(30 * 86_400 - 60)
+  /// Pages of one reading, at most. The position moves to the end all the same.
   private static let maximumPages = 1000
 
   package let stores: [GoogleStoreClient]
@@ -24,6 +26,7 @@ package struct VoidedPurchaseSweep: Sendable {
   /// The one way by which what a store says of transactions takes effect.
   package let takeIn: @Sendable ([VerifiedTransaction]) async throws -> Void
 
+  /// Creates the sweep; ``run(timer:)`` makes it read.
   package init(
     stores: [GoogleStoreClient], database: Database, clock: any WallClock, log: Log,
     lease: WorkerLease? = nil, takeIn: @escaping @Sendable ([VerifiedTransaction]) async throws -> Void
@@ -36,7 +39,8 @@ package struct VoidedPurchaseSweep: Sendable {
     self.takeIn = takeIn
   }
 
-  /// Reads the list of each store. One that does not answer is left for the next time.
+  /// Reads the list of each store. One that does not answer is left for the next time. Throws ``DatabaseError``
+  /// and what `takeIn` throws.
   package func read() async throws {
     for store in stores {
       do {
@@ -54,6 +58,7 @@ package struct VoidedPurchaseSweep: Sendable {
       "the store's list of refunds cannot be read", ["store": LogValue(store.name), "error": LogValue(error)])
   }
 
+  /// Reads one store's list from the last position to now. The position is written once, after the last page.
   private func read(_ store: GoogleStoreClient) async throws {
     let (name, end) = (store.name, clock.now())
     let position = try await database.read { connection in

@@ -4,9 +4,9 @@ import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
-/// Collection on demand.
+/// Collection on demand. docs/uploading.md ("Garbage collection") has the request.
 package struct GarbageCollectionRoutes: Sendable {
-  /// A year.
+  /// A year, in seconds.
   static let maximumGrace = 31_536_000
 
   package let collector: GarbageCollector
@@ -15,6 +15,8 @@ package struct GarbageCollectionRoutes: Sendable {
     self.collector = collector
   }
 
+  /// Adds `POST /v1/operator/collection`, which needs the scope `admin`. The request may have no body: then the
+  /// operator's rules count, and the run removes. The answer comes when the run has ended.
   package func add(to routes: inout ScopedRoutes) {
     routes.on(.post, "/v1/operator/collection", requires: .admin) { request, _, actor in
       let asked =

@@ -11,6 +11,10 @@ import SystemCalls
 /// Removes what nothing needs: uploads that expired, files that belong to none, blobs that no version and no
 /// live grant refers to. A blob goes in three steps, each whole by itself: its row is condemned, its file removed, its row
 /// forgotten. A kill at any point leaves what the next run finds and brings to its end.
+///
+/// A blob is needed, unneeded since a moment, condemned, or gone. Only a blob that was unneeded for the whole
+/// grace is condemned, and only a condemned one is removed. A version or upload that needs it before it is
+/// condemned makes it needed again. Decision 17 (docs/decisions) has the reasons.
 package struct GarbageCollector: Sendable {
   /// The rules of garbage collection that the operator decided.
   package struct Rules: Sendable {
@@ -20,6 +24,7 @@ package struct GarbageCollector: Sendable {
     /// record stays in any case.
     package var keepsWithdrawn = true
 
+    /// Creates rules; the defaults are those of the configuration.
     package init(grace: Duration = .seconds(86_400), keepsWithdrawn: Bool = true) {
       self.grace = grace
       self.keepsWithdrawn = keepsWithdrawn
@@ -27,9 +32,13 @@ package struct GarbageCollector: Sendable {
   }
 
   package let database: Database
+  /// The packages that are collected.
   package let shelf: any PackageShelf
+  /// Held over the three steps of a blob, so that an upload of the same bytes comes before them or after.
   package let locks: PackageLocks
+  /// Removes the uploads that expired, and files that belong to none.
   package let uploads: UploadService
+  /// Measures the grace, also where the wall clock is set forward.
   package let clock: LifetimeClock
   package let rules: Rules
   /// The lease of the scheduled work; without one, no other process uses the database.
@@ -37,6 +46,8 @@ package struct GarbageCollector: Sendable {
   /// Told of every blob that was removed, for what keeps it open.
   package var didRemove: @Sendable (SHA256Digest) -> Void = { _ in }
 
+  /// Creates a collector, which does nothing before it is run. `didRemove` is called on the task of the run,
+  /// after the file is gone and while the package's lock is held.
   package init(
     database: Database, shelf: any PackageShelf, locks: PackageLocks, uploads: UploadService,
     clock: LifetimeClock, rules: Rules, lease: WorkerLease? = nil,
@@ -54,6 +65,16 @@ package struct GarbageCollector: Sendable {
 
   /// `grace` in place of the operator's. Answers what was removed; with `isDryRun`, what would be. `mayGoOn` is asked before
   /// each removal: the first no ends the run.
+  ///
+  /// One run does its work in this order: blobs that an earlier run condemned, uploads that expired, files
+  /// without an upload, and then what this run finds unneeded. Throws ``DatabaseError``, ``BlobStoreError`` and
+  /// what `mayGoOn` throws.
+  ///
+  /// - Parameters:
+  ///   - grace: how long a blob must have been unneeded; nil for the operator's rule.
+  ///   - isDryRun: whether the run only reports, and writes nothing at all.
+  ///   - actor: the name in the audit log.
+  ///   - mayGoOn: asked before each removal.
   package func run(
     grace: Duration? = nil, isDryRun: Bool, by actor: String,
     while mayGoOn: @Sendable () async throws -> Bool = { true }
@@ -98,11 +119,13 @@ package struct GarbageCollector: Sendable {
       dryRun: false, uploads: removed.uploads, blobs: removed.blobs, waiting: plan.waiting)
   }
 
-  /// Removes a blob unless something needs it; whether it did. For what is known to be of no use at once.
+  /// Removes a blob unless something needs it; whether it did. For what is known to be of no use at once. No
+  /// grace counts here, and the audit log has nothing of it. Throws ``DatabaseError`` and ``BlobStoreError``.
   func removeIfUnneeded(_ digest: SHA256Digest) async throws -> Bool {
     try await remove(digest, length: .zero, by: nil)
   }
 
+  /// Reads the files, then the tables in one transaction, which may be some moments apart.
   private func facts() async throws -> GarbageCollectionFacts {
     // Files first: what is begun after they were listed is not taken for a stray.
     let (incoming, stored) = (try await uploads.blobs.listIncoming(), try await shelf.list())
@@ -115,6 +138,7 @@ package struct GarbageCollector: Sendable {
     }
   }
 
+  /// Writes down since when blobs are unneeded, which begins their grace, and that others are needed again.
   private func mark(_ plan: GarbageCollectionPlan) async throws {
     guard !plan.newlyUnneeded.isEmpty || !plan.noLongerUnneeded.isEmpty else { return }
     let now = clock.now()

@@ -3,7 +3,7 @@ import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
-/// How the stored packages stand, and a round on demand.
+/// How the stored packages stand, and a round on demand. See docs/uploading.md ("Damaged packages").
 package struct PackageScrubRoutes: Sendable {
   package let scrubber: PackageScrubber
 
@@ -11,6 +11,8 @@ package struct PackageScrubRoutes: Sendable {
     self.scrubber = scrubber
   }
 
+  /// Adds `GET /v1/operator/scrub` (scope `read`) and `POST /v1/operator/scrub` (scope `admin`). The latter is
+  /// answered with 202 at once; the round goes on behind it.
   package func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/scrub", requires: .read) { _, _, _ in
       try .json(try await scrubber.report())

@@ -14,6 +14,10 @@ import SystemCalls
 /// devices would be the first to notice otherwise, and have no way to say so. Nothing of a faulty package is sent until it
 /// is whole again (``RevocationList``). How far a round has come stands in ``PackageCheckTable``, so that a restart goes on
 /// there.
+///
+/// A package has no fault, or is missing or damaged. A round, a request that finds no file, and a look at a
+/// changed file move it from one to the other. Each change is one write; its effect tells the revocation list,
+/// in the order of the commits.
 package actor PackageScrubber {
   /// The rules of scrubbing that the operator decided.
   package struct Rules: Sendable {
@@ -24,6 +28,7 @@ package actor PackageScrubber {
     /// Whether withdrawn versions are to have their packages.
     package var keepsWithdrawn = true
 
+    /// Creates rules; the defaults are those of the configuration.
     package init(
       interval: Duration = .seconds(30 * 86_400), rate: ByteCount = .mebibytes(16),
       keepsWithdrawn: Bool = true
@@ -70,6 +75,9 @@ package actor PackageScrubber {
   /// Packages read since the start.
   package var checks: Int64 { progress.checks }
 
+  /// Creates a scrubber, which reads nothing before ``run()``. `didChange` is called on the database's writer
+  /// thread for a fault that is new or gone, and on the caller's task for bytes that were just put there; it
+  /// must not wait.
   package init(
     database: Database, shelf: any PackageShelf, stops: RevocationList, clock: any WallClock,
     timer: any MonotonicClock, rules: Rules, log: Log,
@@ -86,7 +94,8 @@ package actor PackageScrubber {
     worker = Worker(clock: timer)
   }
 
-  /// Checks what is due, and what is repaired, until the task is cancelled.
+  /// Checks what is due, and what is repaired, until the task is cancelled. A failure is logged and tried
+  /// again.
   package func run() async {
     let (log, looks) = (log, Worker(clock: timer))
     let onFailure = { @Sendable (error: any Error) in
@@ -110,13 +119,16 @@ package actor PackageScrubber {
     }
   }
 
-  /// Begins a round over all packages, and answers how they stand now.
+  /// Begins a round over all packages, and answers how they stand now. Packages that were read since the call
+  /// are not read again by that round. Throws ``DatabaseError``.
   package func ask() async throws -> PackageScrubReport {
     asked = clock.now()
     worker.wake()
     return try await report()
   }
 
+  /// Returns how the packages of versions stand, by the last check of each. The faults are in the order of
+  /// their digests. Throws ``DatabaseError``.
   package func report() async throws -> PackageScrubReport {
     let (expected, checks) = try await facts()
     let faults = checks.compactMap { digest, check in
@@ -127,7 +139,8 @@ package actor PackageScrubber {
       faults: faults.sorted { $0.digest.hexadecimal < $1.digest.hexadecimal })
   }
 
-  /// A request found no file of a package. Answers whether a version is to have it.
+  /// A request found no file of a package. Answers whether a version is to have it. True also where that cannot
+  /// be written down, which is logged: the request is refused as for a faulty package.
   package func noteMissing(_ digest: SHA256Digest) async -> Bool {
     guard missing.insert(digest).inserted else { return true }
     do {
@@ -143,7 +156,8 @@ package actor PackageScrubber {
     }
   }
 
-  /// The right bytes were just put on the shelf, or read there.
+  /// The right bytes were just put on the shelf, or read there. Takes the fault away that was written down for
+  /// them. Throws ``DatabaseError``.
   func noteWhole(_ digest: SHA256Digest) async throws {
     didChange(digest)
     guard try await database.read({ try PackageCheckTable.fault(of: digest, in: $0) }) != nil else { return }
@@ -151,7 +165,8 @@ package actor PackageScrubber {
   }
 
   /// Reads the faulty packages again whose files have changed since: they may have been repaired. Also those that an
-  /// earlier run of the server found.
+  /// earlier run of the server found. A file counts as changed if its inode or its time of change is another.
+  /// Throws ``DatabaseError`` and ``BlobStoreError``.
   func lookAtFaulty() async throws {
     for digest in try await database.read({ try PackageCheckTable.faulty(in: $0) }) {
       guard let seen = faulty[digest], seen == (try await identity(of: digest)) else {
@@ -161,7 +176,9 @@ package actor PackageScrubber {
     }
   }
 
-  /// Reads what is due now, the longest unread first.
+  /// Reads what is due now, the longest unread first. Checks of packages that no version has any more are
+  /// forgotten first. Throws ``DatabaseError``, ``BlobStoreError`` and `CancellationError`; what was read by
+  /// then is written down.
   func runRound() async throws {
     let (expected, checks) = try await facts()
     for digest in checks.keys where !expected.contains(digest) {
@@ -181,6 +198,7 @@ package actor PackageScrubber {
     }
   }
 
+  /// Reads one package and writes down what was found.
   private func check(_ digest: SHA256Digest) async throws {
     let (fault, file) = try await fault(of: digest)
     progress.checks += 1
@@ -188,6 +206,7 @@ package actor PackageScrubber {
     try await record(fault, of: digest, in: file)
   }
 
+  /// Returns the packages that versions are to have, and the last check of each, by one read.
   private func facts() async throws -> (Set<SHA256Digest>, [SHA256Digest: PackageCheckTable.Check]) {
     let keepsWithdrawn = rules.keepsWithdrawn
     return try await database.read { connection in
@@ -198,6 +217,7 @@ package actor PackageScrubber {
     }
   }
 
+  /// Returns the packages that are to be read: those never read first, then by the time of their last check.
   private func due(
     _ expected: Set<SHA256Digest>, _ checks: [SHA256Digest: PackageCheckTable.Check]
   ) -> [SHA256Digest] {
@@ -229,12 +249,14 @@ package actor PackageScrubber {
     }
   }
 
+  /// Names the file that the package has now, by its inode and the time of its last change.
   private func identity(of digest: SHA256Digest) async throws -> FileIdentity {
     guard let file = try await open(digest) else { return .absent }
     return .file(inode: try file.file.status().inode, changed: try file.file.status().changed)
   }
 
-  /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate.
+  /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate. A file that
+  /// cannot be read counts as damaged. Throws ``BlobStoreError`` where it cannot be opened.
   private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, FileIdentity) {
     guard let file = try await open(digest) else { return (.missing, .absent) }
     let status = try file.file.status()
@@ -306,6 +328,7 @@ package actor PackageScrubber {
 private enum FileIdentity: Hashable {
   /// There was none.
   case absent
+  /// The file of that inode, with its time of change.
   case file(inode: UInt64, changed: Int64)
 }
 

@@ -32,7 +32,9 @@ enum PackagePreviews {
   ]
 
   /// Reads the previews out of a package that was checked against `manifest`. Blocks. Throws `PackageValidationError` for a
-  /// sample that the package does not have or that cannot be one, and what reading throws.
+  /// sample that the package does not have or that cannot be one, and what reading throws. The cover is first,
+  /// then its narrower pictures by their width, then the samples in their order. A cover that is missing or no
+  /// picture is left out and is no fault.
   static func read(
     from file: borrowing FileDescriptor, _ manifest: Manifest, samples: [String]
   ) throws -> [PreviewTable.Preview] {
@@ -97,7 +99,8 @@ enum PackagePreviews {
   }
 
   /// The cover in other sizes: the files beside it that are named like it, with `@` and a width before the end, such as
-  /// `cover@240w.jpg` beside `cover.jpg`. Those that could be no cover are none of it.
+  /// `cover@240w.jpg` beside `cover.jpg`. Those that could be no cover are none of it. They are in the order of
+  /// their widths, ``maximumWidths`` at most. A longer file than ``maximumCover`` is left out.
   static func narrower(
     than cover: ManifestFile, among files: [ManifestFile]
   ) -> [(width: Int, file: ManifestFile)] {
@@ -115,6 +118,7 @@ enum PackagePreviews {
     return found.sorted { $0.key < $1.key }.prefix(maximumWidths).map { (width: $0.key, file: $0.value) }
   }
 
+  /// Reads one sample. The media type of its first bytes counts before the one of its name.
   private static func preview(
     _ entry: ManifestFile, _ mediaType: String, at place: Int, in file: borrowing FileDescriptor
   ) throws -> PreviewTable.Preview {
@@ -124,6 +128,7 @@ enum PackagePreviews {
     return PreviewTable.Preview(place: place, mediaType: mediaType, digest: entry.digest, content: content)
   }
 
+  /// Returns the media type by the ending of the name; nil for an ending that is none of a sample.
   private static func mediaType(of file: ManifestFile) -> String? {
     let name = file.path.text
     guard let dot = name.lastIndex(of: ".") else { return nil }

@@ -9,7 +9,7 @@ import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
-/// Covers and samples, without a ticket.
+/// Covers and samples, without a ticket. See docs/publishing.md ("Covers and samples").
 package struct PreviewRoutes: Sendable {
   package let database: Database
   package let clock: any WallClock
@@ -22,6 +22,9 @@ package struct PreviewRoutes: Sendable {
   /// Pixels that a client may wish for.
   static let widths = PackagePreviews.widths
 
+  /// Adds `GET /v1/products/{id}/cover` and `GET /v1/products/{id}/samples/{n}`, which need no key. Only
+  /// previews of what is released are shown. With `width` the picture is chosen by the pixels that a client
+  /// wishes for. A preview that is not there is answered with `preview-unknown`.
   package func add(to routes: inout ScopedRoutes) {
     routes.public(.get, "/v1/products/{id}/cover", query: ["version", "width"]) { request, parameters in
       let isWished = request.queryValue("width") != nil
@@ -45,7 +48,8 @@ package struct PreviewRoutes: Sendable {
   }
 
   /// The content of a version never changes, so that an address that names one is good for ever; the address without changes
-  /// with each release.
+  /// with each release. The entity tag is the SHA-256 of the content. Throws `preview-unknown` and
+  /// `precondition-failed`.
   private func preview(
     for request: HTTPRequest, _ parameters: PathParameters,
     _ find:

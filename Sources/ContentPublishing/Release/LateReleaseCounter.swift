@@ -4,24 +4,31 @@ import Database
 import DeliveryRecords
 import PullboxAPI
 
-/// Counts, before an issue is released behind its date, the subscribers to whom it opens and would not have at that date.
+/// Counts, before an issue is released behind its date, the subscribers to whom it opens and would not have at
+/// that date. It reads only, over several transactions: the count is what the ledger said while it was made.
 struct LateReleaseCounter: Sendable {
   /// Customers that are looked at in one turn of the database, so that others get theirs.
   private static let batch = 500
   /// Subscriptions of one type to a publication that are looked at.
   private static let maximumSubscriptions = 1000
 
+  /// The server's database, which it never writes.
   let database: Database
 
+  /// The facts about one release, read in one transaction.
   private struct Question: Sendable {
+    /// The publication whose subscribers are counted.
     let publication: ProductIdentifier
+    /// The issue's publication date.
     let date: Timestamp
+    /// Customers who may have to be counted.
     let customers: [CustomerIdentifier]
     /// Where periods have to be computed: all subscriptions to the publication. Empty where all of ``customers`` are counted.
     let subscriptions: [Product]
   }
 
-  /// The release at `now`. Nil for what is no issue, for one that is not dated earlier, and for one that was released before.
+  /// The release at `now`. Nil for what is no issue, for one that is not dated earlier, and for one that was
+  /// released before. Throws ``DatabaseError``.
   func lateRelease(of product: ProductIdentifier, at now: Timestamp) async throws -> LateRelease? {
     let question = try await database.read { try Self.question(about: product, at: now, in: $0) }
     guard let question else { return nil }
@@ -42,6 +49,7 @@ struct LateReleaseCounter: Sendable {
     return LateRelease(publicationDate: question.date, laterSubscribers: count)
   }
 
+  /// Returns the question that a release at `now` asks; nil where it asks none.
   private static func question(
     about product: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Question? {
@@ -62,6 +70,8 @@ struct LateReleaseCounter: Sendable {
       subscriptions: renewing + withoutEnd)
   }
 
+  /// Returns the catalog's subscriptions to the publication of these types, ``maximumSubscriptions`` of each
+  /// type at most.
   private static func subscriptions(
     to publication: ProductIdentifier, of types: [ProductType], in connection: borrowing Connection
   ) throws -> [Product] {
@@ -75,6 +85,7 @@ struct LateReleaseCounter: Sendable {
     return found
   }
 
+  /// Whether the customer's paid times contain `now`, begun a second ago at least, and not the issue's date.
   private static func isLater(
     _ customer: CustomerIdentifier, _ question: Question, at now: Timestamp,
     in connection: borrowing Connection

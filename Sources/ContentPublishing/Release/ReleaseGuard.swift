@@ -12,6 +12,8 @@ import Synchronization
 /// further device is offered it, and the audit log says why. An operator releases it again, or another one.
 ///
 ///     try await guard.note(grant)
+///
+/// See docs/publishing.md ("A release that pauses itself").
 package final class ReleaseGuard: Sendable {
   private let database: Database
   private let rule: ReleaseStopRule
@@ -24,6 +26,13 @@ package final class ReleaseGuard: Sendable {
   private let pauses = Atomic<Int>(0)
   private let schedule = Mutex(FailureCountSchedule())
 
+  /// Creates the guard.
+  ///
+  /// - Parameters:
+  ///   - rule: how many purchases make it pause.
+  ///   - stops: the revocation list, told of content that a step stops or gives back.
+  ///   - didSettleDebts: called after a pause that settled debts, so that the outbox looks.
+  ///   - didChangeCatalog: called after any pause.
   package init(
     database: Database, rule: ReleaseStopRule, clock: any WallClock, stops: (any ContentBlocking)?,
     didSettleDebts: @escaping @Sendable () -> Void = {},
@@ -39,7 +48,8 @@ package final class ReleaseGuard: Sendable {
   }
 
   /// The grant's device could not verify its content. What is reported while the version was counted a moment ago is written down,
-  /// and counts with the next report, be it one that came before.
+  /// and counts with the next report, be it one that came before. A device counts once for a version. Reports
+  /// for a version that is not released are counted in the metric alone. Throws ``DatabaseError``.
   package func note(_ grant: GrantRecord) async throws {
     failures.add(1, ordering: .relaxed)
     guard !rule.neverPauses else { return }
@@ -93,9 +103,12 @@ package final class ReleaseGuard: Sendable {
 
   /// The counts of purchases that the rule needs, counted as far as they decide.
   private struct Counts: Sendable {
+    /// Purchases whose devices could not verify the version.
     var failed: Int
+    /// Purchases whose devices could, counted no further than the rule needs.
     var verified: Int
 
+    /// Counts in the caller's transaction. Throws ``DatabaseError``.
     init(
       of product: ProductIdentifier, _ version: ContentVersion, by rule: ReleaseStopRule,
       in connection: borrowing Connection

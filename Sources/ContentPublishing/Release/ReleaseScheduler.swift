@@ -12,6 +12,7 @@ package import ServiceRuntime
 package final class ReleaseScheduler: Sendable {
   /// The wall clock may be set, so it is looked at this often even when no date is near.
   package static let longestPause: Duration = .seconds(60)
+  /// Dates that are read at a time.
   private static let batch = 32
 
   private let database: Database
@@ -61,6 +62,8 @@ package final class ReleaseScheduler: Sendable {
   @discardableResult
   func releaseDue() async throws -> Int { try await releaseDue(at: clock.now()) }
 
+  /// Releases what is due at `now`, page by page in the order of the dates. After a failure the product's later
+  /// dates wait for the next pass.
   @discardableResult
   private func releaseDue(at now: Timestamp) async throws -> Int {
     var released = 0
@@ -85,11 +88,13 @@ package final class ReleaseScheduler: Sendable {
 
   private enum Attempt {
     case released
+    /// It is logged, and tried again with the next pass.
     case failed
     /// Its date was taken away meanwhile.
     case withdrawn
   }
 
+  /// Makes one release in a write of its own. Throws where the database fails, so that all others wait as well.
   private func release(_ scheduled: VersionTable.Scheduled, at now: Timestamp) async throws -> Attempt {
     let late = await lateRelease(scheduled, at: now)
     let outcome: VersionTransition.Outcome?
@@ -138,6 +143,8 @@ package final class ReleaseScheduler: Sendable {
     }
   }
 
+  /// Takes the step within the write; nil where the date is not there any more. The actor is the key that set
+  /// the date.
   private static func release(
     _ scheduled: VersionTable.Scheduled, at now: Timestamp, opening late: LateRelease?,
     in connection: borrowing Connection

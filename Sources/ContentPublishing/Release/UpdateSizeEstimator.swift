@@ -8,12 +8,14 @@ import DeliveryRecords
 import PullboxAPI
 package import SystemCalls
 
-/// Says, before a version is released, how many bytes the devices that hold another one will fetch.
+/// Says, before a version is released, how many bytes the devices that hold another one will fetch. See
+/// docs/publishing.md ("Update sizes").
 package struct UpdateSizeEstimator: Sendable {
   /// Devices that are looked at in one turn of the database, so that others get theirs.
   private static let batch = 5000
 
   package let database: Database
+  /// Reads and compares manifests, which takes too long for the cooperative pool.
   package let checks: BlockingPool
 
   package init(database: Database, checks: BlockingPool) {
@@ -21,7 +23,9 @@ package struct UpdateSizeEstimator: Sendable {
     self.checks = checks
   }
 
-  /// Throws `product-unknown`, `version-unknown`.
+  /// Throws `product-unknown`, `version-unknown`. The holders are in the order of their versions, the newest
+  /// first. The sums are of the devices that `share` reaches, each with the version that it has placed last; a
+  /// device with the same package fetches nothing. Throws also ``DatabaseError``.
   func sizes(
     of product: ProductIdentifier, version: ContentVersion, reaching share: RolloutPercentage
   ) async throws -> UpdateSizes {
@@ -52,6 +56,7 @@ package struct UpdateSizeEstimator: Sendable {
       holders: holders.sorted { $0.version > $1.version }, bytesToFetch: ByteCount(total))
   }
 
+  /// Returns the version to be released. Throws `product-unknown` and `version-unknown`.
   private func target(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
     try await database.read { connection in
       guard try ProductTable.exists(product, in: connection) else {
@@ -65,10 +70,13 @@ package struct UpdateSizeEstimator: Sendable {
   }
 
   private struct Count {
+    /// Devices that have placed it last.
     package var all = 0
+    /// Those of them that get the release.
     var reached = 0
   }
 
+  /// Counts the devices by the version that they have, ``batch`` at a time in transactions of their own.
   private func devices(
     holding product: ProductIdentifier, reachedBy share: RolloutPercentage
   ) async throws -> [ContentVersion: Count] {

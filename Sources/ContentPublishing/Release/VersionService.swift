@@ -9,14 +9,21 @@ package import PullboxAPIServer
 package import RouteAccess
 
 /// Review, release and withdrawal of versions. Every step can be repeated, and is in the audit log.
+///
+/// The steps and states are ``VersionMachine``'s; docs/publishing.md ("States") draws them. A step is one
+/// write. The revocation list follows in the order of the commits, and the rest of the server is told after the
+/// write. A step that was taken before changes nothing and is answered like the first time.
 package struct VersionService: Sendable {
   /// Entries of a version's history that are shown with it.
   static let maximumHistory = 100
 
   package let database: Database
   package let clock: any WallClock
+  /// Says whether an approval needs another key than the submission.
   package let operators: OperatorKeys
+  /// The revocation list; nil in tests that have none.
   package let stops: (any ContentBlocking)?
+  /// Woken when a date was set or taken away.
   package let scheduler: ReleaseScheduler
   /// Called after debts were settled.
   package var didSettleDebts: @Sendable () -> Void = {}
@@ -25,6 +32,7 @@ package struct VersionService: Sendable {
   /// The conditions that each step puts on the version, as ``version(_:_:)`` shows it.
   private var conditions = WriteConditions.none
 
+  /// Creates the service, without conditions on its steps.
   package init(
     database: Database, clock: any WallClock, operators: OperatorKeys, stops: (any ContentBlocking)?,
     scheduler: ReleaseScheduler, didSettleDebts: @escaping @Sendable () -> Void = {},
@@ -46,12 +54,16 @@ package struct VersionService: Sendable {
     return service
   }
 
+  /// Puts a draft, or a version that was rejected, up for review. Throws as ``VersionTransition/apply(_:in:)``
+  /// does, and `precondition-failed`; so do the other steps.
   func submit(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
     try await apply(.submit, to: product, version, by: actor)
   }
 
+  /// Approves what was submitted. Throws also `second-key-required` for the key that submitted it, where two
+  /// are needed.
   func approve(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
@@ -59,13 +71,19 @@ package struct VersionService: Sendable {
       .approve(needsSecondKey: operators.needsSecondKey), to: product, version, by: actor)
   }
 
+  /// Takes a version out of review, also one that was approved, with its scheduled release.
+  ///
+  /// - Parameters:
+  ///   - reason: shown with the version; nil for none.
   package func reject(
     _ product: ProductIdentifier, _ version: ContentVersion, because reason: String?, by actor: String
   ) async throws -> VersionRecord {
     try await apply(.reject, to: product, version, reason: reason, by: actor)
   }
 
-  /// At once, unless the request names a date to come.
+  /// At once, unless the request names a date to come. The release is to all devices unless the request names a
+  /// percentage. Releasing a superseded version is a roll-back. Throws also `request-malformed` for a number
+  /// that is no percentage.
   package func release(
     _ product: ProductIdentifier, _ version: ContentVersion, as request: ReleaseRequest, by actor: String
   ) async throws -> VersionRecord {
@@ -76,13 +94,15 @@ package struct VersionService: Sendable {
     return try await apply(.release(share), to: product, version, by: actor)
   }
 
-  /// A release that waits for its date waits no longer.
+  /// A release that waits for its date waits no longer. Nothing changes where none waits.
   func cancelRelease(
     _ product: ProductIdentifier, _ version: ContentVersion, by actor: String
   ) async throws -> VersionRecord {
     try await apply(.cancelSchedule, to: product, version, by: actor)
   }
 
+  /// Takes a version back for good. With `stopDownloads` in the request, its package opens for no grant any
+  /// more.
   func withdraw(
     _ product: ProductIdentifier, _ version: ContentVersion, as request: WithdrawalRequest, by actor: String
   ) async throws -> VersionRecord {
@@ -91,7 +111,8 @@ package struct VersionService: Sendable {
       by: actor)
   }
 
-  /// The version with its history. Throws `version-unknown`.
+  /// The version with its history. Throws `version-unknown`. The history has ``maximumHistory`` entries at
+  /// most.
   package func version(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord
   {
     try await database.read { connection in
@@ -102,6 +123,7 @@ package struct VersionService: Sendable {
     }
   }
 
+  /// Returns the version as clients see it, on which conditions are checked; nil without it.
   private static func recordWithHistory(
     _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
   ) throws -> VersionRecord? {
@@ -121,7 +143,8 @@ package struct VersionService: Sendable {
     }
   }
 
-  /// The newest first; `after` is the `next` of the page before. Throws `product-unknown`.
+  /// The newest first; `after` is the `next` of the page before. Throws `product-unknown`. Throws also
+  /// `request-malformed` for an `after` that is no version of the product.
   package func versions(
     of product: ProductIdentifier, after: ContentVersion?, limit: Int
   ) async throws -> Page<VersionRecord> {
@@ -138,7 +161,7 @@ package struct VersionService: Sendable {
     }
   }
 
-  /// Throws `request-malformed` for a number that is no percentage.
+  /// Throws `request-malformed` for a number that is no percentage. Nil stands for all devices.
   package static func share(_ percentage: Int?) throws(Problem) -> RolloutPercentage {
     guard let percentage else { return .all }
     guard let share = RolloutPercentage(percentage: percentage) else {
@@ -147,6 +170,7 @@ package struct VersionService: Sendable {
     return share
   }
 
+  /// Takes a step: the conditions and the step are checked in the same write.
   private func apply(
     _ step: VersionMachine.Step, to product: ProductIdentifier, _ version: ContentVersion,
     reason: String? = nil, by actor: String

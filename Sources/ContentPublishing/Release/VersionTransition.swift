@@ -25,6 +25,7 @@ struct VersionTransition: Sendable {
   let version: ContentVersion
   /// The name of the operator key.
   let actor: String
+  /// The date of the step, for the version, the audit log and the catalog's revision.
   let now: Timestamp
   /// Kept with a version that is rejected or withdrawn.
   var reason: String?
@@ -34,7 +35,9 @@ struct VersionTransition: Sendable {
   var lateRelease: LateRelease?
 
   /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has
-  /// changed then.
+  /// changed then. A refusal is thrown, which undoes the caller's write. A step that changes nothing returns
+  /// the version as it is, without an entry in the audit log. Runs in a write that locks the product. Throws
+  /// also ``DatabaseError``.
   func apply(_ step: VersionMachine.Step, in connection: borrowing Connection) throws -> Outcome {
     guard try ProductTable.exists(product, in: connection) else {
       throw try Problem.unknownProduct(product, in: connection)
@@ -92,6 +95,8 @@ struct VersionTransition: Sendable {
     return outcome
   }
 
+  /// Returns the record in the machine's new state. The date of its release is set where it is released anew or
+  /// to another share.
   private func moved(
     _ record: VersionRecord, to machine: VersionMachine, isTarget: Bool, by step: VersionMachine.Step
   ) -> VersionRecord {
@@ -118,6 +123,7 @@ struct VersionTransition: Sendable {
         + "withdraw that first")
   }
 
+  /// Adds a line about a version to the audit log.
   private func note(
     _ action: String, of version: ContentVersion, detail: String?, in connection: borrowing Connection
   ) throws {
@@ -140,6 +146,7 @@ struct VersionTransition: Sendable {
     }
   }
 
+  /// Returns what the audit log says beside the action; nil for nothing.
   private func detail(
     of step: VersionMachine.Step, before: VersionRecord, opening late: LateRelease?
   ) -> String? {
@@ -165,6 +172,7 @@ struct VersionTransition: Sendable {
 }
 
 extension VersionMachine.Step {
+  /// Whether the operator's reason stays with the version.
   fileprivate var keepsReason: Bool {
     switch self {
     case .reject, .withdraw, .pause: true
@@ -172,6 +180,7 @@ extension VersionMachine.Step {
     }
   }
 
+  /// Whether what is offered to devices may be another after the step.
   fileprivate var changesCatalog: Bool {
     switch self {
     case .release, .withdraw, .supersede, .pause: true

@@ -4,6 +4,7 @@ import PullboxAPI
 
 /// How an upload stands when a request comes to add to it.
 package struct UploadState: Hashable, Sendable {
+  /// Bytes that are there, and safe to continue behind.
   var offset: ByteCount
   /// Nil while the client has not said.
   var length: ByteCount?
@@ -17,6 +18,7 @@ package enum UploadDecision {
   case receive(length: ByteCount?, end: CompletionRule)
   /// It was done before; only its answer was lost.
   case repeatAnswer
+  /// The request gets the error, and the upload stays as it is.
   case refuse(any Error)
   /// Refused like `refuse`, and the upload is forgotten: its bytes are of no use.
   case abandon(any Error)
@@ -42,9 +44,13 @@ package struct UploadOverrun {
 
 /// The rules of a protocol for one request that adds to an upload: pure, asked while no other request can
 /// change the upload.
+///
+/// ``UploadService`` asks ``decide(_:)`` before it takes a byte, ``overrun(of:)`` where too many come, and
+/// ``refusalToEnd(at:length:)`` once they have all come.
 package protocol AppendPolicy: Sendable {
   /// The checksum that the request's bytes must have.
   var checksum: Checksum? { get }
+  /// Decides by the state in which the upload is found. Called once for a request.
   func decide(_ state: UploadState) -> UploadDecision
   /// More bytes came than an upload of `length` has room for.
   func overrun(of length: ByteCount) -> UploadOverrun
@@ -61,15 +67,20 @@ extension AppendPolicy {
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)? { nil }
 }
 
-/// PATCH of tus 1.0.0, and the bytes that come with a POST.
+/// PATCH of tus 1.0.0, and the bytes that come with a POST. https://tus.io/protocols/resumable-upload names its
+/// fields.
 struct TusAppend: AppendPolicy {
+  /// `Upload-Offset`, or zero for the bytes of a POST.
   var offset: ByteCount
   /// `Upload-Length`, from the first request that knows it (creation-defer-length).
   var length: ByteCount?
+  /// `Upload-Checksum`; nil for a request without one.
   var checksum: Checksum?
   /// Nil for a chunked body.
   var contentLength: ByteCount?
 
+  /// Refuses `upload-offset-mismatch` with the right offset, `request-malformed` for another length than
+  /// before, and `upload-too-large`.
   func decide(_ state: UploadState) -> UploadDecision {
     guard offset == state.offset else {
       return .refuse(
@@ -102,8 +113,11 @@ struct ResumableAppend: AppendPolicy {
   var length: ByteCount?
   /// Nil for a chunked body.
   var contentLength: ByteCount?
+  /// `Content-Digest` (RFC 9530); nil for a request without one.
   var checksum: Checksum?
 
+  /// Refuses with the draft's own problems: a complete upload, another offset, lengths that do not agree. An
+  /// upload whose announced end the request would pass is abandoned.
   func decide(_ state: UploadState) -> UploadDecision {
     if state.isComplete {
       // The request was processed and its answer lost: what it asks for is the case.
@@ -131,6 +145,7 @@ struct ResumableAppend: AppendPolicy {
     UploadOverrun(error: ResumableProblem.inconsistentLength, endsUpload: true)
   }
 
+  /// Refuses an end at another offset than the length that was given.
   func refusalToEnd(at offset: ByteCount, length: ByteCount?) -> (any Error)? {
     guard let length, length != offset else { return nil }
     return ResumableProblem.inconsistentLength

@@ -11,6 +11,7 @@ package final class LifetimeClock: Sendable {
   private let log: Log
   private let watched: Mutex<WallClockSteps>
 
+  /// Takes a first look at both clocks. `log` gets every step forward that is noticed.
   package init(wall: any WallClock, timer: any MonotonicClock, log: Log) {
     self.wall = wall
     self.timer = timer
@@ -23,7 +24,8 @@ package final class LifetimeClock: Sendable {
   /// The wall clock's time.
   package func now() -> Timestamp { look().now }
 
-  /// The wall clock's time, and its steps up to then.
+  /// The wall clock's time, and its steps up to then. A lifetime ends at ``WallClockSteps/end(of:since:)``. May
+  /// be called on any thread.
   package func look() -> (now: Timestamp, steps: WallClockSteps) {
     let (now, steps, gain) = watched.withLock { steps in
       let now = wall.now()

@@ -8,13 +8,17 @@ import PullboxAPIServer
 import RouteAccess
 
 /// draft-ietf-httpbis-resumable-upload, interoperability version 8. A newer request about an upload ends the
-/// one before rather than waiting for it: its client has given that one up.
+/// one before rather than waiting for it: its client has given that one up. docs/uploading.md ("The draft by
+/// hand") shows its requests.
 struct ResumableUploadHandler: Sendable {
+  /// The version of the draft whose interim answers are spoken.
   static let interopVersion: Int64 = 8
   private static let interopField = "Upload-Draft-Interop-Version"
   private static let mediaType = "application/partial-upload"
 
+  /// Receives the bytes.
   let uploads: UploadService
+  /// Knows creations that are repeated with an idempotency key.
   let answers: IdempotentAnswers
 
   /// `Upload-Limit`: what an upload may hold, and for how many seconds it is kept.
@@ -23,6 +27,10 @@ struct ResumableUploadHandler: Sendable {
   }
 
   /// Any content with `Upload-Complete`: the whole (`?1`) or its first part (`?0`).
+  ///
+  /// A client that speaks the draft's version is told the upload's address in a 104 before its bytes are read.
+  /// An upload whose client cannot know the address is forgotten where the request fails. Refusals are answers,
+  /// and not thrown.
   func create(_ request: HTTPRequest, authorization: Authorization) async throws -> HTTPResponse {
     try await answer(authorization: authorization) { actor in
       let append = try Self.append(request, at: .zero)
@@ -60,6 +68,8 @@ struct ResumableUploadHandler: Sendable {
     }
   }
 
+  /// Answers `PATCH`, `DELETE` and `HEAD` or `GET` of one upload. Each ends the request that holds the upload,
+  /// and what that had sent stays.
   func respond(
     to request: HTTPRequest, as method: HTTPMethod, upload id: String, authorization: Authorization
   ) async throws -> HTTPResponse {
@@ -83,6 +93,7 @@ struct ResumableUploadHandler: Sendable {
     }
   }
 
+  /// Returns 204 with the offset, the end and the time that is left.
   private func status(of id: String) async throws -> HTTPResponse {
     let (upload, state) = try await uploads.status(of: id, onConflict: .preempt)
     var headers: HTTPFields = [
@@ -144,6 +155,7 @@ struct ResumableUploadHandler: Sendable {
     return { offset in await sendInterim(["Upload-Offset": String(offset.rawValue)], to: request) }
   }
 
+  /// Whether the client speaks the draft in the version of this server.
   private static func isSpoken(by request: HTTPRequest) -> Bool {
     StructuredField.length(request.headers.values(of: interopField)) == interopVersion
   }
@@ -176,7 +188,8 @@ struct ResumableUploadHandler: Sendable {
   }
 }
 
-/// The problem types that draft-ietf-httpbis-resumable-upload registers, with their own members.
+/// The problem types that draft-ietf-httpbis-resumable-upload registers, with their own members. Their
+/// addresses are those of the registry of RFC 9457.
 struct ResumableProblem: Error, Hashable, Sendable, Encodable {
   private static let prefix = "https://iana.org/assignments/http-problem-types#"
 
@@ -188,10 +201,13 @@ struct ResumableProblem: Error, Hashable, Sendable, Encodable {
     case providedOffset = "provided-offset"
   }
 
+  /// The address of the problem's type.
   let type: String
   let title: String
   let status: Int
+  /// The offset of the upload, in bytes; of a mismatching offset alone.
   var expectedOffset: Int64?
+  /// The offset that the request named, in bytes; of a mismatching offset alone.
   var providedOffset: Int64?
 
   private init(_ name: String, status: Int, title: String) {
@@ -200,6 +216,7 @@ struct ResumableProblem: Error, Hashable, Sendable, Encodable {
     self.status = status
   }
 
+  /// Returns the problem with status 409 and both offsets.
   static func mismatchingOffset(expected: ByteCount, provided: ByteCount) -> ResumableProblem {
     var problem = ResumableProblem(
       "mismatching-upload-offset", status: 409,
@@ -209,12 +226,14 @@ struct ResumableProblem: Error, Hashable, Sendable, Encodable {
     return problem
   }
 
+  /// Status 400. After an overrun the upload is forgotten as well.
   static let inconsistentLength = ResumableProblem(
     "inconsistent-upload-length", status: 400,
     title: "the lengths that were given for the upload do not agree")
   static let completedUpload = ResumableProblem(
     "completed-upload", status: 400, title: "the upload is complete; nothing can be added to it")
 
+  /// Returns the problem document, with `Upload-Offset` where the request named a wrong one.
   func response() throws -> HTTPResponse {
     var response = try HTTPResponse.json(self, status: HTTPStatus(rawValue: status))
     response.headers["Content-Type"] = "application/problem+json"

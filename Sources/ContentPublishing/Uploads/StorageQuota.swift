@@ -1,6 +1,7 @@
 package import CoreTypes
 
-/// The limits of uploads: their space, their number and their lifetime.
+/// The limits of uploads: their space, their number and their lifetime. docs/uploading.md ("Limits and
+/// answers") has what clients see of them.
 package struct UploadLimits: Sendable {
   /// The longest package.
   package static let maximumLength = ByteCount(2_147_483_648)
@@ -15,6 +16,7 @@ package struct UploadLimits: Sendable {
   /// Further requests are answered 503.
   package var running = maximumRunning
 
+  /// Creates limits; the defaults are those of the configuration.
   package init(lifetime: Duration = .seconds(86_400), quota: ByteCount? = nil, running: Int = maximumRunning)
   {
     self.lifetime = lifetime
@@ -24,14 +26,19 @@ package struct UploadLimits: Sendable {
 }
 
 /// How much each upload may still write. Every open upload reserves its whole length from the moment it is
-/// begun, so that what was accepted once is not refused half-way because another came later.
+/// begun, so that what was accepted once is not refused half-way because another came later. A value without a
+/// lock: ``UploadService`` keeps it in its actor.
 package struct StorageQuota: Sendable {
   /// An upload's share: `total` bytes, of which `received` are on the disk.
   package struct Reservation: Hashable, Sendable {
+    /// The length that the upload may reach; of one without a known length as far as it was granted.
     var total: ByteCount
+    /// Bytes that are on the disk already.
     var received: ByteCount
 
+    /// Bytes that are still to come.
     var remaining: ByteCount { max(.zero, total - received) }
+    /// Bytes that count against the quota.
     var share: ByteCount { max(total, received) }
   }
 
@@ -43,16 +50,20 @@ package struct StorageQuota: Sendable {
     var stored: ByteCount?
   }
 
+  /// The bound on packages and open uploads; nil for none but the disk's.
   let quota: ByteCount?
+  /// By the name of the upload.
   private(set) var reservations: [String: Reservation] = [:]
 
+  /// Begins with the reservations of uploads that are open already.
   init(quota: ByteCount?, reservations: [String: Reservation] = [:]) {
     self.quota = quota
     self.reservations = reservations
   }
 
   /// Nil when `reservation` is granted, in place of the one that the upload had; else why it is not, for the
-  /// client.
+  /// client. The disk must have room for everything that is promised and still to come, and the quota for
+  /// packages and the shares of all uploads. Nothing changes where it is refused.
   mutating func grant(_ reservation: Reservation, to id: String, in room: Available) -> String? {
     let others = reservations.filter { $0.key != id }.values
     let promised = others.map(\.remaining).reduce(.zero, +)
@@ -80,6 +91,7 @@ package struct StorageQuota: Sendable {
     if reservations[id] != nil { reservations[id] = reservation }
   }
 
+  /// Gives the upload's reservation up, once its bytes are a package or gone.
   mutating func release(_ id: String) {
     reservations[id] = nil
   }

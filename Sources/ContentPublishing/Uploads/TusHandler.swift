@@ -9,14 +9,19 @@ import RouteAccess
 /// tus 1.0.0: core, creation, creation-with-upload, creation-defer-length, checksum, expiration, termination.
 /// A newer request about an upload ends the one before, as in the draft: a client that resumes has given that
 /// one up, and the server may learn of its end much later. A field that occurs twice is refused: a proxy that
-/// joins or reorders fields must not decide what is verified.
+/// joins or reorders fields must not decide what is verified. docs/uploading.md ("tus by hand") shows its
+/// requests.
 struct TusHandler: Sendable {
+  /// `Tus-Resumable` of every request and answer.
   static let protocolVersion = "1.0.0"
+  /// The extensions that OPTIONS names.
   static let extensions =
     "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination"
+  /// Bytes of `Upload-Metadata`, at most.
   static let maximumMetadataLength = 4096
 
   let uploads: UploadService
+  /// Knows creations that are repeated with an idempotency key.
   let answers: IdempotentAnswers
 
   /// The fields of the answer to OPTIONS.
@@ -28,6 +33,9 @@ struct TusHandler: Sendable {
     ]
   }
 
+  /// Answers POST: 201 with the address and the expiry, and with the offset where bytes came with it. An upload
+  /// whose client was not told the address is forgotten where the request fails, unless the client can repeat
+  /// it with its key.
   func create(_ request: HTTPRequest, authorization: Authorization) async throws -> HTTPResponse {
     try await answer(request, authorization: authorization) { actor in
       var newUpload = try newUpload(of: request)
@@ -69,6 +77,7 @@ struct TusHandler: Sendable {
     }
   }
 
+  /// Answers `PATCH`, `DELETE` and `HEAD` or `GET` of one upload. Refusals are answers, and not thrown.
   func respond(
     to request: HTTPRequest, as method: HTTPMethod, upload id: String, authorization: Authorization
   ) async throws -> HTTPResponse {
@@ -133,6 +142,7 @@ struct TusHandler: Sendable {
     return HTTPResponse(status: .noContent)
   }
 
+  /// Reads the fields of a creation. Throws `request-malformed`.
   private func newUpload(of request: HTTPRequest) throws(Problem) -> NewUpload {
     let length = try Self.length("Upload-Length", of: request)
     let deferred = try request.onlyValue(of: "Upload-Defer-Length")
@@ -167,18 +177,21 @@ struct TusHandler: Sendable {
     return response
   }
 
+  /// Throws `upload-type-unsupported` unless the content is `application/offset+octet-stream`.
   private static func requireOffsetMediaType(_ request: HTTPRequest) throws(Problem) {
     guard try request.onlyValue(of: "Content-Type")?.lowercased() == "application/offset+octet-stream" else {
       throw Problem(.uploadTypeUnsupported)
     }
   }
 
+  /// Returns `Upload-Checksum`; nil without the field. Throws what ``TusChecksum/parse(_:)`` throws.
   private static func checksum(of request: HTTPRequest) throws(Problem) -> Checksum? {
     guard let field = try request.onlyValue(of: "Upload-Checksum") else { return nil }
     return try TusChecksum.parse(field)
   }
 
-  /// A field that holds a number of bytes; nil without it.
+  /// A field that holds a number of bytes; nil without it. Throws `request-malformed` for a field that occurs
+  /// twice or is no number.
   private static func length(_ name: String, of request: HTTPRequest) throws(Problem) -> ByteCount? {
     guard let text = try request.onlyValue(of: name) else { return nil }
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else {

@@ -7,10 +7,12 @@ import RouteAccess
 
 /// The outcome of a request for a new upload.
 enum UploadCreation: Sendable {
+  /// An upload that this request has made.
   case new(Upload)
   /// The request came before with its `Idempotency-Key`, and made this upload then.
   case repeated(id: String)
 
+  /// The name of the upload, whichever request made it.
   var id: String {
     switch self {
     case .new(let upload): upload.id

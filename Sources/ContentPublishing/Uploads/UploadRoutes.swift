@@ -7,8 +7,10 @@ import PullboxAPIServer
 package import RouteAccess
 
 /// `/v1/operator/uploads`: one set of uploads in two protocols, tus 1.0.0 and
-/// draft-ietf-httpbis-resumable-upload. The fields of a request tell which one it speaks.
+/// draft-ietf-httpbis-resumable-upload. The fields of a request tell which one it speaks. See
+/// docs/uploading.md.
 package struct UploadRoutes: Sendable {
+  /// The address of the list. An upload's own address is this, a slash and its name.
   package static let path = "/v1/operator/uploads"
   private static let methods: [HTTPMethod] = [.options, .post, .get, .head, .patch, .put, .delete]
 
@@ -25,6 +27,8 @@ package struct UploadRoutes: Sendable {
     ResumableUploadHandler(uploads: uploads, answers: answers)
   }
 
+  /// Adds every method on both addresses. The key's scope is checked by the handlers, so that a refusal is
+  /// written as the protocol has it: `publish` for uploads, `read` for the list.
   package func add(to routes: inout ScopedRoutes) {
     for method in Self.methods {
       routes.on(method, Self.path, requiresByRequest: [.read, .publish]) { request, _, authorization in
@@ -37,6 +41,8 @@ package struct UploadRoutes: Sendable {
     }
   }
 
+  /// Gives the request to its protocol. Answers itself what is none of either: OPTIONS, the list, and methods
+  /// that the address does not have.
   private func respond(
     to request: HTTPRequest, upload id: String?, authorization: Authorization
   ) async throws -> HTTPResponse {
@@ -95,6 +101,7 @@ package struct UploadRoutes: Sendable {
     return method == .post || method == .patch
   }
 
+  /// Returns what both protocols tell of this server. No key is needed for it.
   private func options() -> HTTPResponse {
     var headers = TusHandler.discovery
     headers["Upload-Limit"] = resumable.limit(age: uploads.limits.lifetime)
@@ -102,6 +109,7 @@ package struct UploadRoutes: Sendable {
     return HTTPResponse(status: .noContent, headers: headers)
   }
 
+  /// Returns a page of the open uploads, the oldest first, for the scope `read`.
   private func list(
     _ request: HTTPRequest, authorization: Authorization
   ) async throws -> HTTPResponse {

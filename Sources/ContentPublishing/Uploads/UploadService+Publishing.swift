@@ -8,7 +8,10 @@ import PullboxAPI
 
 extension UploadService {
   /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at
-  /// any point, until the upload's row is removed; while that is there, the blob is not collected.
+  /// any point, until the upload's row is removed; while that is there, the blob is not collected. The digest
+  /// is written down before the file is moved, so that a repetition finds the package on the shelf. Throws
+  /// `upload-unknown`, `upload-expired`, `upload-locked`, and `upload-incomplete` while bytes or the end are
+  /// missing.
   func takeOver(_ id: String) async throws -> (upload: Upload, received: BlobDescription) {
     try await withLock(id, onConflict: .fail) { () in
       var upload = try await self.find(id)

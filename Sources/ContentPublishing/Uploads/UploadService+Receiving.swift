@@ -26,6 +26,16 @@ extension UploadService {
   /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way,
   /// unless it had to add up to a checksum. `progress` is called now and then with the offset up to which the
   /// bytes are on the device and wait for no checksum. Answers how the upload stands then.
+  ///
+  /// Throws the policy's refusal, `upload-unknown`, `upload-expired`, `upload-locked` under
+  /// ``LockConflictPolicy/fail``, `unavailable` where too many requests add bytes, `out-of-space`,
+  /// `checksum-mismatch`, and `digest-mismatch` for a whole that is another than was announced: the upload is
+  /// forgotten then. What was received before an error is kept otherwise.
+  ///
+  /// - Parameters:
+  ///   - body: the content of the request, read until its end.
+  ///   - rules: the protocol's rules for this request.
+  ///   - policy: what becomes of the request while another one holds the upload.
   package func append(
     _ body: RequestBody, to id: String, under rules: some AppendPolicy,
     onConflict policy: LockConflictPolicy,
@@ -50,6 +60,8 @@ extension UploadService {
     }
   }
 
+  /// Receives the bytes of a request that the rules let in, and writes down how the upload stands. The caller
+  /// holds the upload's lock.
   private func receive(
     _ body: RequestBody, for found: Upload, from start: ByteCount, length: ByteCount?, end: CompletionRule,
     under rules: some AppendPolicy, progress: (@Sendable (ByteCount) async -> Void)?
@@ -140,6 +152,8 @@ extension UploadService {
     return received
   }
 
+  /// Copies the body to the file, chunk by chunk, and reserves room ahead. Never throws: an error is in what is
+  /// returned.
   private func read(
     _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, under rules: some AppendPolicy,
     progress: (@Sendable (ByteCount) async -> Void)?
@@ -174,6 +188,7 @@ extension UploadService {
     }
   }
 
+  /// Runs `body` and throws its error as the client is told of it.
   static func asProblem<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()
@@ -182,7 +197,8 @@ extension UploadService {
     }
   }
 
-  /// The refusal that a client is given for what went wrong here.
+  /// The refusal that a client is given for what went wrong here. An error that is none of a client's matter is
+  /// returned as it is.
   package static func problem(_ error: any Error) -> any Error {
     switch error {
     case let error as BlobStoreError:

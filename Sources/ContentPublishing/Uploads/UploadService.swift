@@ -17,6 +17,10 @@ package import PullboxAPI
 ///     let append = TusAppend(offset: .zero)
 ///     let (_, state) = try await uploads.append(body, to: upload.id, under: append, onConflict: .fail)
 ///     let (_, package) = try await uploads.takeOver(upload.id)   // complete: its bytes become a package
+///
+/// An upload is open while bytes may be added, complete once it has its length and its end, and taken over once
+/// its bytes have a digest. It leaves when a client terminates it, when its time is over, and when its package
+/// is refused. The actor decides between two suspensions; an upload's lock holds over them.
 package actor UploadService {
   /// Incoming files that stay open between requests, so that their digests need not be computed again.
   package static let maximumOpen = 16
@@ -42,9 +46,12 @@ package actor UploadService {
   package nonisolated let blobs: BlobStore
   /// Where complete packages go.
   package let shelf: any PackageShelf
+  /// Shared with the garbage collector.
   package let packageLocks: PackageLocks
+  /// Measures the lifetimes.
   package nonisolated let clock: LifetimeClock
   package nonisolated let limits: UploadLimits
+  /// The room that open uploads have reserved.
   package var quota: StorageQuota
   /// Open files, the least recently used first.
   private var open: [(id: String, blob: BlobWriter)] = []
@@ -52,6 +59,9 @@ package actor UploadService {
   /// Requests whose bytes are received now.
   private var running = 0
 
+  /// Creates the service over uploads of which `reservations` are known;
+  /// ``open(database:blobs:shelf:packageLocks:clock:limits:)`` finds them. Without a `shelf` the packages lie
+  /// beside the incoming files.
   package init(
     database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
     packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits,
@@ -108,7 +118,8 @@ package actor UploadService {
     return upload
   }
 
-  /// The upload and how far it is. One whose bytes were taken over already is at its end.
+  /// The upload and how far it is. One whose bytes were taken over already is at its end. Throws
+  /// `upload-unknown`, `upload-expired` and `upload-locked`.
   func status(of id: String, onConflict policy: LockConflictPolicy) async throws -> (
     upload: Upload, state: UploadState
   ) {
@@ -118,7 +129,7 @@ package actor UploadService {
     }
   }
 
-  /// Open uploads behind `after` and how many bytes each holds, the oldest first.
+  /// Open uploads behind `after` and how many bytes each holds, the oldest first. Throws ``DatabaseError``.
   package func page(after: UploadCursor?, limit: Int) async throws -> Page<UploadRecord> {
     let uploads = try await database.read {
       try UploadTable.page(after: after, limit: limit + 1, in: $0)
@@ -134,7 +145,7 @@ package actor UploadService {
       items: items, next: last.map { UploadCursor(created: $0.created, id: $0.id).description })
   }
 
-  /// Forgets the upload and its bytes.
+  /// Forgets the upload and its bytes. Throws `upload-unknown`, `upload-expired` and `upload-locked`.
   func terminate(_ id: String, onConflict policy: LockConflictPolicy) async throws {
     try await withLock(id, onConflict: policy) { () in
       _ = try await self.find(id)
@@ -150,7 +161,8 @@ package actor UploadService {
     }
   }
 
-  /// Forgets the upload when no request holds it and its time has passed; whether it did.
+  /// Forgets the upload when no request holds it and its time has passed; whether it did. The audit log has it
+  /// with the upload's owner.
   package func removeExpired(_ id: String, by actor: String) async throws -> Bool {
     guard locks[id] == nil else { return false }
     return try await withLock(id, onConflict: .fail) { () in
@@ -181,6 +193,8 @@ package actor UploadService {
     }
   }
 
+  /// When the upload is forgotten if no request adds to it; later by as much as the wall clock was set forward
+  /// meanwhile.
   package nonisolated func expiry(of upload: Upload) -> Timestamp {
     clock.look().steps.end(of: limits.lifetime, since: upload.touched)
   }
@@ -188,6 +202,7 @@ package actor UploadService {
   /// How long the upload will be kept if no request adds to it.
   package nonisolated func remaining(of upload: Upload) -> Duration { expiry(of: upload) - clock.now() }
 
+  /// Returns the upload as lists show it.
   package nonisolated func record(of upload: Upload, at offset: ByteCount) -> UploadRecord {
     UploadRecord(
       upload: upload.id, owner: upload.owner, name: UploadMetadata(upload.metadata)?["filename"],
@@ -203,6 +218,7 @@ package actor UploadService {
     return upload
   }
 
+  /// Returns how the upload stands. The caller holds its lock. Throws `upload-unknown` where its file is gone.
   package func state(of upload: Upload) async throws -> UploadState {
     if upload.digest != nil, let length = upload.length {
       return UploadState(offset: length, length: length, isComplete: true)
@@ -282,6 +298,7 @@ package actor UploadService {
     }
   }
 
+  /// Lets go of the open file. The bytes stay.
   package func forget(_ id: String) {
     open.removeAll { $0.id == id }
   }

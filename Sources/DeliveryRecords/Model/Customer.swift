@@ -4,8 +4,9 @@ import Crypto
 import PullboxAPI
 
 /// Names a customer to this server alone: the moment of the first purchase and 104 random bits, unrelated to what stores,
-/// applications and devices call them.
+/// applications and devices call them. Operators see it in lists and explanations.
 package struct CustomerIdentifier: Hashable, Sendable {
+  /// Exactly 16 bytes. Those of customers of one moment begin with the same three.
   package let bytes: [UInt8]
 
   /// Nil unless there are 16.
@@ -20,6 +21,7 @@ package struct CustomerIdentifier: Hashable, Sendable {
     self.init(bytes)
   }
 
+  /// 32 digits in lower case, as lists and explanations show them.
   package var hexadecimal: String { Hexadecimal.encode(bytes) }
 
   /// One that is new now.
@@ -34,6 +36,7 @@ package struct CustomerIdentifier: Hashable, Sendable {
 /// Transactions of one proof that are one customer's: all of them, unless the application bought them for several
 /// accounts. Pure: which customers are known already comes from outside.
 package struct CustomerGroup: Sendable {
+  /// The account that all members were bought for; nil for those that name none.
   package var account: ApplicationAccount?
   /// Places in the proof.
   package var members: [Int]
@@ -43,6 +46,10 @@ package struct CustomerGroup: Sendable {
 
   /// The groups of a proof. Of several accounts each has a group, with those transactions of its purchases that name no
   /// account; the rest is a group without one.
+  ///
+  /// - Parameters:
+  ///   - transactions: those of one proof, in its order.
+  ///   - known: for each transaction, the customers that the ledger knows of it and its relatives.
   package static func all(
     of transactions: [VerifiedTransaction], known: [[CustomerIdentifier]]
   ) -> [CustomerGroup] {

@@ -4,21 +4,28 @@ package import PullboxAPI
 
 /// The item that a feed told last of a product, as the database keeps it.
 package struct FeedItem: Hashable, Sendable {
+  /// The product, of which a feed has one item.
   package var product: ProductIdentifier
+  /// The event that was told last.
   package var kind: FeedEntry.Kind
   /// The version that was offered last; kept while it is not offered, so that what comes back is told from what was
   /// corrected.
   package var version: ContentVersion?
+  /// Bytes of the offered package; nil while nothing is offered.
   package var length: ByteCount?
+  /// The transaction that pays, or paid.
   package var transaction: TransactionIdentifier
   /// Its place in the feed; of one that was not told yet it is no matter.
   package var sequence: Int64 = 0
+  /// When the device may fetch the release at the earliest; nil for at once.
   package var notBefore: Timestamp?
+  /// The end of the subscription's period; nil for what is none.
   package var until: Timestamp?
 }
 
 /// How a product stands for a device now.
 package enum FeedStanding: Hashable, Sendable {
+  /// Owned, and this version of that length is offered to the device.
   case available(ContentVersion, ByteCount, TransactionIdentifier, notBefore: Timestamp?)
   /// Owned, and nothing is offered of it.
   case missing(TransactionIdentifier)
@@ -26,17 +33,24 @@ package enum FeedStanding: Hashable, Sendable {
   case revoked(TransactionIdentifier)
   /// A subscription, until that time; `endsSoon` where it is near and no renewal will come by itself.
   case running(TransactionIdentifier, until: Timestamp, endsSoon: Bool)
+  /// A subscription whose period is over, as far as the ledger knows.
   case ended(TransactionIdentifier, at: Timestamp)
 }
 
 /// Compares what was told with how things stand, and says what is to be told. Pure: told again and again with the same, it
 /// has nothing to say, so that what is written down with each answer is neither lost nor repeated.
+/// docs/delivery.md ("Feeds") has the table of events.
 package enum FeedPlan {
   /// A subscription that does not renew by itself is announced to end this long before.
   package static let notice: Duration = .seconds(7 * 86_400)
 
   /// The items that change, in the order of the products' names. What stands behind `acknowledged` was written down, and perhaps never
   /// arrived: the correction of an issue that the device has not heard of is the issue.
+  ///
+  /// - Parameters:
+  ///   - told: what the feed told last of each product.
+  ///   - standings: how each product stands now; a product that is missing changes nothing.
+  ///   - acknowledged: the sequence up to which the device has surely heard.
   package static func changes(
     told: [ProductIdentifier: FeedItem], standings: [ProductIdentifier: FeedStanding],
     acknowledged: Int64 = .max
@@ -48,7 +62,9 @@ package enum FeedPlan {
 
   /// The items that a feed tells, and the products that it forgets to make room for them.
   package struct Fitting: Hashable, Sendable {
+    /// Items to write down, in the order of the products' names.
     package var told: [FeedItem] = []
+    /// Products whose items are removed, by name.
     package var forgotten: [ProductIdentifier] = []
 
     package var isEmpty: Bool { told.isEmpty && forgotten.isEmpty }
@@ -56,16 +72,19 @@ package enum FeedPlan {
 
   /// How many products a feed tells of: of more than that, those that came last. What is gone makes room before what is there.
   package struct Room: Sendable {
+    /// Products that the feed tells of, at most.
     package let limit: Int
     /// When the product came; nil for what has no date, as a subscription has none, which is told before all that has one.
     package let date: @Sendable (ProductIdentifier) -> Timestamp?
 
+    /// Bounds a feed. `date` is asked only where the bound is exceeded.
     package init(limit: Int, date: @escaping @Sendable (ProductIdentifier) -> Timestamp?) {
       self.limit = limit
       self.date = date
     }
 
-    /// Asked again and again with what it answers written down, it comes to have nothing to say.
+    /// Asked again and again with what it answers written down, it comes to have nothing to say. Within the
+    /// bound the changes are returned as they are. A product whose change is not kept is not told of.
     package func fit(
       _ changes: [FeedItem], told: [ProductIdentifier: FeedItem],
       standings: [ProductIdentifier: FeedStanding]
@@ -103,6 +122,7 @@ package enum FeedPlan {
     }
   }
 
+  /// The item that tells the step from what was told to how the product stands; nil where that is no news.
   private static func change(
     of product: ProductIdentifier, told: FeedItem?, to standing: FeedStanding, acknowledged: Int64
   ) -> FeedItem? {
@@ -176,9 +196,10 @@ package struct ReleasePace: Hashable, Sendable {
 }
 
 /// When a device may fetch a release: each has a slot of its own within the release's window, by the hash that also says
-/// whether a partial release reaches it.
+/// whether a partial release reaches it. Pure, and the same on every node.
 package enum ReleaseWindow {
-  /// Nil where there is no window, or the slot has passed.
+  /// Nil where there is no window, or the slot has passed. The slot is the release's date and the part of
+  /// `window` that the device's place out of ``RolloutPercentage/places`` is.
   package static func slot(
     of device: DeviceIdentifier, for product: ProductIdentifier, released: Timestamp?, window: Duration,
     now: Timestamp

@@ -4,10 +4,13 @@ package import PullboxAPI
 
 /// All that decides on what may go, as it was at one moment.
 package struct GarbageCollectionFacts: Sendable {
+  /// The moment of the look, by the wall clock.
   package var now: Timestamp
+  /// Every upload that the database has, expired ones among them.
   package var uploads: [Upload]
   /// Incoming files and how many of their bytes count.
   package var incoming: [String: ByteCount]
+  /// Packages on the shelf and their lengths.
   package var blobs: [SHA256Digest: ByteCount]
   /// The packages that a version or a live grant refers to.
   package var needed: Set<SHA256Digest>
@@ -47,6 +50,12 @@ package struct GarbageCollectionPlan: Hashable, Sendable {
   /// Written down as unneeded before, and needed again or gone.
   package var noLongerUnneeded: [SHA256Digest] = []
 
+  /// Makes the plan, with every list in a fixed order. A lifetime or grace that the wall clock's steps forward
+  /// cut short is longer by as much.
+  ///
+  /// - Parameters:
+  ///   - lifetime: how long an upload is kept after the last request that added to it.
+  ///   - grace: how long a blob must have been unneeded.
   package init(_ facts: GarbageCollectionFacts, lifetime: Duration, grace: Duration) {
     let expired = facts.uploads.filter {
       facts.steps.end(of: lifetime, since: $0.touched) <= facts.now
@@ -79,6 +88,7 @@ package struct GarbageCollectionPlan: Hashable, Sendable {
     noLongerUnneeded.sort { $0.hexadecimal < $1.hexadecimal }
   }
 
+  /// The longest unneeded first, then by digest.
   private static func precedes(
     _ left: GarbageCollectionReport.BlobItem, _ right: GarbageCollectionReport.BlobItem
   ) -> Bool {

@@ -1,13 +1,14 @@
 package import Commerce
 package import PullboxAPI
 
-/// Which grants a list is to have; nothing set is all of them.
+/// Which grants a list is to have; nothing set is all of them. A grant is listed if it has all that is set.
 package struct GrantFilter: Sendable {
   package var product: ProductIdentifier?
   /// However it is spelled.
   package var version: ContentVersion?
   package var transaction: TransactionIdentifier?
   package var device: DeviceIdentifier?
+  /// A revoked grant counts as revoked alone, whatever it was before.
   package var state: GrantState?
   /// When they were granted.
   package var granted = TimeRange()

@@ -8,41 +8,56 @@ package import PullboxAPI
 ///     for action in machine.handle(.completionReported(missing: nil)) { … }
 ///     // [.finishTransactionIfDelivered, .answerState]; machine.name is .completed
 /// The caller writes the new state down in the same
-/// database transaction as the actions' effects.
+/// database transaction as the actions' effects. Every event is handled in every state; none traps.
 package struct GrantMachine: Hashable, Sendable {
   /// A state and, for a revoked grant, what it goes back to when the revocation is reversed.
   package enum State: Hashable, Sendable {
+    /// The device may fetch the content and has not reported it as placed.
     case granted
+    /// The device has placed the content, and the store has not closed the transaction yet.
     case completed
+    /// The store has closed the transaction. The grant still opens its content.
     case finished
+    /// Nothing is opened until the revocation is reversed.
     indirect case revoked(was: State)
   }
 
+  /// The events that reach a grant.
   package enum Event: Hashable, Sendable {
+    /// The device asks for a ticket, the first or a further one.
     case ticketRequested
     /// A report arrived; `missing` is the first link of the chain that it lacks.
     case completionReported(missing: CompletionStep?)
     /// The store has marked the transaction finished.
     case transactionFinished
+    /// The word of a store or of an operator takes the grant back.
     case revoked
+    /// The word that had revoked it holds no more.
     case reinstated
   }
 
+  /// The actions that follow from an event, in the order in which they are to be done.
   package enum Action: Hashable, Sendable {
+    /// Seal a ticket for the device.
     case issueTicket
     /// Look whether the transaction still owes the device anything, and if not, put its end in the outbox.
     case finishTransactionIfDelivered
+    /// Answer the report with the grant's state.
     case answerState
+    /// Refuse with `entitlement-revoked`.
     case refuseRevoked
+    /// Refuse with `completion-mismatch`, naming the step.
     case refuseCompletion(CompletionStep)
   }
 
+  /// The state, which ``handle(_:)`` alone changes.
   package private(set) var state: State
 
   package init(state: State = .granted) {
     self.state = state
   }
 
+  /// The state in the words of the contract. A revoked grant tells no more than that.
   package var name: GrantState {
     switch state {
     case .granted: .granted
@@ -60,6 +75,8 @@ package struct GrantMachine: Hashable, Sendable {
     }
   }
 
+  /// Takes the event in and returns what follows from it; empty where nothing does. An event that changes
+  /// nothing may come any number of times.
   package mutating func handle(_ event: Event) -> [Action] {
     switch (state, event) {
     // A finished grant still opens the content: a device that lost its copy may fetch it again.

@@ -7,12 +7,16 @@ package import PullboxAPI
 package struct GrantRecord: Sendable {
   /// Counts up with every grant; zero until the grant is in the database.
   package var number: Int64 = 0
+  /// The name by which the device asks for the grant. It is no secret.
   package var id: GrantIdentifier
+  /// Names the grant in tickets and in the counts of bytes. Its first 8 bytes are the short name for operators.
   package var handle: DeliveryHandle
   package var store: StoreIdentifier
   package var environment: StoreEnvironment
+  /// The transaction that pays, by its number at the store.
   package var transaction: TransactionIdentifier
   package var product: ProductIdentifier
+  /// The version as its product spells it.
   package var version: ContentVersion
   package var device: DeviceIdentifier
   /// The key of the device's signatures; nil where the device gave no key.
@@ -21,10 +25,15 @@ package struct GrantRecord: Sendable {
   package var renewalDigest: SHA256Digest?
   /// The same of the one before, which renews as well: the answer with the later one may not have arrived.
   package var previousRenewalDigest: SHA256Digest?
+  /// The SHA-256 of the package.
   package var digest: SHA256Digest
+  /// Bytes of the package.
   package var length: ByteCount
+  /// The SHA-256 of the manifest's exact bytes.
   package var manifestDigest: SHA256Digest
+  /// The grant's state.
   package var machine: GrantMachine
+  /// When the grant was made, by this server's clock.
   package var created: Timestamp
   /// The last decision of an operator about the grant; nil without a decision.
   package var operatorWord: TransactionStanding.OperatorWord?
@@ -60,7 +69,9 @@ package struct GrantRecord: Sendable {
 
 /// The party that revoked a grant.
 package enum RevocationSource: String, Sendable {
+  /// An operator's decision, whatever the store says.
   case `operator`
+  /// The store's refund or withdrawal.
   case store
 }
 
@@ -72,6 +83,7 @@ extension GrantRecord {
 }
 
 extension GrantStatus {
+  /// Creates the document that devices get. `history` is in the order of its events.
   init(_ grant: GrantRecord, delivered: ByteCount, history: [GrantStatus.Event]) {
     self.init(
       grant: grant.id, state: grant.machine.name, store: grant.store.description,
@@ -83,6 +95,7 @@ extension GrantStatus {
 }
 
 extension OperatorGrant {
+  /// Creates the document that operators get, which has the short name in place of the grant's.
   init(_ grant: GrantRecord, delivered: ByteCount, history: [GrantStatus.Event]) {
     self.init(
       grant: grant.handle.shortName, state: grant.machine.name, store: grant.store.description,

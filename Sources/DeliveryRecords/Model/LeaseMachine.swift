@@ -6,6 +6,7 @@ package struct LeaseMachine: Hashable, Sendable {
   /// How long a lease lasts from when it was asked for. The clocks of the processes may differ by a part of that.
   package static let duration: Duration = .seconds(30)
 
+  /// The next step of a process before a piece of work.
   package enum Decision: Hashable, Sendable {
     /// The lease is held for long enough: the work may go on.
     case work
@@ -16,7 +17,7 @@ package struct LeaseMachine: Hashable, Sendable {
   /// Nil while another process holds it, or it is not known which.
   package private(set) var until: Timestamp?
 
-  /// At `now`, before a piece of work.
+  /// At `now`, before a piece of work. A lease that ends within half of ``duration`` is asked for again before.
   package func decide(at now: Timestamp) -> Decision {
     guard let until else { return .ask }
     let left = until - now

@@ -3,6 +3,10 @@ package import CoreTypes
 
 /// The ledger's entry about a transaction once a store's statement is taken in. Pure: statements arrive in any order, and
 /// the later one counts.
+///
+/// Of two statements the one of the later date counts, and it is completed by what only the earlier one tells.
+/// A refund counts by its own rule (``TransactionStanding``): a statement that tells of no refunds leaves the
+/// one that is known.
 package struct LedgerRevision: Sendable {
   /// By all that was ever said.
   package let transaction: VerifiedTransaction
@@ -48,6 +52,8 @@ extension VerifiedTransaction {
       license: (licenseEndDate, [licenseAsOf, license].compactMap { $0 }.max()), asOf: max(asOf, moment))
   }
 
+  /// Whether the transaction's period, its grace or its license ends before the other's; no end counts as the
+  /// latest.
   fileprivate func ends(before other: VerifiedTransaction) -> Bool {
     func isEarlier(_ end: Timestamp?, than other: Timestamp?) -> Bool {
       end.map { end in other.map { end < $0 } ?? true } ?? false
@@ -66,6 +72,7 @@ extension VerifiedTransaction {
     with(license: (licenseEndDate, other.licenseAsOf), asOf: other.asOf) == other
   }
 
+  /// Returns the same transaction with another license's end and another date.
   private func with(license: (end: Timestamp?, asOf: Timestamp?), asOf: Timestamp) -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: id, originalID: originalID, product: product,

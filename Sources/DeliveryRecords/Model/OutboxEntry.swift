@@ -37,7 +37,9 @@ package struct OutboxEntry: Hashable, Sendable {
     }
   }
 
+  /// The row, which orders the calls and is never used again.
   package var id: Int64
+  /// The kind of the call, which this version may not know.
   package var kind: Kind
   /// The transaction.
   package var subject: TransactionKey
@@ -45,6 +47,7 @@ package struct OutboxEntry: Hashable, Sendable {
   package var store: StoreIdentifier { subject.store }
   /// The data that the store is sent besides.
   package var payload: String?
+  /// Attempts that were made, accepted and failed ones.
   package var attempts: Int
   /// Attempts that the store refused, since an operator last asked for another one.
   package var refusals: Int
@@ -66,6 +69,12 @@ package struct OutboxLease: Hashable, Sendable {
   /// The stores whose calls would be made now: rows of other stores are not claimed.
   package var stores: Set<StoreIdentifier>
 
+  /// Creates a claim that begins at `now`.
+  ///
+  /// - Parameters:
+  ///   - holder: the node's name in its configuration.
+  ///   - until: when other nodes may claim the rows.
+  ///   - stores: the stores whose rows are claimed.
   package init(holder: String, now: Timestamp, until: Timestamp, stores: Set<StoreIdentifier>) {
     self.holder = holder
     self.now = now

@@ -4,6 +4,7 @@ package import CoreTypes
 /// When a release pauses itself: the devices of more than a share of the purchases that have come to an end with it could not
 /// verify it. Purchases are counted, since clients choose the names of devices. Pure.
 package struct ReleaseStopRule: Hashable, Sendable {
+  /// The shares that a configuration may name, in percent.
   package static let shares = 0...100
   /// The smallest number of purchases from which the rule concludes anything.
   static let minimumCount = 50
@@ -15,8 +16,15 @@ package struct ReleaseStopRule: Hashable, Sendable {
     self.share = share
   }
 
+  /// Whether the rule is switched off, so that nothing need be counted.
   package var neverPauses: Bool { share >= Self.shares.upperBound }
 
+  /// Whether the release is to pause: ``minimumCount`` purchases have come to an end, and more than the share
+  /// of them failed.
+  ///
+  /// - Parameters:
+  ///   - failed: purchases of which a device could not verify the version and none placed it.
+  ///   - verified: purchases of which a device placed it.
   package func isExceeded(failed: Int, verified: Int) -> Bool {
     failed + verified >= Self.minimumCount && failed * 100 > share * (failed + verified)
   }
@@ -31,6 +39,7 @@ package struct ReleaseStopRule: Hashable, Sendable {
 package struct FailureCountSchedule: Sendable {
   package init() {
   }
+  /// The shortest time between two counts of one version.
   package static let interval: Duration = .seconds(1)
   /// Versions that are remembered at once; beyond it all are forgotten, and counted sooner.
   package static let maximumCount = 1000

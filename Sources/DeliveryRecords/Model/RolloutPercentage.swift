@@ -9,10 +9,14 @@ import Crypto
 /// partial release reaches those devices first that already have what it corrects: the version is no part of
 /// the place.
 package struct RolloutPercentage: Hashable, Sendable, Comparable {
+  /// The percentages that a release may have.
   package static let range = 1...100
+  /// 100, which every device is in.
   package static let all = RolloutPercentage(checked: 100)
+  /// Places among which the devices are spread.
   package static let places: UInt64 = 10_000
 
+  /// A number of ``range``.
   package let percentage: Int
 
   /// Nil outside 1 to 100.
@@ -27,10 +31,12 @@ package struct RolloutPercentage: Hashable, Sendable, Comparable {
 
   package var isAll: Bool { self == .all }
 
+  /// Whether the device gets the release. Raising the percentage keeps it in.
   package func includes(_ device: DeviceIdentifier, of product: ProductIdentifier) -> Bool {
     isAll || Self.place(of: device, for: product) < UInt64(percentage) * (Self.places / 100)
   }
 
+  /// The device's place for a product, from 0 to ``places`` less one.
   package static func place(of device: DeviceIdentifier, for product: ProductIdentifier) -> UInt64 {
     let text = "pullbox-release/1\0\(product.description)\0\(device.description)"
     let digest = SHA256Digest.of(Array(text.utf8)).array

@@ -8,8 +8,10 @@ import PullboxAPI
 /// At most one version is released to all devices and at most one to a part of them. The part gets the
 /// latter, all others the former.
 package struct RolloutPlan: Hashable, Sendable {
+  /// The versions that the plan knows, by number.
   package private(set) var versions: [ContentVersion: VersionMachine]
 
+  /// Creates the plan. All released versions of the product must be among them.
   package init(_ versions: [ContentVersion: VersionMachine] = [:]) {
     self.versions = versions
   }
@@ -19,6 +21,7 @@ package struct RolloutPlan: Hashable, Sendable {
     versions.first { $0.value.state == .released && $0.value.share?.isAll == true }?.key
   }
 
+  /// The version for a part of the devices, and the part; nil where there is none.
   package var toPart: (version: ContentVersion, share: RolloutPercentage)? {
     for (version, machine) in versions where machine.state == .released {
       if let share = machine.share, !share.isAll { return (version, share) }

@@ -12,9 +12,13 @@ package import PullboxAPI
 package struct SaleMachine: Hashable, Sendable {
   /// The steps that an operator asks for.
   package enum Step: Hashable, Sendable {
+    /// Handed in for review; a product that is handed in already begins anew.
     case submit
+    /// A reviewer clears it for sale.
     case approve
+    /// A reviewer refuses it.
     case reject
+    /// Taken off sale, or its submission back.
     case withdraw
     /// To be sold without another review.
     case putOnSale
@@ -33,12 +37,17 @@ package struct SaleMachine: Hashable, Sendable {
     }
   }
 
+  /// Why a step is refused.
   package enum Refusal: Error, Hashable, Sendable {
+    /// The step is none of this state.
     case state(SaleState)
+    /// It is for sale only once a review has approved of it.
     case needsReview(SaleState)
+    /// The key of that name handed it in, and another one has to approve.
     case needsSecondKey(String)
   }
 
+  /// The state, as the product's row has it.
   package var state: SaleState
   /// The key that submitted it last; nil for what never was.
   package var submittedBy: String?
@@ -52,6 +61,7 @@ package struct SaleMachine: Hashable, Sendable {
   }
 
   /// Throws ``Refusal``; nothing has changed then. A step to where the product is already changes nothing.
+  /// `actor` is the name of the operator key.
   package mutating func handle(_ step: Step, by actor: String, under rules: Rules) throws(Refusal) {
     switch (step, state) {
     case (.submit, .draft), (.submit, .submitted), (.submit, .rejected), (.submit, .withdrawn):

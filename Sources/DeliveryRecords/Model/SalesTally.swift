@@ -4,10 +4,15 @@ package import PullboxAPI
 
 /// The number of events of one kind in the ledger, for one day and one group.
 package struct SalesCount: Hashable, Sendable {
+  /// The kind of an event.
   package enum Event: Hashable, Sendable {
+    /// A payment was made; its quantity counts.
     case sold
+    /// A payment was taken back; its quantity counts.
     case refunded
+    /// A subscription's first period began.
     case began
+    /// A subscription ended without a renewal, or was refunded before its end.
     case lapsed
     /// A period of a subscription begins, be it the first or a renewal.
     case periodBegan
@@ -17,7 +22,8 @@ package struct SalesCount: Hashable, Sendable {
     case runningBefore
   }
 
-  /// The values of the dimensions that are told apart, but for the day.
+  /// The values of the dimensions that are told apart, but for the day. A dimension that the report does not
+  /// ask for is empty.
   package struct Group: Hashable, Comparable, Sendable {
     package var product = ""
     package var territory = ""
@@ -30,10 +36,12 @@ package struct SalesCount: Hashable, Sendable {
     }
   }
 
+  /// The kind of the counted events.
   package var event: Event
   /// Since the epoch, in UTC.
   package var day: Int
   package var group: Group
+  /// Payments by their quantity, periods one by one.
   package var count: Int
 }
 
@@ -42,11 +50,13 @@ package struct SalesCount: Hashable, Sendable {
 /// Active periods are counted forward from those that ran before the first day: each day begins and ends periods. A renewal
 /// that begins as the period before it ends changes nothing.
 package struct SalesTally {
+  /// The sums of one day and group.
   private struct Day {
     var units = 0
     var refunds = 0
     var began = 0
     var lapsed = 0
+    /// Periods that began less those that ended.
     var change = 0
   }
 
@@ -57,6 +67,7 @@ package struct SalesTally {
   private var groups: [SalesCount.Group: [Int: Day]] = [:]
   private var running: [SalesCount.Group: Int] = [:]
 
+  /// Begins a report of these days since the epoch, in UTC.
   package init(days: Range<Int>, dimensions: Set<SalesReport.Dimension>) {
     self.days = days
     self.dimensions = dimensions
@@ -70,6 +81,7 @@ package struct SalesTally {
     Timestamp(millisecondsSinceEpoch: Int64(day) * dayLength)
   }
 
+  /// Adds a count. One of another day than the report's is left out.
   package mutating func add(_ count: SalesCount) {
     if count.event == .runningBefore {
       running[count.group, default: 0] += count.count
@@ -89,7 +101,9 @@ package struct SalesTally {
     groups[count.group, default: [:]][count.day] = day
   }
 
-  /// In the order of days, then of the other dimensions. Nil where there are more than `maximumRows`.
+  /// In the order of days, then of the other dimensions. Nil where there are more than `maximumRows`. Without
+  /// the dimension of days, each group has one row, whose active periods are those at the end. Rows in which
+  /// nothing happened and nothing runs are left out.
   package func rows(atMost maximumRows: Int) -> [SalesReport.Row]? {
     var rows: [(day: Int, group: SalesCount.Group, row: SalesReport.Row)] = []
     for group in Set(groups.keys).union(running.keys) {
@@ -118,6 +132,7 @@ package struct SalesTally {
     return rows.sorted { ($0.day, $0.group) < ($1.day, $1.group) }.map(\.row)
   }
 
+  /// Returns a row with those dimensions alone that the report asks for. An empty territory is `unknown`.
   private func row(
     of group: SalesCount.Group, on day: Int?, _ counts: Day, active: Int
   ) -> SalesReport.Row {

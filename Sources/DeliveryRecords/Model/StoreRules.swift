@@ -2,6 +2,7 @@ package import Commerce
 import CoreTypes
 
 /// The rules of a store about the accounts and devices that may use its purchases, as the operator decided.
+/// docs/stores.md explains them for operators.
 package struct StoreRules: Hashable, Sendable {
   /// How long a device is a customer's that does not show a proof any more.
   package static let silence: Duration = .seconds(90 * 86_400)
@@ -10,12 +11,14 @@ package struct StoreRules: Hashable, Sendable {
   /// So many store accounts that buy for one application account within ``feedingWindow`` are irregular.
   static let irregularPayers = 3
 
+  /// The treatment of a purchase that another account claims.
   package var claims = ClaimRule.reject
   /// Devices of one customer that are granted something.
   package var deviceLimit = 10
   /// Whether what is irregular is refused, and not only listed.
   package var refusesIrregular = false
 
+  /// Creates rules; the defaults are those of the configuration.
   package init(claims: ClaimRule = ClaimRule.reject, deviceLimit: Int = 10, refusesIrregular: Bool = false) {
     self.claims = claims
     self.deviceLimit = deviceLimit
@@ -35,6 +38,7 @@ package enum ClaimRule: Hashable, Sendable {
   /// So many accounts have it together.
   case share(Int)
 
+  /// The numbers of accounts that may share a purchase.
   package static let shares = 2...1000
 
   /// Whether purchases that name one account are one customer's, also where several store accounts paid for them. Where they are not, naming another's
@@ -47,12 +51,15 @@ package enum ClaimRule: Hashable, Sendable {
 ///     var claim = PurchaseClaim(signed: transaction.account, holders: written)
 ///     claim.decide(on: request.account, by: .reject)
 package struct PurchaseClaim: Hashable, Sendable {
+  /// The decision on a claim, which the write that makes the grant carries out.
   package enum Decision: Hashable, Sendable {
     /// Nothing is to be written: it is the claimant's, or nothing is known of whose it is.
     case stands
     /// It belongs to these from now on.
     case belongs(to: [ApplicationAccount])
+    /// It belongs to this account alone from now on, and the grants of others end.
     case transferred(to: ApplicationAccount)
+    /// It belongs to others, and the rule gives it to no further account.
     case refused
   }
 
@@ -83,12 +90,14 @@ package struct PurchaseClaim: Hashable, Sendable {
 
 /// The conditions of a request for grants besides its orders, and the rules of its store.
 package struct GrantConditions: Sendable {
+  /// The rules of the store that the proof is of.
   package var rules = StoreRules()
   /// Whom the application asks for.
   package var account: ApplicationAccount?
   /// Whether the store may learn what was delivered; nil where that stays as it was.
   package var consentsToConsumption: Bool?
 
+  /// Creates conditions; the defaults ask for nothing.
   package init(
     rules: StoreRules = StoreRules(), account: ApplicationAccount? = nil,
     consentsToConsumption: Bool? = nil

@@ -27,7 +27,9 @@ package struct TransactionStanding: Hashable, Sendable {
 
   /// An operator's decision about a grant.
   package struct OperatorWord: Hashable, Sendable {
+    /// The decision itself.
     package enum Decision: Hashable, Sendable {
+      /// The grant opens nothing, whatever the store says.
       case revoke
       /// The store's revocation of that date, the one that was known, counts no more; nil where none was known.
       case reinstate(excusing: Timestamp?)
@@ -46,12 +48,15 @@ package struct TransactionStanding: Hashable, Sendable {
     }
   }
 
+  /// A word of either party.
   package enum Statement: Hashable, Sendable {
     case store(StoreWord)
     case `operator`(OperatorWord)
   }
 
+  /// The latest word of the store; nil before it has said anything.
   package private(set) var storeWord: StoreWord?
+  /// The latest decision of an operator; nil without one.
   package private(set) var operatorWord: OperatorWord?
 
   package init(storeWord: StoreWord? = nil, operatorWord: OperatorWord? = nil) {
@@ -100,6 +105,7 @@ package struct TransactionStanding: Hashable, Sendable {
 }
 
 extension TransactionStanding.StoreWord: Comparable {
+  /// The later word is the greater one; of one moment the one that revokes, and of two revocations the later.
   package static func < (left: Self, right: Self) -> Bool {
     if left.asOf != right.asOf { return left.asOf < right.asOf }
     return isEarlier(left.revoked, right.revoked)
@@ -107,6 +113,7 @@ extension TransactionStanding.StoreWord: Comparable {
 }
 
 extension TransactionStanding.OperatorWord: Comparable {
+  /// The later decision is the greater one; of one moment the one that revokes.
   package static func < (left: Self, right: Self) -> Bool {
     if left.asOf != right.asOf { return left.asOf < right.asOf }
     switch (left.decision, right.decision) {

@@ -1,8 +1,10 @@
 package import CoreTypes
 package import Crypto
 
-/// An upload as the database knows it; its bytes are an incoming file of the blob store.
+/// An upload as the database knows it; its bytes are an incoming file of the blob store. It is open until it
+/// has a length and its end, complete then, and on its way to a version once it has a digest.
 package struct Upload: Sendable {
+  /// 32 characters of 192 random bits, the last part of the upload's address.
   package var id: String
   /// The name of the operator key that began it.
   package var owner: String
@@ -16,6 +18,7 @@ package struct Upload: Sendable {
   package var awaitsEnd: Bool
   /// The digest that the whole file must have, where the client gave one when it began.
   package var wholeDigest: SHA256Digest?
+  /// When the upload was begun, by the wall clock.
   package var created: Timestamp
   /// When a request last added to it.
   package var touched: Timestamp
@@ -33,11 +36,15 @@ extension Upload {
   }
 }
 
-/// The request of a client that begins an upload.
+/// The request of a client that begins an upload. Both protocols fill it from their own fields.
 package struct NewUpload: Sendable {
+  /// The length of the whole; nil where the client does not know it yet.
   package var length: ByteCount?
+  /// `Upload-Metadata` in the form of tus; empty for none.
   package var metadata = ""
+  /// Whether a request has to say that the upload ends, as in the draft.
   package var awaitsEnd = false
+  /// The SHA-256 that the whole must have; nil where the client gave none.
   package var wholeDigest: SHA256Digest?
   /// How many bytes come with the same request; nil for a chunked body.
   package var contentLength: ByteCount?

@@ -19,5 +19,6 @@ package struct UploadCursor: Hashable, Sendable, LosslessStringConvertible {
     self.init(created: Timestamp(millisecondsSinceEpoch: created), id: String(parts[1]))
   }
 
+  /// The text that the `next` of a page has: milliseconds since the epoch, a hyphen and the identifier.
   package var description: String { "\(created.millisecondsSinceEpoch)-\(id)" }
 }

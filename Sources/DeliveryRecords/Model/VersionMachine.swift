@@ -13,26 +13,36 @@ package import PullboxAPI
 package struct VersionMachine: Hashable, Sendable {
   /// A release that waits for its date.
   package struct Schedule: Hashable, Sendable {
+    /// When the version is to be released.
     package var at: Timestamp
+    /// The devices that it is to be released to.
     package var share: RolloutPercentage
     /// The name of the operator key.
     package var by: String
   }
 
+  /// The steps that operators and the server take.
   package enum Step: Hashable, Sendable {
+    /// A draft, or a version that was rejected, is handed in for review.
     case submit
     /// `needsSecondKey`: not by the key that submitted.
     case approve(needsSecondKey: Bool)
+    /// A reviewer sends it back, also once it was approved, until it is released.
     case reject
+    /// It is released to that share at once; a superseded version comes back by it.
     case release(RolloutPercentage)
+    /// It is to be released at a date, and stays what it is until then.
     case schedule(at: Timestamp, RolloutPercentage)
+    /// A date that was set counts no more.
     case cancelSchedule
+    /// It is taken back for good, with or without the downloads that run.
     case withdraw(stopsDownloads: Bool)
     /// Another version takes its place.
     case supersede
     /// Devices could not verify it: it is offered to no further one until it is released again.
     case pause
 
+    /// The step in words, for refusals.
     package var name: String {
       switch self {
       case .submit: "submit"
@@ -49,6 +59,7 @@ package struct VersionMachine: Hashable, Sendable {
 
   /// Why a step is refused; nothing has changed then.
   package enum Refusal: Error, Hashable, Sendable {
+    /// The step is none of this state.
     case state(VersionState)
     /// The key of that name submitted it.
     case needsSecondKey(String)
@@ -56,12 +67,15 @@ package struct VersionMachine: Hashable, Sendable {
     case isReleasedToAll
   }
 
+  /// The state in the words of the contract.
   package var state: VersionState
   /// Only while released.
   package var share: RolloutPercentage?
   /// Only while approved, released or superseded.
   package var schedule: Schedule?
+  /// The operator key that submitted it last; nil before.
   package var submittedBy: String?
+  /// The operator key that approved it since; nil before.
   var approvedBy: String?
   /// Only when withdrawn.
   var downloadsAreStopped: Bool
@@ -140,10 +154,12 @@ package struct VersionMachine: Hashable, Sendable {
     }
   }
 
+  /// Throws ``Refusal/isReleasedToAll`` for a smaller share than all devices, which have it already.
   private func mayBecome(_ share: RolloutPercentage) throws(Refusal) {
     if self.share?.isAll == true, !share.isAll { throw .isReleasedToAll }
   }
 
+  /// Sets the date. The same date and share again leave the schedule in the name of the key that set it first.
   private mutating func setSchedule(_ date: Timestamp, _ share: RolloutPercentage, by actor: String) {
     // Asked for again by another key, it stays in the name of the first.
     if let schedule, schedule.at == date, schedule.share == share { return }

@@ -11,6 +11,7 @@ package struct WallClockSteps: Hashable, Sendable {
   private struct Step: Hashable {
     /// The time that the wall clock showed when the step was noticed.
     var noticed: Timestamp
+    /// The time by which the wall clock went ahead of the monotonic one.
     package var gain: Duration
   }
 

@@ -4,10 +4,12 @@ package import Database
 package import PullboxAPI
 
 /// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.
+/// Its functions run in the caller's transaction and throw ``DatabaseError``.
 package enum AuditTable {
   /// The actor of what the server does by itself, such as scheduled garbage collection.
   package static let serverActor = "server"
 
+  /// Appends an entry. A write that is undone takes it along, so that the log has what happened alone.
   package static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
       "INSERT INTO audit (at, actor, action, subject, detail, environment) VALUES (?, ?, ?, ?, ?, ?)",
@@ -25,8 +27,10 @@ package enum AuditTable {
     package var actor: String?
     /// Such as `version.release`.
     package var action: String?
+    /// The time of the entries.
     package var times = TimeRange()
 
+    /// Asks for entries that have all of these members.
     package init(
       product: ProductIdentifier? = nil, actor: String? = nil, action: String? = nil,
       times: TimeRange = TimeRange()
@@ -41,7 +45,9 @@ package enum AuditTable {
   /// Where an entry stands in the order of the log: by its time, and of one time by its row. A clock that was set back makes that
   /// another order than that of the rows.
   package struct Place: Hashable, Comparable, Sendable {
+    /// The date of the entry.
     package var time: Timestamp
+    /// The row of the entry.
     package var row: Int64
 
     /// Before every entry that can be.

@@ -5,6 +5,7 @@ package import Database
 /// The packages that are not sent any more although versions of theirs were granted; ``RevocationList`` is
 /// its image in memory.
 package enum BlockedContentTable {
+  /// Blocks a package. One that is blocked already keeps its date.
   package static func add(
     _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -13,10 +14,12 @@ package enum BlockedContentTable {
       [.digest(digest), .timestamp(now)])
   }
 
+  /// Takes the block away; nothing happens without one.
   package static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM content_stops WHERE digest = ?", [.digest(digest)])
   }
 
+  /// Returns every blocked package, in no order, for the image in memory.
   package static func all(in connection: borrowing Connection) throws -> [SHA256Digest] {
     try connection.query("SELECT digest FROM content_stops").map { try $0.digest("digest") }
   }

@@ -5,7 +5,9 @@ package import Database
 /// How often what the catalog says has changed, and when it last did: what was made of the catalog at one
 /// revision is good until there is another.
 package struct CatalogRevision: Hashable, Sendable {
+  /// Counts up by one with every change, from 1.
   package var number: Int64
+  /// When the catalog last changed; later changes never have an earlier date.
   package var changed: Timestamp
 
   package init(number: Int64, changed: Timestamp) {
@@ -13,6 +15,7 @@ package struct CatalogRevision: Hashable, Sendable {
     self.changed = changed
   }
 
+  /// Returns the revision that the transaction sees; 0 in a database without a catalog.
   package static func current(in connection: borrowing Connection) throws -> CatalogRevision {
     guard let row = try connection.first("SELECT revision, changed FROM catalogue_state") else {
       return CatalogRevision(number: 0, changed: Timestamp(millisecondsSinceEpoch: 0))
@@ -21,7 +24,8 @@ package struct CatalogRevision: Hashable, Sendable {
   }
 
   /// Counts a change of a product or of what is released of it. The date never goes back, whatever the clock
-  /// does.
+  /// does. To be called in the write that makes the change. The product gets the revision, by which copies in
+  /// memory find it.
   package static func increment(
     at now: Timestamp, by product: ProductIdentifier, in connection: borrowing Connection
   ) throws {
@@ -30,7 +34,8 @@ package struct CatalogRevision: Hashable, Sendable {
       "UPDATE products SET revision = ? WHERE id = ?", [.integer(revision.number), .identifier(product)])
   }
 
-  /// Counts a change of something else than products.
+  /// Counts a change of something else than products. Returns the new revision. Notes the change of
+  /// ``ChangeTopic/catalog``, which counts once the write is committed.
   @discardableResult
   package static func increment(
     at now: Timestamp, in connection: borrowing Connection

@@ -8,12 +8,15 @@ package import PullboxAPI
 package enum CounterTable {
   /// Grants of one state and environment.
   package struct GrantCount: Hashable, Sendable {
+    /// The state by its name in the contract.
     package var state: String
+    /// The environment of the purchase.
     package var environment: String
     package var count: Int64
   }
 
-  /// How many grants there are in each state, by its name; those that are revoked count as `revoked` alone.
+  /// How many grants there are in each state, by its name; those that are revoked count as `revoked` alone. The
+  /// order is by environment, then by state. A state without grants counts 0.
   package static func grants(in connection: borrowing Connection) throws -> [GrantCount] {
     try [StoreEnvironment.production, .sandbox].flatMap { environment in
       var counts: [String: Int64] = [:]
@@ -38,10 +41,12 @@ package enum CounterTable {
   /// the number of their grants.
   package struct Unconfirmed: Hashable, Sendable {
     package var proofs: Int64
+    /// Bytes of the proofs that are kept.
     package var length: ByteCount
     package var grants: Int64
   }
 
+  /// Returns the counts of the moment that the transaction sees.
   package static func unconfirmed(in connection: borrowing Connection) throws -> Unconfirmed {
     Unconfirmed(
       proofs: try value("unconfirmed proofs", in: connection),
@@ -49,6 +54,7 @@ package enum CounterTable {
       grants: try value("unconfirmed grants", in: connection))
   }
 
+  /// The counter of that name; 0 where it was never counted.
   private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {
     try connection.first("SELECT value FROM counters WHERE name = ?", [.text(name)])?.integer("value") ?? 0
   }

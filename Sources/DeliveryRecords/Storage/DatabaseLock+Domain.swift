@@ -2,7 +2,8 @@ package import Commerce
 package import Crypto
 package import Database
 
-/// The locks on the rows that the service's decisions rest on.
+/// The locks on the rows that the service's decisions rest on. A write names those of everything that its
+/// decision reads; ``DatabaseLock/everything`` stands for all of them.
 extension DatabaseLock {
   /// The grants, debts and store calls of a transaction.
   package static func transaction(_ key: TransactionKey) -> DatabaseLock {

@@ -18,7 +18,7 @@ package enum DeliveredBytesTable {
       """, [.byteCount(bytes), .handle(grant)])
   }
 
-  /// Returns the bytes that were sent for one grant.
+  /// Returns the bytes that were sent for one grant. Zero for a grant of which nothing was written down.
   package static func bytes(of grant: Int64, in connection: borrowing Connection) throws -> ByteCount {
     try connection.first("SELECT bytes FROM delivered_bytes WHERE grant_number = ?", [.integer(grant)])?
       .byteCount("bytes") ?? .zero

@@ -4,8 +4,10 @@ import PullboxAPI
 /// other writes wait meanwhile.
 package struct EncodedDocument<Value: Encodable & Sendable>: Sendable {
   package let value: Value
+  /// The JSON, in the form of ``APIJSON``.
   package let text: String
 
+  /// Encodes the value. Throws `EncodingError`.
   package init(_ value: Value) throws {
     self.value = value
     text = String(decoding: try APIJSON.encode(value), as: UTF8.self)

@@ -12,7 +12,13 @@ package enum EntitlementRecordTable {
   }
 
   /// The record of payments for subscriptions and of purchases of applications, as it was at `moment`: what they opened depends
-  /// on the catalog, and what was granted of it stays.
+  /// on the catalog, and what was granted of it stays. Grants that an operator revoked do not count. Asked with
+  /// several stores and environments, it reads each by itself. Throws ``DatabaseError`` and
+  /// ``ColumnTypeMismatch``.
+  ///
+  /// - Parameters:
+  ///   - payments: the transactions whose record is read.
+  ///   - moment: grants from after it are left out; nil for all.
   package static func record(
     of payments: [VerifiedTransaction], until moment: Timestamp? = nil, in connection: borrowing Connection
   ) throws -> EntitlementRecord {
@@ -50,6 +56,7 @@ package enum EntitlementRecordTable {
     }
   }
 
+  /// Adds one row to the record.
   private static func take(_ row: Row, into record: inout EntitlementRecord) throws {
     let transaction: TransactionIdentifier = try row.identifier("transaction_id")
     let kind: Kind = try row.choice("kind")
@@ -67,7 +74,7 @@ package enum EntitlementRecordTable {
   }
 
   /// Writes down which issues a run unlocked, and by which rule each, with the transaction that it began with, unless that was done
-  /// before.
+  /// before. Runs in a write that locks the transaction. Throws ``DatabaseError``.
   package static func noteUnlocked(
     _ issues: [ProductIdentifier: EntitlementRule], by transaction: TransactionKey,
     in connection: borrowing Connection
@@ -83,7 +90,8 @@ package enum EntitlementRecordTable {
   }
 
   /// Writes down how long a new payment lasts that its store tells no end of, where its product is a subscription that does not
-  /// renew by itself. The catalog may say otherwise later.
+  /// renew by itself. The catalog may say otherwise later. Runs in the write that takes the payment into the
+  /// ledger. Throws ``DatabaseError``.
   package static func noteLength(
     of payment: VerifiedTransaction, in connection: borrowing Connection
   ) throws {

@@ -4,14 +4,18 @@ package import Database
 import PullboxAPI
 
 /// The feeds of devices, and what each was told last of every product. A product has one row, so that a feed takes no more
-/// room than what its customer owns, and no cursor is ever too old for it.
+/// room than what its customer owns, and no cursor is ever too old for it. Its functions run in the caller's
+/// transaction, and those that write in one that locks the device's feeds at the store. They throw
+/// ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum FeedTable {
   /// Products of one feed that are told of, at most.
   package static let maximumItems = 5000
   /// Feeds of one customer that are looked up are fewer than these.
   package static let maximumNumbers = 100
 
+  /// A feed, as its row has it.
   package struct Feed: Sendable {
+    /// The row, which tokens name and which is never given to another feed.
     package var number: Int64
     package var store: StoreIdentifier
     package var device: DeviceIdentifier
@@ -35,6 +39,7 @@ package enum FeedTable {
     }
   }
 
+  /// Returns the number of feeds of all devices.
   package static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM feeds")?.integer("count") ?? 0)
   }
@@ -71,6 +76,7 @@ package enum FeedTable {
     ).map(feed)
   }
 
+  /// Returns the feed of that number; nil where it was forgotten.
   package static func find(_ number: Int64, in connection: borrowing Connection) throws -> Feed? {
     try connection.first("SELECT * FROM feeds WHERE number = ?", [.integer(number)]).map(feed)
   }
@@ -92,6 +98,7 @@ package enum FeedTable {
 
   /// The feed of a proof.
   package struct Placed: Sendable {
+    /// The feed, as it is after the write.
     package var feed: Feed
     /// The feed of proofs without a purchase, where it ended by this.
     package var ended: Int64?
@@ -104,7 +111,12 @@ package enum FeedTable {
 
   /// The customer's feed on the device, made where there is none. Whose a feed is never changes: a device's name is no secret, so a feed
   /// must not be had, nor ended, with another customer's proof. The feed of proofs without a purchase tells nothing, and ends
-  /// where a customer is known: who reads it shows the proof again, and goes on at the same place.
+  /// where a customer is known: who reads it shows the proof again, and goes on at the same place. The epoch
+  /// counts for a feed that is made, unless it goes on in the place of one without a customer.
+  ///
+  /// - Parameters:
+  ///   - environment: the environment of the latest purchase; nil without one.
+  ///   - customer: by any of its names; nil for a proof without a purchase.
   package static func put(
     of device: DeviceIdentifier, at store: StoreIdentifier, environment: StoreEnvironment?,
     customer: CustomerIdentifier?, epoch: Int64, at now: Timestamp, in connection: borrowing Connection
@@ -184,6 +196,7 @@ package enum FeedTable {
     return told
   }
 
+  /// Writes down that the feed was asked, which keeps it from being forgotten.
   package static func noteUse(of feed: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute(
       "UPDATE feeds SET used = ? WHERE number = ?", [.timestamp(now), .integer(feed)])
@@ -238,6 +251,7 @@ package enum FeedTable {
       notBefore: try row.optionalTimestamp("not_before"), until: try row.optionalTimestamp("until"))
   }
 
+  /// Removes a feed with its items.
   private static func forget(_ feed: Int64, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM feed_items WHERE feed = ?", [.integer(feed)])
     try connection.execute("DELETE FROM feeds WHERE number = ?", [.integer(feed)])

@@ -2,7 +2,9 @@ package import CoreTypes
 package import Crypto
 package import Database
 
-/// The packages that the database knows as needed or unneeded.
+/// The packages that the database knows as needed or unneeded. A package without a row is needed, or was never
+/// found unneeded. Its functions run in the caller's transaction and throw ``DatabaseError``; those about one
+/// package need its lock.
 package enum GarbageCollectionTable {
   /// States of grants that may still ask for their content: not finished, or revoked before they were and
   /// perhaps reinstated.
@@ -26,7 +28,8 @@ package enum GarbageCollectionTable {
     return Set(try rows.map { try $0.digest("digest") })
   }
 
-  /// The same question about one blob, with the uploads that are on their way to a version.
+  /// The same question about one blob, with the uploads that are on their way to a version. The answer holds
+  /// until the end of a write that locks the package.
   package static func isNeeded(
     _ digest: SHA256Digest, keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Bool {
@@ -39,6 +42,7 @@ package enum GarbageCollectionTable {
       """, [value, .boolean(keepsWithdrawn), value]) != nil
   }
 
+  /// Returns since when packages are unneeded, condemned ones among them.
   package static func unneeded(in connection: borrowing Connection) throws -> [SHA256Digest: Timestamp] {
     var since: [SHA256Digest: Timestamp] = [:]
     for row in try connection.query("SELECT * FROM unneeded_blobs") {
@@ -56,11 +60,12 @@ package enum GarbageCollectionTable {
       [.digest(digest), .timestamp(now)])
   }
 
+  /// The package is needed again; a condemned one is so no more.
   package static func unmark(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM unneeded_blobs WHERE digest = ?", [.digest(digest)])
   }
 
-  /// Its file is about to be removed.
+  /// Its file is about to be removed. One that was marked keeps its time.
   package static func condemn(
     _ digest: SHA256Digest, length: ByteCount, at now: Timestamp, in connection: borrowing Connection
   ) throws {

@@ -5,8 +5,9 @@ package import Database
 package import Receipts
 
 /// Purchase tokens of Google Play, each by its SHA-256: what kind of purchase it is of, and which of them another one
-/// replaced.
+/// replaced. The tokens themselves are not kept.
 package enum GooglePurchaseTable {
+  /// Returns what is known of the token; nil where it was never seen.
   package static func find(
     _ token: GooglePurchaseToken, of store: StoreIdentifier, in connection: borrowing Connection
   ) throws -> GooglePurchaseRecord? {
@@ -21,7 +22,7 @@ package enum GooglePurchaseTable {
     }
   }
 
-  /// A replacement that is known stays.
+  /// A replacement that is known stays. So does the first transaction, where the record names none.
   package static func put(
     _ record: GooglePurchaseRecord, of token: GooglePurchaseToken, at store: StoreIdentifier,
     in connection: borrowing Connection

@@ -6,7 +6,8 @@ import PullboxAPI
 /// Grants as operators list them.
 extension GrantTable {
   /// At most `limit` grants below the number `before`, newest first. It visits as many as it answers, whatever the filter
-  /// and however many grants there are; of a transaction, and of a device, all of its own at worst.
+  /// and however many grants there are; of a transaction, and of a device, all of its own at worst. `before` is
+  /// the number of the last grant of the page before; the largest number begins.
   package static func page(
     before: Int64, matching filter: GrantFilter, limit: Int, in connection: borrowing Connection
   ) throws -> [GrantRecord] {

@@ -21,11 +21,13 @@ package enum GrantTable {
   private static let placementUpdate =
     "UPDATE \(SQLDialect.failing) grants SET state = ?, placed = ? WHERE number = ?"
 
+  /// Returns the grant by the name that its device knows; nil without one.
   package static func find(_ id: GrantIdentifier, in connection: borrowing Connection) throws -> GrantRecord?
   {
     try connection.first("SELECT * FROM grants WHERE id = ?", [.identifier(id)]).map(record)
   }
 
+  /// Returns the grant whose bytes flow under that handle; nil without one.
   package static func find(_ handle: DeliveryHandle, in connection: borrowing Connection) throws
     -> GrantRecord?
   {
@@ -136,6 +138,7 @@ package enum GrantTable {
       })
   }
 
+  /// By product, the devices of the rows.
   private static func completed(_ rows: [Row]) throws -> [ProductIdentifier: Set<DeviceIdentifier>] {
     var completed: [ProductIdentifier: Set<DeviceIdentifier>] = [:]
     for row in rows {
@@ -280,6 +283,7 @@ package enum GrantTable {
     return status
   }
 
+  /// Returns the grant's events in their order; some may have been forgotten.
   package static func history(
     of number: Int64, in connection: borrowing Connection
   ) throws -> [GrantStatus.Event] {

@@ -2,13 +2,16 @@ package import CoreTypes
 package import Crypto
 package import Database
 
-/// The rows of answers that a repeated request gets again.
+/// The rows of answers that a repeated request gets again. Its functions run in the caller's transaction and
+/// throw ``DatabaseError``.
 package enum IdempotentAnswerTable {
   /// An answer, and what it was the answer to.
   package struct Entry: Sendable {
+    /// The SHA-256 of the request, by which another one with the same key is told apart.
     package var fingerprint: SHA256Digest
     /// The HTTP status code.
     package var status: Int
+    /// The field `Location`; nil for an answer without it.
     package var location: String?
     /// JSON; empty for an answer without content.
     package var body: [UInt8]

@@ -2,10 +2,17 @@ package import CoreTypes
 package import Database
 import Synchronization
 
-/// The holders of work that one process alone may do at a time, and the ends of their leases.
+/// The holders of work that one process alone may do at a time, and the ends of their leases. Its functions run
+/// in the caller's transaction, ``take(_:for:until:at:in:)`` in one that locks the lease. They throw
+/// ``DatabaseError``.
 package enum LeaseTable {
   /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now. A hold of another one
   /// that would last longer than twice as long as this one was taken by a clock that is wrong, and does not count.
+  ///
+  /// - Parameters:
+  ///   - name: the work.
+  ///   - holder: the process that asks.
+  ///   - until: when the lease ends, unless it is taken again before.
   package static func take(
     _ name: String, for holder: String, until: Timestamp, at now: Timestamp,
     in connection: borrowing Connection
@@ -36,7 +43,8 @@ package enum LeaseTable {
   }
 }
 
-/// One process's hold on work that one alone may do. It costs a write every quarter of a minute, and nothing in between.
+/// One process's hold on work that one alone may do. It costs a write every quarter of a minute, and nothing in
+/// between. Any thread may ask it.
 package final class WorkerLease: Sendable {
   private let name: String
   private let holder: String

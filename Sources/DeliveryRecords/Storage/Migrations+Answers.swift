@@ -1,6 +1,8 @@
 import Database
 
 extension Migrations {
+  /// Adds whether products are on sale, the answers to repeated requests, and the orders of two lists. Products
+  /// of before are on sale.
   static let contract = Migration(
     "products off sale, answers by idempotency key, the audit log by time",
     script: """
@@ -25,6 +27,7 @@ extension Migrations {
       CREATE INDEX uploads_by_age ON uploads (created, id);
       """)
 
+  /// Adds the index by which the answers of one operator are counted.
   static let answersByTime = Migration(
     "how many answers an operator's keys had in a day",
     script: """

@@ -1,6 +1,7 @@
 import Database
 
 extension Migrations {
+  /// Adds to the ledger the purchases of applications themselves; transactions of before are none.
   static let applicationPurchases = Migration(
     "purchases of applications themselves",
     script: """

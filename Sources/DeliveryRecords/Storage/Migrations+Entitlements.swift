@@ -1,6 +1,8 @@
 package import Database
 
 extension Migrations {
+  /// Adds the end of charging after a period, which is not known of payments of before, and the length of
+  /// payments without an end, which is taken from the catalog as it is then.
   package static let entitlements = Migration(
     "charging that goes on after a period, lengths of periods that do not renew",
     script: """
@@ -13,6 +15,7 @@ extension Migrations {
       WHERE expires IS NULL AND product IN (SELECT id FROM products WHERE type = 'non-renewing-subscription');
       """)
 
+  /// Adds which unlocked issues are back issues; those of before count as none.
   package static let backIssues = Migration(
     "back issues among those that subscriptions unlocked",
     script: """

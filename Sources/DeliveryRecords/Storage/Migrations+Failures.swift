@@ -1,6 +1,7 @@
 import Database
 
 extension Migrations {
+  /// Adds the devices that could not verify a version.
   static let verificationFailures = Migration(
     "devices that could not verify a release",
     script: """

@@ -1,6 +1,8 @@
 package import Database
 
 extension Migrations {
+  /// Adds the issues that runs of subscriptions unlocked, and the feeds with their items. Devices get a feed
+  /// with the next proof that they show.
   package static let feeds = Migration(
     "feeds of devices, and which issues subscriptions unlocked",
     script: """
@@ -79,6 +81,7 @@ extension Migrations {
       CREATE INDEX feeds_by_customer ON feeds (customer) WHERE customer IS NOT NULL;
       """)
 
+  /// Removes an index that no statement uses any more.
   static let feedItemsByProduct = Migration(
     "items of a feed by product alone",
     script: """

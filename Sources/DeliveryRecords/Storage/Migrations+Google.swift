@@ -1,6 +1,7 @@
 import Database
 
 extension Migrations {
+  /// Adds the purchase tokens of Google Play by their digests.
   static let googlePurchases = Migration(
     "purchase tokens of Google Play",
     script: """

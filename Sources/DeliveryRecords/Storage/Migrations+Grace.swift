@@ -1,6 +1,8 @@
 package import Database
 
 extension Migrations {
+  /// Adds the ends of licenses, the proofs that stores vouched for, and the grants and proofs that a store is
+  /// still to confirm.
   package static let grace = Migration(
     "what serves while a store is away, ends of licenses",
     script: """
@@ -49,6 +51,7 @@ extension Migrations {
       UPDATE transactions SET license_as_of = as_of WHERE license_ends IS NOT NULL;
       """)
 
+  /// Adds the counters of what is to be confirmed, with what there is, and the triggers that keep them.
   static let unconfirmedCounts = Migration(
     "counters of what rests on an earlier word of a store, and an index of the proofs of each",
     script: """

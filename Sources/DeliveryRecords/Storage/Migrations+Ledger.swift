@@ -164,6 +164,7 @@ extension Migrations {
 }
 
 extension Migrations {
+  /// Adds the products that were ever bought, with those of the ledger.
   static let boughtProducts = Migration(
     "the products that were ever bought",
     script: """

@@ -1,6 +1,7 @@
 package import Database
 
 extension Migrations {
+  /// Adds the notifications that were taken in, and up to when the stores' histories of them were read.
   package static let notifications = Migration(
     "what stores tell by themselves",
     script: """

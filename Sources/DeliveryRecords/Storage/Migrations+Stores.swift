@@ -2,6 +2,8 @@ package import Database
 
 /// The tables and columns of calls to stores of several kinds.
 extension Migrations {
+  /// Adds to the ledger how a store is told of a delivery, and by when. Transactions of before are finished in
+  /// the earlier way.
   package static let acknowledgements = Migration(
     "how stores are told of a delivery",
     script: """
@@ -15,6 +17,8 @@ extension Migrations {
         WHERE acknowledgement_due IS NOT NULL;
       """)
 
+  /// Adds the places of customers' devices, the accounts that purchases belong to, irregularities and consents.
+  /// Every device of before has a place.
   package static let claims = Migration(
     "whose purchases are, where they are used, and what customers agree to",
     script: """

@@ -1,6 +1,7 @@
 import Database
 
 extension Migrations {
+  /// Adds the grants that ended by a transfer.
   static let transfers = Migration(
     "grants that ended with a transfer of their purchase",
     script: """
@@ -12,6 +13,7 @@ extension Migrations {
       ) STRICT;
       """)
 
+  /// Adds to them the refunds that an operator had excused before.
   static let transferExcuses = Migration(
     "refunds that an operator had excused before a transfer",
     script: """
@@ -20,6 +22,7 @@ extension Migrations {
       CREATE INDEX transferred_grants_by_excuse ON transferred_grants (excuses) WHERE excuses IS NOT NULL;
       """)
 
+  /// Adds the index by which the purchases that requests claim for one account are counted.
   static let claimsByAccount = Migration(
     "for whom requests claimed purchases",
     script: """

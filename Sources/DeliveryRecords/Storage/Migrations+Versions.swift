@@ -1,12 +1,14 @@
 import Database
 
 extension Migrations {
+  /// Adds the index by which a package is found to be stopped.
   static let stoppedVersions = Migration(
     "an index of the versions whose downloads were stopped",
     script: """
       CREATE INDEX versions_stopped ON versions (digest) WHERE downloads_stopped = 1;
       """)
 
+  /// Adds when products were first released, as far as their versions and the audit log still tell it.
   static let firstReleases = Migration(
     "when each product was first released",
     script: """

@@ -4,6 +4,7 @@ package import Database
 /// The steps that brought the delivery server's tables to what they are, in their order. A migration that was
 /// released is never changed; a new one is appended. The tables as they are now: docs/formats/schema.sql.
 package enum Migrations {
+  /// In the order in which they are applied. The place of each is its number, which the database keeps.
   package static let all = [
     firstTables, signatures, stops, uploadsAndCollection, releases, holders, bestsellers,
     // Before every migration that adds columns to the table of grants.
@@ -144,6 +145,8 @@ package enum Migrations {
       ) STRICT, WITHOUT ROWID;
       """)
 
+  /// Adds who revoked a grant, and the packages that are not sent any more. Revocations of before are an
+  /// operator's.
   private static let stops = Migration(
     "revocations by source, stopped contents",
     script: """
@@ -159,6 +162,7 @@ package enum Migrations {
       ) STRICT, WITHOUT ROWID;
       """)
 
+  /// Adds how an upload ends and its digest, and the blobs that nothing needs.
   private static let uploadsAndCollection = Migration(
     "ends and digests of uploads, unneeded blobs",
     script: """
@@ -189,6 +193,7 @@ package enum Migrations {
     for statement in releaseRules { try connection.execute(statement) }
   }
 
+  /// The columns and what they hold for the rows that there are; run before ``releaseRules``.
   private static let releaseColumns = [
     // In a table of their own: beside the other columns, every look at a version would read its whole
     // manifest.
@@ -239,6 +244,7 @@ package enum Migrations {
     """,
   ]
 
+  /// The indexes and triggers that hold for these columns, once every row has its values.
   private static let releaseRules = [
     "CREATE UNIQUE INDEX versions_in_order ON versions (product, ordering)",
     // At most one version of a product for all, and at most one for a part of the devices.
@@ -288,6 +294,7 @@ package enum Migrations {
       CREATE INDEX versions_by_number ON versions (ordering, version);
       """)
 
+  /// Adds whether a client may know an upload's address; those of before may.
   private static let addressedUploads = Migration(
     "uploads whose address no client was told",
     script: "ALTER TABLE uploads ADD COLUMN addressed INTEGER NOT NULL DEFAULT 1;")
@@ -303,6 +310,7 @@ package enum Migrations {
       CREATE INDEX package_checks_faults ON package_checks (digest) WHERE fault IS NOT NULL;
       """)
 
+  /// Adds the indexes that keep a product with most of the grants from slowing others down.
   private static let bestsellers = Migration(
     "grants by device and by transaction, revoked grants by age",
     script: """
@@ -314,6 +322,8 @@ package enum Migrations {
 }
 
 extension Migrations {
+  /// Adds to the outbox what a service needs: payloads, refusals, parking, leases and counts
+  /// (docs/decisions/0011).
   private static let outboxService = Migration(
     "calls to stores: payloads, refusals, parked and dropped ones, leases",
     script: """

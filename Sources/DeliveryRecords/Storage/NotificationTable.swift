@@ -2,19 +2,26 @@ package import Commerce
 package import CoreTypes
 package import Database
 
-/// The notifications that stores sent by themselves, each once.
+/// The notifications that stores sent by themselves, each once. Its functions run in the caller's transaction
+/// and throw ``DatabaseError``.
 package enum NotificationTable {
   /// A notification as it was written down.
   package struct Record: Hashable, Sendable {
     package var store: StoreIdentifier
+    /// The name that the store gave it, which is unique for the store.
     package var uuid: String
+    /// The type in the store's words.
     package var type: String
+    /// The subtype in the store's words; nil where the store has none.
     package var subtype: String?
     /// When the store signed it.
     package var signed: Timestamp
     package var environment: StoreEnvironment
+    /// The transaction that it is about; nil for none.
     package var transaction: TransactionIdentifier?
+    /// The effect that it had when it was taken in.
     package var effect: Effect
+    /// When it was taken in, by this server's clock.
     package var received: Timestamp
 
     package init(
@@ -48,6 +55,7 @@ package enum NotificationTable {
   /// The largest number of notifications that are kept of each store: the newest.
   package static let capacity = 1_000_000
 
+  /// Whether a notification of that name was taken in and is not forgotten.
   package static func contains(
     _ uuid: String, of store: StoreIdentifier, in connection: borrowing Connection
   ) throws -> Bool {
@@ -123,6 +131,8 @@ package enum NotificationTable {
 
 /// Up to when a store's history of notifications was read, for each of its environments.
 package enum NotificationHistoryTable {
+  /// Returns up to when the history was read, and how many notifications were found there in all; nil before
+  /// the first reading.
   package static func position(
     of store: StoreIdentifier, _ environment: StoreEnvironment, in connection: borrowing Connection
   ) throws -> (until: Timestamp, recovered: Int64)? {

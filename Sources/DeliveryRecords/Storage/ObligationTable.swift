@@ -3,7 +3,8 @@ package import CoreTypes
 package import Database
 import PullboxAPI
 
-/// The products that a transaction owes a device. A transaction may be finished when it owes nothing.
+/// The products that a transaction owes a device. A transaction may be finished when it owes nothing. Its
+/// functions run in the caller's transaction and throw ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum ObligationTable {
   /// A transaction and one of the devices that it owes something.
   package struct Debt: Hashable, Sendable {
@@ -16,6 +17,7 @@ package enum ObligationTable {
     }
   }
 
+  /// Adds products to a debt. Those that are there stay.
   package static func add(
     _ products: [ProductIdentifier], to debt: Debt, in connection: borrowing Connection
   ) throws {
@@ -44,13 +46,16 @@ package enum ObligationTable {
   private struct Progress {
     /// The best of a product's grants to the device, of all versions.
     enum Best: Int, Comparable {
+      /// All grants of the product are revoked.
       case revoked
+      /// One may still be completed.
       case live
       case completed
 
       static func < (first: Best, second: Best) -> Bool { first.rawValue < second.rawValue }
     }
 
+    /// The best grant of each product to the debt's device; a product without a grant is missing.
     var products: [ProductIdentifier: Best] = [:]
     /// The device has completed something of the transaction.
     var hasCompleted = false
@@ -92,6 +97,7 @@ package enum ObligationTable {
     return try remaining(of: debt, owing: owed, progress: progress(of: debt, in: connection), in: connection)
   }
 
+  /// Keeps of the products those that are still owed, in the order of their names.
   private static func remaining(
     of debt: Debt, owing products: Set<ProductIdentifier>, progress: Progress,
     in connection: borrowing Connection
@@ -135,6 +141,7 @@ package enum ObligationTable {
 }
 
 extension ObligationTable.Debt {
+  /// The debt that the grant is a part of.
   package init(_ grant: GrantRecord) {
     self.init(transaction: grant.transactionKey, device: grant.device)
   }
@@ -162,6 +169,12 @@ extension ObligationTable {
 
   /// Puts the transaction's end in the outbox if the device completed something of it and nothing else is
   /// owed. With a lease the call is claimed for the caller, who then has it made. `products` is what ``products(owedBy:in:)`` has said.
+  ///
+  /// It may be called any number of times: a call that is there is not added again.
+  ///
+  /// - Parameters:
+  ///   - products: what the debt was made of; nil reads it.
+  ///   - lease: claims the call for the caller; nil leaves it to the worker.
   package static func settle(
     _ debt: Debt, owing products: Set<ProductIdentifier>? = nil, lease: OutboxLease? = nil,
     at now: Timestamp, in connection: borrowing Connection

@@ -90,6 +90,7 @@ extension OutboxTable {
     First(store: try row.text("store"), kind: try row.text("kind"))
   }
 
+  /// Returns the call as operators see it, in whichever state; nil without one.
   package static func call(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall? {
     try connection.first("SELECT * FROM outbox WHERE id = ?", [.integer(id)]).map(call)
   }
@@ -114,7 +115,9 @@ extension OutboxTable {
   package struct Count: Sendable {
     package var store: String
     package var kind: String
+    /// Calls whose time has come or will come by itself.
     package var waiting: Int64
+    /// Calls that an operator has to ask for.
     package var parked: Int64
 
     package init(store: String, kind: String, waiting: Int64, parked: Int64) {
@@ -125,6 +128,7 @@ extension OutboxTable {
     }
   }
 
+  /// Returns the counts by store and kind, in that order, without those that are zero. Triggers keep them.
   package static func counts(in connection: borrowing Connection) throws -> [Count] {
     try connection.query(
       "SELECT * FROM outbox_counts WHERE waiting > 0 OR parked > 0 ORDER BY store, kind"
@@ -169,6 +173,7 @@ extension OutboxTable {
       ])
   }
 
+  /// Reads a row whatever its store and kind are called. Only a call that waits has a next attempt.
   private static func call(_ row: Row) throws -> OutboxCall {
     let state: OutboxCall.State = try row.choice("state")
     let created = try row.timestamp("created")
@@ -182,6 +187,7 @@ extension OutboxTable {
       environment: try row.text("environment"))
   }
 
+  /// The time of the next attempt; one that is due at once counts from when the call was added.
   private static func nextAttempt(_ row: Row, _ created: Timestamp) throws -> Timestamp {
     let next = try row.timestamp("next_attempt")
     return next == OutboxEntry.atOnce ? created : next

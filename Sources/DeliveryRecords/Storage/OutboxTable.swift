@@ -4,7 +4,8 @@ package import Database
 
 /// The outbox's rows: written in the same transaction as what they follow from, and kept. A row is waiting,
 /// parked (until an operator asks for another try), done, or done without the store because an operator dropped
-/// it.
+/// it. There is one row for each store, environment, transaction and kind. The functions run in the caller's
+/// transaction and throw ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum OutboxTable {
   /// Unicode scalars of a store's error that are kept.
   static let maximumErrorLength = 1000
@@ -44,6 +45,7 @@ package enum OutboxTable {
   package enum Standing: Sendable {
     /// It is to be made; `taken` where the lease claimed it for the caller.
     case waiting(taken: OutboxEntry?)
+    /// It waits for an operator.
     case parked
     /// The store has accepted it before.
     case done
@@ -52,7 +54,13 @@ package enum OutboxTable {
   }
 
   /// Adds the call unless it is there already. The column refuses a payload of more than 64 KiB. A lease that names its store
-  /// claims it, where no other node has and where no other product of the order is still to be delivered.
+  /// claims it, where no other node has and where no other product of the order is still to be delivered. A row
+  /// that is there keeps its payload.
+  ///
+  /// - Parameters:
+  ///   - subject: the transaction that the call is about.
+  ///   - payload: the data for the store; nil for none.
+  ///   - lease: a claim of the caller's, who then makes the call; nil leaves it to the worker.
   package static func add(
     _ kind: OutboxEntry.Kind, of subject: TransactionKey, payload: String? = nil, lease: OutboxLease? = nil,
     at now: Timestamp, in connection: borrowing Connection
@@ -88,7 +96,8 @@ package enum OutboxTable {
     return .waiting(taken: try entry(row))
   }
 
-  /// Has the call made, with that payload, whatever became of an earlier one about the same. Answers its number.
+  /// Has the call made, with that payload, whatever became of an earlier one about the same. Answers its
+  /// number. The refusals of the earlier call are forgotten, and so is an operator's decision about it.
   package static func renew(
     _ kind: OutboxEntry.Kind, of subject: TransactionKey, payload: String, at now: Timestamp,
     in connection: borrowing Connection
@@ -140,8 +149,9 @@ package enum OutboxTable {
     [.text(lease.holder), .timestamp(lease.now), .timestamp(lease.until)]
   }
 
-  /// A row that waits.
+  /// A row that waits. One that is damaged is parked, so that it holds up no other.
   package enum Found: Sendable {
+    /// A call, perhaps of a kind that this version does not know.
     case entry(OutboxEntry)
     /// It holds what this program never writes there.
     case damaged(id: Int64, fault: String)
@@ -156,6 +166,7 @@ package enum OutboxTable {
 
   /// Where a row stands in the order in which calls are made.
   package struct Place: Hashable, Sendable {
+    /// The time of its next attempt.
     package var nextAttempt: Timestamp
     package var id: Int64
 
@@ -181,7 +192,7 @@ package enum OutboxTable {
   }
 
   /// At most `limit` calls to the store that stand behind `place` and that no other node has claimed, whether their
-  /// time has come or not.
+  /// time has come or not. A nil `place` begins with the first.
   package static func waiting(
     for store: StoreIdentifier, after place: Place?, for lease: OutboxLease, limit: Int,
     in connection: borrowing Connection
@@ -241,7 +252,7 @@ package enum OutboxTable {
   }
 
   /// After an attempt that failed, or that the store refused. False where the call is over, or has another payload by now: it is
-  /// due when it was.
+  /// due when it was. The lease ends with it, so that any node may make the next attempt.
   package static func postpone(
     _ call: OutboxEntry, until next: Timestamp, isRefused: Bool, because error: String,
     in connection: borrowing Connection
@@ -319,6 +330,7 @@ package enum OutboxTable {
     return String(kept)
   }
 
+  /// Reads a row; one that does not hold a call is damaged.
   private static func found(_ row: Row) throws -> Found {
     do {
       return .entry(try entry(row))
@@ -327,6 +339,7 @@ package enum OutboxTable {
     }
   }
 
+  /// Reads a call. Throws ``ColumnTypeMismatch``.
   private static func entry(_ row: Row) throws -> OutboxEntry {
     OutboxEntry(
       id: try row.integer("id"), kind: try row.choice("kind"),

@@ -3,14 +3,18 @@ package import Crypto
 package import Database
 package import PullboxAPI
 
-/// When each package was last read, and what was wrong with it. Packages that were never read have no row.
+/// When each package was last read, and what was wrong with it. Packages that were never read have no row. Its
+/// functions run in the caller's transaction and throw ``DatabaseError``.
 package enum PackageCheckTable {
   /// One package's last check.
   package struct Check: Hashable, Sendable {
+    /// When the package was last read, by the wall clock.
     package var checked: Timestamp
+    /// The fault that was found then; nil for a whole package.
     package var fault: PackageFault?
   }
 
+  /// Returns the last check of every package that was ever read.
   package static func all(in connection: borrowing Connection) throws -> [SHA256Digest: Check] {
     var checks: [SHA256Digest: Check] = [:]
     for row in try connection.query("SELECT * FROM package_checks") {
@@ -21,6 +25,7 @@ package enum PackageCheckTable {
     return checks
   }
 
+  /// Returns the package's fault; nil for one that is whole or was never read.
   package static func fault(
     of digest: SHA256Digest, in connection: borrowing Connection
   ) throws -> PackageFault? {
@@ -28,12 +33,14 @@ package enum PackageCheckTable {
       .optionalText("fault").map { PackageFault(rawValue: $0) }
   }
 
+  /// Returns the packages with a fault, in no order. An index has them alone.
   package static func faulty(in connection: borrowing Connection) throws -> [SHA256Digest] {
     try connection.query(
       "SELECT digest FROM package_checks \(SQLDialect.index("package_checks_faults")) WHERE fault IS NOT NULL"
     ).map { try $0.digest("digest") }
   }
 
+  /// Returns the number of packages with a fault.
   package static func countFaults(in connection: borrowing Connection) throws -> Int64 {
     try connection.first(
       """
@@ -42,6 +49,7 @@ package enum PackageCheckTable {
       """)?.integer("faults") ?? 0
   }
 
+  /// Writes a check down, in place of the one before. Nil stands for a whole package.
   package static func record(
     _ fault: PackageFault?, of digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -57,7 +65,7 @@ package enum PackageCheckTable {
     try connection.execute("DELETE FROM package_checks WHERE digest = ?", [.digest(digest)])
   }
 
-  /// The packages of versions that are to have one.
+  /// The packages of versions that are to have one. Without `keepsWithdrawn`, withdrawn versions are not.
   package static func expected(
     keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Set<SHA256Digest> {
@@ -66,6 +74,7 @@ package enum PackageCheckTable {
     return Set(try rows.map { try $0.digest("digest") })
   }
 
+  /// Whether the package is among ``expected(keepsWithdrawn:in:)``.
   package static func isExpected(
     _ digest: SHA256Digest, keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Bool {

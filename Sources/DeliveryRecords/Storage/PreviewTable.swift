@@ -4,6 +4,8 @@ package import Crypto
 package import Database
 
 /// The public parts of versions, which everyone may see without a ticket: covers and samples, by digest.
+/// Contents are kept once, whichever versions show them. Its functions run in the caller's transaction and
+/// throw ``DatabaseError``.
 package enum PreviewTable {
   /// The place of the cover; samples have 1 and up.
   package static let cover = 0
@@ -15,7 +17,9 @@ package enum PreviewTable {
   package struct Preview: Sendable {
     /// ``PreviewTable/cover``, ``PreviewTable/place(ofWidth:)``, or the number of a sample.
     package var place: Int
+    /// The media type to answer with.
     package var mediaType: String
+    /// The SHA-256 of the content.
     package var digest: SHA256Digest
     package var content: [UInt8]
 
@@ -27,6 +31,7 @@ package enum PreviewTable {
     }
   }
 
+  /// Adds the previews of a new version, which never change.
   package static func insert(
     _ previews: [Preview], of product: ProductIdentifier, _ version: ContentVersion,
     in connection: borrowing Connection
@@ -72,7 +77,8 @@ package enum PreviewTable {
   }
 
   /// Returns the preview at that place of a product on sale, from the version that is released to all, or from the one
-  /// named, as long as it is released. Nil when there is none.
+  /// named, as long as it is released. Nil when there is none. A product is on sale here if it is cleared and
+  /// within its dates.
   package static func released(
     _ place: Int, of product: ProductIdentifier, version: ContentVersion?, at now: Timestamp,
     in connection: borrowing Connection

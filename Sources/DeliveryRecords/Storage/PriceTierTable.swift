@@ -3,17 +3,20 @@ package import CoreTypes
 package import Database
 package import PullboxAPI
 
-/// The rows of price tiers. The free tier has none.
+/// The rows of price tiers. The free tier has none. Its functions run in the caller's transaction and throw
+/// ``DatabaseError``.
 package enum PriceTierTable {
   /// The largest number of price tiers that a server holds: a change of one reads all of them.
   package static let capacity = 200
 
+  /// Returns the tier; nil where there is none of that name.
   package static func find(_ name: PriceTierName, in connection: borrowing Connection) throws -> PriceTier? {
     if name == .free { return .free }
     return try connection.first("SELECT document FROM price_tiers WHERE name = ?", [.identifier(name)])
       .map(tier)
   }
 
+  /// Whether a product may name the tier. The free one is always there.
   package static func exists(_ name: PriceTierName, in connection: borrowing Connection) throws -> Bool {
     try name == .free
       || connection.first("SELECT 1 FROM price_tiers WHERE name = ?", [.identifier(name)]) != nil
@@ -24,6 +27,7 @@ package enum PriceTierTable {
     try [.free] + connection.query("SELECT document FROM price_tiers ORDER BY name").map(tier)
   }
 
+  /// Returns the number of tiers, without the free one.
   package static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM price_tiers")?.integer("count") ?? 0)
   }
@@ -33,6 +37,7 @@ package enum PriceTierTable {
     try connection.first("SELECT 1 FROM products WHERE price_tier = ? LIMIT 1", [.identifier(name)]) != nil
   }
 
+  /// Creates or changes a tier, and counts a change of the catalog.
   package static func put(
     _ document: EncodedDocument<PriceTier>, at now: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -44,6 +49,7 @@ package enum PriceTierTable {
     try noteChange(at: now, in: connection)
   }
 
+  /// Removes a tier, and counts a change of the catalog. The caller has found that no product names it.
   package static func remove(_ name: PriceTierName, at now: Timestamp, in connection: borrowing Connection)
     throws
   {

@@ -4,11 +4,14 @@ package import Crypto
 package import Database
 package import PullboxAPI
 
-/// The rows of products' reviews, and of the screenshots for them.
+/// The rows of products' reviews, and of the screenshots for them. Both are removed with their product. The
+/// functions run in the caller's transaction and throw ``DatabaseError``.
 package enum ProductReviewTable {
   /// A screenshot for the reviewer.
   package struct Screenshot: Sendable {
+    /// `image/png` or `image/jpeg`.
     package var mediaType: String
+    /// The SHA-256 of the content, for its entity tag.
     package var digest: SHA256Digest
     package var content: [UInt8]
 
@@ -19,6 +22,7 @@ package enum ProductReviewTable {
     }
   }
 
+  /// Returns the product's last review, decided or not; nil where it was never handed in.
   package static func find(
     _ product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> ProductReview? {
@@ -34,6 +38,7 @@ package enum ProductReviewTable {
     }
   }
 
+  /// Writes the review in place of the one before.
   package static func put(
     _ review: ProductReview, of product: ProductIdentifier, in connection: borrowing Connection
   ) throws {
@@ -65,6 +70,7 @@ package enum ProductReviewTable {
     try connection.first("SELECT 1 FROM product_screenshots WHERE product = ?", [.identifier(product)]) != nil
   }
 
+  /// Returns the picture; nil where none was sent.
   package static func screenshot(
     of product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> Screenshot? {
@@ -77,6 +83,7 @@ package enum ProductReviewTable {
     }
   }
 
+  /// Writes the picture in place of the one before.
   package static func put(
     _ screenshot: Screenshot, of product: ProductIdentifier, in connection: borrowing Connection
   ) throws {

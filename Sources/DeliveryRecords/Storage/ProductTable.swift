@@ -4,12 +4,18 @@ package import Database
 package import PullboxAPI
 import Synchronization
 
-/// The rows of products: each a document, with the columns by which products are found beside it.
+/// The rows of products: each a document, with the columns by which products are found beside it. What is
+/// described or removed counts as a change of the catalog (``CatalogRevision``). The functions run in the
+/// caller's transaction and throw ``DatabaseError``, and `DecodingError` for a document that is no product.
 package enum ProductTable {
+  /// A product with the state of its row.
   package struct Entry: Sendable {
+    /// The product as it is described, with the date of its first release.
     package var product: Product
     package var sale: SaleState
+    /// When it was described first.
     package var created: Timestamp
+    /// When its description or its sale changed last.
     package var changed: Timestamp
 
     package init(product: Product, sale: SaleState, created: Timestamp, changed: Timestamp) {
@@ -33,10 +39,12 @@ package enum ProductTable {
     package func isOnSale(at now: Timestamp) -> Bool { isOnSale && product.isAvailable(at: now) }
   }
 
+  /// Returns the product, decoded; nil where there is none.
   package static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
     try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(id)]).map(entry)
   }
 
+  /// Whether there is such a product; decodes nothing.
   package static func exists(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Bool {
     try connection.first("SELECT 1 FROM products WHERE id = ?", [.identifier(id)]) != nil
   }
@@ -66,12 +74,14 @@ package enum ProductTable {
       [.identifier(publication), .choice(ProductType.consumable), .choice(ProductType.nonConsumable)]) != nil
   }
 
+  /// Encodes and writes a product. For single ones: an import encodes outside of the write.
   package static func put(
     _ product: Product, sale: SaleState = .cleared, at now: Timestamp, in connection: borrowing Connection
   ) throws {
     try put(EncodedDocument(product), sale: sale, at: now, in: connection)
   }
 
+  /// Creates or changes a product. The date of its creation stays.
   package static func put(
     _ document: EncodedDocument<Product>, sale: SaleState, at now: Timestamp,
     in connection: borrowing Connection
@@ -131,6 +141,7 @@ package enum ProductTable {
     try connection.first("SELECT 1 FROM bought_products WHERE product = ?", [.identifier(id)]) != nil
   }
 
+  /// Notes that there was a payment for the product, whether the catalog has it or not.
   static func noteBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws {
     try connection.execute(
       "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING", [.identifier(id)])
@@ -161,17 +172,21 @@ package enum ProductTable {
     }
   }
 
+  /// Decodes a row.
   package static func entry(_ row: Row) throws -> Entry { try StoredDocument(row).entry() }
 
   /// A product as its row has it: its document is not decoded yet, which is not for the database's threads where
   /// there are many.
   package struct StoredDocument: Sendable {
+    /// The JSON of the product.
     package var document: String
     package var sale: SaleState
     package var created: Timestamp
     package var changed: Timestamp
+    /// When a version of it was released first; nil before.
     package var firstReleased: Timestamp?
 
+    /// Reads the columns without decoding the document.
     package init(_ row: Row) throws {
       document = try row.text("document")
       sale = try row.choice("sale")
@@ -180,6 +195,7 @@ package enum ProductTable {
       firstReleased = try row.optionalTimestamp("first_released")
     }
 
+    /// Decodes the document. Throws `DecodingError`.
     package func entry() throws -> Entry {
       var product = try APIJSON.decode(Product.self, from: Array(document.utf8))
       product.firstReleased = firstReleased
@@ -195,6 +211,7 @@ package enum ProductTable {
       rest = Mutex(documents)
     }
 
+    /// Documents that were not taken yet.
     package var count: Int { rest.withLock { $0.count } }
 
     /// Ends early with what `body` throws.
@@ -239,7 +256,7 @@ extension ProductTable {
     }
   }
 
-  /// At most `limit` products after `after`, by identifier.
+  /// At most `limit` products after `after`, by identifier. An empty `after` begins with the first.
   package static func page(
     after: String, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [Entry] {

@@ -3,17 +3,20 @@ package import CoreTypes
 package import Database
 package import PullboxAPI
 
-/// The rows of publications that operators have described.
+/// The rows of publications that operators have described. Every write counts a change of the catalog. The
+/// functions run in the caller's transaction and throw ``DatabaseError``.
 package enum PublicationTable {
   /// The largest number of publications that a server holds: every change of the catalog reads all of them.
   package static let capacity = 2000
 
+  /// Returns the publication; nil where it is not described.
   package static func find(
     _ id: ProductIdentifier, in connection: borrowing Connection
   ) throws -> OperatorPublication? {
     try connection.first("SELECT document FROM publications WHERE id = ?", [.identifier(id)]).map(publication)
   }
 
+  /// Returns every publication that is described, by identifier.
   package static func all(in connection: borrowing Connection) throws -> [OperatorPublication] {
     try connection.query("SELECT document FROM publications ORDER BY id").map(publication)
   }
@@ -38,10 +41,12 @@ package enum PublicationTable {
     ).map { try $0.identifier("id") }
   }
 
+  /// Returns the number of publications that are described.
   package static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM publications")?.integer("count") ?? 0)
   }
 
+  /// Creates or changes a publication, dated as the document says.
   package static func put(
     _ document: EncodedDocument<OperatorPublication>, in connection: borrowing Connection
   ) throws {
@@ -54,6 +59,7 @@ package enum PublicationTable {
     try CatalogRevision.increment(at: publication.changed, in: connection)
   }
 
+  /// Forgets the description. The products of the publication stay.
   package static func remove(
     _ id: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
   ) throws {

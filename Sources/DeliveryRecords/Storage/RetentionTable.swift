@@ -2,7 +2,8 @@ package import CoreTypes
 package import Database
 
 /// The removal of rows that are old and that nothing needs. Each call looks at a few rows, so that others get their turn,
-/// and returns the position where to go on: nil when no older rows are left.
+/// and returns the position where to go on: nil when no older rows are left. The calls run in writes of their
+/// own and throw ``DatabaseError``.
 package enum RetentionTable {
   /// Behind the row that was looked at last.
   package struct Position: Hashable, Sendable {

@@ -8,12 +8,16 @@ package import PullboxAPI
 /// versions are text as they are written on the wire, choices their names, digests and public keys their
 /// bytes.
 extension SQLValue {
+  /// The text that the wire has.
   package static func identifier(_ value: some LosslessStringCodable) -> SQLValue { .text(value.description) }
+  /// The raw value of an enumeration or of an open set of names.
   package static func choice(_ value: some RawRepresentable<String>) -> SQLValue { .text(value.rawValue) }
   package static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
   package static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
+  /// 16 bytes, in the order of the handle's two words.
   package static func handle(_ value: DeliveryHandle) -> SQLValue { .blob(value.bytes) }
   package static func customer(_ value: CustomerIdentifier) -> SQLValue { .blob(value.bytes) }
+  /// The state's spelling, which has the state before a revocation too.
   static func grantState(_ value: GrantMachine.State) -> SQLValue { .text(value.stored) }
 }
 
@@ -21,6 +25,7 @@ extension TransactionKey {
   /// In the order in which statements ask for them: store, environment, transaction.
   package var values: [SQLValue] { [.identifier(store), .choice(environment), .identifier(id)] }
 
+  /// Reads the columns `store`, `environment` and `transaction_id`. Throws ``ColumnTypeMismatch``.
   package init(row: Row) throws {
     self.init(
       store: try row.identifier("store"), environment: try row.choice("environment"),
@@ -31,10 +36,12 @@ extension TransactionKey {
 /// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or
 /// what the column's own accessor throws; the `optional` ones answer nil for NULL.
 extension Row {
+  /// A text column that holds an identifier or a version.
   package func identifier<Value: LosslessStringCodable>(_ column: String) throws -> Value {
     try made(column, as: "\(Value.self)", from: text(column)) { Value($0) }
   }
 
+  /// A text column that holds a name; for a closed enumeration one of its own.
   package func choice<Value: RawRepresentable<String>>(_ column: String) throws -> Value {
     try made(column, as: "\(Value.self)", from: text(column)) { Value(rawValue: $0) }
   }
@@ -43,6 +50,7 @@ extension Row {
     try optional(column, as: "\(Value.self)", from: optionalText) { Value(rawValue: $0) }
   }
 
+  /// A blob column of 32 bytes.
   package func digest(_ column: String) throws -> SHA256Digest {
     try made(column, as: "a SHA-256", from: blob(column)) { SHA256Digest($0) }
   }
@@ -57,6 +65,7 @@ extension Row {
     try optionalBlob(column).flatMap { SHA256Digest($0) }
   }
 
+  /// A blob column that holds an Ed25519 key.
   package func publicKey(_ column: String) throws -> VerificationKey {
     try made(column, as: "an Ed25519 key", from: blob(column)) { VerificationKey($0) }
   }
@@ -77,10 +86,12 @@ extension Row {
     try optional(column, as: "a customer", from: optionalBlob) { CustomerIdentifier($0) }
   }
 
+  /// A text column that holds a state as ``GrantMachine/State/stored`` spells it.
   func grantState(_ column: String) throws -> GrantMachine.State {
     try made(column, as: "a grant's state", from: text(column)) { GrantMachine.State(stored: $0) }
   }
 
+  /// An integer column of bytes; nil for NULL.
   package func optionalByteCount(_ column: String) throws -> ByteCount? {
     try optionalInteger(column).map { ByteCount(rawValue: $0) }
   }
@@ -94,6 +105,7 @@ extension Row {
     return try made(column, as: expected(), from: stored, make)
   }
 
+  /// Makes the value, or throws ``ColumnTypeMismatch`` where it cannot be made.
   private func made<Stored, Value>(
     _ column: String, as expected: @autoclosure () -> String, from stored: Stored,
     _ make: (Stored) -> Value?
@@ -105,7 +117,9 @@ extension Row {
 
 /// A column holds what this program never writes there.
 package struct ColumnTypeMismatch: Error, CustomStringConvertible {
+  /// The column's name in the statement.
   package var column: String
+  /// The kind of value that belongs there, in words.
   package var expected: String
 
   package init(column: String, expected: String) {

@@ -46,8 +46,10 @@ package enum SQLDialect {
 struct KeyBatch {
   private static let sizes = [1, 8, 64]
 
+  /// The values to bind, as many as there are ``placeholders``; the last may be there more than once.
   package let values: [SQLValue]
 
+  /// The `?` between the parentheses of `IN`.
   var placeholders: String { Array(repeating: "?", count: values.count).joined(separator: ", ") }
 
   /// All of `transactions`, the last one repeated where a batch has room.

@@ -2,7 +2,8 @@ package import CoreTypes
 package import Database
 
 /// The runs of this server. A run that was not ended died, and what it counted in memory and had not written down
-/// was lost; the next run notes when it found that out.
+/// was lost; the next run notes when it found that out. Its functions run in the caller's transaction and throw
+/// ``DatabaseError``.
 package enum ServerRunTable {
   /// For so long after a run died, devices are not held to the counts of grants that were made before. A device that
   /// had everything reports within minutes; one that was away for longer fetches what the count lacks.
@@ -36,6 +37,7 @@ package enum ServerRunTable {
       [.timestamp(now), .timestamp(now + graceAfterRestore)])
   }
 
+  /// The run ends in order: its counts are written down.
   package static func end(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute("UPDATE runs SET ended = ? WHERE id = ?", [.timestamp(now), .integer(id)])
   }

@@ -5,6 +5,7 @@ package import Database
 
 /// The signatures of versions' manifests, each checked before it was written here.
 package enum SignatureTable {
+  /// Adds the signatures of a new version; one key signs once.
   package static func insert(
     _ signatures: [PublisherSignature], of product: ProductIdentifier, _ version: ContentVersion,
     in connection: borrowing Connection

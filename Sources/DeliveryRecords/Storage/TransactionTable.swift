@@ -4,6 +4,7 @@ package import Database
 /// The last words of stores on the transactions that they vouched for, or took back. They are the part of a ledger's row
 /// (``LedgerTable``) that decides whether grants stand.
 package enum TransactionTable {
+  /// Returns the store's last word on the transaction; nil where it was never heard of.
   package static func word(
     on transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> TransactionStanding.StoreWord? {
@@ -16,6 +17,8 @@ package enum TransactionTable {
     }
   }
 
+  /// Writes the word down, and a row for a transaction without one. The caller has found that it is the later
+  /// one.
   package static func setWord(
     _ word: TransactionStanding.StoreWord, on transaction: TransactionKey,
     in connection: borrowing Connection

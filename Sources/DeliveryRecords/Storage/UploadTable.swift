@@ -2,8 +2,10 @@ package import CoreTypes
 package import Crypto
 package import Database
 
-/// The rows of uploads.
+/// The rows of uploads. An upload has one until it expires, also once it became a version. The functions run in
+/// the caller's transaction, in one that locks the upload where they write, and throw ``DatabaseError``.
 package enum UploadTable {
+  /// Begins an upload. Throws ``DatabaseError`` `constraint` for a name that is taken.
   package static func insert(_ upload: Upload, in connection: borrowing Connection) throws {
     try connection.execute(
       """
@@ -17,6 +19,7 @@ package enum UploadTable {
       ])
   }
 
+  /// Returns the upload, expired or not; nil where there is none.
   package static func find(_ id: String, in connection: borrowing Connection) throws -> Upload? {
     try connection.first("SELECT * FROM uploads WHERE id = ?", [.text(id)]).map(upload)
   }
@@ -49,6 +52,7 @@ package enum UploadTable {
     ).map(upload)
   }
 
+  /// Writes down the length, which the client did not know at first.
   package static func setLength(
     _ length: ByteCount, of id: String, in connection: borrowing Connection
   ) throws {
@@ -61,6 +65,7 @@ package enum UploadTable {
       "UPDATE uploads SET length = ?, awaits_end = 0 WHERE id = ?", [.byteCount(length), .text(id)])
   }
 
+  /// The bytes are complete: they have this digest, and the upload's time begins anew.
   package static func setDigest(
     _ digest: SHA256Digest, of id: String, at now: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -69,6 +74,7 @@ package enum UploadTable {
       [.digest(digest), .timestamp(now), .text(id)])
   }
 
+  /// A request has added to it: its time begins anew.
   package static func touch(_ id: String, at now: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute("UPDATE uploads SET touched = ? WHERE id = ?", [.timestamp(now), .text(id)])
   }
@@ -83,10 +89,13 @@ package enum UploadTable {
     try connection.execute("DELETE FROM uploads WHERE addressed = 0")
   }
 
+  /// Forgets the upload. Its bytes are the caller's to remove.
   package static func remove(_ id: String, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM uploads WHERE id = ?", [.text(id)])
   }
 
+  /// Reads a row. A digest that is damaged counts as none, so that one row does not keep the others from being
+  /// read.
   private static func upload(_ row: Row) throws -> Upload {
     Upload(
       id: try row.text("id"), owner: try row.text("owner"),

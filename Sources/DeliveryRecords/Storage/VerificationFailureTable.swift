@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Database
 
-/// The devices that could not verify a version, each once, since it was released.
+/// The devices that could not verify a version, each once, since it was released. Its functions run in the
+/// caller's transaction and throw ``DatabaseError``.
 package enum VerificationFailureTable {
   /// Once for each device.
   package static func note(

@@ -8,8 +8,11 @@ import PullboxAPI
 package struct ReleasedContent: Sendable {
   package var product: ProductIdentifier
   package var version: ContentVersion
+  /// The SHA-256 of the package.
   package var digest: SHA256Digest
+  /// Bytes of the package.
   package var length: ByteCount
+  /// The SHA-256 of the manifest's exact bytes.
   package var manifestDigest: SHA256Digest
   /// Path of the cover within the package.
   package var cover: String?
@@ -77,7 +80,8 @@ extension VersionTable {
     }
   }
 
-  /// A version that the device may ask for by name: released now to it, or before to any device.
+  /// A version that the device may ask for by name: released now to it, or before to any device. A version that
+  /// was superseded is open to every device.
   package static func available(
     _ product: ProductIdentifier, _ version: ContentVersion, to device: DeviceIdentifier,
     in connection: borrowing Connection
@@ -144,12 +148,14 @@ extension VersionTable {
     ).map { (try $0.identifier("product"), try $0.identifier("version")) }
   }
 
+  /// The share that the version is released to; nil where it is not released now.
   private static func share(_ row: Row) throws -> RolloutPercentage? {
     try row.optional("percentage", as: "1 to 100", from: row.optionalInteger) {
       RolloutPercentage(percentage: Int($0))
     }
   }
 
+  /// Reads the columns of ``contentColumns``.
   private static func content(_ row: Row) throws -> ReleasedContent {
     ReleasedContent(
       product: try row.identifier("product"), version: try row.identifier("version"),

@@ -5,7 +5,7 @@ package import Database
 package import PullboxAPI
 
 /// The rows of content versions. Their content never changes (the database refuses it); where they stand
-/// does.
+/// does. Its functions run in the caller's transaction and throw ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum VersionTable {
   private static let columns = """
     product, version, state, digest, length, manifest_digest, pieces, files, created, released, reason, percentage,
@@ -61,6 +61,7 @@ package enum VersionTable {
     ).map(record).sorted { $0.version > $1.version }
   }
 
+  /// Returns the number of the product's versions, in whatever state.
   package static func count(of product: ProductIdentifier, in connection: borrowing Connection) throws -> Int
   {
     let row = try connection.first(
@@ -71,7 +72,9 @@ package enum VersionTable {
   /// A version whose release has a date, as its row names it: it may hold what this program never writes there.
   package struct Scheduled: Hashable, Sendable {
     package var at: Timestamp
+    /// The product as the row spells it.
     package var product: String
+    /// The version as the row spells it.
     package var version: String
 
     /// Before every version that can be.
@@ -106,6 +109,14 @@ package enum VersionTable {
       .optionalTimestamp("next")
   }
 
+  /// Adds a version with its manifest, which is kept once for all versions that have the same. Throws
+  /// ``DatabaseError`` `constraint` where the product has the version already.
+  ///
+  /// - Parameters:
+  ///   - record: the version, which is not released yet.
+  ///   - manifest: the manifest's exact bytes.
+  ///   - cover: the path of the cover within the package; nil for none.
+  ///   - title: the title that the manifest shows; nil for none.
   package static func insert(
     _ record: VersionRecord, manifest: [UInt8], cover: String?, title: String?,
     in connection: borrowing Connection
@@ -127,7 +138,7 @@ package enum VersionTable {
       ])
   }
 
-  /// Writes down where the version stands.
+  /// Writes down where the version stands. The columns of its content stay; a trigger refuses a change of them.
   package static func update(_ record: VersionRecord, in connection: borrowing Connection) throws {
     let scheduled = record.scheduled
     try connection.execute(
@@ -146,6 +157,7 @@ package enum VersionTable {
       ])
   }
 
+  /// Reads the columns of ``columns``.
   private static func record(_ row: Row) throws -> VersionRecord {
     var record = VersionRecord(
       product: try row.identifier("product"), version: try row.identifier("version"),

@@ -11,14 +11,18 @@ import SystemCalls
 /// package that it refers to. See docs/decisions/0027.
 ///
 /// A package of the generation before is linked, any other copied and compared with its digest on the way. Nothing counts
-/// until the generation is complete; a process that is killed, or a disk that is full, leaves the earlier ones as they were.
+/// until the generation is complete; a process that is killed, or a disk that is full, leaves the earlier ones
+/// as they were. docs/operations.md ("Backup") shows it to operators.
 struct Backup: Sendable {
   /// The outcome of a backup.
   struct Outcome: Sendable {
+    /// The name of the new generation in its directory.
     var generation: String
+    /// The list of all that the generation has, and of the packages that it lacks.
     var manifest: BackupManifest
     /// Packages that share the file of the generation before.
     var linked = 0
+    /// Packages that were read from the state, or from the generation before, and compared with their digests.
     var copied = 0
     /// Earlier generations that were removed.
     var removed: [String] = []
@@ -30,20 +34,29 @@ struct Backup: Sendable {
 
   /// The generation that packages are linked to.
   private struct Previous {
+    /// The packages of that generation, to link or to copy from.
     var packages: BlobDirectory
+    /// Names the packages with their lengths. A file of another length is not linked.
     var manifest: BackupManifest
   }
 
   /// The state directory.
   let state: String
+  /// Where the generations are; it is created where it is not there.
   let directory: BackupDirectory
   /// Generations that are kept, this one among them; nil keeps all.
   var keep: Int?
+  /// Bounds the bytes that are read a second; linked packages are not read.
   var rate = ReadingRate()
+  /// Names the generation and dates its manifest.
   var clock: any WallClock = SystemWallClock()
 
   /// Blocks. Throws ``StateCareError``, `UsageError` for a directory in the state directory, what the database
   /// says, and the errors of files.
+  ///
+  /// The steps are: take the directory for this process, remove what killed ones left behind, fill an
+  /// incomplete generation, sync it and give it its name, leave a note in the state directory, and remove what
+  /// is beyond ``keep``.
   func run() throws -> Outcome {
     try StateFiles.requireDatabase(in: state)
     try refuseOwnState()
@@ -117,6 +130,8 @@ struct Backup: Sendable {
     }
   }
 
+  /// Fills the generation. Removals of packages are held off from before the database is copied until the last
+  /// package was.
   private func fill(
     _ incomplete: String, named name: String, after previous: Previous?
   ) throws -> Outcome {
@@ -182,7 +197,8 @@ struct Backup: Sendable {
   }
 
   /// Whether the package was linked and not copied. What the generation before cannot link is copied from the state, and from
-  /// that generation where the state does not have it whole.
+  /// that generation where the state does not have it whole. Throws an error of the source only where no source
+  /// has the package whole.
   private func take(
     _ step: BackupPlan.Step, from stored: BlobDirectory, _ previous: BlobDirectory?, to target: BlobDirectory
   ) throws(BlobStoreError) -> Bool {

@@ -4,12 +4,16 @@ import PullboxAPI
 import ServiceRuntime
 
 /// `pullbox-server backup`, `restore` and `check`: what they take, and what they print. All block.
+/// docs/operations.md shows how they are used.
 enum BackupCommands {
+  /// The option of all three commands that bounds their reading. Neither a variable nor a key of the file
+  /// stands for it.
   private static let rate = CommandOption.value(
     "rate", "SIZE", environment: .none, key: .none, help: "Read at most so many bytes a second, such as 50MiB"
   )
   private static let json = CommandOption.flag("json", environment: .none, key: .none, help: "Print JSON")
 
+  /// The description of `backup`, from which its help and its manual are made.
   static let backup = CommandDescription(
     "backup", summary: "Back the state directory up while the server runs",
     discussion: """
@@ -25,6 +29,7 @@ enum BackupCommands {
       rate, json,
     ])
 
+  /// The description of `restore`, from which its help and its manual are made.
   static let restore = CommandDescription(
     "restore", summary: "Put a backup into an empty state directory",
     discussion: """
@@ -42,6 +47,7 @@ enum BackupCommands {
       rate, json,
     ])
 
+  /// The description of `check`, from which its help and its manual are made.
   static let check = CommandDescription(
     "check", summary: "Compare every package with its digest and every record with its package",
     discussion: """
@@ -56,6 +62,8 @@ enum BackupCommands {
       json,
     ])
 
+  /// Makes a backup and prints its outcome. Exit code 6 where a package is missing or damaged in the state and
+  /// in the generation before; what it throws has its code by ``ExitCode/of(_:)``.
   static func runBackup(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
     var backup = Backup(state: state, directory: BackupDirectory(arguments.operands[0]))
     backup.keep = try arguments.integer("keep", in: 1...100_000)
@@ -84,6 +92,8 @@ enum BackupCommands {
     return warn(of: manifest)
   }
 
+  /// Restores a whole generation, or with `--package` single packages. Throws `UsageError` for options that do
+  /// not go together.
   static func runRestore(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
     let directory = BackupDirectory(arguments.operands[0])
     let packages = arguments.values("package")
@@ -111,6 +121,7 @@ enum BackupCommands {
     return warn(of: manifest)
   }
 
+  /// Puts single packages into a state directory in use. Exit code 6 where no backup has one of them.
   private static func restorePackages(
     _ names: [String], from directory: BackupDirectory, to state: String,
     _ arguments: ParsedArguments
@@ -136,6 +147,8 @@ enum BackupCommands {
     return report.absent.isEmpty ? .done : .integrity
   }
 
+  /// Checks a state directory or a generation, and repairs it from a backup where one is given. Exit code 6
+  /// where something is faulty still.
   static func runCheck(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
     let rate = try rate(arguments)
     var check = StateCheck(state: state, rate: rate)
@@ -165,6 +178,7 @@ enum BackupCommands {
     return PackageRepair(state: state, directory: directory, rate: rate)
   }
 
+  /// Names on standard error what the generation lacks, and returns the exit code for it.
   private static func warn(of manifest: BackupManifest) -> ExitCode {
     for absence in manifest.absent {
       complain("\(absence.fault.rawValue) in the state and in no backup: \(absence.digest)")
@@ -172,6 +186,8 @@ enum BackupCommands {
     return manifest.absent.isEmpty ? .done : .integrity
   }
 
+  /// Returns the rate that was given; without one nothing is held back. Throws `UsageError` for a text that is
+  /// no size.
   private static func rate(_ arguments: ParsedArguments) throws(UsageError) -> ReadingRate {
     guard let text = arguments.value("rate") else { return ReadingRate() }
     guard let size = ConfigurationSize(text), size.bytes > .zero else {
@@ -190,6 +206,7 @@ enum BackupCommands {
     StandardStream.error.write(PlainText.line(line) + "\n")
   }
 
+  /// Prints a document and a line feed.
   private static func print(_ report: some Encodable & Sendable) throws {
     StandardStream.output.write(try APIJSON.encode(report))
     print("")
@@ -198,16 +215,21 @@ enum BackupCommands {
 
 /// The output of `backup --json`.
 struct BackupReport: Codable, Hashable, Sendable {
+  /// The name of the new generation in its directory.
   var generation: String
   /// The moment at which the database was copied.
   var made: Timestamp
+  /// Packages in the generation, linked and copied ones.
   var packages: Int
   /// The length of all packages together.
   var bytes: ByteCount
+  /// Packages that share the file of the generation before.
   var linked: Int
+  /// Packages that were read and compared with their digests.
   var copied: Int
   /// Earlier generations that are gone.
   var removed: [String]
+  /// Packages that a version has and that could not be had.
   var absent: [BackupManifest.Absence]
 }
 
@@ -215,8 +237,10 @@ struct BackupReport: Codable, Hashable, Sendable {
 struct RestoreReport: Codable, Hashable, Sendable {
   /// Nil where packages alone were asked for.
   var generation: String?
+  /// The moment at which the generation's database was copied; nil where packages alone were asked for.
   var made: Timestamp?
   /// Those that are in their place now.
   var packages: [SHA256Digest] = []
+  /// Packages of the generation that it lacked, or those that no backup has.
   var absent: [BackupManifest.Absence] = []
 }

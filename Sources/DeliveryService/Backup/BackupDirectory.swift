@@ -12,13 +12,19 @@ import SystemCalls
 ///                              ticket-keys.json
 ///                              blobs/ab/cdef…
 struct BackupDirectory: Sendable {
+  /// The beginning of the name of a generation that is being made.
   private static let incomplete = ".incomplete-"
+  /// The beginning of the name of a generation that is being removed.
   private static let removing = ".removing-"
 
+  /// The path as the operator gave it.
   let path: String
+  /// Writes the files; tests have them fail.
   let operations: any FileOperations
+  /// Tells which generations have a name that lies too far ahead.
   private let clock: any WallClock
 
+  /// Names a directory, which need not be there yet.
   init(
     _ path: String, operations: any FileOperations = SystemFileOperations(),
     clock: any WallClock = SystemWallClock()
@@ -31,7 +37,8 @@ struct BackupDirectory: Sendable {
   /// The complete ones, the newest first.
   ///
   /// One whose name lies more than a day ahead was named by a clock that was wrong: it comes last, as if it were older than
-  /// all others. So it is not taken for the newest for years, and is the first to go. The day is for clocks of machines that differ.
+  /// all others. So it is not taken for the newest for years, and is the first to go. The day is for clocks of
+  /// machines that differ. Empty where there is no directory. Throws ``SystemError``.
   func generations() throws(SystemError) -> [BackupGeneration] {
     guard try operations.status(of: path) != nil else { return [] }
     var names: [String] = []
@@ -63,7 +70,8 @@ struct BackupDirectory: Sendable {
     return found
   }
 
-  /// Makes the directory, and takes it for this process. Nil while another one writes there.
+  /// Makes the directory, and takes it for this process. Nil while another one writes there. The lock lasts as
+  /// long as the value. Blocks for moments only.
   func claim() throws(SystemError) -> LockFile? {
     try operations.createDirectories(path, permissions: 0o700)
     return try LockFile.acquire("\(path)/.lock")
@@ -89,7 +97,8 @@ struct BackupDirectory: Sendable {
     return (name, incomplete)
   }
 
-  /// Syncs all of it, and gives the generation its name.
+  /// Syncs all of it, and gives the generation its name. The sync may take as long as the packages are large.
+  /// Throws ``SystemError`` also where the name is taken.
   func complete(_ name: String, from incomplete: String) throws(SystemError) {
     let directory = try Directory(opening: path, operations: operations)
     try operations.synchronizeFileSystem(of: directory.descriptor)
@@ -105,8 +114,9 @@ struct BackupDirectory: Sendable {
   }
 }
 
-/// One complete backup.
+/// One complete backup. Nothing in it is changed once it has its name.
 struct BackupGeneration: Hashable, Sendable {
+  /// The instant at which it was begun, as ``name(of:)`` writes it.
   let name: String
   let path: String
 
@@ -133,6 +143,7 @@ struct BackupGeneration: Hashable, Sendable {
       message: "it is a generation of a backup; put it into an empty directory with 'pullbox-server restore'")
   }
 
+  /// The packages, laid out as in a state directory.
   var packages: BlobDirectory { BlobDirectory(path) }
 
   /// Throws ``StateCareError`` `damaged` for one that cannot be read, that a later program wrote, or that names other files than
@@ -156,6 +167,7 @@ struct BackupGeneration: Hashable, Sendable {
     return manifest
   }
 
+  /// Reads the manifest once all files of the generation were found to be regular ones.
   private func bytes(ofManifest file: String) throws -> [UInt8] {
     do {
       for name in [BackupManifest.fileName] + BackupManifest.fileNames {

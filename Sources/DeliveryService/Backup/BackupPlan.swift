@@ -10,7 +10,8 @@ struct PackageNeed: Hashable, Sendable {
   /// Without it something is lost: a version that was not withdrawn has it. Others may have been collected.
   var isRequired: Bool
 
-  /// The packages of all versions, and those of uploads on their way to one.
+  /// The packages of all versions, and those of uploads on their way to one. Runs in a read of the database
+  /// that is backed up. Throws ``DatabaseError`` and ``ColumnTypeMismatch``.
   static func all(in connection: borrowing Connection) throws -> [SHA256Digest: PackageNeed] {
     var needs: [SHA256Digest: PackageNeed] = [:]
     for row in try connection.query("SELECT DISTINCT digest, length FROM uploads WHERE digest IS NOT NULL") {
@@ -30,13 +31,16 @@ struct PackageNeed: Hashable, Sendable {
 
 /// From where each package of a new generation comes. Pure.
 struct BackupPlan: Hashable, Sendable {
+  /// The place that a package comes from.
   enum Source: Hashable, Sendable {
     /// The generation before has it: it gets a second name there. Where that cannot be, it is copied: from the state if it is
     /// there, else from that generation.
     case previous(orState: Bool)
+    /// The state directory has it, and it is copied from there.
     case state
   }
 
+  /// One package of the new generation.
   struct Step: Hashable, Sendable {
     var digest: SHA256Digest
     var source: Source
@@ -47,6 +51,12 @@ struct BackupPlan: Hashable, Sendable {
   /// Required, and in neither place.
   var missing: [SHA256Digest] = []
 
+  /// Plans a generation.
+  ///
+  /// - Parameters:
+  ///   - needs: the packages that the copied database refers to.
+  ///   - stored: the packages in the state directory, with the lengths of their files.
+  ///   - previous: the packages of the generation before whose files are as long as its manifest says.
   init(
     _ needs: [SHA256Digest: PackageNeed], stored: [SHA256Digest: ByteCount],
     previous: [SHA256Digest: ByteCount]
@@ -63,7 +73,7 @@ struct BackupPlan: Hashable, Sendable {
   }
 
   /// The generations beyond the first `count`, which are to go; they come as ``BackupDirectory/generations()`` orders them.
-  /// `new` stays, whatever a wrong clock has called it.
+  /// `new` stays, whatever a wrong clock has called it. At least one generation stays.
   static func superfluous(
     _ generations: [String], keeping count: Int, besides new: String? = nil
   ) -> [String] {

@@ -5,6 +5,7 @@ import SystemCalls
 
 /// The note that a backup leaves in its state directory, for the server's metrics: `last-backup.json`.
 struct LastBackup: Codable, Hashable, Sendable {
+  /// The name of the file in the state directory.
   static let fileName = "last-backup.json"
 
   /// The moment at which the backup's database was copied.
@@ -14,6 +15,7 @@ struct LastBackup: Codable, Hashable, Sendable {
   /// The length of all files in the generation, with those that it shares with the generation before.
   var length: ByteCount
 
+  /// Makes the note of a generation that is complete.
   init(_ manifest: BackupManifest, of generation: String) {
     made = manifest.made
     self.generation = generation
@@ -31,7 +33,7 @@ struct LastBackup: Codable, Hashable, Sendable {
   }
 
   /// In place of that of the backup before. The server's user reads it, also where root has written it: the directory around
-  /// it lets no other in. Blocks.
+  /// it lets no other in. Blocks. Throws ``SystemError`` and `EncodingError`.
   func write(in state: String) throws {
     let bytes = try APIJSON.encode(self)
     try DurableFile.write(bytes.span, to: "\(state)/\(Self.fileName)", permissions: 0o644)

@@ -4,8 +4,10 @@ import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Why a state directory could not be backed up, restored or checked.
+/// Why a state directory could not be backed up, restored or checked. Operators read it on the command line.
 struct StateCareError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The kinds of failures. Of them only `damaged` has an exit code of its own, 6; the others are a plain
+  /// failure.
   enum Code: Hashable, Sendable {
     /// There is no backup, or none of that name.
     case noBackup
@@ -19,10 +21,12 @@ struct StateCareError: Error, Hashable, Sendable, CustomStringConvertible {
     case damaged
   }
 
+  /// The kind of the failure, which decides on the exit code.
   let code: Code
   /// A sentence without a full stop.
   let message: String
 
+  /// Makes an error whose description is `message` alone.
   init(_ code: Code, _ message: String) {
     self.code = code
     self.message = message

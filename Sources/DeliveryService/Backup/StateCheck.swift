@@ -9,15 +9,20 @@ import SystemCalls
 
 /// Reads a state directory, or a generation of a backup, beside a server that runs or without one: the database, every package
 /// against its digest, every record against its package; of a generation also every file against the manifest. What is
-/// faulty can be taken from a backup.
+/// faulty can be taken from a backup. See docs/operations.md ("Damaged packages").
 struct StateCheck: Sendable {
+  /// The state directory, or the directory of a generation.
   let state: String
   /// Where packages are taken from that are missing or damaged.
   var repair: PackageRepair?
+  /// Bounds the bytes that are read a second.
   var rate = ReadingRate()
 
   /// Blocks while all of it is read. Throws ``StateCareError`` `noState` or `damaged`, what the database says
   /// where it cannot be read at all, and the errors of files.
+  ///
+  /// Files of a generation come first, then the database, and then the packages in the order of their digests.
+  /// A package that is found missing is looked for again, since a collection may run beside the check.
   func run() throws -> StateCheckReport {
     var report = StateCheckReport()
     // Before the database is opened, which writes a log into it that is beside it.
@@ -85,6 +90,7 @@ struct StateCheck: Sendable {
     return try BackupGeneration(name: FileSystem.lastPart(of: state), path: state).manifest()
   }
 
+  /// Compares the files of a generation with its manifest, and describes what differs.
   private func faults(ofFilesIn manifest: BackupManifest) throws -> [String] {
     var faults: [String] = []
     for file in manifest.files {
@@ -106,6 +112,7 @@ struct StateCheck: Sendable {
     return try needs[digest]?.isRequired == true && BlobDirectory(state).length(of: digest) == nil
   }
 
+  /// The versions that have the package, as texts for people.
   private func versions(of digest: SHA256Digest) throws -> [String] {
     try Database.inspect(state + "/server.db") { connection in
       try connection.query(
@@ -114,6 +121,7 @@ struct StateCheck: Sendable {
     }
   }
 
+  /// Compares every stored manifest with its digest, and finds versions without one.
   private static func manifestFaults(in connection: borrowing Connection) throws -> [String] {
     var faults: [String] = []
     try connection.forEach("SELECT digest, document FROM manifests") { row in
@@ -131,8 +139,10 @@ struct StateCheck: Sendable {
 
 /// The findings of a ``StateCheck``.
 struct StateCheckReport: Codable, Sendable {
+  /// A package that was found missing or damaged.
   struct Item: Codable, Hashable, Sendable {
     var digest: SHA256Digest
+    /// The fault as it was before a repair.
     var fault: PackageFault
     /// Products and versions that have it.
     var versions: [String]
@@ -142,6 +152,7 @@ struct StateCheckReport: Codable, Sendable {
 
   /// Packages that were read.
   var packages = 0
+  /// By digest.
   var faults: [Item] = []
   /// The faults of the database and of the manifests in it.
   var database: [String] = []
@@ -157,12 +168,14 @@ struct StateCheckReport: Codable, Sendable {
 /// Puts packages in the place of missing or damaged ones, taken from whichever generation of a backup has them whole. A server
 /// that runs notices within half a minute.
 struct PackageRepair: Sendable {
+  /// The state directory, which a server may use meanwhile.
   let state: String
   let directory: BackupDirectory
   var rate = ReadingRate()
 
   /// Whether the right bytes are there now. A generation in which the package is missing, damaged or cannot be read is passed
-  /// over. Blocks; throws the errors of files.
+  /// over. Blocks; throws the errors of files. The newest generation is tried first. The bytes are compared
+  /// with the digest and synced before they take their place.
   func repair(_ digest: SHA256Digest) throws -> Bool {
     let target = BlobDirectory(state)
     let hold = try target.holdRemovals()

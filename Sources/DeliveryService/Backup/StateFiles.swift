@@ -7,6 +7,7 @@ import SystemCalls
 
 /// Files of a state directory, read and copied as a whole.
 enum StateFiles {
+  /// Bytes of one read: 1 MiB.
   private static let chunk = 1 << 20
 
   /// Throws ``StateCareError`` `noState` where there is no `server.db`, and `damaged` for one that no server
@@ -40,7 +41,8 @@ enum StateFiles {
   }
 
   /// Copies a regular file, which only its owner may read then, in place of one that is there; answers the digest of what was
-  /// written. It is on the device when this returns.
+  /// written. It is on the device when this returns. Blocks while all of it is read. Throws ``SystemError``;
+  /// what was there before stays then.
   static func copy(
     _ path: String, to newPath: String, operations: any FileOperations
   ) throws(SystemError) -> SHA256Digest {
@@ -61,7 +63,8 @@ enum StateFiles {
     return hasher.finalize()
   }
 
-  /// Gives everything below a directory to that directory's owner, where root has made it.
+  /// Gives everything below a directory to that directory's owner, where root has made it. Throws
+  /// ``SystemError``.
   static func giveToOwner(of directory: String) throws(SystemError) {
     guard let owner = try FileSystem.status(of: directory)?.owner, owner != .ofThisProcess else { return }
     for entry in try FileSystem.list(directory) {
@@ -75,9 +78,11 @@ enum StateFiles {
 
 /// Keeps a thread that reads to a number of bytes a second. Counts from its first read on.
 final class ReadingRate: Sendable {
+  /// At least 1; nil where nothing is held back.
   private let bytesPerSecond: Int64?
   private let clock: any MonotonicClock
   private let pause: @Sendable (Duration) -> Void
+  /// The moment of the first read, and the bytes that were read since; nil before it.
   private let state = Mutex<(begun: MonotonicInstant, read: Int64)?>(nil)
 
   /// Nil reads as fast as it goes. `pause` blocks the thread for that long.
@@ -90,7 +95,7 @@ final class ReadingRate: Sendable {
     self.pause = pause
   }
 
-  /// Waits until so many more bytes were due.
+  /// Waits until so many more bytes were due. Blocks the calling thread, so it is for threads of our own.
   func didRead(_ count: ByteCount) {
     guard let bytesPerSecond else { return }
     let now = clock.now()

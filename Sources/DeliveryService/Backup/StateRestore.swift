@@ -10,11 +10,13 @@ import SystemCalls
 /// Puts a generation of a backup into an empty state directory. Every byte is compared with its digest on the way.
 ///
 /// While it runs, the directory holds a mark, with which no server starts there: one that is killed is given again, and goes on.
-/// See docs/decisions/0027.
+/// See docs/decisions/0027. docs/operations.md ("Restore") shows it to operators.
 struct StateRestore: Sendable {
   /// The outcome of a restore.
   struct Outcome: Sendable {
+    /// The generation that was restored.
     var generation: String
+    /// Its manifest; what it names as absent is absent in the state as well.
     var manifest: BackupManifest
   }
 
@@ -23,12 +25,19 @@ struct StateRestore: Sendable {
   let directory: BackupDirectory
   /// The newest one unless given.
   var generation: String?
+  /// Bounds the bytes that are read a second.
   var rate = ReadingRate()
+  /// Dates the note of the restore in the database.
   var clock: any WallClock = SystemWallClock()
+  /// Writes the files; tests have them fail.
   var operations: any FileOperations = SystemFileOperations()
 
   /// Blocks. Throws ``StateCareError``, ``StateDirectoryError`` while another process uses the directory, ``BlobStoreError``
   /// `digestMismatch`, and the errors of files.
+  ///
+  /// Packages come first, then the files, then the notes in the database. The mark goes last, once everything
+  /// is on the device. Packages that a restore that was killed has left are compared and kept where they are
+  /// whole.
   func run() throws -> Outcome {
     let generation = try directory.generation(generation)
     let manifest = try generation.manifest()
@@ -55,6 +64,8 @@ struct StateRestore: Sendable {
     return Outcome(generation: generation.name, manifest: manifest)
   }
 
+  /// Copies the packages that are not there whole. Throws ``StateCareError`` `damaged` for one that the
+  /// generation has not.
   private func copyPackages(_ manifest: BackupManifest, from generation: BackupGeneration) throws {
     try operations.createDirectories(state + "/blobs", permissions: 0o700)
     let (source, target) = (generation.packages, BlobDirectory(state, operations: operations))
@@ -76,7 +87,9 @@ struct StateRestore: Sendable {
     }
   }
 
-  /// Brings the schema up to date, compares records and packages, and notes what the backup cannot know.
+  /// Brings the schema up to date, compares records and packages, and notes what the backup cannot know. One
+  /// write does all that is noted: that counts may be lost, that feeds begin a new life, that numbers of before
+  /// are passed over, and a new revision of the catalog.
   private func settle(_ manifest: BackupManifest, of generation: BackupGeneration) throws {
     let database = try Database.open(
       path: state + "/server.db", migrations: Migrations.all, options: .small)
@@ -122,7 +135,9 @@ struct RestoreMark: Codable, Hashable, Sendable {
       message: "a restore into it was not completed; give the same 'pullbox-server restore' again")
   }
 
-  /// Throws ``StateCareError`` `notEmpty` where there is something that no restore of this generation has put there.
+  /// Throws ``StateCareError`` `notEmpty` where there is something that no restore of this generation has put
+  /// there. It is on the device before anything of the backup is written. A mark of the same generation stays:
+  /// the restore goes on.
   func set(in state: String, operations: any FileOperations) throws {
     if let begun = try Self.read(in: state) {
       guard begun == self else {
@@ -140,6 +155,7 @@ struct RestoreMark: Codable, Hashable, Sendable {
       bytes.span, to: "\(state)/\(Self.name)", permissions: 0o600, operations: operations)
   }
 
+  /// Takes the mark away; from then on a server starts there.
   static func remove(from state: String, operations: any FileOperations) throws(SystemError) {
     try operations.remove("\(state)/\(name)")
     try operations.synchronizeDirectory(state)

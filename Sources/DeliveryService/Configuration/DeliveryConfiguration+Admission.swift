@@ -21,6 +21,7 @@ extension DeliveryConfiguration {
     public var inProgress: Int?
   }
 
+  /// The options of admission, in the order of the help. All are applied at a reload.
   static let admissionOptions: [CommandOption] = [
     .value(
       "requests-in-progress", "N", fallback: "256",
@@ -50,12 +51,14 @@ extension DeliveryConfiguration {
     return limits
   }
 
+  /// Throws ``ConfigurationError`` for a number below 1.
   func checkRequestsInProgress() throws(ConfigurationError) {
     guard requestsInProgress > 0 else {
       throw ConfigurationError(subject: "requestsInProgress", message: "at least 1 is needed")
     }
   }
 
+  /// Throws ``ConfigurationError`` for less than 8 MiB.
   func checkBodyMemory() throws(ConfigurationError) {
     // The largest body that is read may go beyond it; several proofs of 3 MiB must not depend on that.
     guard bodyMemory.bytes >= .mebibytes(8) else {
@@ -102,6 +105,8 @@ extension DeliveryConfiguration {
 }
 
 extension DeliveryConfiguration.AdmissionClassLimits {
+  /// Returns the limits of a class with what the entry says in place of the default's. `key` names the entry in
+  /// refusals.
   fileprivate func limits(
     over base: AdmissionLimits.Limits, key: String
   ) throws(ConfigurationError) -> AdmissionLimits.Limits {

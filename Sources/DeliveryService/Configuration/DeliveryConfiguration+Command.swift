@@ -35,6 +35,8 @@ extension DeliveryConfiguration {
       + CommandOption.section("Retention", retentionOptions)
       + CommandOption.section("Behind a proxy", proxyOptions.map { $0.appliedAtReload() }))
 
+  /// The options of addresses and TLS. Those of other sites and of prices alone are applied at a reload; a
+  /// certificate is read again at one, from the same path.
   private static let addressOptions: [CommandOption] = [
     .list(
       "listen", "ADDRESS", fallback: "127.0.0.1:8080",
@@ -80,6 +82,7 @@ extension DeliveryConfiguration {
     ).appliedAtReload().example("CHE=fr-CH"),
   ]
 
+  /// The options of operator keys, all applied at a reload. The keys themselves are shown nowhere.
   private static let operatorOptions: [CommandOption] = [
     .value(
       "operator-key", "KEY", environment: "PULLBOX_SERVER_OPERATOR_KEY",
@@ -103,6 +106,8 @@ extension DeliveryConfiguration {
       help: "No product is for sale before it was submitted with a screenshot, and approved"),
   ]
 
+  /// The options of payment stores and of the calls to them, which need a restart. `store-name`, `store-url`,
+  /// `store-credential`, `bundle` and `store-device-limit` describe one store; `payment-store` adds others.
   private static let storeOptions: [CommandOption] = [
     .value(
       "store-name", "NAME", fallback: "sandbox", key: "store.name", help: "Name of the store in proofs"),
@@ -144,6 +149,7 @@ extension DeliveryConfiguration {
       help: "A call that the store refused so often waits for an operator: pullbox outbox"),
   ]
 
+  /// The options of the HTTP server's connections and their deadlines, which need a restart.
   private static let connectionOptions: [CommandOption] = [
     .value("loops", "N", fallback: "0", help: "Event loops; 0 is one per processor"),
     .value("maximum-connections", "N", fallback: "4096", help: "Connections beyond are answered 503"),
@@ -167,6 +173,7 @@ extension DeliveryConfiguration {
     .value("drain-deadline", "DURATION", fallback: "20s", help: "How long bodies may run on after SIGTERM"),
   ]
 
+  /// The options of uploads, garbage collection, releases and scrubbing, which need a restart.
   private static let packageOptions: [CommandOption] = [
     .value(
       "upload-lifetime", "DURATION", fallback: "24h", help: "How long an upload waits for its next bytes"),
@@ -204,6 +211,7 @@ extension DeliveryConfiguration {
     .flag("collect-withdrawn", help: "Also remove packages of withdrawn versions once no grant is live"),
   ]
 
+  /// The options of ``Retention/Rules``, which need a restart. 0 keeps for ever.
   private static let retentionOptions: [CommandOption] = [
     .value(
       "history-retention", "DURATION", fallback: "400d",
@@ -213,6 +221,8 @@ extension DeliveryConfiguration {
       help: "How long calls are kept that a payment store has taken; 0 for ever"),
   ]
 
+  /// The options for servers behind a proxy, all applied at a reload. See docs/delivery.md
+  /// ("X-Accel-Redirect").
   private static let proxyOptions: [CommandOption] = [
     .list(
       "trusted-proxy", "ADDRESS", environment: "PULLBOX_TRUSTED_PROXIES", key: "trustedProxies",

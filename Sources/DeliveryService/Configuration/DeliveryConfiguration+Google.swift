@@ -5,7 +5,9 @@ import Receipts
 import ServiceRuntime
 
 extension DeliveryConfiguration.PaymentStore {
+  /// Base URL of the Android Publisher API.
   private static let googlesInterface = "https://androidpublisher.googleapis.com"
+  /// The address of the keys that sign the identity tokens of those who post notifications.
   private static let googlesKeys = "https://www.googleapis.com/oauth2/v3/certs"
 
   /// Returns the access to the store of an entry of the kind google. Blocks while it reads the key file. Throws the first
@@ -50,6 +52,7 @@ extension DeliveryConfiguration.PaymentStore {
         notifications: try googleNotifications(key: key)))
   }
 
+  /// Reads the key file of the service account, which only its owner may read. Throws ``ConfigurationError``.
   private func serviceAccount(key: String) throws(ConfigurationError) -> GoogleServiceAccount {
     let subject = "\(key).keyFile"
     guard let keyFile else {
@@ -71,6 +74,8 @@ extension DeliveryConfiguration.PaymentStore {
     }
   }
 
+  /// Returns the caller that may post notifications; nil where none are taken. Throws ``ConfigurationError``
+  /// for an audience without an account.
   private func googleNotifications(
     key: String
   ) throws(ConfigurationError) -> GoogleStoreAccess.Notifications? {

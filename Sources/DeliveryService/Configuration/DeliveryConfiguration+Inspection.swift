@@ -27,6 +27,8 @@ extension DeliveryConfiguration {
     findings.check("headDeadline") { try checkDeadlines() }
   }
 
+  /// Finds the faults of operator keys and stores, and warns of secrets that are in the wrong place or could be
+  /// guessed.
   private func inspectKeys(_ findings: inout ConfigurationFindings) {
     findings.check("operatorKeys") {
       let keys = try keyring().keys
@@ -60,6 +62,7 @@ extension DeliveryConfiguration {
     }
   }
 
+  /// Finds the faults of addresses and of TLS. Blocks while it reads the certificate and its key.
   private func inspectAddresses(_ findings: inout ConfigurationFindings) {
     if let publicURL {
       findings.check("publicURL") { try ConfigurationURL.check(publicURL, key: "publicURL") }

@@ -55,6 +55,7 @@ extension DeliveryConfiguration {
   /// The options' defaults. See docs/delivery.md for the reasons.
   static let standardLimits = (bodies: 64, bodiesPerDevice: 128, rate: "4GiB", burst: "8GiB")
 
+  /// The options of tickets and rates, in the order of the help. All are applied at a reload.
   static let limitOptions: [CommandOption] = [
     .value("ticket-lifetime", "DURATION", fallback: "15m", help: "How long a ticket opens its content"),
     .value(
@@ -112,6 +113,8 @@ extension DeliveryConfiguration {
     }
   }
 
+  /// Returns the limits of one class; what it leaves out is that of `base`, then the default. Throws
+  /// ``ConfigurationError`` for no body at all, and for a burst below 64 KiB.
   private func rateLimits(
     _ limits: Limits, over base: Limits?, key: String
   ) throws(ConfigurationError) -> RateLimits {

@@ -19,7 +19,8 @@ extension DeliveryConfiguration {
       })
   }
 
-  /// Throws ``ConfigurationError`` for what is no path.
+  /// Throws ``ConfigurationError`` for what is no path. Nil where none is configured: this server sends every
+  /// body itself.
   func accelRedirect() throws(ConfigurationError) -> AccelRedirect? {
     guard let accelRedirectPrefix else { return nil }
     guard let redirect = AccelRedirect(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes)
@@ -48,7 +49,8 @@ extension DeliveryConfiguration {
     }
   }
 
-  /// How often refunds of what is being sent are looked for.
+  /// How often refunds of what is being sent are looked for. Throws ``ConfigurationError`` outside of 1 second
+  /// to 1 hour.
   func refundPollInterval() throws(ConfigurationError) -> Duration {
     guard refundPoll.duration >= .seconds(1), refundPoll.duration <= .seconds(3600) else {
       throw ConfigurationError(subject: "refundPoll", message: "1s to 1h is expected here")
@@ -57,6 +59,11 @@ extension DeliveryConfiguration {
   }
 
   /// Everything that may change while the server runs. Throws ``ConfigurationError``.
+  ///
+  /// - Parameters:
+  ///   - keys: the ticket keys of the state directory.
+  ///   - now: when the settings are read, which dates prices whose rules changed.
+  ///   - before: the settings in use; nil at the start.
   func deliverySettings(
     keys: TicketKeys, at now: Timestamp, before: DeliverySettings? = nil
   ) throws(ConfigurationError) -> DeliverySettings {
@@ -94,7 +101,8 @@ extension DeliveryConfiguration {
     return name
   }
 
-  /// Throws ``ConfigurationError`` for numbers that are out of their range.
+  /// Throws ``ConfigurationError`` for numbers that are out of their range. Calls: 1 to 1000 at once. Refusals:
+  /// 1 to 1,000,000.
   func outboxOptions() throws(ConfigurationError) -> Outbox.Options {
     guard (1...1000).contains(storeCalls) else {
       throw ConfigurationError(subject: "storeCalls", message: "a number from 1 to 1000 is expected here")

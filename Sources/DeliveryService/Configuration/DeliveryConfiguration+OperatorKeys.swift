@@ -20,9 +20,12 @@ extension DeliveryConfiguration {
 
   /// The operator keys that count, and the names of those that stand in the configuration as plain text.
   struct Keyring: Sendable {
+    /// In the order of the configuration, then of the file.
     var keys: [OperatorKeys.Key] = []
+    /// The names of keys that are written as they are, and not as a hash.
     var plain: [String] = []
 
+    /// Warns once of keys that stand in the configuration as plain text.
     func warn(_ log: Log) {
       guard !plain.isEmpty else { return }
       log.warning(
@@ -86,8 +89,10 @@ struct PlacedKey {
   /// The line of the file.
   var origin: ConfigurationOrigin?
 
+  /// Names the place for refusals: the line of the file, or the key of the configuration.
   var description: String { origin?.description ?? subject }
 
+  /// Makes the error of this key, with the place at which the key stands.
   func error(_ message: String) -> ConfigurationError {
     ConfigurationError(subject: subject, message: message, origin: origin)
   }

@@ -6,8 +6,10 @@ import ServiceRuntime
 import SystemCalls
 
 extension DeliveryConfiguration.PaymentStore {
+  /// Apple's addresses of the App Store Server API.
   private static let applesInterface = Addresses.Interface(
     production: "https://api.storekit.apple.com", sandbox: "https://api.storekit-sandbox.apple.com")
+  /// Bytes of one file of root certificates.
   private static let maximumRootLength = ByteCount.kibibytes(64)
 
   /// Nil without roots. Blocks while it reads files. Throws the first fault.
@@ -81,6 +83,7 @@ extension DeliveryConfiguration.PaymentStore {
     return certificates
   }
 
+  /// Reads the certificates of one file: PEM where it has such a line, else one certificate in DER. Blocks.
   private static func certificates(in path: String) throws -> [Certificate] {
     let bytes = try FileSystem.read(path, upTo: maximumRootLength)
     let text = String(decoding: bytes, as: UTF8.self)
@@ -88,6 +91,8 @@ extension DeliveryConfiguration.PaymentStore {
       ? try Certificate.certificates(inPEM: text) : [try Certificate(der: bytes)]
   }
 
+  /// Returns the access to the programming interface; nil where no key is given. Throws the first fault. Blocks
+  /// while it reads the key.
   private func interface(
     key: String, environments: Set<StoreEnvironment>
   ) throws(ConfigurationError) -> SignedStoreAccess.Interface? {

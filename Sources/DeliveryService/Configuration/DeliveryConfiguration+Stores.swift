@@ -122,11 +122,16 @@ extension DeliveryConfiguration {
 
   /// The access to a store, from an entry of `stores` or from the options.
   struct StoreAccess: Sendable {
+    /// The name in proofs, which no other store has.
     var name: StoreIdentifier
     var kind: PaymentStore.Kind
+    /// The addresses and secrets of `verifyReceipt`; none for the kind google.
     var access: VerifyReceiptStoreClient.Access
+    /// The applications and environments that count.
     var policy: VerifyReceiptPolicy
+    /// The rules that an app receipt must meet before the store is asked.
     var receipts = ReceiptRules()
+    /// The rules about accounts and devices.
     var rules = StoreRules()
     /// Nil for a store without roots: nothing that it signs is taken.
     var signed: SignedStoreAccess?
@@ -163,10 +168,12 @@ extension DeliveryConfiguration {
 }
 
 extension DeliveryConfiguration.PaymentStore {
+  /// Apple's addresses of `verifyReceipt`.
   private static let applesAddresses = Addresses(
     production: "https://buy.itunes.apple.com", sandbox: "https://sandbox.itunes.apple.com")
 
-  /// Throws the first fault.
+  /// Throws the first fault. It is not asked: a server starts while its stores are away. Blocks while it reads
+  /// files.
   fileprivate func resolved(key: String) throws(ConfigurationError) -> DeliveryConfiguration.StoreAccess {
     func fault(_ member: String, _ message: String) -> ConfigurationError {
       ConfigurationError(subject: "\(key).\(member)", message: message)
@@ -218,8 +225,11 @@ extension DeliveryConfiguration.PaymentStore {
       signed: try signedAccess(key: key, environments: counting))
   }
 
+  /// Devices of one customer that a store may be configured to serve.
   private static let deviceLimits = 1...100_000
 
+  /// Returns the rules about accounts and devices. Throws ``ConfigurationError`` for numbers that are out of
+  /// their range.
   func rules(key: String) throws(ConfigurationError) -> StoreRules {
     var rules = StoreRules()
     switch claims {
@@ -244,6 +254,8 @@ extension DeliveryConfiguration.PaymentStore {
     return rules
   }
 
+  /// Returns the shared secret, of the entry or of its file, without white space around it; nil for a store
+  /// without one.
   private func secret(key: String) throws(ConfigurationError) -> Redacted<String>? {
     guard let sharedSecretFile else { return sharedSecret }
     let subject = "\(key).sharedSecretFile"

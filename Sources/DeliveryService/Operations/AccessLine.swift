@@ -2,9 +2,11 @@ import CoreTypes
 import HTTPServer
 
 /// One line of the access log: JSON, without a value that opens content or names a person. It is put together from
-/// bytes, without a `String`: a busy server writes as many lines as it answers requests.
+/// bytes, without a `String`: a busy server writes as many lines as it answers requests. See docs/delivery.md
+/// ("Logs") for its members.
 enum AccessLine {
-  /// Appends the line of a record, line feed included.
+  /// Appends the line of a record, line feed included. Runs on the access log's thread. Durations are whole
+  /// microseconds, rounded down.
   static func append(_ record: borrowing AccessRecord, to line: inout [UInt8]) {
     line.append("{\"time\":\"")
     line.append(record.start)
@@ -40,6 +42,7 @@ enum AccessLine {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// Appends the path part by part, with the sign `…` in the place of what is left out.
   private static func redact(_ path: Span<UInt8>, to line: inout [UInt8]) {
     var isBehindGrants = false
     var start = 0
@@ -63,6 +66,7 @@ enum AccessLine {
     }
   }
 
+  /// Whether a part behind `grants` may be shown: the end of a route, or a short name.
   private static func isOfGrantRoutes(_ part: Span<UInt8>) -> Bool {
     if part.isEmpty || part.equals("tickets") || part.equals("completion") { return true }
     if part.equals("revoke") || part.equals("reinstate") { return true }
@@ -95,10 +99,12 @@ enum AccessLine {
     return true
   }
 
+  /// Whether the byte is a hexadecimal digit in ASCII, of either case.
   fileprivate static func isHexadecimal(_ byte: UInt8) -> Bool {
     (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
   }
 
+  /// The method by its name; one that has none here is `other`.
   private static func name(of method: RequestHead.Method) -> StaticString {
     switch method {
     case .get: "GET"
@@ -114,11 +120,13 @@ enum AccessLine {
 }
 
 extension Span<UInt8> {
+  /// Whether all bytes are hexadecimal digits; true for no bytes.
   fileprivate var isHexadecimal: Bool {
     for index in indices where !AccessLine.isHexadecimal(self[index]) { return false }
     return true
   }
 
+  /// Compares bytes with a constant text; upper and lower case differ.
   fileprivate func equals(_ text: StaticString) -> Bool {
     guard count == text.utf8CodeUnitCount else { return false }
     return text.withUTF8Buffer { expected in
@@ -151,6 +159,8 @@ extension [UInt8] {
     append(date.millisecond, digits: 3, then: "Z")
   }
 
+  /// Appends a part of a date with leading zeros, and the character that follows it. A part below zero counts
+  /// as zero.
   private mutating func append(_ part: Int, digits: Int, then separator: Unicode.Scalar) {
     append(decimal: UInt64(Swift.max(0, part)), digits: digits)
     append(UInt8(ascii: separator))

@@ -7,18 +7,27 @@ import Synchronization
 import SystemCalls
 
 /// Writes a line for each request, on a thread of its own: the loops leave their records in rings and never wait for it.
-/// A record that finds its ring full, or whose line cannot be written, is lost and counted.
+/// A record that finds its ring full, or whose line cannot be written, is lost and counted. At SIGHUP the file
+/// is opened anew, for programs that rotate logs. docs/delivery.md ("Logs") shows it to operators.
 final class AccessLog: ExchangeRecorder {
   /// For each loop, twenty times a second: 160,000 requests a second before records are dropped.
   let ringCapacity = 8192
+  /// Microseconds between two looks at the rings.
   static let interval: UInt32 = 50_000
 
+  /// A path, or `-` for standard error.
   private let path: String
+  /// Where failures to write are told of: once for a row of them.
   private let log: Log
+  /// Makes the lines and writes them; it sleeps for ``interval`` between two rounds.
   private let thread = BlockingThread(name: "access-log")
+  /// The rings of every server that began. None is removed: a round drains them all.
   private let rings = Mutex<[AccessRing]>([])
+  /// Set by any thread; taken back by the log's thread, which closes the file then.
   private let wantsReopening = Atomic<Bool>(false)
+  /// Read before the rings are drained, so that the last round has what was recorded before ``end()``.
   private let isEnding = Atomic<Bool>(false)
+  /// Lines since the start that no write took. Records that found their ring full are counted in the ring.
   private let lost = Atomic<UInt64>(0)
 
   /// `path` is a file that lines are appended to, or `-` for standard error.
@@ -30,6 +39,7 @@ final class AccessLog: ExchangeRecorder {
   /// Lines that could not be written, since the start.
   var lostLines: UInt64 { lost.load(ordering: .relaxed) }
 
+  /// Adds the rings of a server that starts; its loops fill them from then on.
   func begin(_ rings: [AccessRing]) {
     self.rings.withLock { $0 += rings }
   }
@@ -55,11 +65,14 @@ final class AccessLog: ExchangeRecorder {
     await thread.run { self.write() }
   }
 
+  /// Opens the path for appending; a new file is for its owner and group alone.
   private func open() throws(SystemError) -> FileDescriptor {
     try FileDescriptor.open(
       path, .writeOnly, options: [.create, .append], permissions: 0o640)
   }
 
+  /// Writes until the end, on the log's thread. Lines that cannot be written are lost: the file is opened anew
+  /// for the next.
   private func write() {
     var file: FileDescriptor?
     var isFailing = false
@@ -98,11 +111,16 @@ final class AccessLog: ExchangeRecorder {
   }
 }
 
-/// Puts the client into the access record if a trusted proxy forwarded the request.
+/// Puts the client into the access record if a trusted proxy forwarded the request. The peer itself decides
+/// whether its fields count: only those of a trusted proxy do.
 struct ForwardedClientHandler: AsyncHandler {
+  /// Answers the request.
   let handler: any AsyncHandler
+  /// The trusted proxies, which a reload may change.
   let settings: LiveSettings
 
+  /// Leaves the answer as it is, but for its client. Without any trusted proxy the fields of the request are
+  /// not looked at.
   func respond(to request: HTTPRequest) async -> HTTPResponse {
     var response = await handler.respond(to: request)
     if settings.dependsOnProxies {

@@ -3,11 +3,16 @@ import HTTPServer
 import PullboxAPIServer
 
 /// Adds what browsers need for the pages of the sites that ``CrossOriginPolicy`` allows, and answers their preflights.
-/// Routes for operators are open to no page.
+/// Routes for operators are open to no page. See the Fetch standard, "CORS protocol". Without an allowed site
+/// every request passes as it is.
 struct CrossOriginHandler: AsyncHandler {
+  /// Answers the requests, and knows the methods of each address.
   let router: Router
+  /// The policy for other sites, which a reload may change.
   let settings: LiveSettings
 
+  /// Answers a preflight with 204 where the site is allowed and the address has a method. The router answers
+  /// everything else, and its answer gets the fields that the policy has for the origin.
   func respond(to request: HTTPRequest) async -> HTTPResponse {
     guard settings.allowsOrigins, !Self.isManagement(request) else {
       return await router.respond(to: request)
@@ -25,6 +30,7 @@ struct CrossOriginHandler: AsyncHandler {
     return response
   }
 
+  /// Returns the answer to a preflight, with the methods that the address has.
   private func preflight(
     _ request: HTTPRequest, _ policy: CrossOriginPolicy, _ origin: String, _ methods: [HTTPMethod]
   ) -> HTTPResponse {
@@ -39,6 +45,7 @@ struct CrossOriginHandler: AsyncHandler {
     return response
   }
 
+  /// Whether the request is one for operators or monitoring.
   private static func isManagement(_ request: HTTPRequest) -> Bool {
     request.pathSegments.first == "metrics" || request.pathSegments.starts(with: ["v1", "operator"])
   }

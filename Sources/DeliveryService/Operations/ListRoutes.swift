@@ -11,8 +11,10 @@ import RouteAccess
 /// The lists for operators, in pages, newest first: what was granted and delivered, and the audit log.
 struct ListRoutes: Sendable {
   let database: Database
+  /// Knows the bytes that were sent and are not written down yet.
   let recorder: DeliveryRecorder
 
+  /// Adds the lists of grants, irregularities and audit entries. Each needs the scope `read`.
   func add(to routes: inout ScopedRoutes) {
     // One list under two names: what was delivered, and what can be revoked.
     for path in ["/v1/operator/deliveries", "/v1/operator/grants"] {
@@ -31,6 +33,7 @@ struct ListRoutes: Sendable {
     }
   }
 
+  /// Returns a page of grants; `after` is a grant's number. Bytes that are not written down yet are counted.
   private func deliveries(_ request: HTTPRequest) async throws -> Page<OperatorGrant> {
     let limit = try request.pageLimit()
     let after = try request.cursor("after") { Int64($0) }
@@ -51,6 +54,7 @@ struct ListRoutes: Sendable {
     return page
   }
 
+  /// Returns a page of irregularities; `after` is the row of one.
   private func irregularities(_ request: HTTPRequest) async throws -> Page<Irregularity> {
     let limit = try request.pageLimit()
     let after = try request.cursor("after") { Int64($0) }
@@ -64,6 +68,7 @@ struct ListRoutes: Sendable {
     }
   }
 
+  /// Returns a page of the audit log, in the order of its dates; `after` is the row of an entry.
   private func audit(_ request: HTTPRequest) async throws -> Page<AuditEntry> {
     let limit = try request.pageLimit()
     let after = try request.cursor("after") { Int64($0) }

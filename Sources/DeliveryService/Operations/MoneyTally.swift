@@ -2,13 +2,17 @@ import Commerce
 import DeliveryRecords
 import PullboxAPI
 
-/// Sums of what was paid and given back, by territory and currency, without rounding.
+/// Sums of what was paid and given back, by territory and currency, without rounding. Sums are whole
+/// thousandths of a currency's unit, in 128 bits.
 struct MoneyTally: Sendable {
+  /// The payments that are added up together: amounts of two currencies never are.
   private struct Group: Hashable {
+    /// The code of the territory, or `unknown`.
     var territory: String
     var currency: String
   }
 
+  /// The sums of one group. Amounts are in thousandths of the currency's unit.
   private struct Sums {
     var sales = 0
     var sold: Int128 = 0
@@ -18,11 +22,14 @@ struct MoneyTally: Sendable {
     var decimals = 0
   }
 
+  /// A group is there once a payment or a refund with a price was added.
   private var groups: [Group: Sums] = [:]
+  /// Payments whose store told no price.
   private(set) var withoutPrice = 0
 
   init() {}
 
+  /// Adds payments of one price, or refunds of such payments. Refunds without a price are not counted.
   mutating func add(_ payments: SalesTable.Payments, isRefund: Bool) {
     guard let price = payments.price else {
       if !isRefund { withoutPrice += payments.count }

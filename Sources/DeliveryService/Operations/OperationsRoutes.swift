@@ -9,9 +9,11 @@ import RouteAccess
 
 /// The routes for monitoring: health and metrics. They need no key.
 struct OperationsRoutes: Sendable {
+  /// The database whose check says whether the server is ready.
   let database: Database
   let metrics: ServiceMetrics
 
+  /// Adds the routes of health and `/metrics`.
   func add(to routes: inout ScopedRoutes) {
     routes.onHealth { await unreadiness() }
     routes.public(.get, "/metrics") { _, _ in

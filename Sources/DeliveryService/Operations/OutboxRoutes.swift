@@ -5,10 +5,13 @@ import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 
-/// The outbox over HTTP, for operators: a list in pages, newest first, and what may be decided of a call.
+/// The outbox over HTTP, for operators: a list in pages, newest first, and what may be decided of a call. See
+/// docs/delivery.md ("Calls to payment stores").
 struct OutboxRoutes: Sendable {
   let outbox: Outbox
 
+  /// Adds the list (scope `read`), and the retry and the drop of a call (scope `admin`), which take an
+  /// idempotency key.
   func add(to routes: inout ScopedRoutes) {
     let query = HTTPRequest.pageQuery.union(["state", "store", "kind"])
     routes.on(.get, "/v1/operator/outbox", requires: .read, query: query) { request, _, _ in
@@ -30,6 +33,7 @@ struct OutboxRoutes: Sendable {
     }
   }
 
+  /// Returns the call in the address. Throws `call-unknown` for a text that is no number.
   private static func call(_ parameters: PathParameters) throws(Problem) -> Int64 {
     guard let id = Int64(parameters["id"]) else { throw Problem(.callUnknown) }
     return id

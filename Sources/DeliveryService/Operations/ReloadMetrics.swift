@@ -4,8 +4,11 @@ import Synchronization
 
 /// Whether the configuration that is in use is the one that was last asked for.
 final class ReloadMetrics: MetricSource {
+  /// The outcome of the last reload, and the moment of the last one that succeeded.
   private struct State {
+    /// False after a reload that failed, until one succeeds.
     var isCurrent = true
+    /// The moment at which the configuration in use was read.
     var last: Timestamp
   }
 
@@ -16,14 +19,17 @@ final class ReloadMetrics: MetricSource {
     state = Mutex(State(last: start))
   }
 
+  /// A reload has taken the configuration that is in the file.
   func succeeded(at now: Timestamp) {
     state.withLock { $0 = State(last: now) }
   }
 
+  /// A reload has failed; the configuration of before stays in use.
   func failed() {
     state.withLock { $0.isCurrent = false }
   }
 
+  /// Registers two gauges, which are read while the page of metrics is made.
   func register(in metrics: inout MetricRegistry) {
     metrics.register([
       .gauge(

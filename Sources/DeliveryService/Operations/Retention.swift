@@ -6,7 +6,8 @@ import ServiceRuntime
 import Synchronization
 
 /// Forgets what is old and of no use any more: histories of finished grants, calls that stores have taken, runs of the
-/// server, notifications that no store tells of again, answers by idempotency keys. The audit log is kept for ever.
+/// server, notifications that no store tells of again, answers by idempotency keys. The audit log is kept for
+/// ever. docs/configuration.md has the times, and decision 31 (docs/decisions) says what goes and what stays.
 struct Retention: Sendable {
   /// The retention times that the operator decided; zero keeps for ever.
   struct Rules: Sendable {
@@ -29,12 +30,15 @@ struct Retention: Sendable {
 
   let database: Database
   let clock: any WallClock
+  /// The times that count; the same for as long as the process runs.
   let rules: Rules
   /// Without one, no other process uses the database.
   var lease: WorkerLease?
+  /// Shared by all copies of this value; a process that starts begins every walk anew.
   private let walks = RetentionWalks()
 
-  /// Forgets all that is old now, a few rows in each transaction.
+  /// Forgets all that is old now, a few rows in each transaction. Throws ``DatabaseError`` and
+  /// `CancellationError`; what was forgotten by then stays so.
   func run() async throws {
     let now = clock.now()
     if rules.history > .zero {
@@ -78,6 +82,7 @@ struct Retention: Sendable {
     }
   }
 
+  /// Calls `batch` in writes of its own until it says that nothing is left.
   private func sweep(
     _ batch: @escaping @Sendable (borrowing Connection) throws -> Bool
   ) async throws {
@@ -115,20 +120,27 @@ struct Retention: Sendable {
 
 /// Where the last walks over rows that are kept in part came to what is young.
 private final class RetentionWalks: Sendable {
+  /// The kinds of rows of which some stay although they are old: a walk that began at the oldest each time
+  /// would look at those again and again.
   enum Rows: Hashable, Sendable {
     case events
     case runs
     case calls
   }
 
+  /// Where one kind's walk stands.
   private struct Walk {
     /// The time at which the last walk from the beginning began.
     var begun: Timestamp
+    /// The place before the last batch that returned a position: it may have held young rows, and is looked at
+    /// again.
     var position: RetentionTable.Position
   }
 
   private let walks = Mutex<[Rows: Walk]>([:])
 
+  /// Returns where the walk begins: where the last one ended, or at the beginning once in
+  /// ``Retention/walkInterval`` and after a clock was set back.
   func begin(_ rows: Rows, at now: Timestamp) -> RetentionTable.Position {
     walks.withLock { walks in
       if let walk = walks[rows], now >= walk.begun, now - walk.begun < Retention.walkInterval {
@@ -139,6 +151,7 @@ private final class RetentionWalks: Sendable {
     }
   }
 
+  /// Keeps where the walk ended, for the next one.
   func end(_ rows: Rows, at position: RetentionTable.Position) {
     walks.withLock { $0[rows]?.position = position }
   }

@@ -8,17 +8,22 @@ import PullboxAPIServer
 import RouteAccess
 import SystemCalls
 
-/// The reports of sales, for operators.
+/// The reports of sales, for operators. See docs/catalogue.md ("Reports").
 struct SalesReportRoutes: Sendable {
   let database: Database
+  /// Tells which day is today, and up to which moment events count.
   let clock: any WallClock
 
+  /// The query parameters of the report of sales; any other is refused.
   private static let query: Set<String> = [
     "from", "to", "by", "product", "territory", "store", "environment", "format",
   ]
 
+  /// The query parameters of the sums of money, which have neither dimensions nor a format.
   private static let moneyQuery = query.subtracting(["by", "format"])
 
+  /// Adds the report of sales, as JSON or as comma-separated values, and the sums of money. Both need the scope
+  /// `read`.
   func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/reports", requires: .read, query: Self.query) { request, _, _ in
       let isCSV = try request.filter("format") { ["csv": true, "json": false][$0] } ?? false
@@ -33,7 +38,8 @@ struct SalesReportRoutes: Sendable {
     }
   }
 
-  /// Throws `request-malformed` for days that are none, or too many.
+  /// Throws `request-malformed` for days that are none, or too many. Without parameters they are today and the
+  /// thirty days before, in UTC.
   private func days(of request: HTTPRequest) throws -> Range<Int> {
     let today = SalesTally.day(of: clock.now())
     let first = try request.filter("from", Self.day) ?? today - 30
@@ -46,7 +52,8 @@ struct SalesReportRoutes: Sendable {
     return first..<end
   }
 
-  /// Throws `request-malformed` as ``days(of:)`` does.
+  /// Throws `request-malformed` as ``days(of:)`` does. Purchases of the sandbox count only where the request
+  /// asks for them.
   private func money(for request: HTTPRequest) async throws -> MoneyReport {
     let days = try days(of: request)
     let filter = try Self.filter(of: request, tellsEnvironmentsApart: false)
@@ -63,6 +70,8 @@ struct SalesReportRoutes: Sendable {
     return MoneyReport(from: from, to: to, rows: tally.rows, withoutPrice: tally.withoutPrice)
   }
 
+  /// Returns the filter of the request. A report that does not tell environments apart is of production, unless
+  /// it names one.
   private static func filter(
     of request: HTTPRequest, tellsEnvironmentsApart: Bool
   ) throws -> SalesTable.Filter {
@@ -75,7 +84,8 @@ struct SalesReportRoutes: Sendable {
         ?? (tellsEnvironmentsApart ? nil : .production))
   }
 
-  /// Throws `request-malformed` for days that are none, too many, or more rows than a report has.
+  /// Throws `request-malformed` for days that are none, too many, or more rows than a report has. Events up to
+  /// now count. The rows are put together on a thread for computations.
   private func report(for request: HTTPRequest) async throws -> SalesReport {
     let days = try days(of: request)
     let (first, end) = (days.lowerBound, days.upperBound)
@@ -106,6 +116,7 @@ struct SalesReportRoutes: Sendable {
     return date.millisecondsSinceEpoch >= 0 ? SalesTally.day(of: date) : nil
   }
 
+  /// Dimensions with commas between them; nil for a text that has another word.
   private static func dimensions(_ text: String) -> Set<SalesReport.Dimension>? {
     var dimensions: Set<SalesReport.Dimension> = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false) {

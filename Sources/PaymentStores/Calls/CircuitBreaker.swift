@@ -12,7 +12,12 @@ package import CoreTypes
 ///
 /// An interval runs from the start of the last call that failed, so calls that hang for longer do not put the next probe
 /// off, whatever was called meanwhile, and a probe whose end is never noted harms nothing.
+///
+/// Closed it counts failures in a row, and ``failureThreshold`` of them open it. Open it gives one probe an
+/// interval out. Any answer closes it. An abandoned call changes nothing, but that an abandoned probe may be
+/// made again at once.
 package struct CircuitBreaker: Hashable, Sendable {
+  /// The answer to a call that wants to be made.
   package enum Permit: Hashable, Sendable {
     /// One of any number, which begins then.
     case call(at: MonotonicInstant)
@@ -22,6 +27,7 @@ package struct CircuitBreaker: Hashable, Sendable {
     case wait(Duration)
   }
 
+  /// The end of a call, as far as it says something of the store.
   package enum Outcome: Hashable, Sendable {
     /// The store said something that has to do with the call, be it a refusal: it is there.
     case answered
@@ -33,6 +39,7 @@ package struct CircuitBreaker: Hashable, Sendable {
 
   /// The state of a store, as its calls have shown it.
   package struct Standing: Hashable, Sendable {
+    /// Whether nothing but probes is called.
     package var isOpen = false
     /// How long ago a call was answered last; nil until one was.
     package var sinceAnswer: Duration?
@@ -54,6 +61,7 @@ package struct CircuitBreaker: Hashable, Sendable {
 
   /// Failures in a row that open it.
   static let failureThreshold = 5
+  /// The time between two probes of a store that does not answer.
   package static let probeInterval: Duration = .seconds(30)
   /// A store that asks to be left alone for longer is not believed: it may be back before.
   package static let longestPause: Duration = .seconds(45)
@@ -67,6 +75,7 @@ package struct CircuitBreaker: Hashable, Sendable {
   /// Closed, and nothing is known of its store.
   package init() {}
 
+  /// Whether nothing but probes is called.
   package var isOpen: Bool {
     if case .open = state { true } else { false }
   }
@@ -122,6 +131,8 @@ package struct CircuitBreaker: Hashable, Sendable {
     }
   }
 
+  /// The first probe after opening: an interval behind the last call that failed, or when the store asked to be
+  /// called again.
   private static func firstProbe(
     _ retryAfter: Duration?, since lastBegun: MonotonicInstant, at now: MonotonicInstant
   ) -> MonotonicInstant {

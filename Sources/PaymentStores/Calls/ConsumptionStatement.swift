@@ -8,6 +8,7 @@ package struct ConsumptionStatement: Codable, Hashable, Sendable {
   package struct Delivery: Hashable, Sendable {
     /// The bytes that were sent; bytes that were sent twice count twice.
     package var sent: ByteCount
+    /// Bytes of the package.
     package var length: ByteCount
     /// The device reported that it holds all of it.
     package var isCompleted: Bool

@@ -4,7 +4,9 @@ package import ServiceRuntime
 /// The one state machine of a call to a store: tried until the store has answered for good, or has refused so
 /// often that an operator has to look.
 package struct OutboxMachine: Hashable, Sendable {
+  /// The store's answer to a call.
   package enum Answer: Hashable, Sendable {
+    /// The store has taken the call, now or before.
     case accepted
     /// The store cannot be reached, or fails; `retryAfter` when it said for how long.
     case unavailable(retryAfter: Duration?)
@@ -14,8 +16,11 @@ package struct OutboxMachine: Hashable, Sendable {
     case abandoned
   }
 
+  /// The next step with a call.
   package enum Action: Hashable, Sendable {
+    /// The call is over.
     case markDone
+    /// The call is made again after that time.
     case retry(after: Duration)
     /// It is not tried again until an operator asks for it.
     case park
@@ -28,6 +33,7 @@ package struct OutboxMachine: Hashable, Sendable {
   /// While the store does not answer: short, since ``CircuitBreaker`` keeps the calls of a store few.
   package static let unavailabilityBackoff = Backoff(
     initial: .seconds(1), factor: 2, cap: CircuitBreaker.longestPause, jitter: 0.5)
+  /// Between attempts that the store refuses: from about half a minute to a quarter of an hour.
   package static let refusalBackoff = Backoff(
     initial: .seconds(30), factor: 2, cap: .seconds(15 * 60), jitter: 0.5)
 
@@ -36,6 +42,7 @@ package struct OutboxMachine: Hashable, Sendable {
 
   /// Attempts and refusals before this one.
   package var attempts: Int
+  /// Refusals before this attempt, since an operator last asked for one.
   package var refusals: Int
   /// The refusal of that number parks the call.
   package var maximumRefusals: Int

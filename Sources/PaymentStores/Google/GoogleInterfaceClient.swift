@@ -11,6 +11,7 @@ import Synchronization
 package struct GoogleStoreAccess: Sendable {
   /// The caller that may post notifications.
   package struct Notifications: Sendable {
+    /// The audience and the sender that a token must name.
     package var expected: IdentityToken.Expectation
     /// Where the keys are by which callers are known.
     package var keysAddress: String
@@ -22,6 +23,7 @@ package struct GoogleStoreAccess: Sendable {
   }
 
   package var name: StoreIdentifier
+  /// The service account, with the key that Google knows this server by.
   package var account: GoogleServiceAccount
   /// The application.
   package var package: String
@@ -50,6 +52,7 @@ package struct GoogleStoreAccess: Sendable {
 package final class GoogleInterfaceClient: Sendable {
   /// Why there is no answer.
   package struct Failure: Error, Sendable {
+    /// The reason, as far as it decides what is done next.
     package enum Kind: Hashable, Sendable {
       /// The store's own word about what was asked, by its status.
       case refused(Int)
@@ -64,9 +67,11 @@ package final class GoogleInterfaceClient: Sendable {
     }
 
     package var kind: Kind
+    /// A text for the log, which repeats nothing that the store was sent.
     package var detail: String
   }
 
+  /// The longest that a question may take, which a reader waits for; calls of the outbox may take longer.
   static let timeout: Duration = .seconds(10)
   private static let longestAnswer = ByteCount(GoogleVoidedPage.maximumLength)
 
@@ -76,6 +81,7 @@ package final class GoogleInterfaceClient: Sendable {
   private let token = Mutex<GoogleAccessToken?>(nil)
   private let questions = SharedQuestions<String, GoogleAccessToken>()
 
+  /// Creates a client, which asks for its access token with the first question.
   package init(access: GoogleStoreAccess, client: HTTPClient, clock: any WallClock) {
     self.access = access
     self.client = client
@@ -97,11 +103,13 @@ package final class GoogleInterfaceClient: Sendable {
 
   /// The calls that tell the store of a delivery, once all that a purchase pays for was delivered.
   package enum Delivery: String, Sendable {
+    /// For everything that is bought once or for a time.
     case acknowledge
     /// Also acknowledges, and lets it be bought again.
     case consume
   }
 
+  /// Makes the call. Repeated, the store may refuse it as made before.
   package func tell(_ call: Delivery, of purchase: GooglePurchaseReference) async throws(Failure) {
     let path = purchase.kind == .product ? "products" : "subscriptions"
     _ = try await send(
@@ -139,6 +147,7 @@ package final class GoogleInterfaceClient: Sendable {
     return try read { try IdentityKeys(document: response.body) }
   }
 
+  /// Reads an answer; one that cannot be read is ``Failure/Kind/unreadable``.
   private func read<Value>(_ body: () throws -> Value) throws(Failure) -> Value {
     do {
       return try body()
@@ -181,6 +190,7 @@ extension GoogleInterfaceClient {
     }
   }
 
+  /// Returns the token that is known, or asks for one; questions at one time share it.
   private func accessToken() async throws(Failure) -> GoogleAccessToken {
     let now = clock.now()
     if let token = token.withLock({ $0 }), now < token.end { return token }
@@ -196,6 +206,7 @@ extension GoogleInterfaceClient {
     }
   }
 
+  /// Exchanges a statement signed with the account's key for an access token (RFC 7523).
   private func askForToken() async throws -> GoogleAccessToken {
     let now = clock.now()
     var request = ClientRequest(
@@ -216,6 +227,7 @@ extension GoogleInterfaceClient {
     return made
   }
 
+  /// Sends one request; throws only where there is no answer at all.
   private func perform(_ request: ClientRequest) async throws(Failure) -> ClientResponse {
     do {
       return try await client.send(request)

@@ -28,6 +28,7 @@ extension GoogleStoreClient {
     }
   }
 
+  /// The transactions of an order that the ledger has.
   private func transactions(
     of order: GoogleOrder, in environment: StoreEnvironment
   ) async throws(StoreRefusal) -> [VerifiedTransaction] {

@@ -5,9 +5,12 @@ package import PullboxAPI
 package import Receipts
 
 /// Google Play: a purchase token is the proof, and the store is asked what it is of. What was bought is kept by its token, since
-/// the store is told of a delivery by that.
+/// the store is told of a delivery by that. docs/stores.md describes the store, and docs/decisions/0036 what it
+/// does not tell.
 package struct GoogleStoreClient: PaymentStoreClient {
+  /// Asks the store and tells it.
   package let interface: GoogleInterfaceClient
+  /// Has what the store's answers do not tell, from earlier ones.
   package let memory: any GooglePurchaseMemory
   package let clock: any WallClock
 
@@ -23,13 +26,17 @@ package struct GoogleStoreClient: PaymentStoreClient {
 
   /// The store's answer about a purchase.
   package struct Purchase: Sendable {
+    /// The transactions of the answer, and the purchase that this one replaced.
     package var verdict: GoogleVerdict
     package var kind: GooglePurchaseKind
     package var token: GooglePurchaseToken
 
+    /// The environment of the transactions; an answer without any counts as production.
     package var environment: StoreEnvironment { verdict.transactions.first?.environment ?? .production }
   }
 
+  /// Throws `receipt-malformed` for another kind of proof, `purchase-required` for a pending purchase,
+  /// `receipt-wrong-environment`, and what the store refuses with.
   package func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
     guard let token = proof.purchaseToken.flatMap({ GooglePurchaseToken($0) }), proof.receipt == nil,
       proof.signedTransaction == nil
@@ -66,6 +73,7 @@ package struct GoogleStoreClient: PaymentStoreClient {
     return try await ask(about: token, as: kind)
   }
 
+  /// Asks about the token as one of that kind; nil for a purchase that is pending.
   private func ask(
     about token: GooglePurchaseToken, as kind: GooglePurchaseKind
   ) async throws(StoreRefusal) -> Purchase? {
@@ -166,11 +174,13 @@ package struct GoogleStoreClient: PaymentStoreClient {
     }
   }
 
+  /// Those of the names that the catalog has as consumables.
   private func consumables(among names: [String]) async throws(StoreRefusal) -> Set<ProductIdentifier> {
     let products = names.compactMap { ProductIdentifier($0) }
     return try await remembered { try await memory.consumables(among: products) }
   }
 
+  /// The transactions that the ledger has of the purchases that these orders belong to.
   private func history(
     of orders: [String], in environment: StoreEnvironment
   ) async throws(StoreRefusal) -> KnownGoogleOrders {
@@ -180,6 +190,8 @@ package struct GoogleStoreClient: PaymentStoreClient {
       transactions: try await remembered { try await memory.transactions(ofPurchases: purchases) })
   }
 
+  /// Asks the memory. A memory that cannot be reached leaves the proof undetermined, which says nothing of the
+  /// store.
   func remembered<Value: Sendable>(
     _ ask: () async throws -> Value
   ) async throws(StoreRefusal) -> Value {
@@ -229,6 +241,7 @@ extension GoogleStoreClient {
     }
   }
 
+  /// Whether the store has the purchase as acknowledged, or consumed, already; false where it cannot be asked.
   private func isTold(
     _ call: GoogleInterfaceClient.Delivery, _ purchase: GooglePurchaseReference
   ) async -> Bool {
@@ -255,6 +268,8 @@ struct KnownGoogleOrders: GoogleOrderHistory {
     return periods.compactMap { $0.graceExpiresDate ?? $0.expiresDate }.max()
   }
 
+  /// When the order began where it does not go on at the end of the one before: when it was paid for; nil
+  /// otherwise.
   func resumption(of order: GoogleOrder, in environment: StoreEnvironment) -> Timestamp? {
     guard let payment = payments[order.id], let end = latestService(before: order, in: environment),
       end < payment

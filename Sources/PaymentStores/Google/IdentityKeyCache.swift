@@ -4,13 +4,15 @@ package import Receipts
 import ServiceRuntime
 import Synchronization
 
-/// The keys by which callers are known, fetched when a token names one that is not known, and again after an hour.
+/// The keys by which callers are known, fetched when a token names one that is not known, and again after an
+/// hour. Questions at one time share one answer.
 package final class IdentityKeyCache: Sendable {
   /// How long a set is believed.
   static let lifetime: Duration = .seconds(3600)
   /// A token that names an unknown key leads to no more than one question in this time, answered or not.
   static let pause: Duration = .seconds(60)
 
+  /// The keys with the time at which they were fetched, and the last failure.
   private struct State {
     var keys: IdentityKeys?
     var fetched: MonotonicInstant?
@@ -23,6 +25,7 @@ package final class IdentityKeyCache: Sendable {
   private let state = Mutex(State())
   private let questions = SharedQuestions<String, IdentityKeys>()
 
+  /// Creates a cache without keys; the first token fetches them.
   package init(interface: GoogleInterfaceClient, address: String, timer: any MonotonicClock) {
     self.interface = interface
     self.address = address
@@ -44,6 +47,7 @@ package final class IdentityKeyCache: Sendable {
     }
   }
 
+  /// Returns the keys that are known, unless they are old or lack that name and may be fetched again.
   private func keys(naming name: String) async throws(StoreRefusal) -> IdentityKeys {
     let now = timer.now()
     let state = state.withLock { $0 }

@@ -11,6 +11,7 @@ import Synchronization
 final class RevocationClient: Sendable {
   /// How long an issuer's word is believed, at most.
   package static let lifetime: Duration = .seconds(900)
+  /// Certificates whose issuers' word is kept.
   private static let maximumCount = 64
   private static let timeout: Duration = .seconds(10)
 
@@ -38,6 +39,7 @@ final class RevocationClient: Sendable {
     for check in checks { try await self.check(check) }
   }
 
+  /// Asks the issuer about one certificate, unless its word is still believed.
   private func check(_ check: RevocationCheck) async throws(StoreRefusal) {
     let digest = SHA256Digest.of(check.certificate.der)
     let now = timer.now()
@@ -73,6 +75,7 @@ final class RevocationClient: Sendable {
     return try check.verdict(of: response.body, at: clock.now())
   }
 
+  /// Keeps the issuer's word; where there is no room, it is asked again each time.
   private func keep(_ digest: SHA256Digest, from now: MonotonicInstant, for duration: Duration) {
     good.withLock { good in
       if good.count >= Self.maximumCount { good = good.filter { now < $0.value } }

@@ -10,6 +10,7 @@ package import Receipts
 package struct SignedDataGate: Sendable {
   /// The settings of the checks, from the configuration.
   package struct Access: Sendable {
+    /// The roots under one of which everything must be signed.
     package var roots: [Certificate]
     /// Whether issuers are asked about the certificates.
     package var checksOnline: Bool
@@ -17,8 +18,10 @@ package struct SignedDataGate: Sendable {
     package var bundles: Set<String>
     /// The application's number in the store, which what comes from production must name where it is known.
     package var applicationNumber: Int64?
+    /// Those whose purchases count.
     package var environments: Set<StoreEnvironment>
 
+    /// Creates a gate. Without online checks `client` is never used.
     package init(
       roots: [Certificate], checksOnline: Bool, bundles: Set<String>, applicationNumber: Int64? = nil,
       environments: Set<StoreEnvironment>
@@ -96,6 +99,7 @@ package struct SignedDataGate: Sendable {
 
   /// The signed data that a customer shows.
   package enum Purchase: Sendable {
+    /// A purchase in the application.
     case transaction(SignedTransaction)
     /// The download of the application itself.
     case application(SignedAppTransaction)
@@ -143,12 +147,14 @@ package struct SignedDataGate: Sendable {
     return renewal
   }
 
+  /// Refuses `receipt-wrong-application` for an application that does not count, and for none.
   package func requireApplication(_ bundle: String?) throws(StoreRefusal) {
     guard let bundle, access.bundles.contains(bundle) else {
       throw .final(.receiptWrongApplication, onStoresWord: false)
     }
   }
 
+  /// Refuses `receipt-wrong-environment` for an environment that does not count, and for none.
   package func requireEnvironment(_ environment: SignedEnvironment?) throws(StoreRefusal) {
     guard let counting = environment?.counting, access.environments.contains(counting) else {
       throw .final(.receiptWrongEnvironment, onStoresWord: false)
@@ -163,6 +169,7 @@ package struct SignedDataGate: Sendable {
     throw .final(.receiptWrongApplication, onStoresWord: false)
   }
 
+  /// The refusal of data that does not hold: malformed, or not authentic for every other reason.
   private static func refusal(_ error: any Error) -> StoreRefusal {
     let isMalformed = (error as? ReceiptError)?.code == .malformed
     return .final(

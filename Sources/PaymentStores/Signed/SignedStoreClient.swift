@@ -7,7 +7,9 @@ package import Receipts
 /// A store that is asked about receipts, and whose signed transactions are proofs as well: where one is shown, its
 /// signature decides, and the store is asked for the rest of what the customer bought where there is a key for that.
 package struct SignedStoreClient: PaymentStoreClient {
+  /// Asks the store about app receipts.
   package let receipts: VerifyReceiptStoreClient
+  /// Verifies what the store signs.
   package let gate: SignedDataGate
   /// Nil without a key to the store's programming interface: then what is shown is all that is known.
   package let interface: StoreInterfaceClient?
@@ -26,6 +28,7 @@ package struct SignedStoreClient: PaymentStoreClient {
 
   package var name: StoreIdentifier { receipts.name }
 
+  /// Without an interface, or for the download of an application, the signed transaction alone counts.
   package func verify(_ proof: Proof, digest: SHA256Digest) async throws(StoreRefusal) -> VerifiedProof {
     guard let text = proof.signedTransaction else { return try await receipts.verify(proof, digest: digest) }
     guard proof.receipt == nil, proof.purchaseToken == nil else {
@@ -66,6 +69,7 @@ package struct SignedStoreClient: PaymentStoreClient {
     }
   }
 
+  /// Returns what the store knows of the customer who made the transaction, with the graces of subscriptions.
   private func transactions(
     ofCustomerOf id: TransactionIdentifier, by interface: StoreInterfaceClient
   ) async throws(StoreInterfaceClient.Failure) -> [VerifiedTransaction] {
@@ -122,6 +126,7 @@ package struct SignedStoreAccess: Sendable {
   /// The programming interface, with the key that it knows this server by.
   package struct Interface: Sendable {
     package var key: StoreAPIKey
+    /// Base URLs of the interface.
     package var addresses: [StoreEnvironment: String]
 
     package init(key: StoreAPIKey, addresses: [StoreEnvironment: String]) {

@@ -8,7 +8,9 @@ import Receipts
 
 /// How the interface is asked: in which environment, how often, and what its refusals mean.
 extension StoreInterfaceClient {
+  /// How often a question is asked, at most.
   private static let attempts = 3
+  /// The pause after the first attempt; the second one is twice as long.
   private static let pause: Duration = .milliseconds(500)
   /// A longer wait is left to those who ask.
   private static let longestWait: Duration = .seconds(2)
@@ -23,6 +25,7 @@ extension StoreInterfaceClient {
     var errorMessage: String?
   }
 
+  /// Asks in one environment after the other. Throws the failure that says most.
   package func get<Answer: Decodable>(
     _ path: String, query: [(String, String)] = [], as type: Answer.Type
   ) async throws(Failure) -> Answer {
@@ -51,6 +54,7 @@ extension StoreInterfaceClient {
     throw last
   }
 
+  /// Asks in one environment and reads the answer. One that is not understood counts as unavailable.
   package func call<Answer: Decodable>(
     _ method: String, _ path: String, in environment: StoreEnvironment, query: [(String, String)] = [],
     body: Data? = nil, as type: Answer.Type
@@ -95,6 +99,7 @@ extension StoreInterfaceClient {
     }
   }
 
+  /// Sends one request with a token made for it.
   private func sendOnce(
     _ method: String, _ path: String, in environment: StoreEnvironment, query: [(String, String)],
     body: Data?
@@ -145,6 +150,8 @@ extension StoreInterfaceClient {
     return Failure(kind: .unavailable(retryAfter: nil), detail: detail)
   }
 
+  /// A number from 5000000 on says that the store fails, but for those that are tried again here; every other
+  /// number refuses.
   private func kind(of refusal: Refusal) -> Failure.Kind {
     refusal.errorCode >= 5_000_000 && !Self.retriable.contains(refusal.errorCode)
       ? .unavailable(retryAfter: nil) : .refused(refusal.errorCode)

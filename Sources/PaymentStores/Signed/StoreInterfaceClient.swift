@@ -22,6 +22,7 @@ package struct StoreInterfaceClient: Sendable {
 
   /// Why there is no answer.
   package struct Failure: Error, Sendable {
+    /// The reason, as far as it decides what is done next. Two of ``untrusted(_:)`` count as equal.
     package enum Kind: Hashable, Sendable {
       /// The store's own word, by its number.
       case refused(Int)
@@ -224,6 +225,8 @@ extension StoreInterfaceClient {
     _ = try await send("PUT", "/inApps/v2/transactions/consumption/\(id)", in: environment, body: body)
   }
 
+  /// Reads a list page by page until the store says that it ends. A page that names itself as the next one is a
+  /// failure.
   private func pages(
     _ path: String, query: [(String, String)]
   ) async throws(Failure) -> Transactions {
@@ -244,6 +247,7 @@ extension StoreInterfaceClient {
     return read
   }
 
+  /// Verifies a transaction of an answer, which must be there.
   private func verified(_ text: String?) async throws(Failure) -> SignedTransaction {
     guard let text else {
       throw Failure(kind: .unavailable(retryAfter: nil), detail: "the store's answer holds no transaction")
@@ -251,6 +255,8 @@ extension StoreInterfaceClient {
     return try await trusted { () async throws(StoreRefusal) in try await gate.transaction(text) }
   }
 
+  /// Runs a check of an answer; what it refuses is ``Failure/Kind/untrusted(_:)``, and no fault of the
+  /// customer's.
   private func trusted<Value>(
     _ body: () async throws(StoreRefusal) -> Value
   ) async throws(Failure) -> Value {

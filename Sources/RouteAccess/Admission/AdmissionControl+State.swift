@@ -4,6 +4,7 @@ package import HTTPServer
 package import PullboxAPI
 
 extension AdmissionControl {
+  /// The counts of one class, and what was learned of the rate at which it is answered.
   package struct Class {
     var counts = Counts()
     var throughput = ThroughputEstimate()
@@ -12,16 +13,20 @@ extension AdmissionControl {
 
   /// How waiting ended.
   package enum Ending {
+    /// It has a place, and may be answered.
     case turn
+    /// It has waited as long as requests may.
     case refused(Refusal)
     /// The client is gone.
     case abandoned
   }
 
+  /// The state that all requests share, behind one lock. Nothing under it waits or resumes a task.
   package struct State {
     package var limits: AdmissionLimits
     var table = BucketTable(capacity: AdmissionControl.buckets)
     var classes: [AdmissionClass: Class] = [:]
+    /// Requests in progress, of the classes that count for all.
     package var inProgress = 0
     package var room = WaitingRoom()
     /// The continuations of requests that wait, or are about to.
@@ -34,8 +39,10 @@ extension AdmissionControl {
   /// One refusal, made under the lock.
   package struct Refusal: Error {
     package var reason: Reason
+    /// When the client may come again, from now on.
     package var nanoseconds: UInt64
 
+    /// Whole seconds, rounded up, in the range of ``RetryAfter``.
     package static func seconds(_ nanoseconds: UInt64) -> Int {
       RetryAfter.seconds(clamping: (nanoseconds + 999_999_999) / 1_000_000_000)
     }
@@ -55,6 +62,8 @@ extension AdmissionControl {
 }
 
 extension AdmissionControl.State {
+  /// Admits a request before its body is read. Places are looked at before buckets, so that a refusal for want
+  /// of a place costs the client nothing.
   package mutating func admit(
     _ kind: AdmissionClass, from address: PeerAddress, client: ClientKey?, now: UInt64
   ) -> Result<AdmissionControl.Turn, AdmissionControl.Refusal> {
@@ -117,6 +126,7 @@ extension AdmissionControl.State {
     if kind.countsForAll { inProgress += 1 }
   }
 
+  /// A request of the class is answered: its place goes to the next one that waits.
   package mutating func leave(_ kind: AdmissionClass) {
     classes[kind, default: .init()].counts.inProgress -= 1
     if kind.countsForAll { inProgress -= 1 }
@@ -133,12 +143,14 @@ extension AdmissionControl.State {
     }
   }
 
+  /// Refuses those that have waited for ``WaitingRoom/patience``.
   mutating func sendAwayExpired(now: UInt64) {
     for entry in room.takeExpired(now: now) {
       end(entry, with: .refused(refuseEntry(to: entry.kind, now: now)))
     }
   }
 
+  /// The client is gone; nothing happens where its turn has come already.
   package mutating func abandon(_ number: WaitingRoom.Number) {
     if let entry = room.remove(number) { end(entry, with: .abandoned) }
   }
@@ -152,6 +164,7 @@ extension AdmissionControl.State {
     }
   }
 
+  /// Charges the network of the address; nil where it may ask, or is not limited.
   package mutating func charge(
     _ kind: AdmissionClass, address: PeerAddress, now: UInt64
   ) -> AdmissionControl.Refusal? {
@@ -160,6 +173,7 @@ extension AdmissionControl.State {
     return charge(kind, key, by: bucket, because: .address, now: now)
   }
 
+  /// Charges the client; nil where it may ask, or the class limits no clients.
   package mutating func charge(
     _ kind: AdmissionClass, client: ClientKey, now: UInt64
   ) -> AdmissionControl.Refusal? {

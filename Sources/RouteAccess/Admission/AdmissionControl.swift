@@ -16,7 +16,9 @@ package final class AdmissionControl: Sendable {
 
   /// Why a request was refused.
   package enum Reason: String, CaseIterable, Hashable, Sendable {
+    /// The network of its address has asked too often.
     case address
+    /// Its client has asked too often.
     case client
     /// The limit of requests in progress of its class is reached.
     case inProgress = "in-progress"
@@ -39,6 +41,7 @@ package final class AdmissionControl: Sendable {
     package var refused: [Reason: Int] = [:]
   }
 
+  /// The budget for the bodies of all admitted requests.
   package let bodies: BodyBudget
   private let timer: any MonotonicClock
   private let state: Mutex<State>

@@ -24,6 +24,7 @@ package final class BodyBudget: Sendable {
     var wakes: [(CheckedContinuation<Bool, Never>, Bool)] = []
     package var ends: [(RequestBody, RequestBodyError.Code)] = []
 
+    /// Collects what follows from changes of the ledger, to be done outside of the lock.
     package mutating func note(_ changes: BodyLedger.Changes) {
       for identifier in changes.granted {
         if let waiter = waiters.removeValue(forKey: identifier) { wakes.append((waiter, true)) }
@@ -68,6 +69,7 @@ package final class BodyBudget: Sendable {
     state = Mutex(State(ledger: BodyLedger(budget: Int(clamping: bytes.rawValue))))
   }
 
+  /// Takes effect for the next bytes; bodies that have room keep it.
   func setBudget(_ bytes: ByteCount) {
     state.withLock { $0.ledger.setBudget(Int(clamping: bytes.rawValue)) }
   }
@@ -114,6 +116,7 @@ package final class BodyBudget: Sendable {
       self.budget = budget
     }
 
+    /// Waits for room for `count` bytes in all. Throws `noRoom` where none comes in time.
     package func reserve(_ count: Int) async throws(RequestBodyError) {
       guard await budget.reserve(count, for: identifier) else { throw RequestBodyError(.noRoom) }
     }

@@ -38,6 +38,7 @@ struct BodyLedger {
     var timedOut: [Identifier] = []
   }
 
+  /// The ledger's account of one body.
   private struct Entry {
     package var held = 0
     package var received = 0
@@ -45,6 +46,7 @@ struct BodyLedger {
     var isArriving = true
     /// It was told to go; its room comes back when it is released.
     var isLeaving = false
+    /// Bytes in all that it waits for; nil while it does not wait.
     package var wanted: Int?
     var waitsSince: MonotonicInstant?
   }
@@ -86,6 +88,7 @@ struct BodyLedger {
     return Changes(refused: [oldest])
   }
 
+  /// Begins a body that holds nothing yet and counts as arriving.
   mutating func begin(now: MonotonicInstant) -> Identifier {
     next += 1
     entries[next] = Entry(start: now)
@@ -118,6 +121,7 @@ struct BodyLedger {
     return (.wait, changes)
   }
 
+  /// Counts bytes that came, by which ``sweep(now:)`` tells a slow body.
   mutating func didReceive(_ count: Int, for identifier: Identifier) {
     entries[identifier]?.received += count
   }
@@ -160,6 +164,7 @@ struct BodyLedger {
     return changes
   }
 
+  /// Tells the body to go. It counts as arriving no more, and its bytes stay reserved until it is released.
   private mutating func markLeaving(_ identifier: Identifier) {
     stopArriving(identifier)
     entries[identifier]?.isLeaving = true

@@ -94,6 +94,7 @@ struct ReturnSchedule: Hashable {
 struct ThroughputEstimate: Hashable {
   /// Before anything is learned.
   static let initial = 1000.0
+  /// The lowest rate that is believed, so that a stalled class recovers.
   static let least = 20.0
 
   private(set) var perSecond = Self.initial
@@ -117,6 +118,7 @@ struct ThroughputEstimate: Hashable {
     isFull = true
   }
 
+  /// Closes the second that is over. It counts if the class was full in it.
   private mutating func proceed(to now: UInt64) {
     let present = now / 1_000_000_000
     guard present != second else { return }

@@ -50,6 +50,7 @@ package struct RouteAdmission: Sendable {
     }
   }
 
+  /// Answers in a place that is left once the answer, or its stream, has ended. A postponed answer keeps it.
   private func answer(
     _ request: HTTPRequest, in place: AdmittedPlace, by respond: (HTTPRequest) async throws -> HTTPResponse
   ) async throws -> HTTPResponse {

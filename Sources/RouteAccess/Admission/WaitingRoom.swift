@@ -6,6 +6,7 @@ package struct WaitingRoom {
   /// Names one that waits.
   package typealias Number = UInt64
 
+  /// A request that waits.
   package struct Entry: Hashable {
     package var number: Number
     package var kind: AdmissionClass

@@ -20,6 +20,7 @@ package import ServiceRuntime
 ///
 ///     let (response, _) = try await answers.answer(request, by: actor, fingerprint: fingerprint) { try await step() }
 package final class IdempotentAnswers: Sendable {
+  /// How long a repeated request gets the first answer.
   package static let lifetime: Duration = .seconds(24 * 3600)
   /// Answers of a ``lifetime`` that are kept for one operator key. Older ones count no more, and ``Retention`` removes them.
   static let maximumAnswers = 10_000
@@ -154,6 +155,7 @@ package final class IdempotentAnswers: Sendable {
     }
   }
 
+  /// Returns the kept answer, marked with `Idempotency-Replayed`.
   private static func response(_ entry: IdempotentAnswerTable.Entry) -> HTTPResponse {
     var response = HTTPResponse(
       status: HTTPStatus(rawValue: entry.status),

@@ -7,6 +7,7 @@ import Synchronization
 package struct Operator: Hashable, Sendable {
   /// The name of the key's holder in the audit log.
   package var name: String
+  /// The rights of the key; `admin` stands for all of them.
   package var scopes: Set<OperatorScope>
 
   package init(name: String, scopes: Set<OperatorScope>) {
@@ -24,6 +25,7 @@ package final class OperatorKeys: Sendable {
   /// A key and what it may do.
   package struct Key: Sendable {
     package var holder: Operator
+    /// The SHA-256 of the key, by which it is compared.
     package var secret: SecretDigest
 
     package init(holder: Operator, secret: SecretDigest) {
@@ -53,6 +55,7 @@ package final class OperatorKeys: Sendable {
     self.client = client
   }
 
+  /// Puts other keys and rules in place of all; requests that are being answered keep their holder.
   package func replace(_ keys: [Key], needsSecondKey: Bool, reviewsProducts: Bool = false) {
     rules.withLock {
       $0 = Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts)

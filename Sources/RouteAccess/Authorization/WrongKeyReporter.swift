@@ -33,6 +33,7 @@ package struct WrongKeyReporter: Sendable {
     }
   }
 
+  /// Writes down what is due, in one write. Throws ``DatabaseError``; the reports are then due again.
   package func report() async throws {
     let reports = wrongKeys.takeReports()
     guard !reports.isEmpty else { return }

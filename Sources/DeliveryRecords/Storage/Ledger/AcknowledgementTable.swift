@@ -2,7 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Database
 
-/// Purchases that their stores take back unless they are told of the delivery in time.
+/// Purchases that their stores take back unless they are told of the delivery in time. They are rows of the
+/// ledger with a deadline. Its functions run in the caller's transaction and throw ``DatabaseError``.
 package enum AcknowledgementTable {
   /// Counted at most.
   package static let maximumCount = 10_000
@@ -12,9 +13,11 @@ package enum AcknowledgementTable {
 
   /// How one store stands.
   package struct Standing: Hashable, Sendable {
+    /// Purchases whose store was not told yet.
     package var waiting: Int64 = 0
     /// The number of waiting purchases whose deadline is within ``alarm``.
     package var urgent: Int64 = 0
+    /// The first deadline among them; nil without any.
     package var next: Timestamp?
 
     /// When one that waits is urgent.
@@ -62,13 +65,18 @@ package enum AcknowledgementTable {
 
   /// A purchase of which its store is to be told, and no call of the outbox does so yet.
   package struct Waiting: Hashable, Sendable {
+    /// The transaction that is to be acknowledged or consumed.
     package var transaction: TransactionKey
+    /// The customer who bought it.
     package var customer: CustomerIdentifier
+    /// When it was bought, by the store's clock.
     package var purchased: Timestamp
     /// When half of the time is over that the store gives.
     package var halfTime: Timestamp
   }
 
+  /// The condition of a purchase that waits: due after the one value, bought by a known customer, not refunded,
+  /// and not in the outbox.
   private static let waits = """
     transactions.acknowledgement_due > ? AND transactions.revoked IS NULL AND transactions.customer IS NOT NULL
       AND transactions.purchased IS NOT NULL AND NOT EXISTS (
@@ -103,6 +111,7 @@ package enum AcknowledgementTable {
     ).map(waiting)
   }
 
+  /// Reads a row. Half of the time is between the purchase and the deadline.
   private static func waiting(_ row: Row) throws -> Waiting {
     let purchased = try row.timestamp("purchased")
     return Waiting(

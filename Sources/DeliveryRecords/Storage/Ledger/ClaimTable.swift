@@ -3,8 +3,10 @@ package import CoreTypes
 package import Database
 
 /// Which application accounts purchases belong to, where that is another one than the store says. Keyed by the first
-/// transaction of each purchase.
+/// transaction of each purchase. Its functions run in the caller's transaction and throw ``DatabaseError``.
 package enum ClaimTable {
+  /// Returns the accounts that the purchase belongs to, in the order of their claims; empty where the store's
+  /// word counts.
   package static func holders(
     of original: TransactionKey, in connection: borrowing Connection
   ) throws -> [ApplicationAccount] {
@@ -55,8 +57,10 @@ package enum ClaimTable {
   }
 }
 
-/// Store accounts that began to buy for an application account, each by the purchase that it was granted something for first.
+/// Store accounts that began to buy for an application account, each by the purchase that it was granted
+/// something for first. Rows are kept for a day (``StoreRules/feedingWindow``).
 package enum FeedingTable {
+  /// Writes down that the store account behind a purchase began to buy for the account. The first date stays.
   package static func note(
     _ account: ApplicationAccount, fedBy original: TransactionKey, at now: Timestamp,
     in connection: borrowing Connection
@@ -121,7 +125,8 @@ package enum FeedingTable {
   }
 }
 
-/// Grants that ended since another application account claimed their purchase.
+/// Grants that ended since another application account claimed their purchase. A row counts only as long as the
+/// operator's word of its date is the grant's last one.
 package enum TransferredGrantTable {
   /// - Parameter excused: the store's revocation that an operator had excused before.
   package static func insert(
@@ -135,7 +140,8 @@ package enum TransferredGrantTable {
       """, [.integer(grant), .timestamp(date), .optional(excused)])
   }
 
-  /// The store's revocation that an operator had excused before the transfer.
+  /// The store's revocation that an operator had excused before the transfer. Nil where there was none, or the
+  /// grant did not end by a transfer.
   package static func excused(of grant: GrantRecord, in connection: borrowing Connection) throws -> Timestamp?
   {
     let row = try connection.first(
@@ -148,6 +154,7 @@ package enum TransferredGrantTable {
     try connection.first("SELECT 1 FROM transferred_grants WHERE excuses > 0 LIMIT 1") != nil
   }
 
+  /// Forgets the transfer, once the grant is given back.
   package static func remove(_ grant: Int64, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM transferred_grants WHERE grant_number = ?", [.integer(grant)])
   }
@@ -163,11 +170,13 @@ package enum TransferredGrantTable {
 
 /// Grants whose customers agree that their store learns what was delivered.
 package enum ConsentTable {
+  /// Whether the customer has agreed with a request for this grant.
   package static func contains(_ grant: Int64, in connection: borrowing Connection) throws -> Bool {
     try connection.first("SELECT 1 FROM consumption_consents WHERE grant_number = ?", [.integer(grant)])
       != nil
   }
 
+  /// Writes the customer's latest word down. One who agreed before keeps the date.
   package static func set(
     _ consents: Bool, for grant: Int64, at now: Timestamp, in connection: borrowing Connection
   ) throws {

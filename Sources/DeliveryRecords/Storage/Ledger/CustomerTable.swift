@@ -3,7 +3,9 @@ package import CoreTypes
 package import Database
 
 /// Customers: names that transactions have in the ledger, with the devices that showed them. A customer who turns out to be
-/// another goes on under one of the two names, and the other one is an alias.
+/// another goes on under one of the two names, and the other one is an alias. Its functions run in the caller's
+/// transaction and throw ``DatabaseError``. Those that write need the lock of a transaction of the customer's,
+/// or the lock on everything.
 package enum CustomerTable {
   /// A device that is seen again within this time is not written down again.
   package static let deviceFreshness: Duration = .seconds(86_400)
@@ -74,6 +76,10 @@ package enum CustomerTable {
 
   /// Whether the device may be granted something of the customer's: it was before, or there is a place for it. A device
   /// that was silent for long has left its place; those that are `leaving` are about to.
+  ///
+  /// - Parameters:
+  ///   - leaving: devices that have a place until the caller's write is done.
+  ///   - rules: the rules of the store whose purchase is granted.
   package static func hasPlace(
     for device: DeviceIdentifier, of customer: CustomerIdentifier, leaving: Set<DeviceIdentifier> = [],
     under rules: StoreRules, at now: Timestamp, in connection: borrowing Connection
@@ -222,6 +228,8 @@ package enum CustomerTable {
     ).map { try $0.identifier("account") }
   }
 
+  /// Gives one customer's transactions, devices and aliases to another. The name that is given up stays as an
+  /// alias.
   private static func merge(
     _ customer: CustomerIdentifier, into kept: CustomerIdentifier, in connection: borrowing Connection
   ) throws {

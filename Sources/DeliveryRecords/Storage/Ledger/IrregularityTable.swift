@@ -4,7 +4,8 @@ import Crypto
 package import Database
 package import PullboxAPI
 
-/// Signs that purchases go from hand to hand: each case once, with the date when it was seen last.
+/// Signs that purchases go from hand to hand: each case once, with the date when it was seen last. Its
+/// functions run in the caller's transaction and throw ``DatabaseError``.
 package enum IrregularityTable {
   /// A case that is seen again within this time is not written down again.
   package static let freshness: Duration = .seconds(3600)
@@ -16,7 +17,9 @@ package enum IrregularityTable {
     package var transaction: TransactionKey
     /// The text that makes two sightings one case.
     package var subject: String
+    /// The device that showed it last; nil where none is concerned.
     package var device: DeviceIdentifier?
+    /// Whether the request was refused for it. A case that was refused once stays so.
     package var wasRefused: Bool
 
     /// Devices beyond the limit show a customer's proof.
@@ -46,6 +49,7 @@ package enum IrregularityTable {
         subject: SHA256Digest.of(Array(account.description.utf8)).hexadecimal, wasRefused: false)
     }
 
+    /// A purchase of one account was claimed by another. The case is the purchase.
     package static func otherAccount(
       _ original: TransactionKey, device: DeviceIdentifier, wasRefused: Bool
     ) -> Sighting {
@@ -92,7 +96,8 @@ package enum IrregularityTable {
       ] + key + [.timestamp(now - freshness), .boolean(sighting.wasRefused)])
   }
 
-  /// At most `limit` cases that were found before the row `before`, newest first.
+  /// At most `limit` cases that were found before the row `before`, newest first. `before` is the row of the
+  /// last case of the page before; `kind` nil stands for all kinds.
   package static func page(
     before: Int64, kind: Irregularity.Kind?, limit: Int, in connection: borrowing Connection
   ) throws -> [Irregularity] {

@@ -12,11 +12,13 @@ import Synchronization
 ///
 /// Each date is compared with the row beside which it was heard (``Heard/written``). Where the row has another date by now,
 /// the heard date counts no more. While a row is being written, a date that is heard of it is written after it.
+/// It is one for a process, in memory, and safe on any thread.
 package final class LaterDates: Sendable {
   /// The dates that were heard of one transaction.
   package struct Heard: Hashable, Sendable {
     /// The date of the row that the store repeated.
     package var written: Timestamp
+    /// The latest date as of which the store repeated the row.
     package var asOf: Timestamp
     /// The date as of which the store last told of licenses.
     package var licenseAsOf: Timestamp?
@@ -27,6 +29,7 @@ package final class LaterDates: Sendable {
       self.licenseAsOf = licenseAsOf
     }
 
+    /// Whether the row is to get a later date.
     fileprivate var isUnwritten: Bool { asOf > written || licenseAsOf != nil }
   }
 
@@ -49,6 +52,7 @@ package final class LaterDates: Sendable {
 
   private struct State: Sendable {
     var entries: [TransactionKey: Entry] = [:]
+    /// How many writes of each transaction's row are under way.
     var writes: [TransactionKey: Int] = [:]
 
     /// Forgets what is written down where there is no room for so many more; false where there is none then either.
@@ -61,6 +65,7 @@ package final class LaterDates: Sendable {
 
   /// The outcome of a request to keep dates.
   package enum Noting: Hashable, Sendable {
+    /// All of them are kept, or none was given.
     case kept
     /// One of the rows was written since it was read, or is being written: the answer is to be held against it again.
     case outdated
@@ -76,6 +81,7 @@ package final class LaterDates: Sendable {
   /// Nothing was heard yet.
   package init() {}
 
+  /// Returns the dates that are kept of these transactions; those without any are left out.
   package func heard(of transactions: [TransactionKey]) -> [TransactionKey: Heard] {
     state.withLock { state in
       guard !state.entries.isEmpty else { return [:] }
@@ -114,6 +120,7 @@ package final class LaterDates: Sendable {
     }
   }
 
+  /// The write that ``begin(_:)`` announced is over, whether it was committed or not.
   package func end(_ transactions: Set<TransactionKey>) {
     state.withLock { state in
       for key in transactions {

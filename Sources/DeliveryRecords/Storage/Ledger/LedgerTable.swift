@@ -4,7 +4,8 @@ package import Database
 
 /// The verified transactions, each with what its store last said of it and the customer whose it is. What
 /// ``TransactionTable`` reads is a part of the same rows; a row that has no more than that part is from before there was a
-/// ledger, or of a statement that named the transaction alone.
+/// ledger, or of a statement that named the transaction alone. Its functions run in the caller's transaction
+/// and throw ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum LedgerTable {
   /// Transactions of one customer that are read, at most: the latest.
   package static let maximumCount = 2000
@@ -15,6 +16,7 @@ package enum LedgerTable {
     package var word: TransactionStanding.StoreWord?
     /// Nil where no more is known than the word.
     package var transaction: VerifiedTransaction?
+    /// The customer of the row; nil for a row without one.
     package var customer: CustomerIdentifier?
     /// Customers of other transactions of the same purchase, and of the same application account.
     var relatives: [CustomerIdentifier] = []
@@ -58,6 +60,7 @@ package enum LedgerTable {
     return known
   }
 
+  /// Writes the transaction in whole, in place of what the row had. The caller has merged both before.
   package static func write(
     _ transaction: VerifiedTransaction, of customer: CustomerIdentifier, in connection: borrowing Connection
   ) throws {
@@ -149,6 +152,7 @@ package enum LedgerTable {
     case silent
   }
 
+  /// Returns the way that the row names; a transaction without a row is told as finished.
   package static func ending(of key: TransactionKey, in connection: borrowing Connection) throws -> Ending {
     let row = try connection.first(
       """
@@ -167,6 +171,8 @@ package enum LedgerTable {
     return acknowledgement
   }
 
+  /// The acknowledgement that the row's store wants; nil for a store that is told that the transaction is
+  /// finished.
   private static func acknowledgement(_ row: Row) throws -> Acknowledgement? {
     guard let kind: Acknowledgement.Kind = try row.optionalChoice("acknowledgement") else { return nil }
     return Acknowledgement(
@@ -200,6 +206,7 @@ package enum LedgerTable {
       """, original.values + original.values + [.integer(maximumCount)])
   }
 
+  /// Returns the transaction of a row; nil for a row that has no more than the store's word.
   private static func transaction(_ row: Row) throws -> VerifiedTransaction? {
     guard try row.optionalText("product") != nil else { return nil }
     let price = try row.optionalText("price")

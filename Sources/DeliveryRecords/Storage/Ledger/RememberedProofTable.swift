@@ -3,7 +3,8 @@ package import CoreTypes
 package import Crypto
 package import Database
 
-/// Proofs that a store vouched for, by their digests: what serves while it is away. Nothing in a row opens anything.
+/// Proofs that a store vouched for, by their digests: what serves while it is away. Nothing in a row opens
+/// anything. Its functions run in the caller's transaction and throw ``DatabaseError``.
 package enum RememberedProofTable {
   /// A proof of more transactions is not remembered.
   package static let maximumTransactions = 1000
@@ -13,7 +14,8 @@ package enum RememberedProofTable {
   /// The oldest beyond are forgotten.
   package static let maximumCount = 1_000_000
 
-  /// The store has vouched for that proof, which the device showed.
+  /// The store has vouched for that proof, which the device showed. A proof of several stores or environments,
+  /// of none, or of too many transactions is left out.
   package static func note(
     _ digest: SHA256Digest, of transactions: [VerifiedTransaction], shownBy device: DeviceIdentifier,
     at now: Timestamp, in connection: borrowing Connection

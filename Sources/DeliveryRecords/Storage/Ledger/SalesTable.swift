@@ -4,7 +4,8 @@ package import Database
 package import PullboxAPI
 
 /// The sales in the ledger, counted by day and by the dimensions that a report asks for. Every statement reads the part of
-/// an index that the report's days span.
+/// an index that the report's days span. Purchases of applications do not count. Its functions read, in the
+/// caller's transaction, and throw ``DatabaseError``.
 package enum SalesTable {
   /// Which transactions count; nil members ask for nothing.
   package struct Filter: Sendable {
@@ -13,6 +14,7 @@ package enum SalesTable {
     package var store: StoreIdentifier?
     package var environment: StoreEnvironment?
 
+    /// Asks for transactions that have all of these members.
     package init(
       product: ProductIdentifier? = nil, territory: Territory? = nil, store: StoreIdentifier? = nil,
       environment: StoreEnvironment? = nil
@@ -49,6 +51,12 @@ package enum SalesTable {
 
   /// All counts of events in `from ..< to`, and what was running at `from`, as it is known at `now`: a period has lapsed once a
   /// renewal would begin too late to continue it.
+  ///
+  /// - Parameters:
+  ///   - from: the first moment of the report's first day.
+  ///   - to: the first moment behind its last day.
+  ///   - now: decides whether a renewal may still come.
+  ///   - dimensions: the columns that are told apart, besides the day.
   package static func counts(
     from: Timestamp, to: Timestamp, asOf now: Timestamp, by dimensions: Set<SalesReport.Dimension>,
     matching filter: Filter,
@@ -91,9 +99,11 @@ package enum SalesTable {
 
   /// Transactions of one price, or without one, in a territory.
   package struct Payments: Hashable, Sendable {
+    /// The territory that the store told; nil where it told none.
     package var territory: Territory?
     /// Nil where the store told none.
     package var price: Price?
+    /// Transactions, whatever their quantity.
     package var count: Int
   }
 
@@ -108,14 +118,20 @@ package enum SalesTable {
       : question.payments(by: "purchased", index: "transactions_by_purchase", in: connection)
   }
 
+  /// The parts that all statements of one report share.
   private struct Question {
+    /// The columns of the dimensions, with a comma before each.
     let columns: String
     let grouping: String
+    /// The conditions of the filter, in the order of ``values``.
     let conditions: [String]
     let values: [SQLValue]
+    /// The first moment that counts.
     let from: Timestamp
+    /// The first moment that counts no more.
     let to: Timestamp
 
+    /// Puts the parts together from names that are constants; values are bound.
     init(
       dimensions: Set<SalesReport.Dimension>, filter: Filter, from: Timestamp, to: Timestamp
     ) {
@@ -136,6 +152,13 @@ package enum SalesTable {
       (self.from, self.to) = (from, to)
     }
 
+    /// Counts the events of one kind by day and group.
+    ///
+    /// - Parameters:
+    ///   - date: the column whose moment is the event's.
+    ///   - index: the index that spans the days.
+    ///   - condition: SQL beside the filter; nil for none.
+    ///   - countsRows: whether rows are counted, and not their quantities.
     func count(
       _ event: SalesCount.Event, by date: String, index: String, where condition: String? = nil,
       countsRows: Bool = false, in connection: borrowing Connection
@@ -156,6 +179,7 @@ package enum SalesTable {
       ).map { try Self.count(event, $0, day: Int(try $0.integer("day"))) }
     }
 
+    /// Counts the payments by territory and price.
     func payments(
       by date: String, index: String, in connection: borrowing Connection
     ) throws -> [SalesTable.Payments] {
@@ -193,6 +217,7 @@ package enum SalesTable {
       ).map { try Self.count(.runningBefore, $0, day: 0) }
     }
 
+    /// Reads a count. A dimension that was not asked for is empty.
     private static func count(_ event: SalesCount.Event, _ row: Row, day: Int) throws -> SalesCount {
       func text(_ column: String) throws -> String {
         row.columns.contains(column) ? try row.optionalText(column) ?? "" : ""

@@ -5,33 +5,41 @@ package import Database
 package import PullboxAPI
 
 /// Grants that were made or renewed while their store was away, and the proofs that it is to be asked about again. A proof
-/// works like a key: it is in no list and no log, and goes with the answer.
+/// works like a key: it is in no list and no log, and goes with the answer. Its functions run in the caller's
+/// transaction and throw ``DatabaseError``.
 package enum UnconfirmedTable {
   /// Proofs that wait at once, and what they may take together; beyond, a store that is away serves no more.
   package static let maximumCount = 10_000
+  /// Bytes of all proofs that wait.
   package static let maximumLength = ByteCount.mebibytes(256)
 
   /// A proof as it is kept, made outside the write that keeps it.
   package struct EncodedProof: Sendable, CustomStringConvertible {
     fileprivate var bytes: [UInt8]
 
+    /// Encodes the proof. Throws `EncodingError`.
     package init(_ proof: Proof) throws {
       bytes = Array(try APIJSON.encode(proof))
     }
 
+    /// The number of its bytes alone, for logs.
     package var description: String { "proof of \(bytes.count) bytes" }
   }
 
   /// Where a proof stands in the order in which its store is asked.
   package struct Place: Hashable, Sendable {
+    /// The row: the oldest has the smallest.
     package var id: Int64
+    /// Bytes of the encoded proof.
     package var length: ByteCount
   }
 
   /// A proof that is to be asked about. Its description tells nothing of the proof.
   package struct Waiting: Sendable, CustomStringConvertible {
     package var id: Int64
+    /// The store's name, which the configuration may not know any more.
     package var store: String
+    /// The SHA-256 by which the proof is remembered.
     package var digest: SHA256Digest
     fileprivate var encoded: [UInt8]
 
@@ -41,7 +49,8 @@ package enum UnconfirmedTable {
     package var description: String { "unconfirmed proof \(id) of \(store)" }
   }
 
-  /// Marks the grants; false where there is no room for the proof.
+  /// Marks the grants; false where there is no room for the proof. A grant that is marked already keeps its
+  /// first proof.
   package static func mark(
     _ grants: [Int64], restingOn proof: EncodedProof, _ digest: SHA256Digest, at store: StoreIdentifier,
     now: Timestamp,
@@ -96,7 +105,7 @@ package enum UnconfirmedTable {
       }
   }
 
-  /// The grants that rest on the proof.
+  /// The grants that rest on the proof. They are in no order.
   package static func grants(
     restingOn proof: Int64, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
