@@ -287,7 +287,8 @@ let tests: [Target] = [
   .testTarget(
     name: "PullboxDoctorTests",
     dependencies: [
-      "PullboxDoctor", "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "CoreTypes", "PullboxTesting",
+      "PullboxDoctor", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer", "Commerce",
+      "SystemCalls", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "BlackBoxTests",

@@ -1,8 +1,6 @@
 import Synchronization
 import Testing
 
-@testable import DeliveryService
-@testable import PaymentStores
 @testable import ServiceRuntime
 
 @Suite("Questions that are shared", .timeLimit(.minutes(1)))
