@@ -206,6 +206,34 @@ let benchmarks: [Target] = [
     path: "Benchmarks/Commerce"),
 ]
 
+// What the tests of several targets share. It is built without tests as well, and so without `@testable`.
+let testSupport: [Target] = [
+  .target(
+    name: "PullboxTesting",
+    dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls", "ServiceRuntime"]),
+  .target(
+    name: "PackageTesting",
+    dependencies: [
+      "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
+      "PullboxTesting",
+    ]),
+  .target(
+    name: "StorageTesting",
+    dependencies: ["PackageStorage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"],
+    path: "Tests/StorageTesting"),
+  .target(
+    name: "DeliveryTesting",
+    dependencies: ["DeliveryRecords", "Commerce", "Database", "CoreTypes", "PullboxTesting"],
+    path: "Tests/DeliveryTesting"),
+  .target(
+    name: "AgentTesting",
+    dependencies: [
+      "AgentRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage", "Receipts",
+      "HTTPServer", "ServiceRuntime", "Crypto", "CoreTypes", "PackageTesting", "PullboxTesting",
+    ],
+    path: "Tests/AgentTesting"),
+]
+
 let tests: [Target] = [
   .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
@@ -250,23 +278,82 @@ let tests: [Target] = [
     name: "PullboxAPITests",
     dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
+    name: "ContentDeliveryTests",
+    dependencies: [
+      "ContentDelivery", "PullboxAPI", "Commerce", "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes", "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "PackageStorageTests",
+    dependencies: [
+      "PackageStorage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "StorageTesting", "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "DeliveryRecordsTests",
+    dependencies: [
+      "DeliveryRecords", "PullboxAPI", "Commerce", "Database", "Crypto", "CoreTypes", "DeliveryTesting",
+      "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "PaymentStoresTests",
+    dependencies: [
+      "PaymentStores", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Crypto",
+      "CoreTypes",
+    ]),
+  .testTarget(
+    name: "RouteAccessTests",
+    dependencies: [
+      "RouteAccess", "ContentDelivery", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "ContentCatalogTests",
+    dependencies: [
+      "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "Database", "Crypto", "CoreTypes",
+      "DeliveryTesting", "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "ContentPublishingTests",
+    dependencies: [
+      "ContentPublishing", "RouteAccess", "PackageStorage", "DeliveryRecords", "PullboxAPI", "Commerce",
+      "HTTPServer", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "StorageTesting", "DeliveryTesting", "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "ContentGrantsTests",
+    dependencies: [
+      "ContentGrants", "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI", "Commerce",
+      "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting", "PullboxTesting",
+    ]),
+  .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "DeliveryService",
-      "ContentDelivery", "PackageStorage", "PaymentStores", "DeliveryRecords",
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "ContentPackage",
-      "ContentPacking", "Receipts",
-      "Database", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
-      "BlobStore", "Monitoring", "PullboxDoctor", "PackageTesting", "PullboxTesting", "pullbox-server",
+      "DeliveryService", "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess",
+      "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
+      "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
+      "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime", "BlobStore",
+      "Monitoring", "PullboxDoctor", "DeliveryTesting", "PackageTesting", "PullboxTesting", "pullbox-server",
+    ]),
+  .testTarget(
+    name: "AgentRecordsTests",
+    dependencies: [
+      "AgentRecords", "PullboxAPI", "PullboxAPIClient", "Commerce", "HTTPClient", "Database",
+      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting",
+      "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "ContentLibraryTests",
+    dependencies: [
+      "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "HTTPClient", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "AgentTesting",
+      "PackageTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "ContentLibrary", "AgentRecords", "DownloadAgent", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient",
-      "HTTPServer", "HTTPClient",
-      "Commerce",
-      "ContentPackage", "ContentPacking", "Receipts", "Database", "ServiceRuntime", "SystemCalls", "Crypto",
-      "CoreTypes", "PullboxTesting", "pullbox-agent",
+      "DownloadAgent", "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIClient", "HTTPServer",
+      "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "Database", "ServiceRuntime",
+      "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting", "PullboxTesting",
+      "pullbox-agent",
     ]),
   .testTarget(
     name: "SandboxStoreTests",
@@ -287,7 +374,8 @@ let tests: [Target] = [
   .testTarget(
     name: "PullboxDoctorTests",
     dependencies: [
-      "PullboxDoctor", "PullboxAPI", "HTTPClient", "Commerce", "SystemCalls", "CoreTypes", "PullboxTesting",
+      "PullboxDoctor", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer", "Commerce",
+      "SystemCalls", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "BlackBoxTests",
@@ -310,18 +398,7 @@ let package = Package(
   targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + agent
     + services
     + executables
-    + examples + benchmarks
-    + [
-      .target(
-        name: "PullboxTesting",
-        dependencies: ["CLinux", "CTLS", "CoreTypes", "SystemCalls", "ServiceRuntime"]),
-      .target(
-        name: "PackageTesting",
-        dependencies: [
-          "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
-          "PullboxTesting",
-        ]),
-    ] + tests.filter { onlyTests == nil || $0.name == onlyTests },
+    + examples + benchmarks + testSupport + tests.filter { onlyTests == nil || $0.name == onlyTests },
   swiftLanguageModes: [.v6]
 )
 

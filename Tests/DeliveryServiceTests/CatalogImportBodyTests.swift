@@ -147,24 +147,4 @@ struct CatalogImportBodyTests {
       #expect(refusal.detail == "at most 100000 products at once")
     }
   }
-
-  @Test("however a product is written, its document is the one that its description makes")
-  func documents() throws {
-    let product = #"{"id":"com.example.a","localizations":{},"prices":{},"type":"non-consumable"}"#
-    let (now, body) = (
-      Timestamp(millisecondsSinceEpoch: 0),
-      """
-      {"products":[\(product), {"prices":{}, "id":"com.example.b", "onSale":false},
-        \(product.replacing("example.a", with: "example.c"))]}
-      """
-    )
-    let prepared = try PreparedImport(ImportedCatalog(Array(body.utf8)), beside: .empty, at: now)
-    #expect(prepared.productCount == 3)
-    for (index, name) in ["a", "b", "c"].enumerated() {
-      let wanted = try prepared.product(index)
-      #expect(wanted.document.text == product.replacing("example.a", with: "example.\(name)"))
-      #expect(wanted.document.value.id.description == "com.example.\(name)")
-      #expect(wanted.isOnSale == (name == "b" ? false : nil))
-    }
-  }
 }

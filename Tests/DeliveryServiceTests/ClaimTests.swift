@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -441,7 +442,7 @@ struct ClaimTests {
         vouchedForBy: .sandbox, in: .sandbox, id: status.transaction,
         originalID: status.transaction, product: status.product, purchaseDate: server.clock.now(),
         account: ApplicationAccount("ada"))
-      let others = (1...FeedingTable.maximumCount).map { OutboxHarness.key($0) }
+      let others = (1...FeedingTable.maximumCount).map { TransactionKey.numbered($0) }
       let now = server.clock.now()
       let noted = try await server.server.grants.grantStore.database.write(locking: [.everything]) {
         connection in
@@ -587,7 +588,7 @@ struct ClaimTests {
       let now = server.clock.now()
       try await database.write(locking: [.everything]) { connection in
         for number in 1...5 {
-          let key = OutboxHarness.key(number)
+          let key = TransactionKey.numbered(number)
           try IrregularityTable.note(
             .otherAccount(key, device: server.device.id, wasRefused: false), at: now, in: connection)
         }

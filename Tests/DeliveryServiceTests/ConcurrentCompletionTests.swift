@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

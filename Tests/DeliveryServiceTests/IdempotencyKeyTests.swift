@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryTesting
 import HTTPClient
 import HTTPServer
 import PullboxAPI

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -80,7 +81,7 @@ struct OperatorBodyTests {
       server.store.state.withLock { $0.isDown = true }
       let now = server.clock.now()
       let standing = try await server.server.collector.database.write(locking: [.everything]) { connection in
-        _ = try OutboxTable.add(.finish, of: OutboxHarness.key(1), at: now, in: connection)
+        _ = try OutboxTable.add(.finish, of: TransactionKey.numbered(1), at: now, in: connection)
         return try OutboxTable.page(before: .max, matching: .init(), limit: 1, in: connection)
       }
       let call = try #require(standing.first).id

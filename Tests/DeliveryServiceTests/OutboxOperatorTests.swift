@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -159,7 +160,7 @@ struct OutboxOperatorTests {
         for number in 1...60 {
           let kind = number % 3 == 0 ? OutboxEntry.Kind.consume : .finish
           _ = try OutboxTable.add(
-            kind, of: OutboxHarness.key(number, at: store), payload: "p", at: now, in: connection)
+            kind, of: TransactionKey.numbered(number, at: store), payload: "p", at: now, in: connection)
         }
         try connection.execute("UPDATE outbox SET parked = 1 WHERE id % 4 = 1")
         try connection.execute("UPDATE outbox SET done = 1 WHERE id % 4 = 2")
@@ -208,13 +209,13 @@ struct OutboxOperatorTests {
       try await server.server.collector.database.write(locking: [.everything]) { connection in
         for number in 1...3 {
           _ = try OutboxTable.add(
-            .finish, of: OutboxHarness.key(number), at: start + .seconds(number * 10), in: connection)
+            .finish, of: TransactionKey.numbered(number), at: start + .seconds(number * 10), in: connection)
         }
         try connection.execute("UPDATE outbox SET parked = 1 WHERE id < 3")
         // Younger ones with lower numbers, as calls are whose payload was renewed.
         for number in 4...5 {
           _ = try OutboxTable.add(
-            .finish, of: OutboxHarness.key(number), at: start + .seconds(number), in: connection)
+            .finish, of: TransactionKey.numbered(number), at: start + .seconds(number), in: connection)
         }
         try connection.execute("UPDATE outbox SET parked = 1 WHERE id = 4")
       }
@@ -254,7 +255,7 @@ struct OutboxOperatorTests {
       try await server.server.collector.database.write(locking: [.everything]) { connection in
         for number in 1...7 {
           _ = try OutboxTable.add(
-            .finish, of: OutboxHarness.key(number), at: now, in: connection)
+            .finish, of: TransactionKey.numbered(number), at: now, in: connection)
         }
       }
       var shown: [[String]] = []

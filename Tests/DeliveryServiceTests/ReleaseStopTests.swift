@@ -14,22 +14,6 @@ import Testing
 struct ReleaseStopTests {
   private static let product = "com.example.issue1"
 
-  @Test(
-    "more than the share of at least fifty purchases is too many",
-    arguments: [
-      (49, 0, 2, false), (50, 0, 2, true), (1, 49, 2, false), (2, 48, 2, true), (2, 97, 2, true),
-      (2, 98, 2, false), (20, 980, 2, false), (21, 979, 2, true), (1, 49, 0, true), (0, 50, 0, false),
-      (5000, 0, 100, false),
-    ])
-  func rule(failed: Int, verified: Int, share: Int, isExceeded: Bool) {
-    let rule = ReleaseStopRule(share: share)
-    #expect(rule.isExceeded(failed: failed, verified: verified) == isExceeded)
-    // As many as are counted decide as all would.
-    #expect(
-      rule.isExceeded(failed: failed, verified: min(verified, rule.sufficientCount(besides: failed)))
-        == isExceeded)
-  }
-
   private func run(_ body: (ServerHarness) async throws -> Void) async throws {
     try await ServerHarness.run(options: ["--store-device-limit", "1000"]) { server in
       try await server.publish([1, 2, 3])

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
 import Receipts
@@ -40,7 +41,11 @@ struct RetentionTests {
       transaction: .sandbox(try #require(TransactionIdentifier(transaction)), content.product),
       content: content, owed: [])
     let device = Device(id: try #require(DeviceIdentifier(name)), publicKey: key.verificationKey)
-    return try await grants.grant(on: basis, to: device).grant
+    let now = clock.now()
+    let issued = try await database.write(locking: [.everything]) { connection in
+      try #require(try GrantStore.grants(on: [basis], to: device, at: now, in: connection).first).get()
+    }
+    return issued.grant
   }
 
   private let key = SigningKey()
@@ -50,8 +55,10 @@ struct RetentionTests {
       digest: grant.digest, version: grant.version, length: grant.length, placedAt: clock.now(),
       grant: grant.id,
       device: grant.device)
-    let outcome = try await grants.complete(
-      grant.id, with: .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key)),
+    let store = grants
+    let outcome = try await store.complete(
+      try await store.completionBasis(of: grant.id),
+      with: .signed(try JSONWebSignature(signing: APIJSON.encode(report), with: key)),
       for: GrantCredential(evidence: .nothing, method: "POST", path: ""),
       lease: OutboxLease(
         holder: "a", now: clock.now(), until: clock.now() + .seconds(120), stores: [.sandbox]))

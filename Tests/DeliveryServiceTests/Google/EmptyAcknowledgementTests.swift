@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryTesting
 import Monitoring
 import PullboxAPI
 import PullboxAPIClient

@@ -265,13 +265,6 @@ struct TusTests {
     }
   }
 
-  @Test("metadata may be empty, and a key may have no value")
-  func plainMetadata() {
-    #expect(UploadMetadata("") != nil)
-    #expect(UploadMetadata("a YQ==,b,c Yw==")?["c"] == "c")
-    #expect(UploadMetadata("a YQ==, b")?["b"] == "")
-  }
-
   @Test("what a server left of a creation when it ended, the next one forgets; what it told a client stays")
   func unaddressed() async throws {
     let directory = try TemporaryDirectory()

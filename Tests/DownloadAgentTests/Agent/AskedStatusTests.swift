@@ -1,6 +1,8 @@
+import AgentTesting
 import Commerce
 import CoreTypes
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import Testing

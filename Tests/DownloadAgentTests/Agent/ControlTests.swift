@@ -1,7 +1,9 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

@@ -1,9 +1,11 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
 import Database
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
@@ -20,7 +22,7 @@ import Testing
 
   /// A job that no download waits for any more.
   private func staleJob(_ package: FixturePackage, _ digest: SHA256Digest) throws -> ContentJobRecord {
-    var terms = LibraryFixture.terms(package)
+    var terms = package.terms
     terms.digest = digest
     return ContentJobRecord(
       identifier: .random(),
@@ -125,20 +127,5 @@ import Testing
         #expect(try await agent.transactions.statuses(.over).map(\.reason) == ["finished-elsewhere"])
       }
     }
-  }
-
-  @Test("a library that is known is not written down again at each start")
-  func knownVolume() throws {
-    let fixture = try LibraryFixture()
-    fixture.library.close()
-    try fixture.database.database.writeBlocking(locking: [.everything]) { connection in
-      _ = try connection.execute(
-        """
-        CREATE TRIGGER kept BEFORE DELETE ON library_volume
-        BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END
-        """)
-    }
-    let started = Library(paths: fixture.paths, database: fixture.database)
-    #expect(try started.look() == .online)
   }
 }

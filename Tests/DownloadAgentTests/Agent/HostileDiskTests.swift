@@ -1,8 +1,10 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
 import Glibc
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

@@ -1,5 +1,7 @@
+import AgentTesting
 import ContentPackage
 import CoreTypes
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import Testing

@@ -1,6 +1,8 @@
+import AgentTesting
 import Commerce
 import CoreTypes
 import HTTPServer
+import PackageTesting
 import PullboxAPI
 import Testing
 

@@ -1,3 +1,4 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes

@@ -1,6 +1,8 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
+import PackageTesting
 import PullboxAPI
 import SystemCalls
 import Testing

@@ -1,9 +1,11 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
 import Database
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

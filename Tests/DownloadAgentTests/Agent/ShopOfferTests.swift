@@ -1,3 +1,4 @@
+import AgentTesting
 import Commerce
 import CoreTypes
 import HTTPClient

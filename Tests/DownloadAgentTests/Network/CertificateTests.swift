@@ -1,5 +1,7 @@
+import AgentTesting
 import CoreTypes
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

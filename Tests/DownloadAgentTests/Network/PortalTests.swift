@@ -1,9 +1,11 @@
+import AgentTesting
 import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
 import HTTPClient
 import HTTPServer
+import PackageTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

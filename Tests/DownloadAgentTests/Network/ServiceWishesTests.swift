@@ -1,8 +1,6 @@
-import Commerce
-import ContentPackage
-import CoreTypes
+import AgentTesting
+import PackageTesting
 import PullboxAPI
-import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
 import Testing
@@ -11,40 +9,6 @@ import Testing
 @testable import DownloadAgent
 
 @Suite("What a service wants not to be asked") struct ServiceWishesTests {
-  private let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-  private var wishes = ServiceWishes(longest: .seconds(86_400))
-
-  @Test(
-    "what it tells one request counts for all of its kind until its time is over, and for no others",
-    arguments: [
-      Problem(.tooManyRequests, retryAfterSeconds: 60), Problem(.unavailable, retryAfterSeconds: 60),
-    ])
-  func kinds(problem: Problem) {
-    var wishes = wishes
-    wishes.note(.problem(problem), to: "POST /v1/grants", at: now)
-    let later = now + .seconds(20)
-    guard case .problem(let told) = wishes.refusal(of: "POST /v1/grants", at: later) else {
-      Issue.record("it is asked all the same")
-      return
-    }
-    #expect(told.code == problem.code && told.retryAfterSeconds == 40)
-    #expect(wishes.refusal(of: "POST /v1/entitlements", at: later) == nil)
-    #expect(wishes.refusal(of: "POST /v1/grants", at: now + .seconds(60)) == nil)
-    #expect(wishes.refusal(of: "POST /v1/grants", at: later) == nil)
-  }
-
-  @Test(
-    "what it says of one purchase, and what names no time, is that request's alone",
-    arguments: [
-      Problem(.verificationUndetermined, retryAfterSeconds: 60), Problem(.unavailable),
-      Problem(.purchaseRequired, retryAfterSeconds: 60), Problem(.contentDamaged, retryAfterSeconds: 60),
-    ])
-  func others(problem: Problem) {
-    var wishes = wishes
-    wishes.note(.problem(problem), to: "POST /v1/grants", at: now)
-    #expect(wishes.refusal(of: "POST /v1/grants", at: now) == nil)
-  }
-
   @Test("of twenty purchases those that are under way ask, and no other, until the server's time is over")
   func purchases() async throws {
     let packages = try (1...20).map {

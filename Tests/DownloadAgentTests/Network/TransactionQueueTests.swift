@@ -1,7 +1,9 @@
+import AgentTesting
 import Commerce
 import CoreTypes
 import Database
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

@@ -9,17 +9,6 @@ import Testing
 
 @Suite("What the papers say of the agent, and what it is")
 struct ReferenceTests {
-  @Test("docs/formats/agent-schema.sql is what the migrations make")
-  func schema() throws {
-    let directory = try TemporaryDirectory()
-    let database = try Database.open(
-      path: directory.path("agent.sqlite"), migrations: AgentDatabase.migrations)
-    let statements = try database.readBlocking { try $0.query(SchemaText.query).map { try $0.text("sql") } }
-    let made = SchemaText.format(statements)
-    let written = try RepositoryFile("docs/formats/agent-schema.sql").text
-    #expect(RepositoryFile.isSame(written, made), "it should be:\n\(made)")
-  }
-
   @Test("the agent's part of docs/configuration.md is what its options say")
   func configuration() throws {
     let made = ConfigurationReference.markdown(AgentCommand.description)

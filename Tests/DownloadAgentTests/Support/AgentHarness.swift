@@ -3,6 +3,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime

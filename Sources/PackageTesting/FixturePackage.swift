@@ -1,0 +1,90 @@
+import Commerce
+package import ContentPackage
+import ContentPacking
+import CoreTypes
+import PullboxTesting
+import SystemCalls
+
+/// A package as a publisher would have released it.
+package struct FixturePackage: Sendable {
+  package let bytes: [UInt8]
+  package let manifest: Manifest
+  /// The files as they must be placed, by path.
+  package let files: [String: [UInt8]]
+
+  package static let product = "com.example.heroes.issue42"
+
+  /// A single file of that many bytes that no compressor can shrink.
+  package static func file(
+    length: Int, product: String = product, version: String = "1.0", seed: UInt64 = 1
+  ) throws -> FixturePackage {
+    try file(noise(length, seed: seed), product: product, version: version)
+  }
+
+  package static func file(
+    _ bytes: [UInt8], product: String = product, version: String = "1.0", name: String = "issue.pdf"
+  ) throws -> FixturePackage {
+    let directory = try TemporaryDirectory()
+    let path = directory.path(name)
+    try DurableFile.write(bytes.span, to: path)
+    let packed = try builder(product, version).describe(file: path)
+    return FixturePackage(bytes: bytes, manifest: packed.manifest, files: [name: bytes])
+  }
+
+  /// A folder of stored and deflated files, packed.
+  package static func folder(
+    product: String = product, version: String = "1.0", firstPage: [UInt8]? = nil,
+    following previous: Manifest? = nil
+  ) throws -> FixturePackage {
+    let directory = try TemporaryDirectory()
+    var files: [String: [UInt8]] = ["notes/empty.txt": []]
+    for page in 0..<6 { files["pages/page\(page).jpg"] = noise(700_000 + page, seed: UInt64(page) + 10) }
+    if let firstPage { files["pages/page0.jpg"] = firstPage }
+    files["notes/long.txt"] = Array(repeating: Array("All in color for a dime. ".utf8), count: 100_000)
+      .flatMap { $0 }
+    for (path, bytes) in files {
+      let target = directory.path("source/\(path)")
+      try FileSystem.createDirectories(FileSystem.parent(of: target))
+      try DurableFile.write(bytes.span, to: target)
+    }
+    let output = directory.path("package.zip")
+    let packed = try builder(product, version).pack(
+      folder: directory.path("source"), to: output, following: previous)
+    return FixturePackage(
+      bytes: try FileSystem.read(output, upTo: .gibibytes(1)), manifest: packed.manifest, files: files)
+  }
+
+  private static func builder(_ product: String, _ version: String) throws -> PackageBuilder {
+    guard let product = ProductIdentifier(product), let version = ContentVersion(version) else {
+      throw SampleError()
+    }
+    return PackageBuilder(product: product, version: version)
+  }
+
+  /// The same for the same seed: a block of xorshift64* again and again, each time behind its own number, so
+  /// that no two pieces are alike.
+  package static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
+    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    var block: [UInt8] = []
+    for _ in 0..<4096 {
+      state ^= state >> 12
+      state ^= state << 25
+      state ^= state >> 27
+      append(state &* 0x2545_F491_4F6C_DD1D, to: &block)
+    }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + block.count)
+    while bytes.count < count {
+      append(UInt64(bytes.count) ^ seed << 40, to: &bytes)
+      bytes.append(contentsOf: block)
+    }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+  }
+
+  private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
+    for shift in stride(from: 0, to: 64, by: 8) {
+      bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+    }
+  }
+}

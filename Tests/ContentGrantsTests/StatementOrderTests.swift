@@ -1,0 +1,141 @@
+import Commerce
+import CoreTypes
+import Crypto
+import Database
+import DeliveryTesting
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import ContentGrants
+@testable import DeliveryRecords
+
+/// What was said of one transaction, by the way that it came.
+private enum Word: Sendable {
+  case receipt(VerifiedTransaction)
+  case notification(VerifiedTransaction)
+  case revokedByOperator
+
+  var asOf: Timestamp {
+    switch self {
+    case .receipt(let said), .notification(let said): said.asOf
+    case .revokedByOperator: Timestamp(millisecondsSinceEpoch: .max)
+    }
+  }
+}
+
+/// A database in which each word is taken in as the server does.
+private struct Recipient: Sendable {
+  /// How a transaction stands once all of it was said.
+  struct Outcome: Equatable, Sendable {
+    var revokedDate: Timestamp?
+    var asOf: Timestamp?
+    var account: ApplicationAccount?
+    var isRevoked: Bool
+  }
+
+  let grants: GrantStore
+
+  static func purchase(
+    _ id: String, account: ApplicationAccount?, revoked: Timestamp?, asOf: Timestamp
+  ) throws -> VerifiedTransaction {
+    VerifiedTransaction(
+      vouchedForBy: .apple, in: .production, id: try #require(TransactionIdentifier(id)),
+      originalID: try #require(TransactionIdentifier(id)),
+      product: try #require(ProductIdentifier("com.example.a")),
+      purchaseDate: Timestamp(millisecondsSinceEpoch: 0), revokedDate: revoked, account: account, asOf: asOf)
+  }
+
+  /// How far apart two statements are.
+  private static let distances: [Duration] = [.milliseconds(1), .seconds(2), .seconds(600), .seconds(7200)]
+
+  /// A few statements, some within a second, and some hours apart.
+  static func words(about id: String, _ random: inout SplitMix) throws -> [Word] {
+    var words: [Word] = []
+    var asOf = Timestamp(millisecondsSinceEpoch: 7_200_000)
+    for _ in 1...Int.random(in: 2...6, using: &random) {
+      asOf = asOf + (distances.randomElement(using: &random) ?? .zero)
+      let revoked = Bool.random(using: &random) ? asOf - .milliseconds(1) : nil
+      let account = Bool.random(using: &random) ? ApplicationAccount("reader-\(id)") : nil
+      let said = try purchase(id, account: account, revoked: revoked, asOf: asOf)
+      words.append(Bool.random(using: &random) ? .receipt(said) : .notification(said))
+    }
+    // A receipt from before a refund is shown again and again.
+    if let old = words.first { words += [old, old] }
+    if Int.random(in: 0..<4, using: &random) == 0 { words.append(.revokedByOperator) }
+    return words
+  }
+
+  /// The same of another transaction.
+  static func renamed(_ word: Word, _ id: String) throws -> Word {
+    func renamed(_ said: VerifiedTransaction) throws -> VerifiedTransaction {
+      try purchase(id, account: said.account, revoked: said.revokedDate, asOf: said.asOf)
+    }
+    return switch word {
+    case .receipt(let said): .receipt(try renamed(said))
+    case .notification(let said): .notification(try renamed(said))
+    case .revokedByOperator: .revokedByOperator
+    }
+  }
+
+  func outcome(of words: [Word], about id: String) async throws -> Outcome {
+    let key = TransactionKey(
+      store: .apple, environment: .production, id: try #require(TransactionIdentifier(id)))
+    let record = GrantRecord(
+      id: try #require(GrantIdentifier(RandomBytes.make(16))),
+      handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), store: .apple,
+      environment: .production, transaction: key.id,
+      product: try #require(ProductIdentifier("com.example.a")),
+      version: try #require(ContentVersion("1.0")), device: try #require(DeviceIdentifier("d")),
+      publicKey: nil, renewalDigest: nil, digest: .of([1]), length: ByteCount(1), manifestDigest: .of([2]),
+      machine: GrantMachine(), created: grants.clock.now())
+    try await grants.database.write(locking: [.everything]) { try GrantTable.insert(record, in: $0) }
+    for word in words {
+      switch word {
+      case .receipt(let said): _ = try await grants.record([said], by: .answer()) { _ in }
+      case .notification(let said):
+        _ = try await grants.record([said], by: GrantStore.LedgerRule()) { _ in }
+      case .revokedByOperator:
+        _ = try await grants.setRevoked(true, of: record.handle.shortName, by: "ada", reason: nil) { _ in }
+      }
+    }
+    try await grants.writeLaterDates()
+    return try await grants.database.read { connection in
+      let known = try LedgerTable.find(key, in: connection)?.transaction
+      let grant = try #require(try GrantTable.find(record.id, in: connection))
+      return Outcome(
+        revokedDate: known?.revokedDate, asOf: known?.asOf, account: known?.account,
+        isRevoked: grant.machine.name == .revoked)
+    }
+  }
+}
+
+@Suite("Statements in any order", .timeLimit(.minutes(5)))
+struct StatementOrderTests {
+  @Test(
+    "a thousand orders of fresh and old receipts, notifications and operators leave what the order of their dates leaves"
+  )
+  func orders() async throws {
+    let file = try StateFile()
+    let recipient = Recipient(grants: GrantStore(database: try file.open(), clock: ManualWallClock()))
+    var random = SplitMix(seed: 2026)
+    for round in 0..<20 {
+      let cases = try (0..<50).map { number -> (id: String, words: [Word]) in
+        let id = "\(round * 50 + number + 1)"
+        return (id, try Recipient.words(about: id, &random).shuffled(using: &random))
+      }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for (id, words) in cases {
+          group.addTask {
+            let found = try await recipient.outcome(of: words, about: id)
+            let name = "sorted-\(id)"
+            let sorted = try words.sorted { $0.asOf < $1.asOf }.map { try Recipient.renamed($0, name) }
+            let expected = try await recipient.outcome(of: sorted, about: name)
+            #expect(found == expected, "\(id): \(words)")
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+  }
+}

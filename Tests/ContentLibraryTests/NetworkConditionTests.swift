@@ -1,0 +1,167 @@
+import CoreTypes
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import ServiceRuntime
+import Testing
+
+@testable import AgentRecords
+@testable import ContentLibrary
+
+@Suite struct NetworkConditionTests {
+  private static let start = MonotonicInstant(nanoseconds: 0)
+  private static func at(_ seconds: Int) -> MonotonicInstant { start + .seconds(seconds) }
+  private static func pause(_ failures: Int) -> Duration { .seconds(min(1 << (failures - 1), 120)) }
+
+  private func expect(
+    _ condition: inout NetworkCondition, at second: Int, _ expected: NetworkCondition.Admission,
+    _ location: SourceLocation = #_sourceLocation
+  ) {
+    let admission = condition.admit(at: Self.at(second))
+    #expect(admission == expected, sourceLocation: location)
+  }
+
+  @Test("an open way admits everything, and a service that is not ours closes it for a pause that grows (D5)")
+  func growth() {
+    var condition = NetworkCondition()
+    expect(&condition, at: 0, .open)
+    condition.fail(wasProbe: false, at: Self.at(0), pause: Self.pause)
+    expect(&condition, at: 0, .held(.seconds(1)))
+    var now = 0
+    var pauses: [Int] = []
+    for _ in 0..<10 {
+      var next = now
+      while condition.admit(at: Self.at(next)) != .probe { next += 1 }
+      pauses.append(next - now)
+      now = next
+      condition.fail(wasProbe: true, at: Self.at(now), pause: Self.pause)
+    }
+    #expect(pauses == [1, 2, 4, 8, 16, 32, 64, 120, 120, 120])
+  }
+
+  @Test("one probe goes out for all, and one that never ends is replaced") func oneProbe() {
+    var condition = NetworkCondition()
+    condition.fail(wasProbe: false, at: Self.at(0), pause: Self.pause)
+    expect(&condition, at: 1, .probe)
+    for second in 1..<61 { expect(&condition, at: second, .held(.seconds(61 - second))) }
+    expect(&condition, at: 61, .probe)
+  }
+
+  @Test("calls that went out before it closed change nothing, and the service's own word opens it")
+  func late() {
+    var condition = NetworkCondition()
+    for _ in 0..<8 { condition.fail(wasProbe: false, at: Self.at(0), pause: Self.pause) }
+    #expect(condition.failures == 1)
+    let hasOpened = condition.succeed()
+    let again = condition.succeed()
+    #expect(hasOpened && !again)
+    expect(&condition, at: 0, .open)
+  }
+
+  /// 100 downloads that each would ask every ten seconds.
+  @Test("an hour behind a log-in page costs a service at most 60 requests, however many calls there are (D5)")
+  func anHour() async throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(clock: clock)
+    let page = APICallError.unexpectedResponse(status: 200, detail: "<html>", isPage: true)
+    let requests = Locked(0)
+    for second in 0..<3600 {
+      for _ in 0..<10 {
+        await #expect(throws: APICallError.self) {
+          try await gate.pass("GET /") { () async throws(APICallError) -> Int in
+            requests.withLock { $0 += 1 }
+            throw page
+          }
+        }
+      }
+      #expect(second == 0 || !gate.isOpen)
+      clock.advance(by: .seconds(1))
+    }
+    #expect((20...60).contains(requests.current))
+    let signal = AsyncSignal()
+    gate.signalOpenings(to: signal)
+    clock.advance(by: .seconds(120))
+    _ = try await gate.pass("GET /") { () async throws(APICallError) -> Int in 1 }
+    #expect(gate.isOpen && gate.openings == 1)
+    // Returns at once: the signal was given.
+    await signal.wait(atMost: nil, clock: clock)
+  }
+
+  @Test("what is held fails as the probe did, with the time to the next one") func held() async throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(10), factor: 1, cap: .seconds(10), jitter: 0))
+    _ = try? await gate.pass("GET /") { () async throws(APICallError) -> Int in
+      throw .unexpectedResponse(status: 403, detail: "<html>", isPage: true)
+    }
+    clock.advance(by: .seconds(4))
+    let error = try #require(throws: APICallError.self) { _ = try gate.admit() }
+    let failure = StepFailure(error, from: .store)
+    #expect(failure.reason == .networkNotOpen && failure.recovery == .retry(notBefore: .seconds(6)))
+  }
+
+  @Test("a proxy's Retry-After is obeyed by every call, a log-in page's is not", arguments: [503, 200])
+  func requestedPause(status: Int) throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 1, cap: .seconds(1), jitter: 0))
+    gate.note(
+      .unexpectedResponse(status: status, detail: "", retryAfter: .seconds(600), isPage: true),
+      wasProbe: false)
+    clock.advance(by: .seconds(599))
+    if status == 503 {
+      #expect(throws: APICallError.self) { _ = try gate.admit() }
+      clock.advance(by: .seconds(1))
+    }
+    #expect(try gate.admit())
+  }
+
+  @Test("a service that is not reached neither closes the way nor opens it") func unreachable() async throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(1), factor: 1, cap: .seconds(1), jitter: 0))
+    let lost = APICallError.unreachable(HTTPClientError(code: .connectionFailed, message: "refused"))
+    gate.note(lost, wasProbe: false)
+    #expect(gate.isOpen)
+    gate.note(.unexpectedResponse(status: 302, detail: "", isPage: true), wasProbe: false)
+    clock.advance(by: .seconds(1))
+    #expect(try gate.admit())
+    gate.note(lost, wasProbe: true)
+    #expect(!gate.isOpen)
+    clock.advance(by: .seconds(1))
+    #expect(try gate.admit())
+    gate.note(.problem(Problem(.grantUnknown)), wasProbe: true)
+    #expect(gate.isOpen, "a refusal in the contract's words is the service's")
+  }
+}
+
+@Suite struct SpeedHistoryTests {
+  @Test(
+    "a transfer has stalled below an eighth of what the server gave lately, within 1 and 16 KiB a second (R4)"
+  )
+  func floors() {
+    let history = SpeedHistory()
+    #expect(history.floor(under: nil) == .kibibytes(1))
+    history.record(.mebibytes(100), in: .seconds(10))
+    #expect(history.floor(under: nil) == .kibibytes(16))
+    history.record(.kibibytes(640), in: .seconds(10))
+    #expect(history.floor(under: nil) == .kibibytes(8))
+    history.record(ByteCount(100), in: .seconds(60))
+    #expect(
+      history.floor(under: nil) == .kibibytes(1),
+      "a server that has become slow is not given up again and again")
+  }
+
+  @Test("what is too short or too small to measure says nothing, and a cap lowers the floor (R4)")
+  func measures() {
+    let history = SpeedHistory()
+    history.record(.mebibytes(1), in: .milliseconds(100))
+    #expect(history.floor(under: nil) == .kibibytes(16))
+    history.record(ByteCount(1000), in: .milliseconds(10))
+    history.record(ByteCount(1000), in: .zero)
+    #expect(history.floor(under: nil) == .kibibytes(16))
+    #expect(history.floor(under: .kibibytes(10)) == .kibibytes(5))
+    #expect(history.floor(under: ByteCount(1)) == ByteCount(1))
+  }
+}

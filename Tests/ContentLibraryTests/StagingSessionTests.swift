@@ -1,0 +1,203 @@
+import ContentPackage
+import CoreTypes
+import Glibc
+import PackageTesting
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import AgentRecords
+@testable import ContentLibrary
+
+/// A staging area as a transfer uses it, on a disk that a test makes fail.
+@Suite struct StagingSessionTests {
+  private struct Bench {
+    let directory: TemporaryDirectory
+    let package: FixturePackage
+    let operations = FaultyFileOperations()
+    let buffers = BufferPool(limit: 4)
+    let progress = TransferProgress(received: .zero, verified: .zero)
+
+    init(_ package: FixturePackage) throws {
+      directory = try TemporaryDirectory()
+      self.package = package
+    }
+
+    var target: String { directory.path("library/product/1.0") }
+
+    func session() -> StagingSession {
+      StagingSession(
+        manifest: package.manifest,
+        paths: ContentJobPaths(state: directory.path("state"), staging: directory.path("library/.staging/1")),
+        operations: operations)
+    }
+
+    /// Hands the pieces to the session as a transfer does.
+    func write(_ indices: [Int], to session: StagingSession) async throws -> StagingSession.WriteResult {
+      let queue = PieceQueue(of: package.manifest)
+      for index in indices {
+        let buffer = buffers.acquire(otherwise: {})
+        var piece = ReceivedPiece(
+          index: index, layout: package.manifest.layout, reusing: try #require(buffer))
+        let range = package.manifest.layout.range(of: index)
+        _ = piece.append(Array(package.bytes[Int(range.lowerBound)..<Int(range.upperBound)]).span)
+        queue.append(piece)
+      }
+      queue.close()
+      return try await session.writePieces(queue, buffers: buffers, progress: progress, stop: {})
+    }
+
+    func expectPlaced() throws {
+      for (path, bytes) in package.files {
+        #expect(try FileSystem.read("\(target)/\(path)", upTo: .gibibytes(1)) == bytes, "\(path)")
+      }
+      #expect(try FileSystem.list(directory.path("library/.staging")).isEmpty)
+    }
+  }
+
+  @Test("over lost connections the session stays, and nothing that was written is read again (R6)")
+  func staysOpen() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 6 << 20))
+    let session = bench.session()
+    _ = try await session.open()
+    let reads = bench.operations.steps.count { $0 == .read }
+    for index in 0..<6 {
+      #expect(try await bench.write([index], to: session).pieces.verifiedCount == index + 1)
+      #expect(try await session.open().verifiedCount == index + 1)
+    }
+    // Each opening asks whether the area is still the one that was opened.
+    #expect(bench.operations.steps.count { $0 == .read } - reads <= 12)
+    _ = try await session.place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
+  @Test("a session that let go of the medium goes on with what is there") func letGo() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 3 << 20))
+    let session = bench.session()
+    #expect(try await bench.write([0, 1], to: session).pieces.verifiedCount == 2)
+    await session.letGo()
+    #expect(try await bench.write([2], to: session).pieces.isComplete)
+    _ = try await session.place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
+  @Test("after a write that failed, what is there is read, and counts", arguments: [ENOSPC, EIO, EROFS])
+  func failedWrite(number: Int32) async throws {
+    let bench = try Bench(try FixturePackage.file(length: 4 << 20))
+    let session = bench.session()
+    _ = try await bench.write([0, 1], to: session)
+    bench.operations.answer { call, _ in call == .write ? number : nil }
+    let result = try await bench.write([2], to: session)
+    #expect((result.failure as? SystemError)?.number == number)
+    #expect(result.pieces.verifiedCount == 2)
+    bench.operations.answer(nil)
+    #expect(try await session.open().verifiedCount == 2)
+    #expect(try await bench.write([2, 3], to: session).pieces.isComplete)
+    _ = try await session.place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
+  @Test(
+    "a sync that fails voids what it did not sync, whether or not that can be removed (D8)",
+    arguments: [true, false])
+  func failedSync(canRemove: Bool) async throws {
+    let bench = try Bench(try FixturePackage.file(length: 3 << 20))
+    let session = bench.session()
+    #expect(try await bench.write([0, 1, 2], to: session).pieces.isComplete)
+    bench.operations.answer { call, _ in
+      switch call {
+      case .synchronize: EIO
+      case .remove, .removeDirectory: canRemove ? nil : EROFS
+      default: nil
+      }
+    }
+    let failure = await #expect(throws: StepFailure.self) { _ = try await session.place(at: bench.target) }
+    #expect(failure?.reason == .storageFailure)
+    if !canRemove { await #expect(throws: SystemError.self) { _ = try await session.open() } }
+    bench.operations.answer(nil)
+    #expect(try await session.open().verifiedCount == 0, "a second sync is not believed")
+    #expect(try await bench.write([0, 1, 2], to: session).pieces.isComplete)
+    _ = try await session.place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
+  @Test("a staging area that was replaced under the session is read before anything counts (R9, K3)")
+  func otherMedium() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 3 << 20))
+    let session = bench.session()
+    #expect(try await bench.write([0, 1, 2], to: session).pieces.isComplete)
+    let area = bench.directory.path("library/.staging/1")
+    try FileSystem.rename(area, to: area + ".gone")
+    try FileSystem.createDirectories(area)
+    #expect(try await session.open().verifiedCount == 0)
+  }
+
+  @Test("names that the file system refuses fail the download with their own reason (D3)")
+  func names() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 1 << 20))
+    let session = bench.session()
+    _ = try await session.open()
+    bench.operations.answer { call, name in call == .create && name.hasSuffix(".pdf") ? EINVAL : nil }
+    let failure = try #require(try await bench.write([0], to: session).failure)
+    let refused = StepFailure(failure)
+    #expect(refused.reason == .nameRefused && refused.recovery == .giveUp)
+    #expect(refused.cause == "openat injected: Invalid argument")
+  }
+
+  @Test("content is placed where a rename cannot refuse to replace (R11)") func plainRename() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 1 << 20))
+    let session = bench.session()
+    #expect(try await bench.write([0], to: session).pieces.isComplete)
+    let isFirst = Locked(true)
+    bench.operations.answer { call, _ in
+      guard call == .rename else { return nil }
+      return isFirst.withLock { isFirst in
+        defer { isFirst = false }
+        return isFirst ? EINVAL : nil
+      }
+    }
+    _ = try await session.place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
+  @Test("reading, and waiting for the device, end with the task (R8)") func cancelled() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 4 << 20))
+    #expect(try await bench.write([0, 1, 2, 3], to: bench.session()).pieces.isComplete)
+    for isOpen in [false, true] {
+      let session = bench.session()
+      if isOpen { _ = try await session.open() }
+      await withTaskGroup(of: Void.self) { group in
+        group.cancelAll()
+        group.addTask {
+          await #expect(throws: CancellationError.self) { _ = try await session.place(at: bench.target) }
+        }
+      }
+    }
+    _ = try await bench.session().place(at: bench.target)
+    try bench.expectPlaced()
+  }
+
+  @Test(
+    "placing that is cancelled while a slow disk syncs begins no other sync, and leaves the rest to the next start"
+  )
+  func cancelledSync() async throws {
+    for package in [try FixturePackage.folder(), try FixturePackage.file(length: 2 << 20)] {
+      let bench = try Bench(package)
+      let session = bench.session()
+      for index in 0..<package.manifest.pieces.count { _ = try await bench.write([index], to: session) }
+      let disk = SlowSyncs(bench.operations)
+      let target = bench.target
+      let placing = Task { _ = try await session.place(at: target) }
+      await disk.firstSync()
+      placing.cancel()
+      disk.end()
+      await #expect(throws: CancellationError.self) { try await placing.value }
+      #expect(disk.syncs == 1)
+      #expect(try FileSystem.status(of: target) == nil)
+      let next = bench.session()
+      #expect(try await next.open().isComplete)
+      _ = try await next.place(at: target)
+      try bench.expectPlaced()
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package import BlobStore
+package import CoreTypes
+package import Crypto
+package import PackageStorage
+import PullboxTesting
+import Synchronization
+package import SystemCalls
+
+/// A shelf that is not the directory where files are received, as one in another place would be: it takes the bytes from
+/// there. A test can let removals wait, and fail.
+package final class MemoryShelf: PackageShelf {
+  private struct State {
+    var packages: [SHA256Digest: [UInt8]] = [:]
+    var removalFails = false
+  }
+
+  private let state = Mutex(State())
+  private let incoming: BlobStore
+  private let directory: TemporaryDirectory
+  /// Called after a removal was asked for and before it is done.
+  private let beforeRemoval: @Sendable () async -> Void
+
+  /// `incoming` is where files are received.
+  package init(incoming: BlobStore, beforeRemoval: @escaping @Sendable () async -> Void = {}) throws {
+    self.incoming = incoming
+    self.beforeRemoval = beforeRemoval
+    directory = try TemporaryDirectory()
+  }
+
+  package func failRemovals(_ fails: Bool) { state.withLock { $0.removalFails = fails } }
+
+  package func put(_ received: BlobWriter, as digest: SHA256Digest) async throws(BlobStoreError)
+    -> BlobDescription
+  {
+    let blob = try await received.commit(expecting: digest)
+    var bytes: [UInt8] = []
+    do {
+      let file = try await incoming.open(digest)
+      try file.read(upTo: 1 << 20, at: .zero, into: &bytes)
+    } catch {
+      throw BlobStoreError(.notFound, "\(error)")
+    }
+    let all = bytes
+    state.withLock { $0.packages[digest] = all }
+    try await incoming.remove(digest)
+    return blob
+  }
+
+  package func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> FileDescriptor {
+    guard let bytes = state.withLock({ $0.packages[digest] }) else {
+      throw BlobStoreError(.notFound, "there is no \(digest)")
+    }
+    let path = directory.path("\(digest.hexadecimal)-\(UInt64.random(in: 0 ... .max))")
+    do {
+      let file = try FileDescriptor.open(path, .readWrite, options: .create, permissions: 0o600)
+      try file.write(bytes.span, at: .zero)
+      return file
+    } catch {
+      throw BlobStoreError(.notFound, "\(error)")
+    }
+  }
+
+  package func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
+    await beforeRemoval()
+    if state.withLock({ $0.removalFails }) { throw BlobStoreError(.outOfSpace, "a test lets it fail") }
+    return state.withLock { $0.packages.removeValue(forKey: digest) } != nil
+  }
+
+  package func list() async throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
+    state.withLock { $0.packages.mapValues { ByteCount($0.count) } }
+  }
+
+  package func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription {
+    guard let bytes = state.withLock({ $0.packages[digest] }) else {
+      throw BlobStoreError(.notFound, "there is no \(digest)")
+    }
+    var digests = PieceDigests()
+    digests.update(bytes.span)
+    return digests.finalize()
+  }
+}
