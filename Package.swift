@@ -250,6 +250,9 @@ let tests: [Target] = [
     name: "PullboxAPITests",
     dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
+    name: "PullboxAPIServerTests",
+    dependencies: ["PullboxAPIServer", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
       "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "DeliveryService",
