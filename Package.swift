@@ -253,6 +253,12 @@ let tests: [Target] = [
     name: "PullboxAPIServerTests",
     dependencies: ["PullboxAPIServer", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting"]),
   .testTarget(
+    name: "PullboxAPIClientTests",
+    dependencies: [
+      "PullboxAPIClient", "PullboxAPI", "HTTPServer", "HTTPClient", "ServiceRuntime", "CoreTypes",
+      "PullboxTesting",
+    ]),
+  .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
       "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "DeliveryService",
