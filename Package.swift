@@ -325,6 +325,15 @@ let tests: [Target] = [
       "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
+    name: "PullboxAPIServerTests",
+    dependencies: ["PullboxAPIServer", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "PullboxAPIClientTests",
+    dependencies: [
+      "PullboxAPIClient", "PullboxAPI", "HTTPServer", "HTTPClient", "ServiceRuntime", "CoreTypes",
+      "PullboxTesting",
+    ]),
+  .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
       "DeliveryService", "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess",
