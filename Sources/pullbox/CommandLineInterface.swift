@@ -41,8 +41,11 @@ enum CommandLineInterface {
     ),
   ]
 
+  /// All commands, also the one that no help lists. Their names are the words that ``run(_:)`` finds them by.
   static let commands = groups.flatMap(\.commands) + [CompleteCommand.self]
 
+  /// The description of the whole program, from which the parser, the help, the manual and the completions
+  /// are made.
   static let description = CommandDescription(
     "pullbox",
     summary: "Publish digital comics and magazines, and download what was bought",
@@ -58,6 +61,8 @@ enum CommandLineInterface {
     subcommands: groups.flatMap { group in group.commands.map { description(of: $0, under: group.title) } }
       + [CompleteCommand.description.hidden()])
 
+  /// The command's own description with the paragraph about its service. The help lists it with those common
+  /// options that mean something for that service; the parser takes the others too.
   private static func description(of command: any Command.Type, under title: String) -> CommandDescription {
     command.description.adding(paragraph: command.peer.explanation)
       .listed(under: title, using: Set(command.peer.options.map(\.name)))
@@ -73,6 +78,9 @@ enum CommandLineInterface {
       "--store takes the address of the agent's store; --store-name names a store of the server")
   }
 
+  /// Runs the command that the arguments name, and says what went wrong on standard error. The values of
+  /// common options are checked before it, so that one that no command could use is wrong usage whatever the
+  /// command is. Never throws.
   static func run(_ arguments: ParsedArguments) async -> ExitCode {
     guard let command = commands.first(where: { $0.description.name == arguments.subcommands.first }) else {
       return .usage

@@ -11,11 +11,13 @@ enum EntryPoint {
     private let code = Mutex(ExitCode.failed)
     private let done = DispatchSemaphore(value: 0)
 
+    /// Sets the code and lets ``wait()`` return.
     func end(with code: ExitCode) {
       self.code.withLock { $0 = code }
       done.signal()
     }
 
+    /// Blocks the calling thread.
     func wait() -> ExitCode {
       done.wait()
       return code.withLock { $0 }

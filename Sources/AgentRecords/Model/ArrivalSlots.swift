@@ -32,10 +32,12 @@ package struct ArrivalSlots {
     }
   }
 
+  /// False for a product without a slot.
   package func isDue(_ product: ProductIdentifier, at now: MonotonicInstant) -> Bool {
     slots[product].map { $0.due <= now } ?? false
   }
 
+  /// It stays so while the product's entry is the same. Nothing happens without a slot.
   package mutating func postpone(_ product: ProductIdentifier, until moment: MonotonicInstant) {
     slots[product]?.due = moment
   }

@@ -23,6 +23,7 @@ package struct ContentJobBudget: Hashable, Sendable {
   static let maximumViolations = 100
   /// A hotel's proxy may be wrong all night.
   static let shortestTrial: Duration = .seconds(86_400)
+  /// Wrong answers for so long end the job, however few they are.
   static let longestTrial: Duration = .seconds(14 * 86_400)
   /// Bytes in vain, beside twice the package.
   static let wasteAllowance = ByteCount.mebibytes(64)
@@ -34,7 +35,8 @@ package struct ContentJobBudget: Hashable, Sendable {
   /// Bytes received and not verified.
   var wasted = ByteCount.zero
 
-  /// Counts a failed step; answers why the job gives up, nil when it goes on.
+  /// Counts a failed step; answers why the job gives up, nil when it goes on. Waste is judged before wrong
+  /// answers.
   mutating func count(_ failure: StepFailure, _ effort: StepEffort, length: ByteCount) -> StatusReason? {
     wasted = max(.zero, wasted + effort.received - effort.verified)
     if effort.verified > .zero { forgetViolations() }
@@ -57,6 +59,7 @@ package struct ContentJobBudget: Hashable, Sendable {
 
   private func isWasteful(_ length: ByteCount) -> Bool { wasted > length + length + Self.wasteAllowance }
 
+  /// A verified piece ends the row.
   mutating func forgetViolations() {
     violations = 0
     violatedSince = nil

@@ -22,8 +22,10 @@ package struct ContentJobMachine: StateMachine {
     case place
   }
 
+  /// `waiting` stands for a delay, for a place that is not free, and for a hold.
   package enum State: String, CaseIterable, Hashable, Sendable {
     case waiting
+    /// A step runs, or a ticket is renewed.
     case active
     /// Its downloads failed with it; fresh terms bring it back.
     case failed
@@ -36,8 +38,11 @@ package struct ContentJobMachine: StateMachine {
   package enum Event: Hashable, Sendable {
     /// The scheduler has a place for it.
     case started
+    /// The manifest is that of the terms, and is kept.
     case manifestVerified
+    /// Every piece is verified and staged.
     case transferCompleted
+    /// The content is in the library, with its record.
     case placed
     /// Verified bytes are gone from the disk: so many bytes of a package of that length have to be fetched again.
     case contentLost(ByteCount, of: ByteCount)
@@ -45,6 +50,7 @@ package struct ContentJobMachine: StateMachine {
     case stepFailed(StepFailure, StepEffort, length: ByteCount)
     /// It could not be persisted that the step began or ended.
     case saveFailed(StepFailure)
+    /// The record's terms hold the fresh ticket.
     case ticketRenewed
     /// A download brought terms from a new grant.
     case termsRenewed(isSameManifest: Bool)
@@ -84,6 +90,7 @@ package struct ContentJobMachine: StateMachine {
   package private(set) var state: State
   package private(set) var reason: StatusReason
   package private(set) var history: FailureHistory
+  /// Tickets asked for in a row without a verified piece between them.
   private(set) var renewals: Int
   private(set) var budget: ContentJobBudget
   /// The conditions that hold it now; not persisted.
@@ -120,6 +127,8 @@ package struct ContentJobMachine: StateMachine {
     return HoldCondition.allCases.lazy.filter(holds.contains).compactMap(\.reason).first ?? reason
   }
 
+  /// An event that does not fit the state changes nothing and asks for nothing. Holds, fresh terms, the last
+  /// reader's end and a restart count in every state.
   package mutating func handle(_ event: Event) -> [Action] {
     switch event {
     case .held(let condition): hold(condition)
@@ -189,6 +198,7 @@ extension ContentJobMachine {
 }
 
 extension ContentJobMachine {
+  /// A user shortens no delay that a service has asked for.
   private mutating func whileWaiting(_ event: Event) -> [Action] {
     switch event {
     case .started where isReady:
@@ -235,6 +245,8 @@ extension ContentJobMachine {
     }
   }
 
+  /// Progress ends the row of failures first. Then the budget decides whether the job gives up, and last the
+  /// failure's own recovery.
   private mutating func handleFailure(
     _ failure: StepFailure, _ effort: StepEffort, length: ByteCount
   ) -> [Action] {
@@ -268,11 +280,13 @@ extension ContentJobMachine {
     }
   }
 
+  /// The job waits for the terms of another grant; its phase stays.
   private mutating func requestTerms(_ failure: StepFailure, madeProgress: Bool) -> [Action] {
     transition(.waiting, failure.reason)
     return [.requestTerms(failure, madeProgress: madeProgress), .reschedule]
   }
 
+  /// A step that runs is stopped, but for placing.
   private mutating func hold(_ condition: HoldCondition) -> [Action] {
     guard holds.insert(condition).inserted, state == .active, phase != .place else { return [] }
     // Placing is short, and its end is a rename: it is not stopped between the two.
@@ -285,6 +299,8 @@ extension ContentJobMachine {
     return [.reschedule]
   }
 
+  /// Terms of another manifest begin with the manifest again. A job that had failed starts with a clean
+  /// history, and one that was abandoned anew. A finished one stays as it is.
   private mutating func renewTerms(isSameManifest: Bool) -> [Action] {
     switch state {
     case .waiting, .failed:
@@ -312,6 +328,7 @@ extension ContentJobMachine {
     }
   }
 
+  /// A finished job has nothing to discard.
   private mutating func abandon() -> [Action] {
     guard state != .abandoned, state != .finished else { return [] }
     let wasActive = state == .active
@@ -319,6 +336,7 @@ extension ContentJobMachine {
     return (wasActive ? [.stop] : []) + [.discard, .reschedule]
   }
 
+  /// A step that ran begins again; holds are told anew.
   private mutating func restore() -> [Action] {
     if state == .active { transition(.waiting, .queued) }
     return state == .waiting ? [.reschedule] : []
@@ -350,12 +368,14 @@ extension ContentJobMachine {
     return [.scheduleRetry(failures: history.failures, notBefore: nil), .reschedule]
   }
 
+  /// Its staged bytes stay for a while; fresh terms bring it back.
   private mutating func fail(_ failure: StepFailure) -> [Action] {
     history.note(failure)
     transition(.failed, failure.reason)
     return [.notifyDownloads, .reschedule]
   }
 
+  /// The next failure is the first, and tickets may be renewed again.
   private mutating func succeed() {
     history.forgetFailures()
     renewals = 0

@@ -116,6 +116,8 @@ package struct DownloadMachine: StateMachine {
   /// Which publishers' keys count may have changed since, here or at the server: every start tries it again.
   package var isTriedAtStart: Bool { state == .failed && reason == .publisherSignature }
 
+  /// An event that does not fit the state changes nothing and asks for nothing. Users' requests, a removal of
+  /// the content and a restart count in every state.
   package mutating func handle(_ event: Event) -> [Action] {
     switch event {
     case .pauseRequested, .resumeRequested, .cancelRequested: request(event)
@@ -219,6 +221,7 @@ extension DownloadMachine {
     }
   }
 
+  /// The grant alone is asked for: the download stays failed until it comes.
   private mutating func whileFailed(_ event: Event) -> [Action] {
     switch event {
     case .started where isReady:
@@ -264,6 +267,7 @@ extension DownloadMachine {
     }
   }
 
+  /// A request that does not fit is `reject`; one that is repeated changes nothing.
   private mutating func request(_ event: Event) -> [Action] {
     switch (event, state) {
     case (.pauseRequested, .waiting), (.pauseRequested, .active):
@@ -300,12 +304,14 @@ extension DownloadMachine {
     }
   }
 
+  /// It fits every phase. A later resume begins with the grant.
   private mutating func cancelWithoutContent() -> [Action] {
     guard state != .finished, state != .cancelled else { return [] }
     phase = .grant
     return cancel()
   }
 
+  /// Its job discards what was staged, once no other download claims it.
   private mutating func cancel() -> [Action] {
     let wasActive = state == .active || isChecking
     transition(.cancelled, .user)
@@ -313,6 +319,7 @@ extension DownloadMachine {
     return (wasActive ? [.stop] : []) + [.notifyTransaction, .reschedule]
   }
 
+  /// It looks for its content again, since the wait for a job is not persisted.
   private mutating func restore() -> [Action] {
     if isTriedAtStart {
       transition(.waiting, .queued)
@@ -347,6 +354,7 @@ extension DownloadMachine {
     return [.scheduleRetry(failures: history.failures, notBefore: nil), .reschedule]
   }
 
+  /// Where a service refused it, the grant is asked for again later.
   private mutating func fail(_ failure: StepFailure) -> [Action] {
     history.note(failure)
     transition(.failed, failure.reason)

@@ -6,6 +6,7 @@ import Synchronization
 package final class LoopPulse: Sendable {
   private struct State {
     var turns = 0
+    /// Nil between two turns.
     var workingSince: MonotonicInstant?
   }
 
@@ -21,6 +22,7 @@ package final class LoopPulse: Sendable {
   /// Turns that have begun.
   var turns: Int { state.withLock { $0.turns } }
 
+  /// Within a turn it may be called again: the time of the turn counts anew.
   package func turnBegan() {
     let now = clock.now()
     state.withLock { state in

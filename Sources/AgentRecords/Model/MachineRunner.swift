@@ -19,6 +19,7 @@ package protocol StateMachine: Hashable, Sendable {
   /// Whether a retry that waits goes on waiting, though `event` has changed the machine.
   func leavesRetry(_ event: Event) -> Bool
 
+  /// Pure: the same event in the same state gives the same actions. It never traps.
   mutating func handle(_ event: Event) -> [Action]
 
   /// Returns the runner's action in place of `action`; nil if the owner performs `action`.
@@ -77,6 +78,7 @@ package struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable
   package typealias Identifier = Record.Identifier
   package typealias Machine = Record.Machine
 
+  /// One record in memory, with what its owner and its step need.
   package struct Entry: Sendable {
     /// A record is long. It stands beside the table, whose free rows, half of them at worst, would be as long.
     private final class Storage: Sendable {
@@ -231,6 +233,8 @@ package struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable
     entries[identifier]?.isSaved = true
   }
 
+  /// The machine gets the event of the failure instead. That state is not persisted either, so that the
+  /// record counts as unsaved.
   private mutating func handleFailedSave(
     of before: Record, during event: Machine.Event, _ error: any Error
   ) -> Transition {
@@ -246,6 +250,7 @@ package struct MachineRunner<Record: MachineRecord, Context: Sendable>: Sendable
     return Transition(before: before, after: after, actions: remaining, hasChanged: true, saveError: error)
   }
 
+  /// Performs the runner's own actions, and answers the others in their order.
   private mutating func perform(
     _ actions: [Machine.Action], on identifier: Identifier, _ delay: Duration?
   ) -> [Machine.Action] {
@@ -301,7 +306,7 @@ extension MachineRunner {
 extension MachineRunner {
   /// Runs `body` as the record's step. A step outlives the call that starts it: it is kept here until
   /// ``endStep(of:)``, which `body` brings about at its end, and ``stopSteps()`` cancels it. A record has one
-  /// step at a time.
+  /// step at a time. Does nothing for a record that is gone, and after ``stopSteps()``.
   package mutating func startStep(of identifier: Identifier, _ body: @escaping @Sendable () async -> Void) {
     guard !isStopping, let entry = entries[identifier] else { return }
     precondition(entry.step == nil, "a record has one step at a time")

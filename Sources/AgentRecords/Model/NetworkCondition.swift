@@ -30,6 +30,7 @@ package struct NetworkCondition: Hashable, Sendable {
 
   /// Answers in a row that were not the service's; zero while the way is open.
   package private(set) var failures = 0
+  /// It counts while the way is closed.
   private var nextProbe = MonotonicInstant(nanoseconds: 0)
 
   package init(failures: Int = 0) {
@@ -38,6 +39,8 @@ package struct NetworkCondition: Hashable, Sendable {
 
   package var isOpen: Bool { failures == 0 }
 
+  /// One call at a time is a probe: until its end is told, or for ``longestProbe``. The others learn how long
+  /// to wait.
   package mutating func admit(at now: MonotonicInstant) -> Admission {
     guard !isOpen else { return .open }
     guard nextProbe <= now else { return .held(nextProbe - now) }

@@ -55,6 +55,7 @@ package struct ProgressEstimator: Hashable, Sendable {
     lastArrival = nil
   }
 
+  /// - Parameter remaining: bytes that are still to come; nil where the length is not known.
   package func estimate(remaining: ByteCount?, at now: MonotonicInstant) -> Estimate {
     guard let first = samples.first, let last = samples.last else { return Estimate(speed: 0) }
     if let lastArrival, now - lastArrival >= Self.longestSilence, remaining.map({ $0 > .zero }) ?? true {

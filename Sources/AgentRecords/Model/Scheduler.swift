@@ -17,6 +17,7 @@ package struct Scheduler: Hashable, Sendable {
     package var priority: Int
     /// Order of creation.
     package var sequence: Int64
+    /// Its machine waits for a place, and no delay is left.
     package var isReady: Bool
     /// Its step runs, or has been stopped and is not over yet.
     package var isBusy: Bool
@@ -74,6 +75,8 @@ package struct Scheduler: Hashable, Sendable {
     self.maximumActive = maximumActive
   }
 
+  /// The same candidates in the same environment give the same plan. One that is busy takes its place also
+  /// while it is held.
   package func plan(for candidates: [Candidate], in environment: Environment) -> Plan {
     var plan = Plan()
     var free: [Candidate] = []
@@ -92,6 +95,7 @@ package struct Scheduler: Hashable, Sendable {
     return plan
   }
 
+  /// A download is held by the end of the agent alone; a job by all conditions.
   private func holds(of candidate: Candidate, in environment: Environment) -> Set<HoldCondition> {
     guard case .job = candidate.work else { return environment.isDraining ? [.draining] : [] }
     var holds: Set<HoldCondition> = []

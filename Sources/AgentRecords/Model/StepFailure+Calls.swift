@@ -48,6 +48,7 @@ extension StepFailure {
     case store
   }
 
+  /// An answer that does not come from the service is always tried again.
   package init(_ error: APICallError, from peer: Peer) {
     switch error {
     case .problem(let problem):
@@ -71,6 +72,7 @@ extension StepFailure {
     }
   }
 
+  /// `connection-lost` where the head of an answer had come.
   package init(_ error: HTTPClientError, from peer: Peer) {
     let unreachable: StatusReason = peer == .server ? .serverUnreachable : .storeUnreachable
     switch error.code {
@@ -87,6 +89,7 @@ extension StepFailure {
     cause = Self.cause(of: error)
   }
 
+  /// Nothing but a name that the file system refuses is final.
   package init(_ error: SystemError) {
     guard !error.isNameRefused else {
       self = .permanent(.nameRefused, cause: Self.cause(of: error))

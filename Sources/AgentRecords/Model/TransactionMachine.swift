@@ -54,11 +54,14 @@ package struct TransactionMachine: StateMachine {
     case downloads([Outcome])
     /// The server answered with the state of a grant of this transaction.
     case serverAnswered(GrantState)
+    /// The delay of the last try is over.
     case retryDue
   }
 
   package enum Action: Hashable, Sendable {
+    /// Ask the server what the transaction entitles to.
     case plan
+    /// Create a download for each product of which the transaction has none.
     case createDownloads([ProductIdentifier])
     /// Ask the server for the state of a grant of this transaction.
     case askServer
@@ -67,6 +70,7 @@ package struct TransactionMachine: StateMachine {
   }
 
   package private(set) var step: Step
+  /// Nil where there is nothing to say beside the step.
   package private(set) var reason: StatusReason?
   package private(set) var problem: Problem?
   /// The words of what failed last, on one line.
@@ -87,6 +91,8 @@ package struct TransactionMachine: StateMachine {
 
   package var isOver: Bool { step == .finished || step == .failed }
 
+  /// An event that does not fit the step changes nothing. A transaction that failed stays so, and one that is
+  /// finished is reopened by the store's queue alone.
   package mutating func handle(_ event: Event) -> [Action] {
     switch event {
     case .observed(let state): observe(state)
@@ -113,6 +119,7 @@ extension TransactionMachine {
 }
 
 extension TransactionMachine {
+  /// A payment counts once. A finished transaction that the store lists as paid is planned again.
   private mutating func observe(_ state: StoreTransaction.State) -> [Action] {
     switch (step, state) {
     case (.observed, .purchased), (.observed, .restored):
@@ -154,6 +161,7 @@ extension TransactionMachine {
     }
   }
 
+  /// Where nothing has content yet, the server is asked again later.
   private mutating func plan(_ products: [ProductIdentifier]) -> [Action] {
     guard step == .planning else { return [] }
     if products.isEmpty {
@@ -191,6 +199,7 @@ extension TransactionMachine {
     return [.scheduleRetry(tries: tries, notBefore: notBefore)]
   }
 
+  /// A transaction that waits for the server delivers again where a download is under way again.
   private mutating func deliver(_ outcomes: [Outcome]) -> [Action] {
     guard step == .delivering || step == .waitingForServer else { return [] }
     if outcomes.isEmpty {
@@ -210,6 +219,7 @@ extension TransactionMachine {
     return []
   }
 
+  /// `finished` ends it, also while downloads run.
   private mutating func process(_ state: GrantState) -> [Action] {
     guard step == .delivering || step == .waitingForServer else { return [] }
     switch state {
@@ -234,6 +244,7 @@ extension TransactionMachine {
     }
   }
 
+  /// Tries are counted within a step.
   private mutating func transition(_ step: Step, _ reason: StatusReason? = nil) {
     if self.step != step { tries = 0 }
     self.step = step

@@ -5,6 +5,7 @@ import Database
 import PullboxAPI
 
 extension AgentDatabase {
+  /// Inserts or replaces it, also in place of an earlier job of the same digest.
   package func save(_ record: ContentJobRecord) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       let machine = record.machine
@@ -33,6 +34,7 @@ extension AgentDatabase {
     }
   }
 
+  /// By identifier. A row that cannot be read is dropped and logged.
   package func contentJobs() throws -> [ContentJobRecord] {
     // A download that waited for what was dropped looks for a job at the start, and begins one.
     try records(
@@ -43,6 +45,7 @@ extension AgentDatabase {
     ) { row in try Self.contentJob(row) }
   }
 
+  /// None of that name is no error.
   package func removeContentJob(_ identifier: ContentJobIdentifier) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
@@ -50,6 +53,7 @@ extension AgentDatabase {
     }
   }
 
+  /// Throws ``StateDirectoryError`` for a row that another program changed.
   private static func contentJob(_ row: Row) throws -> ContentJobRecord {
     let terms = try require(
       try value(DownloadTerms.self, try row.text("terms")), "content_jobs.terms")

@@ -4,7 +4,8 @@ import Database
 package import PullboxAPI
 
 extension AgentDatabase {
-  /// Creates a download for each of `products` that this transaction has none for, in that order.
+  /// Creates a download for each of `products` that this transaction has none for, in that order. One write.
+  /// Products that have one are left out of the answer.
   package func createDownloads(
     for transaction: TransactionIdentifier, products: [ProductIdentifier], now: Timestamp
   ) throws -> [DownloadRecord] {
@@ -53,6 +54,7 @@ extension AgentDatabase {
     return record
   }
 
+  /// Changes the row of a download that was created; it inserts none.
   package func save(_ record: DownloadRecord) throws {
     try database.writeBlocking(locking: [.everything]) { connection in try Self.save(record, in: connection) }
   }

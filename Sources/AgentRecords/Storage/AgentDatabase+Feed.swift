@@ -23,6 +23,7 @@ extension AgentDatabase {
     }
   }
 
+  /// Cursor and entries are of one moment.
   package func arrivals() throws -> Arrivals {
     try database.readBlocking { connection in
       var arrivals = Arrivals(cursor: try connection.first("SELECT cursor FROM feed")?.text("cursor"))
@@ -38,11 +39,13 @@ extension AgentDatabase {
     }
   }
 
+  /// Leaves the arrivals as they are.
   package func setFeedCursor(_ cursor: String) throws {
     try database.writeBlocking(locking: [.everything]) { try Self.setFeedCursor(cursor, in: $0) }
   }
 
-  /// All of it in one write, with the products of which the server is to be asked how they are called and look.
+  /// All of it in one write, with the products of which the server is to be asked how they are called and
+  /// look. The cursor stays where `arrivals` has none.
   package func save(_ arrivals: Arrivals, expectingListingsOf products: [ProductIdentifier] = []) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       if let cursor = arrivals.cursor { try Self.setFeedCursor(cursor, in: connection) }
@@ -58,6 +61,7 @@ extension AgentDatabase {
     }
   }
 
+  /// None of the product is no error.
   package func removeArrival(of product: ProductIdentifier) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute("DELETE FROM arrivals WHERE product = ?", [.text(product.description)])

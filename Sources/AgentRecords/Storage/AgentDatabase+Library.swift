@@ -39,7 +39,8 @@ extension AgentDatabase {
     try libraryRecords(where: "digest = ?", [.text(digest.hexadecimal)])
   }
 
-  /// Inserts or replaces the record. A version of a product that is pinned is pinned.
+  /// Inserts or replaces the record. A version of a product that is pinned is pinned. Without stamps every
+  /// file is read at the next check.
   package func save(_ record: LibraryRecord, stamps: FileStamps?) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
@@ -90,7 +91,7 @@ extension AgentDatabase {
     }
   }
 
-  /// False when there is none of the product.
+  /// False when there is none of the product. Every version of it counts as opened.
   package func noteOpened(_ product: ProductIdentifier, at now: Timestamp) throws -> Bool {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
@@ -173,6 +174,7 @@ extension AgentDatabase {
       ) STRICT, WITHOUT ROWID;
       """)
 
+  /// It may use the reserve, since it makes room.
   package func remove(_ record: LibraryRecord) throws {
     try makingRoom {
       try database.writeBlocking(locking: [.everything]) { connection in
@@ -220,6 +222,7 @@ extension AgentDatabase {
     case identified(String)
   }
 
+  /// ``ExpectedVolume/none`` before the first ``expect(_:)``.
   package func expectedVolume() throws -> ExpectedVolume {
     try database.readBlocking { connection in
       guard let row = try connection.first("SELECT id FROM library_volume") else { return .none }
@@ -227,6 +230,7 @@ extension AgentDatabase {
     }
   }
 
+  /// Takes the place of what was expected.
   package func expect(_ volume: ExpectedVolume) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute("DELETE FROM library_volume")

@@ -4,6 +4,7 @@ import PullboxAPI
 
 /// The server's titles of arrived products, and the files of the library that hold their covers.
 extension AgentDatabase {
+  /// A cover whose name cannot be one is left out.
   package func listings() throws -> [ProductIdentifier: KeptListing] {
     try database.readBlocking { connection in
       var listings: [ProductIdentifier: KeptListing] = [:]
@@ -61,12 +62,14 @@ extension AgentDatabase {
     }
   }
 
+  /// Also one that the server is still to be asked about.
   package func hasListing(of product: ProductIdentifier) throws -> Bool {
     try database.readBlocking { connection in
       try connection.first("SELECT 1 FROM listings WHERE product = ?", [.text(product.description)]) != nil
     }
   }
 
+  /// It may use the reserve.
   package func removeListing(of product: ProductIdentifier) throws {
     try makingRoom {
       try database.writeBlocking(locking: [.everything]) { connection in
@@ -83,6 +86,7 @@ extension AgentDatabase {
     AND product NOT IN (SELECT product FROM downloads WHERE state NOT IN ('finished', 'cancelled'))
     """
 
+  /// By identifier.
   package func strayListings() throws -> [ProductIdentifier] {
     try database.readBlocking { connection in
       try connection.query("SELECT product FROM listings WHERE \(Self.isStray) ORDER BY product")

@@ -4,6 +4,7 @@ package import Database
 
 /// How products of the account stood when the server told of them last: known over a restart, without asking.
 extension AgentDatabase {
+  /// Products that the server never told of are not in it.
   package func ownership() throws -> [ProductIdentifier: KnownOwnership] {
     try database.readBlocking { connection in
       var known: [ProductIdentifier: KnownOwnership] = [:]
@@ -17,6 +18,7 @@ extension AgentDatabase {
     }
   }
 
+  /// One write; other products stay as they are.
   package func save(_ news: [ProductIdentifier: KnownOwnership]) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       for (product, known) in news {

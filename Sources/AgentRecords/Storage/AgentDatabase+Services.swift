@@ -15,6 +15,7 @@ extension AgentDatabase {
     .milliseconds(try integer(.serverClockOffset) ?? 0)
   }
 
+  /// Kept in whole milliseconds.
   package func setServerClockOffset(_ offset: Duration) throws {
     try set(.serverClockOffset, offset.milliseconds)
   }
@@ -24,6 +25,7 @@ extension AgentDatabase {
     try integer(.storeNotBefore).map { Timestamp(millisecondsSinceEpoch: $0) }
   }
 
+  /// Nil forgets it.
   package func setStoreNotBefore(_ time: Timestamp?) throws {
     try set(.storeNotBefore, time?.millisecondsSinceEpoch)
   }

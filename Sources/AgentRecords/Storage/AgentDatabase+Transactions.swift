@@ -27,7 +27,7 @@ extension AgentDatabase {
       CREATE INDEX transactions_by_end ON transactions (ended_at) WHERE ended_at IS NOT NULL;
       """)
 
-  /// `now` is when it ended, if it has just ended.
+  /// `now` is when it ended, if it has just ended. One that was reopened has no end any more.
   package func save(_ record: TransactionRecord, now: Timestamp) throws {
     try database.writeBlocking(locking: [.everything]) { connection in
       let machine = record.machine

@@ -20,6 +20,7 @@ package struct AgentDatabase: Sendable {
     self.log = log
   }
 
+  /// To be called after the last use.
   package func close() {
     database.close()
   }
@@ -123,6 +124,7 @@ package struct AgentDatabase: Sendable {
     String(decoding: try APIJSON.encode(value), as: UTF8.self)
   }
 
+  /// Nil for nil. Throws `DecodingError` for a text that is no such value.
   package static func value<Value: Decodable>(_ type: Value.Type, _ text: String?) throws -> Value? {
     guard let text else { return nil }
     return try APIJSON.decode(type, from: Array(text.utf8))

@@ -44,6 +44,7 @@ package struct DeviceIdentity: Sendable {
     try FileSystem.synchronizeDirectory(directory)
   }
 
+  /// Throws ``StateDirectoryError``, with the way out for the operator, where the file is gone.
   private static func require(_ path: String) throws {
     guard try FileSystem.status(of: path) == nil else { return }
     throw damaged(
@@ -54,6 +55,9 @@ package struct DeviceIdentity: Sendable {
       """)
   }
 
+  /// Reads the file, or makes it durably with mode 0600.
+  ///
+  /// - Parameter mask: the permission bits that the file must not have.
   private static func stored(_ path: String, mask: UInt32, _ make: () -> [UInt8]) throws -> [UInt8] {
     guard let status = try FileSystem.status(of: path) else {
       let bytes = make() + [0x0A]
@@ -72,6 +76,7 @@ package struct DeviceIdentity: Sendable {
     StateDirectoryError(.damaged, path: path, message: message)
   }
 
+  /// Ends before the first line feed.
   private static func line(of bytes: [UInt8]) -> String {
     String(decoding: bytes.prefix { $0 != 0x0A }, as: UTF8.self)
   }

@@ -9,6 +9,7 @@ package struct StatePaths: Hashable, Sendable {
   }
 
   package var database: String { "\(state)/agent.sqlite" }
+  /// One directory for each job, for what is small.
   package var downloads: String { "\(state)/downloads" }
   /// On the library's file system, so that placing and discarding are renames; hidden from a plain listing of
   /// the library.
@@ -16,6 +17,7 @@ package struct StatePaths: Hashable, Sendable {
   /// The directory of content that is being removed.
   package var trash: String { "\(library)/.trash" }
 
+  /// Names them; nothing is made.
   package func paths(of job: ContentJobIdentifier) -> ContentJobPaths {
     ContentJobPaths(state: "\(downloads)/\(job)", staging: "\(staging)/\(job)")
   }

@@ -8,6 +8,7 @@ package final class KeptListings: Sendable {
   /// The products with arrivals since the server was asked last.
   private let expected = Mutex<Set<ProductIdentifier>>([])
 
+  /// Nil for a product of which nothing is kept.
   package subscript(product: ProductIdentifier) -> KeptListing? {
     get { listings.withLock { $0[product] } }
     set { listings.withLock { $0[product] = newValue } }

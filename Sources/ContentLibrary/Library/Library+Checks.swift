@@ -9,7 +9,9 @@ import Synchronization
 import SystemCalls
 
 extension Library {
-  /// Reads every byte of the product's content, or of all there is, two items at a time, and notes what is damaged.
+  /// Reads every byte of the product's content, or of all there is, two items at a time, and notes what is
+  /// damaged. The findings are in the order of the records. A product is free for others between two of its
+  /// versions. Throws ``LibraryOfflineError``.
   package func verify(_ product: ProductIdentifier? = nil) async throws -> [LibraryVerification] {
     let records = try await BlockingPool.shared.run { [self] in
       try requireOnline()
@@ -45,6 +47,10 @@ extension Library {
   }
 
   /// Compares content with its manifest and notes what was found. The caller has the product to itself.
+  /// Unless `everything` is wanted, only files that have changed since their stamps are read. Content whose
+  /// manifest cannot be read is damaged as a whole. The record is written where its state is another or
+  /// something was read. Throws ``LibraryOfflineError``, and notes nothing then, where the library turns out
+  /// to be away.
   package func check(_ record: LibraryRecord, everything: Bool) async throws -> ContentCheck.Finding {
     let known = try await BlockingPool.shared.run { [self] () -> (Manifest?, [UInt8]?) in
       (try manifest(of: record), everything ? nil : try database.stamps(of: record))
@@ -85,6 +91,7 @@ extension Library {
     }
   }
 
+  /// Writes what a check found, with the last opening.
   private func note(_ record: LibraryRecord, isDamaged: Bool, stamps: FileStamps) async throws {
     try await BlockingPool.shared.run { [self] in
       var record = record
@@ -120,7 +127,7 @@ extension Library {
     try database.note(damaged, stamps: FileStamps(unknown: 0))
   }
 
-  /// Runs the check off the cooperative pool; a cancelled task ends it.
+  /// Runs the check off the cooperative pool; a cancelled task ends it. Two run at a time; others wait.
   package func run(
     _ depth: ContentCheck.Depth, on manifest: Manifest, at path: String
   ) async throws -> ContentCheck.Finding {
@@ -155,7 +162,8 @@ extension Library {
     }
   }
 
-  /// An application opens the product now. False when the library holds none of it.
+  /// An application opens the product now. False when the library holds none of it. It is noted also while
+  /// the library is away.
   package func noteOpened(_ product: ProductIdentifier) async throws -> Bool {
     try await exclusion.run(product) {
       try await BlockingPool.shared.run { [self] in try database.noteOpened(product, at: clock.now()) }
@@ -163,7 +171,7 @@ extension Library {
   }
 
   /// Pins every version of the product, so that none is removed to make room, or ends that. False when the library holds
-  /// none of it.
+  /// none of it. The record is written before the file that stands for it. Throws ``LibraryOfflineError``.
   package func setPinned(_ isPinned: Bool, _ product: ProductIdentifier) async throws -> Bool {
     try await exclusion.run(product) {
       try await BlockingPool.shared.run { [self] in
@@ -180,10 +188,12 @@ extension Library {
 /// was changed shortly before. Here the change before was this process's own, in a directory of its own, so that a download which
 /// asks a moment later whether its content is there need not read it all.
 final class RecentPlacements: Sendable {
+  /// Placements whose stamps are kept at once.
   private static let limit = 4
 
   private let entries = Mutex<[(digest: SHA256Digest, stamps: FileStamps)]>([])
 
+  /// Takes the place of the same manifest's; beyond ``limit`` the oldest goes.
   func note(_ stamps: FileStamps, of manifest: Manifest) {
     entries.withLock { entries in
       entries.removeAll { $0.digest == manifest.manifestDigest }
@@ -197,6 +207,7 @@ final class RecentPlacements: Sendable {
     entries.withLock { $0.removeAll { $0.digest == manifest.manifestDigest } }
   }
 
+  /// Nil for content that another process placed, and for what was forgotten.
   func stamps(of manifest: Manifest) -> FileStamps? {
     entries.withLock { $0.first { $0.digest == manifest.manifestDigest }?.stamps }
   }

@@ -17,7 +17,8 @@ extension Library {
   }
 
   /// The item that holds the content of `terms`, compared with the manifest that they name; nil when it is not here, or is
-  /// not right. What was right and is not any more is damaged from now on.
+  /// not right. What was right and is not any more is damaged from now on. Files that have not changed since
+  /// they were last right are not read again.
   package func held(_ terms: DownloadTerms) async throws -> LibraryItem? {
     try await exclusion.run(terms.product) {
       let record = try await BlockingPool.shared.run { [self] in
@@ -35,7 +36,8 @@ extension Library {
   }
 
   /// Content that shares bytes with `manifest`, in the order in which it is worth a look: what is placed as the same version
-  /// and is damaged, the same package of another product, and the version that the server says this device has completed.
+  /// and is damaged, the same package of another product, and the version that the server says this device
+  /// has completed. Content that cannot be looked at, or whose manifest cannot be read, is left out.
   package func sources(for manifest: Manifest, previous: PreviousContent?) async throws -> [Source] {
     try await BlockingPool.shared.run { [self] in
       try requireOnline()
@@ -60,7 +62,8 @@ extension Library {
   /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
   /// `body` returns the files, by their number in the manifest, that have or had another name. Where the task is
   /// cancelled, the step that runs is the last before this throws `CancellationError`, at most that of the manifest with its
-  /// folders; ``recordPlaced(_:at:)`` finds what was placed by then.
+  /// folders; ``recordPlaced(_:at:)`` finds what was placed by then. Throws ``StepFailure`` with
+  /// `storage-failure`, and makes no record, where what was placed is not right.
   package func place(
     _ manifest: Manifest, at now: Timestamp, _ body: @Sendable (String) async throws -> Set<Int>
   ) async throws -> LibraryItem {
@@ -112,7 +115,7 @@ extension Library {
   }
 
   /// The item of content that an earlier process placed and had not recorded when it ended; nil when nothing is there, or
-  /// something else. Reads every byte.
+  /// something else. Reads every byte. The name and the manifest are durable before there is a record.
   package func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
@@ -147,7 +150,8 @@ extension Library {
     }
   }
 
-  /// Removes every version of the product, or those given, and returns the removed items.
+  /// Removes every version of the product, or those given, and returns the removed items. Versions that are
+  /// not there are passed over. Files of other programs stay, beside the place.
   package func remove(
     _ product: ProductIdentifier, _ versions: [ContentVersion]? = nil
   ) async throws -> [LibraryItem] {
@@ -164,7 +168,8 @@ extension Library {
     }
   }
 
-  /// Removes content that was placed by `manifest` and has no record: the job was ended between the two, and is given up.
+  /// Removes content that was placed by `manifest` and has no record: the job was ended between the two, and
+  /// is given up. Does nothing where there is a record.
   package func removeUnrecorded(_ manifest: Manifest) async throws {
     try await exclusion.run(manifest.product) {
       try await BlockingPool.shared.run { [self] in
@@ -181,7 +186,8 @@ extension Library {
     }
   }
 
-  /// Takes content out, and its records. Blocks; the caller has the products to itself.
+  /// Takes content out, and its records. Blocks; the caller has the products to itself. Content goes before
+  /// its record: an end in between leaves a record whose content is missing.
   package func remove(_ records: [LibraryRecord]) throws {
     for record in records {
       try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
@@ -216,7 +222,8 @@ extension Library {
   }
 
   /// Everything that is placed, by product and version. What another program has removed, or does not come back from the
-  /// device, shows as damaged.
+  /// device, shows as damaged. While the library is away all of them are offline, and nothing is thrown for
+  /// that.
   package func items() async throws -> [LibraryItem] {
     try await BlockingPool.shared.run { [self] in
       let isOffline = try look() != .online

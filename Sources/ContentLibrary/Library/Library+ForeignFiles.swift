@@ -7,7 +7,8 @@ import SystemCalls
 // What other programs have put among the content, a reader's notes for example, is not the agent's: it stays when the content
 // goes, in `PRODUCT/VERSION.others`.
 extension Library {
-  /// The files of placed content, by which those of other programs are told from them.
+  /// The files of placed content, by which those of other programs are told from them. A folder counts as the
+  /// content's own where a file of it lies below.
   struct OwnFiles: Sendable {
     fileprivate let files: Set<String>
     fileprivate let folders: Set<String>
@@ -57,6 +58,7 @@ extension Library {
     }
   }
 
+  /// Each keeps its path below `others`, with a number behind it where that is taken.
   private func moveForeignFiles(
     from root: String, to others: String, beside own: OwnFiles
   ) throws(SystemError) {
@@ -84,6 +86,7 @@ extension Library {
       ["path": LogValue(target), "reason": LogValue(reason)])
   }
 
+  /// The path, or with `.2`, `.3` and so on behind it, whichever is free first.
   private func freeName(for path: String) throws(SystemError) -> String {
     var candidate = path
     var number = 1
@@ -105,6 +108,7 @@ private struct ForeignFileListing {
     self.own = own
   }
 
+  /// Descends into the content's own folders only.
   mutating func read(
     _ root: String, below folder: String = "", _ operations: any FileOperations
   ) throws(SystemError) {

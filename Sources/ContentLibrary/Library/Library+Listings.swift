@@ -132,6 +132,7 @@ extension Library {
     }
   }
 
+  /// A cover that is not there is no error.
   private func removeCovers(of product: ProductIdentifier, except name: String?) throws(SystemError) {
     for format in CoverPicture.Format.allCases {
       let other = "cover.\(format.rawValue)"
@@ -139,13 +140,15 @@ extension Library {
     }
   }
 
+  /// Leaves alone what is no directory, and one that holds anything.
   private func removeIfEmpty(_ directory: String) throws(SystemError) {
     guard try operations.status(of: directory)?.kind == .directory, try operations.list(directory).isEmpty
     else { return }
     try operations.removeRecursively(directory)
   }
 
-  /// Returns the item of a record as the control interface shows it.
+  /// Returns the item of a record as the control interface shows it. Its ownership is nil where the server
+  /// never told of the product.
   package func item(_ record: LibraryRecord, isOffline: Bool = false) -> LibraryItem {
     var item = record.item(in: paths.library, isOffline: isOffline)
     let listing = listings[record.product]
@@ -158,7 +161,8 @@ extension Library {
     return item
   }
 
-  /// The path of the picture that is kept of a product.
+  /// The path of the picture that is kept of a product. Nil without one. Whether the file is there is not
+  /// looked at.
   package func cover(of product: ProductIdentifier) -> String? {
     listings[product]?.cover.map { "\(folder(of: product))/\($0)" }
   }

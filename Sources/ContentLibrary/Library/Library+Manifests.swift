@@ -14,6 +14,7 @@ extension Library {
   private static let folderName = ".pullbox"
   private static let pinName = "pinned"
 
+  /// Holds the manifests, the pin and the cover of the product.
   package func folder(of product: ProductIdentifier) -> String {
     "\(paths.library)/\(product)/\(Self.folderName)"
   }
@@ -22,6 +23,8 @@ extension Library {
     "\(folder(of: product))/\(version)"
   }
 
+  /// Durable, in place of what lies there. The bytes are the canonical ones, whose SHA-256 is the manifest's
+  /// digest.
   package func write(_ manifest: Manifest) throws(SystemError) {
     try operations.createDirectories(folder(of: manifest.product))
     try DurableFile.write(
@@ -58,6 +61,7 @@ extension Library {
     try removeFolder(of: record.product)
   }
 
+  /// An empty file stands for a pin.
   func writePin(_ isPinned: Bool, of product: ProductIdentifier) throws(SystemError) {
     let path = "\(folder(of: product))/\(Self.pinName)"
     guard isPinned else {
@@ -69,7 +73,8 @@ extension Library {
     try DurableFile.write(nothing.span, to: path, operations: operations)
   }
 
-  /// Puts the manifests that an earlier version of the agent kept in its records beside the content.
+  /// Puts the manifests that an earlier version of the agent kept in its records beside the content. One that
+  /// does not fit its record, or whose content is not there, is dropped.
   func moveManifests() throws {
     for (record, bytes) in try database.manifestsInRecords() {
       var record = record
@@ -121,6 +126,7 @@ extension Library {
     }
   }
 
+  /// Nil for what has no manifest beside it that fits its name. Only lengths are compared.
   private func recordOfContent(
     _ product: ProductIdentifier, _ version: ContentVersion, isPinned: Bool
   ) throws -> LibraryRecord? {

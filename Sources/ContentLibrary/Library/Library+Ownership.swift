@@ -9,11 +9,13 @@ import SystemCalls
 package final class OwnershipRegister: Sendable {
   private let known = Mutex<[ProductIdentifier: KnownOwnership]>([:])
 
+  /// Nil where the server never told of the product.
   subscript(product: ProductIdentifier) -> KnownOwnership? { known.withLock { $0[product] } }
 
   /// In place of all that was known.
   package func load(_ all: [ProductIdentifier: KnownOwnership]) { known.withLock { $0 = all } }
 
+  /// The news take the place of what was known of their products.
   func take(_ news: [ProductIdentifier: KnownOwnership]) {
     known.withLock { $0.merge(news) { $1 } }
   }
@@ -21,7 +23,7 @@ package final class OwnershipRegister: Sendable {
 
 extension Library {
   /// Notes the ownership from entries of the feed, in its order: the last entry of a product counts. Returns the items
-  /// that change by it.
+  /// that change by it. They are saved before they count.
   package func noteOwnership(of entries: [FeedEntry]) async throws -> [LibraryItem] {
     let now = clock.now()
     var news: [ProductIdentifier: KnownOwnership] = [:]
@@ -43,6 +45,7 @@ extension Library {
     return try await note(news)
   }
 
+  /// Saves what differs, and answers the items whose ownership is another now.
   private func note(_ told: [ProductIdentifier: KnownOwnership]) async throws -> [LibraryItem] {
     let news = told.filter { !$0.value.says(ownership[$0.key]) }
     guard !news.isEmpty else { return [] }

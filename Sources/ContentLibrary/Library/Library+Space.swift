@@ -10,6 +10,7 @@ extension Library {
   package struct EvictionAdvice: Sendable {
     /// Returns the content that may be removed for a job. Called when room is short.
     package var removable: @Sendable (ContentJobIdentifier) async -> Removable
+    /// Called after each removal, when the product is free for others again.
     package var noteRemoval: @Sendable (LibraryItem) async -> Void
 
     package init(
@@ -37,6 +38,11 @@ extension Library {
 
   /// Promises the room to the job. Where a quota is set, content of other products that can be fetched again is removed for
   /// it, if that is enough. Throws ``InsufficientSpaceError``.
+  ///
+  /// - Parameters:
+  ///   - job: whose earlier promise is replaced.
+  ///   - product: the job's; its content is not removed for it.
+  ///   - allocating: whether the room is taken from the file system at once, where that can be done.
   package func reserve(
     _ need: SpaceNeed, for job: ContentJobIdentifier, of product: ProductIdentifier, allocating: Bool
   ) async throws -> SpaceReservation {
@@ -54,6 +60,7 @@ extension Library {
     }
   }
 
+  /// Throws ``LibraryOfflineError`` and ``InsufficientSpaceError``.
   private func admit(
     _ job: ContentJobIdentifier, _ need: SpaceNeed, allocating: Bool
   ) async throws -> SpaceReservation {
@@ -80,6 +87,7 @@ extension Library {
     }
   }
 
+  /// False where its directory does not come back from the device, or is not for this user.
   private func canBeLookedAt(_ record: LibraryRecord) throws(SystemError) -> Bool {
     do throws(SystemError) {
       _ = try operations.status(of: directory(of: record.product, version: record.version))
@@ -90,7 +98,8 @@ extension Library {
     }
   }
 
-  /// False when nothing was removed, since all that may be would not be enough.
+  /// False when nothing was removed, since all that may be would not be enough. Content goes one by one, and
+  /// each removal is told. One that was pinned meanwhile stays.
   private func evict(
     _ missing: ByteCount, for job: ContentJobIdentifier, of product: ProductIdentifier
   ) async throws -> Bool {

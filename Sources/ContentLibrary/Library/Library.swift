@@ -29,6 +29,7 @@ package final class Library: Sendable {
     case offline(String)
   }
 
+  /// Guarded by one lock, which a look holds from its beginning to its end.
   private struct State: ~Copyable {
     var volume: LibraryVolume
     package var availability: Availability?
@@ -51,6 +52,7 @@ package final class Library: Sendable {
   package let pauses: any MonotonicClock
   /// The file operations for the library and for the files that are staged in it.
   package let operations: any FileOperations
+  /// Every change to a product's content goes through it.
   let exclusion = ProductExclusion()
   package let space: LibrarySpace
   package let titles = ProductTitles()
@@ -60,7 +62,12 @@ package final class Library: Sendable {
   private let advice = Mutex<EvictionAdvice?>(nil)
   let placements = RecentPlacements()
 
-  /// `mayBegin`: whatever lies at the path is the library from now on.
+  /// `mayBegin`: whatever lies at the path is the library from now on. Nothing is looked at before
+  /// ``look()``.
+  ///
+  /// - Parameters:
+  ///   - reserve: bytes that stay free on the file system.
+  ///   - quota: bytes that content and staged files may take together; nil for no bound.
   package init(
     paths: StatePaths, database: AgentDatabase, mayBegin: Bool = false, reserve: ByteCount = .mebibytes(32),
     quota: ByteCount? = nil, clock: any WallClock = SystemWallClock(),
@@ -81,7 +88,7 @@ package final class Library: Sendable {
         mayBegin: mayBegin))
   }
 
-  /// The directory that a version is placed as.
+  /// The directory that a version is placed as. It need not be there.
   package func directory(of product: ProductIdentifier, version: ContentVersion) -> String {
     "\(paths.library)/\(product)/\(version)"
   }
@@ -105,7 +112,8 @@ package final class Library: Sendable {
   package var canLink: Bool { state.withLock { $0.canLink } }
 
   /// Looks whether the library is there, and makes records and content fit where it has come back. It is offline while there is no
-  /// room to write down which one it is. Blocks. Throws what else the database throws.
+  /// room to write down which one it is. Blocks. Throws what else the database throws. Looks follow one
+  /// another: the state is locked meanwhile.
   @discardableResult
   package func look() throws -> Availability {
     try state.withLock { state in
@@ -129,6 +137,9 @@ package final class Library: Sendable {
     }
   }
 
+  /// A library other than the one that the records name is offline. A directory without a marker becomes the
+  /// library only where the records never had one: an operator asked for it, or what the records list may lie
+  /// there.
   private func presence(_ state: inout State) throws -> Availability {
     let expected = try state.expected ?? database.expectedVolume()
     state.expected = expected
@@ -149,6 +160,7 @@ package final class Library: Sendable {
     }
   }
 
+  /// The answer for a library whose marker is gone, with the way out for the operator.
   private var missing: Availability {
     .offline(
       """
@@ -164,6 +176,10 @@ package final class Library: Sendable {
     return records.isEmpty || records.contains { presence(of: $0) == .there }
   }
 
+  /// Takes the library that has come back: its folders, manifests of earlier versions, its identifier in the
+  /// records, and a look at the content of each record.
+  ///
+  /// - Parameter importing: whether it may hold content that has no record.
   private func arrive(
     _ identifier: String, importing: Bool, _ state: inout State
   ) throws -> Availability {
@@ -203,7 +219,7 @@ package final class Library: Sendable {
     }
   }
 
-  /// Lets another agent have the library: the end of this one.
+  /// Lets another agent have the library: the end of this one. Every look after it finds the library offline.
   package func close() {
     evictionAdvice = nil
     state.withLock { state in
@@ -217,7 +233,8 @@ package final class Library: Sendable {
     if case .offline(let reason) = try look() { throw LibraryOfflineError(reason: reason) }
   }
 
-  /// Moves what is at `path` to the trash, so that the name is free.
+  /// Moves what is at `path` to the trash, so that the name is free. Nothing at the path is no error. The
+  /// trash is on the same file system, so that this is one rename.
   func moveAside(_ path: String) throws(SystemError) {
     guard try operations.status(of: path) != nil else { return }
     try operations.createDirectories(paths.trash, permissions: 0o700)
@@ -245,7 +262,7 @@ package final class Library: Sendable {
 extension Library {
   /// Removes staging areas and small files of jobs that are not in `live`. Of a library that is away both stay until it is
   /// back. Room that a live job has allocated stays its own: the file loses only its name. Returns the jobs that may have
-  /// placed content besides: they are to be given to ``discard(_:)``.
+  /// placed content besides: they are to be given to ``discard(_:)``. Blocks.
   package func discardLeftovers(except live: Set<ContentJobIdentifier>) throws -> [ContentJobIdentifier] {
     guard availability == .online else { return [] }
     var remaining: [ContentJobIdentifier] = []
@@ -264,7 +281,9 @@ extension Library {
   }
 
   /// Removes all that the job has left: what is staged and, unless `isRecorded`, what it has placed without a record. While
-  /// the library is away its manifest stays, by which the latter is found.
+  /// the library is away its manifest stays, by which the latter is found. Repeating it changes nothing.
+  ///
+  /// - Parameter isRecorded: whether the content that it placed has its record, and stays.
   package func discard(_ job: ContentJobIdentifier, isRecorded: Bool = false) async throws {
     space.forget(job)
     let paths = paths.paths(of: job)

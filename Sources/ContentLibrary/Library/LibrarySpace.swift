@@ -90,7 +90,8 @@ package final class LibrarySpace: Sendable {
     refused.withLock { $0[job]?.shortage }
   }
 
-  /// The jobs that were refused and would be admitted now: the file system, or the quota, says so.
+  /// The jobs that were refused and would be admitted now: the file system, or the quota, says so. Nothing is
+  /// promised by it, so that several may be named for the same room. They come in no particular order.
   package func jobsWithRoom() throws -> [ContentJobIdentifier] {
     try refused.withLock { $0.mapValues { $0.need } }.filter { job, need in
       try shortage(of: need, for: job) == nil
@@ -112,6 +113,7 @@ package final class LibrarySpace: Sendable {
     return try await body()
   }
 
+  /// Nil ends the promise.
   private func note(_ job: ContentJobIdentifier, _ outstanding: ByteCount?) {
     ledger.withLock { ledger in
       if let outstanding { ledger.setPromise(to: job, outstanding) } else { ledger.release(job) }
@@ -121,6 +123,7 @@ package final class LibrarySpace: Sendable {
   /// A file in the staging folder that no job has as its name.
   func ballast(of job: ContentJobIdentifier) -> String { "\(paths.staging)/\(job).reserved" }
 
+  /// - Parameter hasQuota: whether the staging folder is measured as well, which only a quota needs.
   private func volume(hasQuota: Bool) throws -> Ledger.Volume {
     let free = try operations.freeSpace(at: paths.staging)
     // In the order in which content goes, from staging to a record: so none is missed on its way.

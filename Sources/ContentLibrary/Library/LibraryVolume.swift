@@ -19,6 +19,7 @@ struct LibraryVolume: ~Copyable {
 
   private let root: String
   private let operations: any FileOperations
+  /// Nil while the library is not this process's. It counts also where the file system knows no locks.
   private var lock: FileDescriptor?
   /// The device and the inode of ``lock``.
   private var lockFile: (device: UInt64, inode: UInt64)?
@@ -72,7 +73,8 @@ struct LibraryVolume: ~Copyable {
     }
   }
 
-  /// Whether the file system knows hard links, which exFAT, for one, does not.
+  /// Whether the file system knows hard links, which exFAT, for one, does not. A link to the marker is made
+  /// for the answer, and removed.
   func canLink() -> Bool {
     let (file, link) = ("\(root)/.pullbox/volume", "\(root)/.pullbox/link")
     do throws(SystemError) {
@@ -91,7 +93,8 @@ struct LibraryVolume: ~Copyable {
     lockFile = nil
   }
 
-  /// False when another process has it. A file system without locks is taken without one.
+  /// False when another process has it. A file system without locks is taken without one. A lock file that
+  /// was replaced meanwhile is locked anew.
   private mutating func take() throws(SystemError) -> Bool {
     if let lockFile, let status = try operations.status(of: lockPath), status.device == lockFile.device,
       status.inode == lockFile.inode

@@ -10,7 +10,7 @@ final class ProductExclusion: Sendable {
   private let waiting = Mutex<[ProductIdentifier: [Waiter]]>([:])
 
   /// Runs `body` once nothing else works on the product. Waiting is not ended by cancellation; what a cancelled body does is
-  /// its own matter.
+  /// its own matter. `body` must not ask for the same product again: it would wait for itself.
   func run<Value: Sendable>(
     _ product: ProductIdentifier, _ body: () async throws -> Value
   ) async rethrows -> Value {
@@ -19,6 +19,7 @@ final class ProductExclusion: Sendable {
     return try await body()
   }
 
+  /// Waits in the product's line.
   private func enter(_ product: ProductIdentifier) async {
     await withCheckedContinuation { (waiter: Waiter) in
       let isFree = waiting.withLock { waiting in
@@ -33,6 +34,7 @@ final class ProductExclusion: Sendable {
     }
   }
 
+  /// Hands the product to the one that waits longest.
   private func leave(_ product: ProductIdentifier) {
     let next = waiting.withLock { waiting -> Waiter? in
       guard var waiters = waiting[product], !waiters.isEmpty else {

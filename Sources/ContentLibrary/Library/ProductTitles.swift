@@ -16,12 +16,13 @@ package final class ProductTitles: Sendable {
     titles.withLock { $0[product] } ?? listed.withLock { $0[product] }
   }
 
+  /// Nil changes nothing.
   package func note(_ title: String?, of product: ProductIdentifier) {
     guard let title else { return }
     titles.withLock { $0[product] = title }
   }
 
-  /// A manifest's title goes before it.
+  /// A manifest's title goes before it. Beyond ``maximumListed`` all listed titles are forgotten first.
   package func noteListed(_ title: String, of product: ProductIdentifier) {
     listed.withLock { listed in
       if listed.count >= Self.maximumListed, listed[product] == nil { listed.removeAll() }

@@ -5,7 +5,9 @@ import Synchronization
 package final class BufferPool: Sendable {
   private struct State {
     package var free: [[UInt8]] = []
+    /// Buffers that could be acquired now, made or not.
     package var remaining: Int
+    /// Called once each, at the next release.
     package var waiting: [@Sendable () -> Void] = []
   }
 
@@ -19,7 +21,7 @@ package final class BufferPool: Sendable {
   }
 
   /// Acquires a buffer; nil when all are in use, and then `wake` is called once, when it is worth another
-  /// try.
+  /// try. A buffer that was used may still hold the bytes of its last piece.
   func acquire(otherwise wake: @escaping @Sendable () -> Void) -> [UInt8]? {
     state.withLock { state in
       guard state.remaining > 0 else {
@@ -46,5 +48,6 @@ package final class BufferPool: Sendable {
     for wake in waiting { wake() }
   }
 
+  /// Buffers that could be acquired now.
   var available: Int { state.withLock { $0.remaining } }
 }

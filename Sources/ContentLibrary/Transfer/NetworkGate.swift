@@ -17,6 +17,7 @@ package final class NetworkGate: Sendable {
   private struct State {
     package var condition = NetworkCondition()
     var wishes: ServiceWishes
+    /// The last answer of something in the service's place; nil while the way is open.
     package var lastError: APICallError?
     package var openings = 0
     var listeners: [AsyncSignal] = []
@@ -40,9 +41,10 @@ package final class NetworkGate: Sendable {
   /// ``StatusReason/networkNotOpen``.
   package var openings: Int { state.withLock { $0.openings } }
 
+  /// Whether calls go out without being probes.
   var isOpen: Bool { state.withLock { $0.condition.isOpen } }
 
-  /// `signal` is given whenever the way opens.
+  /// `signal` is given whenever the way opens. The gate keeps it for its own life.
   package func signalOpenings(to signal: AsyncSignal) {
     state.withLock { $0.listeners.append(signal) }
   }
@@ -54,7 +56,7 @@ package final class NetworkGate: Sendable {
   }
 
   /// Makes one call, or throws what the last probe met, with the time to the next one as its `retryAfter`. `request` is the kind of
-  /// request for which a wish of the service counts.
+  /// request for which a wish of the service counts. It never waits for the way to open.
   package func pass<Value: Sendable>(
     _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
@@ -71,7 +73,8 @@ package final class NetworkGate: Sendable {
     }
   }
 
-  /// Whether the call that is about to be made is a probe; for calls that ``pass(_:)`` cannot hold. Throws as it does.
+  /// Whether the call that is about to be made is a probe; for calls that ``pass(_:)`` cannot hold. Throws as
+  /// it does. The caller tells how the call ended: ``noteAnswer()`` or ``note(_:wasProbe:)``.
   func admit() throws(APICallError) -> Bool {
     let now = clock.now()
     let (admission, error) = state.withLock { state in (state.condition.admit(at: now), state.lastError) }
@@ -82,7 +85,7 @@ package final class NetworkGate: Sendable {
     }
   }
 
-  /// The service itself answered.
+  /// The service itself answered. Where that opens the way, the listeners are signaled.
   func noteAnswer() {
     let listeners = state.withLock { state -> [AsyncSignal] in
       guard state.condition.succeed() else { return [] }
@@ -94,7 +97,8 @@ package final class NetworkGate: Sendable {
   }
 
   /// The call ended so. A service that is not reached says nothing about the way, unless the call was a probe: then it is
-  /// closed still.
+  /// closed still. An answer of something else closes the way at once, for the longer of the backoff and the
+  /// pause that it asks for.
   package func note(_ error: APICallError, wasProbe: Bool) {
     let isClosed = error.isForeign || (wasProbe && error.isUnreachable)
     guard isClosed else {
@@ -111,6 +115,8 @@ package final class NetworkGate: Sendable {
     }
   }
 
+  /// The last error; one that can carry a time gets that to the next probe. Without an error the status is
+  /// 511 (RFC 6585 section 6).
   private static func held(by error: APICallError?, for rest: Duration) -> APICallError {
     switch error {
     case .unexpectedResponse(let status, let detail, _, let isPage):

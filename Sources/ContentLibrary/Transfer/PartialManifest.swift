@@ -42,6 +42,7 @@ package final class ManifestReceiver: TransferReceiver {
   /// The bytes received so far.
   package var bytes: [UInt8] { body.withLock { $0 } }
 
+  /// A 206 has to begin behind the bytes that are there; any other success begins anew.
   func receive(head: ResponseHead) -> HeadDecision {
     body.withLock { body in
       switch head.status {
@@ -55,6 +56,7 @@ package final class ManifestReceiver: TransferReceiver {
     }
   }
 
+  /// Stops at a body that is longer than the limit, and keeps nothing of it.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     body.withLock { body in
       guard body.count + bytes.count <= limit else {

@@ -21,6 +21,7 @@ final class PieceQueue: Sendable {
     self.manifest = manifest
   }
 
+  /// Starts its comparison. Never blocks.
   func append(_ piece: consuming ReceivedPiece) {
     let verification = PieceVerification(piece)
     _ = BlockingPool.computing.start { [manifest] in verification.run(with: manifest) }
@@ -53,8 +54,11 @@ final class PieceQueue: Sendable {
 /// A received piece whose digest is being compared. Lets go of the bytes where it hands them out, so that their buffer has one
 /// owner and is used again.
 final class PieceVerification: Sendable {
+  /// The piece, counted from 0.
   let index: Int
+  /// Nil as soon as the comparison has begun.
   private let received: Mutex<ReceivedPiece?>
+  /// Nil before the comparison has ended, and after ``get()``.
   private let result = Mutex<Result<VerifiedPiece, PieceMismatch>?>(nil)
   private let done = DispatchSemaphore(value: 0)
 

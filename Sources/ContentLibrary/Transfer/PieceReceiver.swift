@@ -9,20 +9,26 @@ import Synchronization
 final class PieceReceiver: TransferReceiver {
   /// The decision about the response's head.
   enum Verdict: Hashable, Sendable {
+    /// No head has come yet.
     case undecided
     case accepted
+    /// Other content than the package's, or another range than was asked for.
     case mismatched
+    /// A page of something between here and the server.
     case foreign
+    /// A refusal, or no answer to a ranged request; its body may say why.
     case refused
   }
 
   private struct State {
+    /// Nil before the transfer starts.
     var handle: TransferHandle?
     var verdict = Verdict.undecided
     var isCertain = false
     /// Where in the package the next byte of the body belongs.
     package var position: Int64 = 0
     package var current: ReceivedPiece?
+    /// The buffer of the piece that begins next, acquired before its first byte is taken.
     var spare: [UInt8]?
     /// The part of the first piece that an earlier connection received; the answer continues after it.
     var resumed: ReceivedPiece?
@@ -32,6 +38,7 @@ final class PieceReceiver: TransferReceiver {
     var skip: Int64 = 0
   }
 
+  /// The bytes of the package that the request named.
   private let asked: Range<Int64>
   private let manifest: Manifest
   /// The pieces that were there when the request was made; the receiver skips them.
@@ -67,11 +74,13 @@ final class PieceReceiver: TransferReceiver {
     state.withLock { $0.handle = handle }
   }
 
-  /// Ends the transfer from another thread; what has been handed on stays.
+  /// Ends the transfer from another thread; what has been handed on stays. Does nothing before the transfer
+  /// has started.
   func cancel() {
     state.withLock { $0.handle }?.cancel()
   }
 
+  /// ``RangeResponse`` decides; only the digests of the pieces make bytes trusted.
   func receive(head: ResponseHead) -> HeadDecision {
     let response = RangeResponse.classify(
       head, asked: asked, length: manifest.length, digest: manifest.digest)
@@ -109,6 +118,8 @@ final class PieceReceiver: TransferReceiver {
     state.lacksPlace = true
   }
 
+  /// Pauses without taking a byte while a buffer is missing; the same bytes come again then. Stops where
+  /// nothing that follows is wanted.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
       if state.lacksPlace {

@@ -51,7 +51,8 @@ package struct PieceTransfer: Sendable {
   }
 
   /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is
-  /// cancelled. `url` is absolute.
+  /// cancelled. `url` is absolute. Pieces are asked for in runs, a piece whose beginning is there first. The
+  /// request after damage goes over a connection of its own.
   package func run(url: String, ticket: String) async throws {
     try path.checkScheme(of: url)
     var pieces = try await session.open()
@@ -98,7 +99,8 @@ package struct PieceTransfer: Sendable {
     return piece
   }
 
-  /// One request for a run of missing pieces; `resumed` is of its first, if it is given.
+  /// One request for a run of missing pieces; `resumed` is of its first, if it is given. An error of the disk
+  /// is thrown before one of the network.
   private func fetch(
     _ run: Range<Int>, lacking known: PieceMap, resuming resumed: ReceivedPiece?, fresh: Bool, probing: Bool,
     url: String, ticket: String
@@ -139,6 +141,7 @@ package struct PieceTransfer: Sendable {
     return result
   }
 
+  /// One range, with `If-Range` (RFC 9110 section 13.1.5): other content comes whole then, and is refused.
   private func request(
     _ asked: Range<Int64>, of manifest: Manifest, url: String, ticket: String
   ) -> ClientRequest {
@@ -182,6 +185,8 @@ package final class TransferProgress: Sendable {
   /// Less than zero until it is known.
   private let reused: Atomic<Int64>
 
+  /// The counts go on from those of the job's record; `reused` is nil where the library was not looked at
+  /// yet.
   package init(received: ByteCount, verified: ByteCount, reused: ByteCount? = nil) {
     self.received = Atomic(received.rawValue)
     self.reused = Atomic(reused?.rawValue ?? -1)
@@ -199,6 +204,7 @@ package final class TransferProgress: Sendable {
     return count < 0 ? nil : ByteCount(count)
   }
 
+  /// Takes the place of the count before; from then on it is known.
   package func setReused(_ count: ByteCount) {
     reused.store(count.rawValue, ordering: .relaxed)
   }
@@ -207,6 +213,7 @@ package final class TransferProgress: Sendable {
     received.add(Int64(count), ordering: .relaxed)
   }
 
+  /// Takes the place of the count before.
   package func setVerified(_ count: ByteCount) {
     verified.store(count.rawValue, ordering: .relaxed)
   }

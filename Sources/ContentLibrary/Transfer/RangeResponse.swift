@@ -15,7 +15,8 @@ enum RangeResponse: Hashable, Sendable {
   /// A refusal, or something that is no answer to a ranged request; its body may say why.
   case refusal
 
-  /// `asked` is the range of the request; it is not empty.
+  /// `asked` is the range of the request; it is not empty. A 206 must contain the first byte that was asked
+  /// for (RFC 9110 section 15.3.7); it may begin before that.
   static func classify(
     _ head: ResponseHead, asked: Range<Int64>, length: ByteCount, digest: SHA256Digest
   ) -> RangeResponse {
@@ -50,6 +51,7 @@ enum RangeResponse: Hashable, Sendable {
     return type.hasPrefix("text/html") || type.hasPrefix("application/xhtml")
   }
 
+  /// Nil stands for a head without a coding.
   private static func isIdentity(_ coding: String?) -> Bool {
     coding.map { $0.lowercased() == "identity" } ?? true
   }

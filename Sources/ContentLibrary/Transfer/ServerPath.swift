@@ -8,7 +8,9 @@ package import PullboxAPIClient
 package struct ServerPath: Sendable {
   /// Nil for a server of which nothing but the URL is known.
   package var api: APIClient?
+  /// Closed while something else answers in the server's place.
   package var network = NetworkGate()
+  /// Measures how long transfers take, for their speed.
   package var clock: any MonotonicClock = SystemMonotonicClock()
   package let speeds = SpeedHistory()
   let partials = PartialPieces()
@@ -61,6 +63,7 @@ package struct ServerPath: Sendable {
     }
   }
 
+  /// Made by the server's client, with its trust, where that is known.
   package func request(_ url: String, headers: [(String, String)]) -> ClientRequest {
     api?.request("GET", url, headers: headers) ?? ClientRequest(url: url, headers: headers)
   }

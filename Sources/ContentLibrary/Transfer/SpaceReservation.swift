@@ -12,9 +12,11 @@ package final class SpaceReservation: Sendable {
   private static let step = ByteCount.mebibytes(8)
 
   private struct State: ~Copyable {
+    /// Promised bytes that are not written yet, those of ``inProgress`` among them.
     package var remaining: ByteCount
     /// The part of `remaining` that is being written.
     var inProgress = ByteCount.zero
+    /// The file that holds the allocated room; nil where nothing is allocated.
     var ballast: FileDescriptor?
     var ballastLength = ByteCount.zero
     var ballastPath = ""
@@ -26,6 +28,9 @@ package final class SpaceReservation: Sendable {
   private let note: @Sendable (ByteCount?) -> Void
   private let operations: any FileOperations
 
+  /// - Parameters:
+  ///   - total: bytes that were promised.
+  ///   - note: called under this value's lock; it must not call back.
   init(
     of total: ByteCount, operations: any FileOperations = SystemFileOperations(),
     note: @escaping @Sendable (ByteCount?) -> Void
@@ -114,7 +119,8 @@ package struct UnpackedShares: Sendable {
     plan = UnpackPlan(manifest)
   }
 
-  /// Returns the bytes that the piece's bytes become; for a part of a deflated file, the same part of the unpacked file.
+  /// Returns the bytes that the piece's bytes become; for a part of a deflated file, the same part of the
+  /// unpacked file. Rounded up.
   func share(of piece: Int) -> ByteCount {
     plan.writes(for: piece).reduce(.zero) { sum, write in
       let file = manifest.files[write.file]
@@ -126,7 +132,8 @@ package struct UnpackedShares: Sendable {
     }
   }
 
-  /// Returns the space for the pieces that `pieces` lacks.
+  /// Returns the space for the pieces that `pieces` lacks. Deflated bytes that wait for their turn count
+  /// beside it, up to ``maximumSpool``.
   package func need(without pieces: PieceMap) -> SpaceNeed {
     var unpacked = ByteCount.zero
     var deflated = ByteCount.zero

@@ -13,6 +13,7 @@ package final class SpeedHistory: Sendable {
   static let shortestMeasure: Duration = .seconds(5)
   static let smallestMeasure: ByteCount = .kibibytes(256)
 
+  /// Bytes a second of the last transfer that was measured; 0 before one.
   private let latest = Mutex<Int64>(0)
 
   /// Bytes a second: an eighth of what the last transfer had, within ``floors``. The lowest without a history. Under a
@@ -24,7 +25,8 @@ package final class SpeedHistory: Sendable {
     return ByteCount(max(1, min(floor, cap.rawValue / 2)))
   }
 
-  /// A transfer, also one that failed, received so much in so long.
+  /// A transfer, also one that failed, received so much in so long. One that was too short, in time and in
+  /// bytes, does not count.
   package func record(_ received: ByteCount, in duration: Duration) {
     let milliseconds = duration.milliseconds
     guard milliseconds > 0, duration >= Self.shortestMeasure || received >= Self.smallestMeasure else {

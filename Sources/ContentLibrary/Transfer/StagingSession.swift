@@ -26,6 +26,7 @@ package actor StagingSession {
   package nonisolated let manifest: Manifest
   private let paths: ContentJobPaths
   private let operations: any FileOperations
+  /// Nil before ``open()``, after an error, and once ``finish()`` has taken it.
   private var area: StagingArea?
   /// The content that is durable and waits to be renamed to its place.
   private var finished: StagedContent?
@@ -36,6 +37,7 @@ package actor StagingSession {
   /// A sync failed, and what it did not sync could not be removed.
   private var isVoid = false
 
+  /// Opens nothing.
   package init(
     manifest: Manifest, paths: ContentJobPaths, operations: any FileOperations = SystemFileOperations()
   ) {
@@ -76,7 +78,8 @@ package actor StagingSession {
   }
 
   /// Writes what comes through `queue` and was found right, until it is closed. Blocks this session's thread meanwhile;
-  /// the first failure calls `stop` and drops the rest. Every buffer is released to `buffers`.
+  /// the first failure calls `stop` and drops the rest. Every buffer is released to `buffers`. Throws only
+  /// where the area cannot be opened; any later error is the result's.
   func writePieces(
     _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
   ) throws -> WriteResult {
@@ -140,6 +143,7 @@ package actor StagingSession {
     }
   }
 
+  /// Returns once all that was begun is written.
   private func finishWrites() throws -> [VerifiedPiece] {
     try keepingArea { try area?.finishWrites() ?? [] }
   }
@@ -163,6 +167,7 @@ package actor StagingSession {
     room = nil
   }
 
+  /// It counts for the life of the session.
   package func noteSourcesTried() { hasTriedSources = true }
 
   /// Closes every file of the area, so that its file system can be unmounted. What is there is read when the
@@ -174,6 +179,7 @@ package actor StagingSession {
 
   /// Makes everything durable where it is staged, so that ``place(at:)`` has only to give it its name; every piece must be there.
   /// Of a task that was cancelled at most the sync that runs is waited for, and what is staged stays so.
+  /// Throws ``StepFailure`` with `storage-failure` where a piece is missing.
   package func finish() throws {
     _ = try open()
     guard let area = area.take(), area.pieces.isComplete else {
@@ -223,6 +229,7 @@ package final class StagingSessions: Sendable {
 
   package init() {}
 
+  /// Nil for a job that has none, or whose session made room. It counts as used now.
   package func session(of job: ContentJobIdentifier) -> StagingSession? {
     sessions.withLock { sessions in
       guard let index = sessions.firstIndex(where: { $0.job == job }) else { return nil }
@@ -232,6 +239,7 @@ package final class StagingSessions: Sendable {
     }
   }
 
+  /// Beyond ``limit`` the one that was used longest ago makes room.
   package func keep(_ session: StagingSession, of job: ContentJobIdentifier) {
     sessions.withLock { sessions in
       sessions.removeAll { $0.job == job }
@@ -240,8 +248,10 @@ package final class StagingSessions: Sendable {
     }
   }
 
+  /// In the order of their last use.
   package var all: [StagingSession] { sessions.withLock { $0.map(\.session) } }
 
+  /// Its files are closed when its last owner lets go of it.
   package func remove(_ job: ContentJobIdentifier) {
     sessions.withLock { $0.removeAll { $0.job == job } }
   }

@@ -4,6 +4,8 @@ import Foundation
 /// The name of an entry in an archive that is never unpacked. It may be in whatever the tool that made it wrote: nothing is
 /// placed under it.
 struct ArchiveName: Hashable, Sendable {
+  /// The encodings in which names are read, in the order in which they are tried. Code page 437 takes all
+  /// bytes.
   enum Encoding: String, Hashable, Sendable {
     case utf8 = "UTF-8"
     case shiftJIS = "Shift-JIS"
@@ -18,6 +20,7 @@ struct ArchiveName: Hashable, Sendable {
   /// The fault that keeps the name out of a publication; nil for a name that may be in one.
   let fault: PackagePathFault?
 
+  /// Never fails: every name is read somehow, and ``fault`` says whether it may be in a publication.
   init(_ bytes: [UInt8]) {
     (text, encoding) = Self.text(of: bytes)
     // In Shift-JIS a backslash is also the second byte of characters.
@@ -28,6 +31,8 @@ struct ArchiveName: Hashable, Sendable {
   }
 
   /// Rules for names under which nothing is placed: they lead nowhere outside, by any reading of a separator.
+  /// The checks are made on the bytes, before any encoding is assumed; a backslash behind a byte above ASCII
+  /// may be half a character of Shift-JIS and divides nothing.
   private static func fault(in bytes: [UInt8]) -> PackagePathFault? {
     if bytes.isEmpty { return .empty }
     if bytes.contains(0) { return .controlCharacter }
@@ -49,6 +54,7 @@ struct ArchiveName: Hashable, Sendable {
 
   private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte & 0xDF) }
 
+  /// Strict UTF-8 first, then Shift-JIS where every byte fits it, else code page 437.
   private static func text(of bytes: [UInt8]) -> (String, Encoding) {
     if let text = String(validating: bytes, as: UTF8.self) { return (text, .utf8) }
     if isShiftJIS(bytes), let text = String(data: Data(bytes), encoding: .shiftJIS) {
@@ -86,6 +92,7 @@ struct ArchiveName: Hashable, Sendable {
 }
 
 extension PublicationOddity {
+  /// Noted once for an encoding, not once for a name.
   static func names(in encoding: ArchiveName.Encoding) -> PublicationOddity {
     PublicationOddity("names are not in UTF-8 and were read as \(encoding.rawValue)")
   }

@@ -49,6 +49,8 @@ struct ArchiveReader: ~Copyable {
     if let locale = unsafe locale { unsafe freelocale(locale) }
   }
 
+  /// Moves to the next entry; what was not read of the one before is skipped, which takes unpacking it. The
+  /// thread's locale is UTF-8 during the call and is put back after it.
   mutating func next() -> Step {
     // libarchive turns names into those of the thread's locale, and tells none where it cannot.
     let before = unsafe locale.map { unsafe uselocale($0) }
@@ -85,7 +87,8 @@ struct ArchiveReader: ~Copyable {
     return bytes
   }
 
-  /// The first bytes of that entry, at most `count`; nil when they are damaged or encrypted.
+  /// The first bytes of that entry, at most `count`; nil when they are damaged or encrypted. It can be called
+  /// once for an entry: a second call goes on behind the first.
   mutating func start(_ count: Int) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     var position = 0

@@ -8,12 +8,15 @@ struct NonZipComicArchive {
   /// A document may lie in the folder that wraps everything; more of each kind than that are not looked at.
   private static let maximumDocuments = 8
 
+  /// Names that lead nowhere inside, and names that are there twice.
   private(set) var faults: [PackageValidationIssue] = []
   private(set) var survey = PublicationSurvey()
   private(set) var metadata = PublicationMetadata.none
 
   /// Reads names, and the first bytes of what is called like a page; blocks. It stops where the entries together are longer
-  /// than those of a package of `length` bytes may be: skipping an entry takes unpacking it.
+  /// than those of a package of `length` bytes may be: skipping an entry takes unpacking it. At most
+  /// ``PackageLimits/maximumFiles`` entries are looked at. A document is unpacked up to
+  /// ``PackageLimits/maximumMetadataLength``.
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
     guard var archive = try ArchiveReader(file) else { return }
     var documents: [String: [UInt8]] = [:]

@@ -3,7 +3,9 @@ import CoreTypes
 import SystemCalls
 
 /// An archive as it is, checked against itself: every byte of it must belong to a local header, to an entry's data, to the
-/// central directory or to the closing records, and say the same as the others.
+/// central directory or to the closing records, and say the same as the others. It is for packages of ours,
+/// in the one form that docs/formats/package.md fixes; ``ThirdPartyZipInspection`` takes what other tools
+/// make.
 struct ArchiveInspection {
   private(set) var faults: [PackageValidationIssue] = []
   /// In the order of their local headers.
@@ -11,6 +13,8 @@ struct ArchiveInspection {
   /// The archive's checksums of the files whose names are safe paths.
   private(set) var checksums: [PackagePath: UInt32] = [:]
 
+  /// Stops at the first fault that leaves nothing to compare: no closing record, a directory that ends
+  /// elsewhere, too many entries. Everything else is collected. Blocks, and reads no file's data.
   init(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
     guard let found = try ZipEndOfCentralDirectory.find(in: file, length: length) else {
       faults.append(
@@ -36,6 +40,8 @@ struct ArchiveInspection {
     try checkLocalHeaders(in: file, centralOffset: end.centralOffset)
   }
 
+  /// The records must be byte by byte those that ``ZipEndOfCentralDirectory/bytes`` makes of their own
+  /// numbers.
   private mutating func checkClosingRecords(
     _ found: ZipEndOfCentralDirectory.Found, in file: borrowing FileDescriptor, length: ByteCount
   ) throws(SystemError) {
@@ -49,6 +55,7 @@ struct ArchiveInspection {
     }
   }
 
+  /// The directory's records in their order, with the conflicts between their paths.
   private mutating func readCentralDirectory(
     _ end: ZipEndOfCentralDirectory, in file: borrowing FileDescriptor
   ) throws(SystemError) {
@@ -57,6 +64,7 @@ struct ArchiveInspection {
     faults += try reader.forEachRecord(of: end.entryCount, in: file) { add($0, &register) }
   }
 
+  /// A record that can be no entry of a package leaves its faults and no entry.
   private mutating func add(_ record: ZipCentralDirectoryHeader, _ register: inout PathConflictDetector) {
     let name = String(decoding: record.name, as: UTF8.self)
     let formFaults = record.formFaults(name: name)
@@ -79,6 +87,8 @@ struct ArchiveInspection {
     }
   }
 
+  /// Walks through the entries by their offsets: no two overlap, what lies between them is padding that a
+  /// layout may have, and each local header is the one that follows from the directory's record.
   private mutating func checkLocalHeaders(
     in file: borrowing FileDescriptor, centralOffset: UInt64
   ) throws(SystemError) {
@@ -128,7 +138,8 @@ struct ArchiveInspection {
 }
 
 extension ArchiveInspection {
-  /// Where the archive's entries are not the manifest's files.
+  /// Where the archive's entries are not the manifest's files. Entries are compared by their names' bytes.
+  /// Those that the manifest does not list come last, sorted by name.
   func faults(against manifest: Manifest) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     var unlisted: [String: ZipEntry] = [:]
@@ -156,6 +167,7 @@ extension ArchiveInspection {
     return faults
   }
 
+  /// Words for the members that differ, for one fault of the file.
   private static func differences(_ entry: ZipEntry, _ file: ManifestFile) -> [String] {
     var differences: [String] = []
     if entry.method != file.method { differences.append("method") }
@@ -170,6 +182,8 @@ extension ArchiveInspection {
 extension ZipCentralDirectoryHeader {
   /// Returns the departures of this record from the form of packages: each by itself where it matters, else
   /// one for all the fixed parts.
+  ///
+  /// - Parameter name: the name for the message; that of the record may be no text.
   func formFaults(name: String) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if flags & ZipFormat.flagEncrypted != 0 {

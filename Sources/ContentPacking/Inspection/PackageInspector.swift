@@ -43,6 +43,7 @@ public struct PackageInspector: Sendable {
     return faults
   }
 
+  /// Length, digest and pieces against the manifest. Each piece that differs is a fault of its own.
   private func wholeFaults(_ received: ReceivedPackage, _ manifest: Manifest) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if received.length > limits.maximumLength {
@@ -76,7 +77,8 @@ public struct PackageInspector: Sendable {
     return faults
   }
 
-  /// Reads the file's bytes out of the package. `checksum` is the archive's, nil when it has no such entry.
+  /// Reads the file's bytes out of the package. `checksum` is the archive's, nil when it has no such entry. A
+  /// file that cannot be unpacked has the one fault that says so.
   private func contentFaults(
     of entry: ManifestFile, in file: borrowing FileDescriptor, checksum: UInt32?
   ) throws -> [PackageValidationIssue] {
@@ -110,6 +112,8 @@ public struct PackageInspector: Sendable {
     return faults
   }
 
+  /// Hands each chunk to `look` and answers the digest of the file's bytes. Throws ``PackageValidationError``
+  /// for what does not unpack to the length that the manifest says.
   private static func read(
     _ entry: ManifestFile, in file: borrowing FileDescriptor, _ look: (Span<UInt8>) -> Void
   ) throws -> SHA256Digest {

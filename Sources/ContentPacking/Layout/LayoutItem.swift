@@ -3,7 +3,8 @@ public import CoreTypes
 import Crypto
 import SystemCalls
 
-/// A file that is to be given a place in a package.
+/// A file that is to be given a place in a package. Lengths are bytes; `storedLength` is that of the data in
+/// the package, `length` that of the file.
 struct LayoutItem: Hashable, Sendable {
   var path: PackagePath
   var method: StorageMethod
@@ -42,7 +43,8 @@ struct LayoutItem: Hashable, Sendable {
   /// Bytes of header and data.
   var entryLength: UInt64 { headerLength + storedLength }
 
-  /// Whether the same bytes stand in a for both, names aside.
+  /// Whether the same bytes stand in a for both, names aside. The digest is that of the file. With the same
+  /// method and stored length the stored bytes are taken for the same.
   func holdsSameBytes(as other: LayoutItem) -> Bool {
     digest == other.digest && method == other.method && storedLength == other.storedLength
       && length == other.length
@@ -73,6 +75,9 @@ struct FileMeasurement {
     self.digest = digest
   }
 
+  /// Reads the file once, and deflates it without keeping the result where its format is worth that. It is
+  /// stored where that is no gain, or the gain is more than the limits allow. Throws
+  /// ``PackageValidationError`` `changed-while-packing` for a file that has another length by then.
   init(_ file: SourceFile, _ descriptor: borrowing FileDescriptor, limits: PackageLimits) throws {
     var check = CRC32()
     var hasher = SHA256Hasher()

@@ -2,7 +2,8 @@ import ContentPackage
 import CoreTypes
 import Crypto
 
-/// Where each file of a packed folder goes. Pure; docs/formats/package.md gives the rules.
+/// Where each file of a packed folder goes. Pure; docs/formats/package.md gives the rules. The same items and
+/// the same previous manifest give the same layout.
 struct PackageLayout: Hashable, Sendable {
   struct Placement: Hashable, Sendable {
     /// Index into the items.
@@ -32,7 +33,8 @@ struct PackageLayout: Hashable, Sendable {
     return leftIsSmall == rightIsSmall ? left.path < right.path : rightIsSmall
   }
 
-  /// One behind the other, without a gap.
+  /// One behind the other, without a gap. The items are in the order of ``precedes(_:_:)`` then, whatever
+  /// order they come in.
   init(of items: [LayoutItem]) {
     var position: UInt64 = 0
     var placements: [Placement] = []
@@ -44,7 +46,8 @@ struct PackageLayout: Hashable, Sendable {
   }
 
   /// Such that what is in `previous` too keeps its place and its bytes. As without `previous` where that is no packed
-  /// folder, or too much would belong to nothing.
+  /// folder, or too much would belong to nothing. First the unchanged files and renamed ones stay, then the
+  /// others take free places; at last an entry is moved to the front if there is none.
   init(of items: [LayoutItem], following previous: Manifest) {
     guard previous.kind == .folder, var draft = PackageLayoutBuilder(keeping: previous, of: items) else {
       self.init(of: items)
@@ -66,6 +69,7 @@ struct PackageLayout: Hashable, Sendable {
     self.end = end
   }
 
+  /// Indices into the items.
   private static func order(_ items: [LayoutItem]) -> [Int] {
     items.indices.sorted {
       precedes((items[$0].path, items[$0].length), (items[$1].path, items[$1].length))
@@ -108,6 +112,8 @@ struct PackageLayoutBuilder {
     guard findGaps() else { return nil }
   }
 
+  /// Gives files that are new under their names the places of former files with the same bytes, the lowest
+  /// first. Its header must not be longer, since the data stays where it is.
   private mutating func claimRenamed(_ previous: Manifest, _ claimed: Set<PackagePath>) {
     var free: [SHA256Digest: [(item: LayoutItem, data: UInt64)]] = [:]
     for file in previous.files.sorted(by: { $0.offset > $1.offset }) where !claimed.contains(file.path) {
@@ -123,7 +129,7 @@ struct PackageLayoutBuilder {
     }
   }
 
-  /// False when two of the kept overlap.
+  /// False when two of the kept overlap. Sets the gaps and the end anew from the places that are taken.
   private mutating func findGaps() -> Bool {
     var position: UInt64 = 0
     for extent in extents() {
@@ -135,6 +141,7 @@ struct PackageLayoutBuilder {
     return true
   }
 
+  /// In ascending order: header and data of each item that has a place.
   private func extents() -> [Range<UInt64>] {
     offsets.enumerated().compactMap { index, offset in
       offset.map { $0..<$0 + items[index].entryLength }

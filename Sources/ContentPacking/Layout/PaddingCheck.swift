@@ -4,6 +4,7 @@ import SystemCalls
 
 /// Looks into the bytes between entries: where a version keeps the places of the one before, some belong to nothing. They
 /// hide no data: there are only zeros, never in front of the first entry, and no more than a layout may have.
+/// It is used entry by entry, in ascending order.
 struct PaddingCheck {
   private static let windowLength = 64 << 10
 
@@ -15,7 +16,7 @@ struct PaddingCheck {
     allowance = end / PackageLayout.paddingDivisor
   }
 
-  /// `name` is the entry behind `gap`.
+  /// `name` is the entry behind `gap`. Nil where the gap is allowed, which uses up its part of the allowance.
   mutating func fault(
     in gap: Range<UInt64>, before name: String, of file: borrowing FileDescriptor
   ) throws(SystemError) -> PackageValidationIssue? {
@@ -28,6 +29,7 @@ struct PaddingCheck {
     return nil
   }
 
+  /// Reads the gap through a window of 64 KiB.
   private func isZero(_ gap: Range<UInt64>, in file: borrowing FileDescriptor) throws(SystemError) -> Bool {
     var position = gap.lowerBound
     var window: [UInt8] = []

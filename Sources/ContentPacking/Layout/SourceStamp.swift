@@ -3,7 +3,8 @@ import CoreTypes
 import SystemCalls
 
 /// The properties of a file by which a write to it shows. A source with the same stamp before and after it
-/// was read was read as a whole.
+/// was read was read as a whole. The time of the last change of the inode is a part of it, which programs
+/// cannot set back.
 struct SourceStamp: Hashable, Sendable {
   private let device: UInt64
   private let inode: UInt64

@@ -1,12 +1,14 @@
 import ContentPackage
 
-/// The description of a comic book in a document of its own.
+/// The description of a comic book in a document of its own. The members are those that ComicInfo.xml and
+/// MetronInfo.xml have in common here.
 struct ComicInfo: Hashable, Sendable {
   var title: String?
   var series: String?
   var number: String?
   var pageCount: Int?
-  /// The page of type `FrontCover`, counted from zero in the order of the pages.
+  /// The page of type `FrontCover`, counted from zero in the order of the pages. It may be beyond the last
+  /// page: the document is not checked against the files.
   var coverPage: Int?
 
   /// The name to show for the issue: its title, else series and number.
@@ -40,7 +42,8 @@ enum ComicDocument: String, CaseIterable {
     return name.count == path.utf8.count || path.utf8.dropLast(name.count).last == 0x2F
   }
 
-  /// Nil when `bytes` are no such document.
+  /// Nil when `bytes` are no such document. A document that is well-formed and says nothing of use is read,
+  /// with no member set.
   func read(_ bytes: [UInt8]) -> ComicInfo? {
     switch self {
     case .comicInfo: ComicInfoReader.read(bytes)

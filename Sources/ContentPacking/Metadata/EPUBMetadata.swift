@@ -13,7 +13,8 @@ struct EPUBMetadata: Hashable, Sendable {
   var cover: String?
 
   /// `content` gives the bytes of the file at a path, nil when there is none, or it is too long to be read. Nil when the
-  /// container or its package document is missing or is none.
+  /// container or its package document is missing or is none. A package document without a cover that is a
+  /// picture is read all the same.
   static func read(_ content: (String) throws -> [UInt8]?) rethrows -> EPUBMetadata? {
     guard let container = try content(containerPath), let path = packagePath(in: container),
       let document = try content(path), let package = EPUBPackageDocument(document)
@@ -26,13 +27,15 @@ struct EPUBMetadata: Hashable, Sendable {
     return publication
   }
 
-  /// The same publication in a folder, whose name ends with a slash.
+  /// The same publication in a folder, whose name ends with a slash. Paths are relative to the root of the
+  /// EPUB before, and to that of the archive then.
   func moved(into folder: String) -> EPUBMetadata {
     EPUBMetadata(
       title: title, readingOrder: readingOrder.map { folder + $0 }, cover: cover.map { folder + $0 })
   }
 
-  /// Where the first package document lies.
+  /// Where the first package document lies. The `media-type` of a root file may be missing. Nil for a
+  /// container that is not well-formed.
   private static func packagePath(in container: [UInt8]) -> String? {
     var found: String?
     let isWellFormed = XMLReader.read(container) { path, event in
@@ -83,8 +86,10 @@ enum EPUBCoverPage {
   }
 }
 
-/// An OPF document.
+/// An OPF document. Of EPUB 2 and 3 it has titles, manifest, spine, and cover; of EPUB 2 the guide as well.
 struct EPUBPackageDocument {
+  /// An entry of the manifest (EPUB 3.3 section 5.6): address, properties with spaces between them, media
+  /// type.
   private struct Item {
     let address: String
     let properties: String
@@ -106,6 +111,7 @@ struct EPUBPackageDocument {
   private var titles: [Title] = []
   /// The title of which a `meta` says that it is the main one.
   private var mainTitle: String?
+  /// By their identifiers; of two with the same one the last counts.
   private var items: [String: Item] = [:]
   private var spine: [Itemref] = []
   private var coverItem: String?
@@ -130,6 +136,7 @@ struct EPUBPackageDocument {
 
   private init() {}
 
+  /// Takes what an element's attributes say. Of several covers the first counts.
   private mutating func note(_ path: [String], _ attributes: [String: String]) {
     switch path {
     case ["package", "metadata", "meta"] where attributes["name"]?.lowercased() == "cover":
@@ -149,6 +156,7 @@ struct EPUBPackageDocument {
     }
   }
 
+  /// Takes what an element's text says.
   private mutating func note(_ path: [String], _ text: String, _ attributes: [String: String]) {
     guard !text.isEmpty else { return }
     switch path {
@@ -159,6 +167,9 @@ struct EPUBPackageDocument {
     }
   }
 
+  /// Addresses become paths within the publication, and those that lead out of it are left out.
+  ///
+  /// - Parameter path: where the package document lies.
   func publication(at path: String) -> EPUBMetadata {
     let main = mainTitle.flatMap { id in titles.first { $0.id == id } }
     let linear = spine.filter(\.isLinear)

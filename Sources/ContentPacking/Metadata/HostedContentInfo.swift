@@ -6,6 +6,7 @@ import ContentPackage
 public struct HostedContentInfo: Hashable, Sendable {
   static let fileName = "ContentInfo.plist"
   static let contentsName = "Contents"
+  /// The key of the product, whose value is a string.
   static let productKey = "IAPProductIdentifier"
   static let versionKey = "ContentVersion"
   /// Bytes of a property list that is looked at.

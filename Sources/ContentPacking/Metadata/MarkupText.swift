@@ -26,7 +26,8 @@ struct MarkupText {
     }
   }
 
-  /// False for what may not be in a document.
+  /// False for what may not be in a document. Takes at least one byte of the source. Control characters that
+  /// XML does not have are dropped.
   private mutating func step() -> Bool {
     let byte = source[position]
     if byte == 0x26 {
@@ -41,7 +42,8 @@ struct MarkupText {
     return true
   }
 
-  /// Reads markup that begins with `<!` or `<?`.
+  /// Reads markup that begins with `<!` or `<?`. False for a declaration that stands outside of a document
+  /// type, and for one without an end.
   private mutating func declaration() -> Bool {
     if starts(with: "<![CDATA[") { return copy(through: "]]>") }
     if starts(with: "<!--") { return copy(through: "-->") }
@@ -49,6 +51,7 @@ struct MarkupText {
     return starts(with: "<!DOCTYPE") && skipDocumentType()
   }
 
+  /// False where the end does not come.
   private mutating func copy(through end: String) -> Bool {
     guard let end = self.end(of: end) else { return false }
     bytes += source[position..<end].filter { $0 >= 0x20 || Self.isWhiteSpace($0) }
@@ -56,7 +59,8 @@ struct MarkupText {
     return true
   }
 
-  /// A document type without declarations of its own means nothing here.
+  /// A document type without declarations of its own means nothing here. False for a second one, for one with
+  /// a bracket, in which declarations stand, and for one without an end.
   private mutating func skipDocumentType() -> Bool {
     guard !hasDocumentType else { return false }
     hasDocumentType = true
@@ -101,6 +105,8 @@ struct MarkupText {
     position = end + 1
   }
 
+  /// A character reference's value, decimal or after an `x` hexadecimal. Nil for what XML 1.0 does not count
+  /// as a character (section 2.2).
   private static func scalar(_ digits: Substring) -> Unicode.Scalar? {
     let isHexadecimal = digits.first == "x" || digits.first == "X"
     guard let value = UInt32(isHexadecimal ? digits.dropFirst() : digits, radix: isHexadecimal ? 16 : 10),
@@ -113,6 +119,7 @@ struct MarkupText {
 
   private func starts(with text: String) -> Bool { source[position...].starts(with: text.utf8) }
 
+  /// The position behind `text`, from the present one on; nil where it does not follow.
   private func end(of text: String) -> Int? {
     let wanted = Array(text.utf8)
     guard var index = source[position...].firstIndex(of: wanted[0]) else { return nil }
@@ -145,6 +152,7 @@ extension MarkupText {
     return String(data: Data(bytes), encoding: encoding)
   }
 
+  /// UTF-16 without its mark. Nil for an odd number of bytes and for units that pair wrongly.
   private static func wide(_ bytes: ArraySlice<UInt8>, isLittle: Bool) -> String? {
     guard bytes.count.isMultiple(of: 2) else { return nil }
     let units = stride(from: bytes.startIndex, to: bytes.endIndex, by: 2).map { index in
@@ -154,6 +162,7 @@ extension MarkupText {
     return String(validating: units, as: UTF16.self)
   }
 
+  /// The name in lower case; nil unless a declaration in the first 256 bytes has one.
   private static func declaredEncoding(_ bytes: [UInt8]) -> String? {
     let start = String(decoding: bytes.prefix(256), as: UTF8.self)
     guard let declaration = start.range(of: "<?xml"), let end = start.range(of: "?>"),

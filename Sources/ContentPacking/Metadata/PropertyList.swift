@@ -8,6 +8,8 @@ enum PropertyList {
     bytes.starts(with: Array("bplist00".utf8)) ? BinaryPropertyList(bytes)?.texts() : markup(bytes)
   }
 
+  /// Only keys and strings right below the dictionary count. A key whose value is no string is dropped with
+  /// it.
   private static func markup(_ bytes: [UInt8]) -> [String: String]? {
     var texts: [String: String] = [:]
     var key: String?
@@ -29,16 +31,21 @@ enum PropertyList {
 }
 
 /// A binary property list, version 00: objects, a table of their offsets, and a trailer of 32 bytes at the end. Integers are
-/// big-endian.
+/// big-endian. Every offset and length is checked before it is used, so that no input traps.
 struct BinaryPropertyList {
   private static let trailerLength = 32
   private static let headerLength = 8
 
   private let bytes: [UInt8]
+  /// Bytes of an offset in the table.
   private let offsetLength: Int
+  /// Bytes of a reference to an object.
   private let referenceLength: Int
+  /// Objects, and so entries of the table.
   private let count: Int
+  /// The number of the object at the top.
   private let top: Int
+  /// Where the table starts; objects lie before it.
   private let table: Int
 
   /// Nil when the trailer, or the table it points to, cannot be.
@@ -75,10 +82,12 @@ struct BinaryPropertyList {
     return texts
   }
 
+  /// The number of the object that a reference at `offset` names.
   private func reference(_ offset: Int) -> Int? {
     Self.integer(in: bytes, at: offset, width: referenceLength)
   }
 
+  /// Where an object's marker stands; nil for a number beyond the table and a place outside of the objects.
   private func place(of object: Int) -> Int? {
     guard object < count,
       let place = Self.integer(in: bytes, at: table + object * offsetLength, width: offsetLength),

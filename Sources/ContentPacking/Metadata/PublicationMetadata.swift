@@ -5,6 +5,7 @@ import CoreTypes
 /// one, else from the files. Paths are texts: those in an archive that is never unpacked need not be such
 /// that they could be placed.
 struct PublicationMetadata: Hashable, Sendable {
+  /// A count that a document says and that is outside of this is none.
   static let pageCounts = 1...1_000_000
 
   var title: String?
@@ -18,12 +19,14 @@ struct PublicationMetadata: Hashable, Sendable {
 
   private init() {}
 
+  /// The title is cleaned, and cut to the longest that a manifest may have.
   init(title: String?, pageCount: Int?) {
     self.title = Self.title(title)
     self.pageCount = pageCount.flatMap { Self.pageCounts.contains($0) ? $0 : nil }
   }
 
-  /// `pages` are in their order.
+  /// `pages` are in their order. The pages that are there count before the number that the document says.
+  /// Without any there is neither cover nor reading order.
   init(pages: [String], comicInfo: ComicInfo?) {
     self.init(title: comicInfo?.displayTitle, pageCount: pages.isEmpty ? comicInfo?.pageCount : pages.count)
     hasComicInfo = comicInfo != nil
@@ -33,7 +36,8 @@ struct PublicationMetadata: Hashable, Sendable {
     readingOrder = pages
   }
 
-  /// `paths` are all the files; what the publication names and is not among them is left out.
+  /// `paths` are all the files; what the publication names and is not among them is left out. A file that the
+  /// spine names twice is read once.
   init(paths: [String], publication: EPUBMetadata) {
     let known = Dictionary(paths.map { ($0, $0) }, uniquingKeysWith: { first, _ in first })
     var seen: Set<String> = []
@@ -43,7 +47,8 @@ struct PublicationMetadata: Hashable, Sendable {
     readingOrder = pages.isEmpty ? nil : pages
   }
 
-  /// Whitespace of any kind, line breaks too, is one space; what is not to be seen is left out.
+  /// Whitespace of any kind, line breaks too, is one space; what is not to be seen is left out. Nil where
+  /// nothing is left.
   private static func title(_ text: String?) -> String? {
     guard let text else { return nil }
     let visible = text.collapsingWhiteSpace.removingInvisibleFormatting.unicodeScalars
@@ -56,7 +61,8 @@ struct PublicationMetadata: Hashable, Sendable {
 }
 
 extension PublicationMetadata {
-  /// The metadata of a comic book. `content` gives the bytes of the file at a path, nil when it cannot be read.
+  /// The metadata of a comic book. `content` gives the bytes of the file at a path, nil when it cannot be
+  /// read. The first document that can be read counts; one that cannot is passed over.
   init(comicBook survey: PublicationSurvey, _ content: (String) throws -> [UInt8]?) rethrows {
     var info: ComicInfo?
     for document in ComicDocument.allCases where info == nil {
@@ -73,7 +79,8 @@ extension PublicationMetadata {
     self.init(paths: survey.files, publication: publication.moved(into: folder))
   }
 
-  /// Where the EPUB's container lies, with a slash at the end.
+  /// Where the EPUB's container lies, with a slash at the end. Empty at the root. Whether there is an EPUB is
+  /// another question.
   static func epubFolder(in survey: PublicationSurvey) -> String {
     survey.files.contains(EPUBMetadata.containerPath) ? "" : survey.wrappingFolder
   }

@@ -5,14 +5,18 @@ import FoundationXML
 /// Reads a small XML document of a stranger's: elements by their local names, with bounds. There is nothing to expand and
 /// nothing to fetch: ``MarkupText`` cuts a document type out before anything is parsed, and refuses one that declares anything.
 final class XMLReader: NSObject, XMLParserDelegate {
+  /// Elements come in document order; every start has its end, unless the reading fails.
   enum Event {
     case start(attributes: [String: String])
     /// `text` is what stood in the element and the elements in it, without white space around it.
     case end(text: String)
   }
 
+  /// Elements within each other.
   static let maximumDepth = 64
+  /// Elements of a document.
   static let maximumElements = 200_000
+  /// Bytes after which an element's text is not added to.
   static let maximumTextLength = 4096
 
   /// Local names from the root to the element that the event is about.
@@ -40,6 +44,7 @@ final class XMLReader: NSObject, XMLParserDelegate {
     return parser.parse() && isHarmless(parser.parserError) && !reader.hasFailed && reader.count > 0
   }
 
+  /// The part behind the last colon; prefixes are not resolved.
   private static func localName(_ name: String) -> String {
     name.lastIndex(of: ":").map { String(name[name.index(after: $0)...]) } ?? name
   }
@@ -62,6 +67,8 @@ final class XMLReader: NSObject, XMLParserDelegate {
 
   func parser(_ parser: XMLParser, foundCDATA data: Data) { append(String(decoding: data, as: UTF8.self)) }
 
+  /// Adds to the innermost element that is open. What exceeds the bound is dropped without a fault, in whole
+  /// parts.
   private func append(_ characters: String) {
     guard let last = texts.indices.last, texts[last].utf8.count < Self.maximumTextLength else { return }
     texts[last] += characters

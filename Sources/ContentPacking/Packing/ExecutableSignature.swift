@@ -2,12 +2,17 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// Recognizes code by its first bytes. Packages carry pages, not programs.
+/// Recognizes code by its first bytes. Packages carry pages, not programs. ELF, Mach-O of all widths and
+/// orders, PE, and scripts that may be run.
 enum ExecutableSignature {
   /// So many bytes from the front are looked at.
   static let prefixLength = 4096
 
   /// Returns the kind of executable that starts with `prefix`, as a clause; nil for none.
+  ///
+  /// - Parameters:
+  ///   - prefix: the first ``prefixLength`` bytes, or all of a shorter file.
+  ///   - hasExecuteBit: makes a file that begins with `#!` a script; without it that is a text.
   static func find(in prefix: [UInt8], hasExecuteBit: Bool) -> String? {
     if prefix.starts(with: [0x7F, 0x45, 0x4C, 0x46]) { return "an ELF executable" }
     if machO.contains(where: { prefix.starts(with: $0) }) { return "a Mach-O executable" }
@@ -30,6 +35,7 @@ enum ExecutableSignature {
     return prefix.dropFirst(offset).starts(with: [0x50, 0x45, 0, 0])
   }
 
+  /// The last is that of universal binaries; Java classes have it too.
   private static let machO: [[UInt8]] = [
     [0xFE, 0xED, 0xFA, 0xCE], [0xFE, 0xED, 0xFA, 0xCF], [0xCE, 0xFA, 0xED, 0xFE], [0xCF, 0xFA, 0xED, 0xFE],
     [0xCA, 0xFE, 0xBA, 0xBE],

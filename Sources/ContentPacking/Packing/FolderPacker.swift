@@ -19,6 +19,7 @@ struct FolderPacker: ~Copyable {
   /// must say.
   static let memoryLength = ByteCount.mebibytes(8)
 
+  /// The package as its manifest describes it, files by path.
   struct Packed {
     let length: ByteCount
     let digest: SHA256Digest
@@ -30,6 +31,7 @@ struct FolderPacker: ~Copyable {
   private let root: Directory
   private let limits: PackageLimits
   private let progress: PackageBuilder.Progress?
+  /// Bytes that will have been read, for the progress: the source once or twice.
   private let total: ByteCount
   private var done = ByteCount.zero
   private var output: PackageOutput
@@ -37,10 +39,12 @@ struct FolderPacker: ~Copyable {
   private var files: [ManifestFile] = []
   /// How each file was before it was first read.
   private var stamps: [PackagePath: SourceStamp] = [:]
-  /// Bytes of the records that will follow the last entry's data.
+  /// Bytes of the records that will follow the last entry's data. Kept up to date so that the whole length is
+  /// known with each entry.
   private var centralLength: UInt64 = 0
 
-  /// `readings` is how often the source will be read.
+  /// `readings` is how often the source will be read. The output is made here, and is gone unless
+  /// ``publish()`` is reached.
   init(
     source: SourceFolder, output path: String, limits: PackageLimits, readings: Int64,
     progress: PackageBuilder.Progress?
@@ -55,7 +59,8 @@ struct FolderPacker: ~Copyable {
     self.output = output
   }
 
-  /// One file behind the other, each read as it is written.
+  /// One file behind the other, each read as it is written. The order is that of
+  /// ``PackageLayout/precedes(_:_:)``.
   mutating func packAll() throws {
     let order = source.files.sorted {
       PackageLayout.precedes(
@@ -64,7 +69,8 @@ struct FolderPacker: ~Copyable {
     for file in order { try pack(file) }
   }
 
-  /// Reads every file for what its header must say, then writes each where it belongs.
+  /// Reads every file for what its header must say, then writes each where it belongs. A file whose bytes are
+  /// others the second time throws `changed-while-packing`.
   mutating func packAll(following previous: Manifest) throws {
     var items: [LayoutItem] = []
     for file in source.files {
@@ -82,6 +88,8 @@ struct FolderPacker: ~Copyable {
     }
   }
 
+  /// Opens a file of the source. Its length must be that of the scan, and its stamp that of the first
+  /// opening.
   private mutating func open(_ file: SourceFile) throws -> FileDescriptor {
     let descriptor = try root.openFile(at: file.path)
     let status = try descriptor.status()
@@ -106,6 +114,7 @@ struct FolderPacker: ~Copyable {
     }
   }
 
+  /// Writes zeros up to the offset of the next entry.
   private mutating func pad(to offset: UInt64) throws {
     let zeros = [UInt8](repeating: 0, count: 64 << 10)
     while UInt64(output.length.rawValue) < offset {
@@ -114,7 +123,8 @@ struct FolderPacker: ~Copyable {
     }
   }
 
-  /// Writes the central directory and makes the package visible.
+  /// Writes the central directory and makes the package visible. All files of the source are looked at once
+  /// more before that.
   consuming func publish() throws -> Packed {
     try checkUnchanged()
     let centralOffset = UInt64(output.length.rawValue)
@@ -134,6 +144,7 @@ struct FolderPacker: ~Copyable {
       files: files.sorted { $0.path < $1.path })
   }
 
+  /// The values for a file's header, from memory where it fits.
   private func measure(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> FileMeasurement {
     guard file.length <= Self.memoryLength else {
       return try FileMeasurement(file, descriptor, limits: limits)
@@ -145,6 +156,7 @@ struct FolderPacker: ~Copyable {
       checksum: CRC32.of(content), digest: .of(content))
   }
 
+  /// All of a file that fits into memory. Throws where it has become longer or shorter.
   private func content(of file: SourceFile, _ descriptor: borrowing FileDescriptor) throws -> [UInt8] {
     var content: [UInt8] = []
     let count = Int(file.length.rawValue)
@@ -154,6 +166,7 @@ struct FolderPacker: ~Copyable {
     return content
   }
 
+  /// One reading for header and data, so that they agree by construction.
   private mutating func packFromMemory(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
     let content = try content(of: file, descriptor)
     let count = content.count
@@ -169,6 +182,7 @@ struct FolderPacker: ~Copyable {
     precondition(UInt64(output.length.rawValue) == entry.dataEnd, "the header promised other bytes")
   }
 
+  /// Nil where deflating gains nothing, or more than ``PackageLimits`` allow of one file.
   private func deflatedIfSmaller(_ content: [UInt8], _ file: SourceFile) throws -> [UInt8]? {
     guard content.count > 1 else { return nil }
     var stream = try DeflateStream()
@@ -183,6 +197,7 @@ struct FolderPacker: ~Copyable {
     return output
   }
 
+  /// Two readings: for the header, then for the data. They are compared by digest and length.
   private mutating func packInPasses(_ file: SourceFile, _ descriptor: borrowing FileDescriptor) throws {
     let measured = try FileMeasurement(file, descriptor, limits: limits)
     let entry = try begin(
@@ -237,6 +252,7 @@ struct FolderPacker: ~Copyable {
     return entry
   }
 
+  /// Counts bytes of the source that were read.
   private mutating func advance(by count: Int) {
     done += ByteCount(count)
     progress?(done, total)

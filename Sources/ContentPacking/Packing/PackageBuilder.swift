@@ -75,6 +75,8 @@ public struct PackageBuilder: Sendable {
     return PackedPackage(manifest: manifest, skipped: [], report: report)
   }
 
+  /// Reads what the files say of themselves: a comic book's document first, else an EPUB's. Documents that
+  /// are longer than the limit are not read.
   private static func metadata(
     of source: SourceFolder, limits: PackageLimits
   ) throws -> (PublicationMetadata, PublicationReport) {

@@ -6,16 +6,20 @@ import Synchronization
 import SystemCalls
 
 /// The file that a package is written to, piece by piece, hashed on the way. Nothing of it is visible until
-/// ``publish()``.
+/// ``publish()``. Dropping it without that removes the file.
 struct PackageOutput: ~Copyable {
+  /// The kernel is asked to begin writing after so many bytes, so that the sync at the end has little left to
+  /// do.
   private static let writebackInterval: Int64 = 8 << 20
 
   private var file: DurableFile
   private let hasher = PieceHasher()
   private var piece: [UInt8] = []
+  /// Bytes that were appended, written or not yet.
   private(set) var length = ByteCount.zero
   private var writebackStart: Int64 = 0
 
+  /// The file gets its name at ``publish()`` only.
   init(creating path: String) throws(SystemError) {
     file = try DurableFile(creating: path)
     piece.reserveCapacity(Self.pieceLength)
@@ -23,6 +27,7 @@ struct PackageOutput: ~Copyable {
 
   private static var pieceLength: Int { Int(PieceLayout.pieceLength.rawValue) }
 
+  /// Collects a piece before anything is written.
   mutating func append(_ bytes: Span<UInt8>) throws(SystemError) {
     var rest = bytes
     while !rest.isEmpty {
@@ -35,7 +40,8 @@ struct PackageOutput: ~Copyable {
     }
   }
 
-  /// Makes the file visible and durable; answers what a manifest says of it.
+  /// Makes the file visible and durable; answers what a manifest says of it. Waits for the hashing thread,
+  /// then syncs.
   consuming func publish() throws(SystemError) -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
     if !piece.isEmpty { try writePiece() }
     let digests = hasher.finish()
@@ -43,6 +49,7 @@ struct PackageOutput: ~Copyable {
     return digests
   }
 
+  /// The buffer goes to the hasher, and a spare one takes its place.
   private mutating func writePiece() throws(SystemError) {
     let full = piece
     piece = []
@@ -60,7 +67,7 @@ struct PackageOutput: ~Copyable {
 }
 
 /// Computes the digests of a package, of the whole and of each piece, on a thread of its own while the caller reads and
-/// writes. At most ``maximumWaiting`` pieces wait.
+/// writes. At most ``maximumWaiting`` pieces wait. Pieces are added by one thread, in their order.
 final class PieceHasher: Sendable {
   static let maximumWaiting = 4
 
@@ -98,7 +105,7 @@ final class PieceHasher: Sendable {
     return buffer
   }
 
-  /// Waits for the pieces that were added.
+  /// Waits for the pieces that were added. To be called once, after the last piece.
   func finish() -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
     queue.sync { state.withLock { ($0.whole.finalize(), $0.pieces) } }
   }

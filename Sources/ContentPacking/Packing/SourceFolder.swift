@@ -6,7 +6,8 @@ public import SystemCalls
 
 /// The contents of a folder that is to be packed: files in the order of their paths, files that are left out,
 /// and everything that may not be in a package. A folder with a `ContentInfo.plist` at its root has the
-/// hosted-content layout: then the files are those of its `Contents`.
+/// hosted-content layout: then the files are those of its `Contents`. Below the folder the scan follows no
+/// symbolic link.
 public struct SourceFolder: Sendable {
   /// The file that the publishing commands read; it is never packed.
   public static let productDescriptionName = "product.json5"
@@ -40,6 +41,8 @@ public struct SourceFolder: Sendable {
     }
   }
 
+  /// A folder without `Contents`, and a property list that cannot be read, are faults; the rest is scanned
+  /// all the same.
   private mutating func scanHostedContent(
     _ root: borrowing Directory, _ entries: [DirectoryEntry]
   ) throws(SystemError) {
@@ -72,6 +75,8 @@ public struct SourceFolder: Sendable {
     try scan(try root.subdirectory(HostedContentInfo.contentsName), prefix: "", depth: 0)
   }
 
+  /// Goes through a folder in the order of names, down to ``PackagePath/maximumDepth`` folders. Leftovers of
+  /// systems are skipped with all that is in them.
   private mutating func scan(
     _ directory: borrowing Directory, prefix: String, depth: Int
   ) throws(SystemError) {
@@ -103,6 +108,8 @@ public struct SourceFolder: Sendable {
     }
   }
 
+  /// Adds one regular file, with its length and the format of its picture at this moment. An executable is a
+  /// fault and is listed.
   private mutating func add(
     _ name: String, in directory: borrowing Directory, path: String, isAtRoot: Bool
   ) throws(SystemError) {
@@ -160,6 +167,7 @@ extension SourceFolder {
     return faults
   }
 
+  /// The same words before packing, where the length is a lower bound, and during it.
   static func tooLarge(atLeast length: ByteCount, _ limits: PackageLimits) -> PackageValidationIssue {
     PackageValidationIssue(
       .packageTooLarge,

@@ -4,7 +4,8 @@ struct FileName: Hashable, Sendable {
   /// Behind the last dot, in lower case; empty when there is none.
   let ending: String
 
-  /// Dots and spaces at the end do not count: other systems put them there, and Windows takes them away.
+  /// Dots and spaces at the end do not count: other systems put them there, and Windows takes them away. A
+  /// name whose only dot is its first has no ending, as hidden files have none.
   init(_ name: some StringProtocol) {
     var rest = Substring(name)
     while let last = rest.unicodeScalars.last, last == "." || last == " " { rest.unicodeScalars.removeLast() }

@@ -15,7 +15,8 @@ public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
   /// Bytes from the front of a file that are looked at, at most.
   public static let startLength = 4096
 
-  /// Nil when a file that starts with `start` is no picture.
+  /// Nil when a file that starts with `start` is no picture. Up to ``startLength`` bytes are looked at. A
+  /// picture that is damaged further on is still one.
   public init?(startOf start: some Collection<UInt8>) {
     let start = Array(start.prefix(Self.startLength))
     if let format = Self.signatures.first(where: { start.starts(with: $0.bytes) })?.format {
@@ -52,6 +53,7 @@ public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
     "bmp": .bmp, "tif": .tiff, "tiff": .tiff, "svg": .svg,
   ]
 
+  /// From the front of the file; containers and what needs more than that are told apart below.
   private static let signatures: [(bytes: [UInt8], format: PictureFormat)] = [
     ([0xFF, 0xD8, 0xFF], .jpeg),
     ([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], .png),

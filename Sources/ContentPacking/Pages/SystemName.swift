@@ -7,7 +7,8 @@ enum SystemName {
     let reason: SkippedSource.Reason
   }
 
-  /// The first segment of `path` that is such a name; nil when none is.
+  /// The first segment of `path` that is such a name; nil when none is. A segment counts as a folder where
+  /// another one follows it.
   static func first(in path: String) -> Found? {
     let scalars = path.unicodeScalars
     var start = scalars.startIndex
@@ -23,7 +24,8 @@ enum SystemName {
     return nil
   }
 
-  /// Nil for a name that no system leaves.
+  /// Nil for a name that no system leaves. Names are compared without regard to case, but for those of macOS
+  /// resource forks.
   static func reason(for name: String, isFolder: Bool) -> SkippedSource.Reason? {
     if name.hasPrefix("._") || name == "__MACOSX" || name == ".AppleDouble" { return .resourceFork }
     let name = name.lowercased()

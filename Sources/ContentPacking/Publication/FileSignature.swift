@@ -13,6 +13,8 @@ enum FileSignature {
   /// Bytes from the front that a PDF's header may stand in (ISO 32000, annex H).
   static let pdfHeaderRange = 1024
 
+  /// Tells the kind by the first ``PictureFormat/startLength`` bytes or fewer. Archives come first, then
+  /// publications, pictures, what is often given for a publication, and text.
   static func kind(of start: [UInt8]) -> Kind {
     if start.isEmpty { return .format(.other("an empty file")) }
     if start.starts(with: [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]) { return .sevenZip }
@@ -28,12 +30,13 @@ enum FileSignature {
     return .format(text(start).map { .other($0) } ?? .unknown)
   }
 
-  /// Where the header of a PDF stands; nil for what is none.
+  /// Where the header of a PDF stands; nil for what is none. It may stand up to 1024 bytes behind the start.
   static func pdfHeader(in start: [UInt8]) -> Int? {
     let header = Array("%PDF-".utf8)
     return start.prefix(pdfHeaderRange + header.count).indices.first { holds(header, in: start, at: $0) }
   }
 
+  /// Nil for what is none of the formats that are told by a signature.
   private static func publication(_ start: [UInt8]) -> PublicationFormat? {
     if pdfHeader(in: start) != nil { return .pdf }
     if holds(Array("BOOKMOBI".utf8), in: start, at: 60) || holds(Array("TEXtREAd".utf8), in: start, at: 60) {
@@ -62,6 +65,7 @@ enum FileSignature {
     return said == sum
   }
 
+  /// Files that are no publication but often given for one, with words for the message.
   private static let others: [(offset: Int, bytes: [UInt8], clause: String)] = [
     (
       0, [0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1],

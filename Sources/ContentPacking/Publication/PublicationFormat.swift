@@ -42,7 +42,8 @@ public enum PublicationFormat: Hashable, Sendable {
     }
   }
 
-  /// The type that it is delivered as; for what is no publication the one that goes with `name`.
+  /// The type that it is delivered as; for what is no publication the one that goes with `name`. A file that
+  /// is called like a publication and is none is delivered as bytes, so that no reader opens it by its name.
   func mediaType(named name: String) -> MediaType {
     switch self {
     case .pdf: .pdf

@@ -7,7 +7,8 @@ extension PackagePath {
 }
 
 /// Goes through the files of a publication, in a folder or an archive of any kind, and tells its pages. There is one rule for all of
-/// them: a page is a picture by its first bytes, has the ending of one, and belongs to no system and is not hidden.
+/// them: a page is a picture by its first bytes, has the ending of one, and belongs to no system and is not
+/// hidden. Files are added one by one, in any order.
 struct PublicationSurvey {
   /// One file, and what its reader is asked about it.
   struct File {
@@ -34,6 +35,7 @@ struct PublicationSurvey {
       && !SystemName.isHidden(path)
   }
 
+  /// A leftover of a system is noted once for its folder, and is no file of the publication.
   mutating func add(_ file: File) {
     if let found = SystemName.first(in: file.path) {
       if systemPaths.insert(found.path).inserted {
@@ -63,7 +65,7 @@ struct PublicationSurvey {
     oddities.append(oddity)
   }
 
-  /// The pages as they are read.
+  /// The pages as they are read. In ``NaturalOrder``. Sorts anew with each call.
   func pagesInOrder() -> [String] { NaturalOrder.sorted(pages) { $0 } }
 
   /// The folder that all files lie in, with a slash at its end; empty when there is none. People pack folders, not what

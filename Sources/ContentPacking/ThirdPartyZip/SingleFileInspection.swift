@@ -5,13 +5,15 @@ public import Crypto
 public import SystemCalls
 
 /// A single file on its own: what it is by its bytes, what may not be published, and what it says of itself.
+/// Faults refuse the file, and the report only tells of it.
 struct SingleFileInspection {
   let faults: [PackageValidationIssue]
   let metadata: PublicationMetadata
   let report: PublicationReport
   let mediaType: MediaType
 
-  /// Reads all of an archive, and little of anything else; blocks.
+  /// Reads all of an archive, and little of anything else; blocks. A file whose bytes and name disagree is
+  /// what its bytes are, with an oddity.
   init(
     _ file: borrowing FileDescriptor, name: String, length: ByteCount, limits: PackageLimits
   ) throws {
@@ -69,6 +71,7 @@ struct SingleFileInspection {
     return try ThirdPartyZipInspection(file, length: length, limits: limits)
   }
 
+  /// Nil where the name's ending is that of the format.
   private static func nameOddity(_ name: String, _ format: PublicationFormat) -> PublicationOddity? {
     guard let expected = PublicationFormat.expected(of: name) else {
       return PublicationOddity("it is \(format.clause), and its name does not end like one's")
@@ -77,6 +80,7 @@ struct SingleFileInspection {
       ? nil : PublicationOddity("it is \(format.clause), and called like \(expected.clause)")
   }
 
+  /// Nothing but the header is looked at.
   private static func notePDF(_ start: [UInt8], _ survey: inout PublicationSurvey) {
     guard let header = FileSignature.pdfHeader(in: start) else { return }
     if header > 0 {

@@ -2,14 +2,16 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// The closing records of an archive of any tool's.
+/// The closing records of an archive of any tool's. A 64-bit record counts where its locator stands right
+/// before the 32-bit one (APPNOTE 4.3.14 to 4.3.16).
 struct ThirdPartyZipEnd {
   let entryCount: UInt64
   let central: Range<UInt64>
   /// Where the first closing record starts.
   let offset: UInt64
 
-  /// The last closing record whose comment reaches to the file's very end; nil when there is none, or it points outside.
+  /// The last closing record whose comment reaches to the file's very end; nil when there is none, or it
+  /// points outside. The comment has at most 65,535 bytes, and so much is searched from the end.
   static func find(
     in file: borrowing FileDescriptor, length: UInt64
   ) throws(SystemError) -> ThirdPartyZipEnd? {
@@ -40,6 +42,7 @@ struct ThirdPartyZipEnd {
     )
   }
 
+  /// Nil where there is no such record, and then the 32-bit one counts.
   private static func read64(
     before offset: UInt64, in file: borrowing FileDescriptor
   ) throws(SystemError) -> ThirdPartyZipEnd? {
@@ -63,6 +66,7 @@ struct ThirdPartyZipEnd {
       centralLength: record.littleEndian(at: 40), offset: start)
   }
 
+  /// Nil where the directory would reach past the closing records.
   private static func end(
     entryCount count: UInt64, centralOffset central: UInt64, centralLength length: UInt64, offset: UInt64
   ) -> ThirdPartyZipEnd? {

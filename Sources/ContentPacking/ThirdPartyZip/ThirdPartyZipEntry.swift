@@ -20,7 +20,9 @@ struct ThirdPartyZipEntry: Sendable {
   var isFolder: Bool {
     record.name.last == 0x2F || record.length == 0 && named.encoding == .utf8 && record.name.last == 0x5C
   }
+  /// Nil for a method that packages do not use.
   var method: StorageMethod? { StorageMethod(zipNumber: record.methodNumber) }
+  /// By any of the three bits of APPNOTE 4.4.4 that mean it.
   var isEncrypted: Bool { record.flags & ZipFormat.flagEncrypted != 0 }
 }
 
@@ -65,7 +67,8 @@ extension ThirdPartyZipEntry {
   }
 }
 
-/// The local header of an entry, compared with the central directory's record of it.
+/// The local header of an entry, compared with the central directory's record of it. APPNOTE 4.3.7 has its
+/// form.
 struct ThirdPartyZipLocalHeader {
   /// Where they do not say the same.
   private(set) var differences: [String] = []
@@ -113,6 +116,7 @@ struct ThirdPartyZipLocalHeader {
       lengthsFollow: lengthsFollow)
   }
 
+  /// Where lengths follow the data, a header that has zeros in their place says nothing and agrees.
   private mutating func compare(
     _ bytes: [UInt8], name: ArraySlice<UInt8>, extra: [UInt8], with record: ZipCentralDirectoryHeader,
     lengthsFollow: Bool
@@ -137,7 +141,7 @@ struct ThirdPartyZipLocalHeader {
   }
 
   /// The length of the checksum and the lengths that follow the data: with or without a signature, in 32 or 64 bits. Nil when they do not
-  /// say what the central directory says.
+  /// say what the central directory says. APPNOTE 4.3.9 leaves both open, and tools use all four.
   private static func descriptorLength(
     at offset: UInt64, of record: ZipCentralDirectoryHeader, in file: borrowing FileDescriptor,
     centralOffset: UInt64

@@ -11,7 +11,8 @@ extension ThirdPartyZipInspection {
     var pictures: [PictureFormat?] = []
   }
 
-  /// Reads every entry whose place is known.
+  /// Reads every entry whose place is known. One that cannot be read for a reason that is a fault already is
+  /// passed over.
   func content(in file: borrowing FileDescriptor) throws -> Content {
     var content = Content()
     content.pictures = Array(repeating: nil, count: entries.count)
@@ -46,7 +47,8 @@ extension ThirdPartyZipInspection {
     return content
   }
 
-  /// The bytes of an entry; nil when it has more than `limit` bytes, or is damaged.
+  /// The bytes of an entry; nil when it has more than `limit` bytes, or is damaged. Its checksum is not
+  /// compared.
   func bytes(
     of entry: ThirdPartyZipEntry, upTo limit: ByteCount, in file: borrowing FileDescriptor
   ) throws -> [UInt8]? {

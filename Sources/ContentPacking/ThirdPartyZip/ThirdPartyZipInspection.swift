@@ -11,7 +11,9 @@ struct ThirdPartyZipInspection {
   private(set) var entries: [ThirdPartyZipEntry] = []
   let limits: PackageLimits
 
-  /// Nil when the file neither starts nor ends like a ZIP archive: it is another kind of file, whatever its name says.
+  /// Nil when the file neither starts nor ends like a ZIP archive: it is another kind of file, whatever its
+  /// name says. Stops at the first fault that leaves nothing to read: no closing record, a directory that
+  /// ends elsewhere, too many entries. Reads no entry's data.
   init?(_ file: borrowing FileDescriptor, length: ByteCount, limits: PackageLimits) throws(SystemError) {
     self.limits = limits
     let end = try ThirdPartyZipEnd.find(in: file, length: UInt64(length.rawValue))
@@ -40,6 +42,7 @@ struct ThirdPartyZipInspection {
     try checkPlaces(in: file, centralOffset: end.central.lowerBound)
   }
 
+  /// Adds the bounds of the whole: unpacked length and ratio.
   private mutating func readCentralDirectory(
     _ end: ThirdPartyZipEnd, in file: borrowing FileDescriptor, length: ByteCount
   ) throws(SystemError) {
@@ -76,6 +79,8 @@ struct ThirdPartyZipInspection {
     return [PackageValidationIssue(.pathDuplicate, path: entry.name, "the path occurs twice")]
   }
 
+  /// Sorts the entries by their local headers and walks through them: no two overlap, and between them is
+  /// nothing but padding.
   private mutating func checkPlaces(
     in file: borrowing FileDescriptor, centralOffset: UInt64
   ) throws(SystemError) {

@@ -6,11 +6,12 @@ import SystemCalls
 struct ZipPublication {
   private(set) var faults: [PackageValidationIssue]
   private(set) var format: PublicationFormat
+  /// ``PublicationMetadata/none`` for what is no publication.
   private(set) var metadata = PublicationMetadata.none
   private(set) var survey = PublicationSurvey()
 
   private let archive: ThirdPartyZipInspection
-  /// The first entry of each path.
+  /// The first entry of each path. Folders are left out.
   private let entries: [String: ThirdPartyZipEntry]
   private let limits: PackageLimits
 
@@ -55,6 +56,7 @@ struct ZipPublication {
     if format.isPublication || isNamedAsPublication { try read(file) }
   }
 
+  /// An EPUB's document counts before a comic book's. Each document is unpacked once.
   private mutating func read(_ file: borrowing FileDescriptor) throws {
     var contents: [String: [UInt8]?] = [:]
     func content(of path: String) throws -> [UInt8]? {
@@ -74,6 +76,7 @@ struct ZipPublication {
     if format == .epub { noteContainer() }
   }
 
+  /// Encodings, backslashes, and names that some systems take for the same.
   private mutating func noteNames() {
     let names = archive.entries.map(\.named)
     for encoding in [ArchiveName.Encoding.shiftJIS, .codePage437]
@@ -110,6 +113,7 @@ struct ZipPublication {
     }
   }
 
+  /// The content of the entry `mimetype` (EPUB 3.3, OCF ZIP container), at most 256 bytes; nil without one.
   private static func mimetype(
     in entries: [String: ThirdPartyZipEntry], of archive: ThirdPartyZipInspection,
     in file: borrowing FileDescriptor
@@ -128,10 +132,12 @@ private enum ZipKind {
   case pages
   case other(String)
 
+  /// False where the names say that it is something else.
   var mayBePublication: Bool {
     if case .other = self { false } else { true }
   }
 
+  /// An entry `mimetype` decides alone; without it the names that Office, Java and Apple's programs use.
   init(of entries: [ThirdPartyZipEntry], mimetype: String?) {
     if let mimetype, !mimetype.isEmpty {
       self = mimetype.lowercased() == EPUBMetadata.mediaType ? .epub : .other(Self.clause(of: mimetype))

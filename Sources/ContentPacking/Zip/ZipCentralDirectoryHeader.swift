@@ -2,7 +2,8 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// An entry of a central directory as it was found, before anything about it is believed.
+/// An entry of a central directory as it was found, before anything about it is believed. Its form is APPNOTE
+/// 4.3.12.
 struct ZipCentralDirectoryHeader: Sendable {
   /// All of its bytes.
   let bytes: [UInt8]
@@ -12,6 +13,7 @@ struct ZipCentralDirectoryHeader: Sendable {
   let storedLength: UInt64
   let length: UInt64
   let headerOffset: UInt64
+  /// The bytes as they are, in any encoding.
   let name: [UInt8]
   /// The file mode, when the archive was made on Unix.
   let mode: UInt32?
@@ -62,7 +64,8 @@ struct ZipCentralDirectoryHeader: Sendable {
       headerOffset: headerOffset)
   }
 
-  /// The 64-bit values of the ZIP64 extra field, in their order; none without one.
+  /// The 64-bit values of the ZIP64 extra field, in their order; none without one. APPNOTE 4.5.3 has their
+  /// order: length, stored length, offset, of those that are elsewhere.
   static func values64(in extra: [UInt8]) -> [UInt64] {
     var position = 0
     while position + 4 <= extra.count {
@@ -131,6 +134,7 @@ struct ZipCentralDirectoryReader: ~Copyable {
     return faults
   }
 
+  /// The position moves on behind a whole record only.
   private mutating func next(in file: borrowing FileDescriptor) throws(SystemError) -> Step {
     guard position < range.upperBound else { return .end }
     guard let start = try bytes(ZipFormat.centralLength, in: file),

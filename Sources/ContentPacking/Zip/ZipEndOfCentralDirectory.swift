@@ -3,6 +3,7 @@ import CoreTypes
 import SystemCalls
 
 /// The record that closes an archive: it tells where the central directory lies and how many entries it has.
+/// Its form is APPNOTE 4.3.16; the 64-bit ones before it are 4.3.14 and 4.3.15.
 struct ZipEndOfCentralDirectory: Hashable, Sendable {
   var entryCount: UInt64
   var centralOffset: UInt64
@@ -28,6 +29,7 @@ struct ZipEndOfCentralDirectory: Hashable, Sendable {
     return bytes
   }
 
+  /// The record and its locator, which names where the record starts.
   private func append64(to bytes: inout [UInt8]) {
     bytes.append(littleEndian: ZipFormat.end64Signature)
     // The record's length without these first 12 bytes.
@@ -69,6 +71,7 @@ extension ZipEndOfCentralDirectory {
     return try read(record, at: UInt64(offset.rawValue), in: file)
   }
 
+  /// The 64-bit record is read only where a member of this one says that it is elsewhere.
   private static func read(
     _ record: [UInt8], at offset: UInt64, in file: borrowing FileDescriptor
   ) throws(SystemError) -> Found? {

@@ -21,7 +21,7 @@ struct ZipEntry: Hashable, Sendable {
     [storedLength, length].contains { $0 >= ZipFormat.elsewhere32 }
   }
 
-  /// Bytes of the local header; the data follows at once.
+  /// Bytes of the local header; the data follows at once. Twenty more where a length needs 64 bits.
   var localHeaderLength: UInt64 {
     UInt64(ZipFormat.localLength + name.count + (lengthsNeed64 ? 20 : 0))
   }
@@ -29,6 +29,7 @@ struct ZipEntry: Hashable, Sendable {
   var dataOffset: UInt64 { headerOffset + localHeaderLength }
   var dataEnd: UInt64 { dataOffset + storedLength }
 
+  /// APPNOTE 4.3.7, without anything that may vary.
   var localHeader: [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: ZipFormat.localSignature)
@@ -42,6 +43,7 @@ struct ZipEntry: Hashable, Sendable {
     return bytes
   }
 
+  /// APPNOTE 4.3.12, without comment and without other extra fields than the 64-bit one.
   var centralHeader: [UInt8] {
     // The central directory gives exactly the members that do not fit.
     let elsewhere = [length, storedLength, headerOffset].filter { $0 >= ZipFormat.elsewhere32 }
@@ -62,6 +64,7 @@ struct ZipEntry: Hashable, Sendable {
     return bytes
   }
 
+  /// The members that both headers have, from the flags to the length.
   private func appendCommon(to bytes: inout [UInt8], lengthsElsewhere: Bool) {
     bytes.append(littleEndian: ZipFormat.flagUTF8)
     bytes.append(littleEndian: method.zipNumber)
@@ -76,6 +79,7 @@ struct ZipEntry: Hashable, Sendable {
     UInt32(exactly: value) ?? ZipFormat.elsewhere32
   }
 
+  /// The 64-bit extra field (APPNOTE 4.5.3).
   private static func extra64(_ values: [UInt64]) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: ZipFormat.extra64)

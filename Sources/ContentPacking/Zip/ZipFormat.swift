@@ -9,6 +9,7 @@ enum ZipFormat {
   static let end64Signature: UInt32 = 0x0606_4B50
   static let locator64Signature: UInt32 = 0x0706_4B50
 
+  /// Lengths of the records without their names, extra fields and comments.
   static let localLength = 30
   static let centralLength = 46
   static let endLength = 22
@@ -24,15 +25,19 @@ enum ZipFormat {
   static let fileAttributes: UInt32 = 0o100644 << 16
   /// Names are UTF-8.
   static let flagUTF8: UInt16 = 1 << 11
+  /// Encryption, strong encryption and a masked header (APPNOTE 4.4.4).
   static let flagEncrypted: UInt16 = 1 << 0 | 1 << 6 | 1 << 13
+  /// Checksum and lengths follow the data.
   static let flagDataDescriptor: UInt16 = 1 << 3
   /// 1980-01-01 00:00:00, the first time the format knows.
   static let date: UInt16 = 1 << 5 | 1
   static let time: UInt16 = 0
 
+  /// The number of the 64-bit extra field.
   static let extra64: UInt16 = 1
   /// In a 32-bit member: the value is in the 64-bit record instead.
   static let elsewhere32: UInt32 = .max
+  /// The same in a 16-bit member.
   static let elsewhere16: UInt16 = .max
 }
 
@@ -45,6 +50,7 @@ extension StorageMethod {
     }
   }
 
+  /// Nil for a method that packages do not use.
   init?(zipNumber: UInt16) {
     guard let method = Self.allCases.first(where: { $0.zipNumber == zipNumber }) else { return nil }
     self = method
@@ -52,6 +58,7 @@ extension StorageMethod {
 }
 
 extension [UInt8] {
+  /// The bytes of the value, the lowest first.
   mutating func append(littleEndian value: some FixedWidthInteger & UnsignedInteger) {
     var rest = UInt64(value)
     for _ in 0..<value.bitWidth / 8 {

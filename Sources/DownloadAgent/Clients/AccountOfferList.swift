@@ -17,6 +17,7 @@ struct AccountOfferList: Decodable, Sendable {
     }
   }
 
+  /// A list without `product` or `offers` is not readable and is left out as a whole.
   private struct Product: Decodable {
     var product: ProductIdentifier
     var offers: [Readable<AccountOffer>]
@@ -26,7 +27,8 @@ struct AccountOfferList: Decodable, Sendable {
   /// By product; those of which nothing is left are not in it.
   let offers: [ProductIdentifier: ProductAccountOffers]
 
-  /// Throws `DecodingError` for what is no such answer at all.
+  /// Throws `DecodingError` for what is no such answer at all. The first of two entries for one product that
+  /// has anything counts.
   init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     var offers: [ProductIdentifier: ProductAccountOffers] = [:]

@@ -15,7 +15,8 @@ extension DeliveryClient {
   private static let maximumListings = ByteCount.mebibytes(1)
 
   /// Those of `products` that are for sale to the account and this device, with the texts that fit `locale` best, or each in its
-  /// first language where the server knows no such locale.
+  /// first language where the server knows no such locale. Throws the first failure of a question, but for
+  /// 400 with a locale, after which it asks once more without.
   func listings(
     of products: [ProductIdentifier], for account: StoreAccount, locale: String?
   ) async throws(APICallError) -> [ProductListing] {
@@ -35,7 +36,8 @@ extension DeliveryClient {
     }
   }
 
-  /// The bytes at an address of this server's. Nil for another's, and where the server has no cover.
+  /// The bytes at an address of this server's. Nil for another's, and where the server has no cover. An
+  /// address of this server's begins with one slash. 403, 404 and 410 mean that there is none.
   func cover(at address: String) async throws(APICallError) -> [UInt8]? {
     guard address.hasPrefix("/"), !address.hasPrefix("//") else { return nil }
     var api = api

@@ -12,6 +12,7 @@ import Receipts
 
 /// The delivery server's interface for devices.
 struct DeliveryClient: Sendable {
+  /// With the server's trust, without a credential: devices show proofs and signatures.
   let api: APIClient
   /// The state that all transfers of content share.
   let path: ServerPath
@@ -20,6 +21,7 @@ struct DeliveryClient: Sendable {
   private let key: SigningKey
   private let time: ServerTime
   private let consent: Consent?
+  /// The beginning of the manifest whose transfer was cut last.
   private let partial = PartialManifest()
 
   /// `time` is what requests are signed for, `consent` what the customer agreed to, nil where that stays as the server knows it.
@@ -38,7 +40,7 @@ struct DeliveryClient: Sendable {
     self.time = time
   }
 
-  /// Asks whether the server is there; for its health alone.
+  /// Asks whether the server is there; for its health alone. The body must be `ok` and a line feed.
   func probe(timeout: Duration) async throws(APICallError) {
     var api = api
     api.timeout = timeout
@@ -53,6 +55,9 @@ struct DeliveryClient: Sendable {
 
   /// Returns those products of `names` that are for sale to the account and this device, with the texts that fit `locale`
   /// best.
+  ///
+  /// - Parameter subscribedSince: since when the account subscribes to them, for prices that were preserved
+  ///   for it; nil for today's.
   func products(
     _ names: [String], for account: StoreAccount, locale: String?, subscribedSince: Timestamp? = nil
   ) async throws(APICallError) -> ProductsResponse {
@@ -65,6 +70,10 @@ struct DeliveryClient: Sendable {
   }
 
   /// A page of one of the server's lists of what is for sale: `path` names it.
+  ///
+  /// - Parameters:
+  ///   - path: `/v1/publications`, one of these, or `/v1/singles`.
+  ///   - after: the `next` of the page before; nil for the first.
   func list<Value: Decodable & Sendable>(
     _ path: String, for account: StoreAccount, locale: String?, after: String?, limit: Int,
     as type: Value.Type
@@ -83,7 +92,8 @@ struct DeliveryClient: Sendable {
     return query + (account.application.map { [("application", $0.description)] } ?? [])
   }
 
-  /// Every product that `proof` entitles to, and which of `waiting` open nothing more.
+  /// Every product that `proof` entitles to, and which of `waiting` open nothing more. Its answer tells
+  /// whether the server knows the store that proofs name (``EndpointHealth``).
   func entitlements(
     of proof: Proof, waiting: [TransactionIdentifier]? = nil
   ) async throws(APICallError) -> EntitlementsResponse {
@@ -93,7 +103,11 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// Returns the entries of the feed behind a cursor. If there are none, the server answers after `wait`.
+  /// Returns the entries of the feed behind a cursor. If there are none, the server answers after `wait`. Its
+  /// dates are translated to this device's clock by the `Date` of the answer, so that waiting times are right
+  /// on a device whose clock is wrong. The timeout is 20 seconds longer than `wait`.
+  ///
+  /// - Parameter cursor: nil for the beginning.
   func feed(
     _ feed: FeedReference, after cursor: String?, wait: Duration
   ) async throws(APICallError) -> FeedResponse {
@@ -112,7 +126,8 @@ struct DeliveryClient: Sendable {
     return answer.value.translated(from: told, to: time.own)
   }
 
-  /// Without a transaction the server chooses the one that pays.
+  /// Without a transaction the server chooses the one that pays. The request says what the customer agreed
+  /// to, if the configuration does.
   func grant(
     _ product: ProductIdentifier, for transaction: TransactionIdentifier?, proof: Proof
   ) async throws(APICallError) -> GrantResponse {
@@ -123,10 +138,12 @@ struct DeliveryClient: Sendable {
     }
   }
 
+  /// How the grant stands at the server; signed.
   func status(of grant: GrantIdentifier) async throws(APICallError) -> GrantStatus {
     try await signed("GET", "/v1/grants/\(grant)", as: GrantStatus.self)
   }
 
+  /// A ticket in place of one that has ended; signed. No receipt is needed.
   func renewTicket(of grant: GrantIdentifier) async throws(APICallError) -> TicketResponse {
     try await signed("POST", "/v1/grants/\(grant)/tickets", as: TicketResponse.self)
   }
@@ -147,6 +164,10 @@ struct DeliveryClient: Sendable {
     throw .retry(.integrity, cause: "the manifest came damaged twice")
   }
 
+  /// Asks for the rest where a beginning is known, with `If-Range` (RFC 9110 section 13.1.5), so that other
+  /// bytes come whole. It is given up when it is slower than the server's recent speed allows for a minute.
+  ///
+  /// - Parameter fresh: whether a connection of its own is used, and nothing that is known.
   private func manifestBody(_ terms: DownloadTerms, fresh: Bool) async throws(APICallError) -> [UInt8] {
     var api = api
     api.timeout = nil
@@ -186,7 +207,8 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// Reports "verified and placed", signed with the device's key.
+  /// Reports "verified and placed", signed with the device's key. The report is a JWS (RFC 7515) that names
+  /// grant and device.
   func complete(
     _ grant: GrantIdentifier, terms: DownloadTerms, placedAt: Timestamp
   ) async throws -> CompletionResponse {
@@ -203,7 +225,7 @@ struct DeliveryClient: Sendable {
     }
   }
 
-  /// Reports content that is not what its manifest says.
+  /// Reports content that is not what its manifest says. The request is signed.
   func reportFailure(of grant: GrantIdentifier, terms: DownloadTerms) async throws(APICallError) {
     let report = VerificationFailure(digest: terms.digest, version: terms.version)
     _ = try await signed("POST", "/v1/grants/\(grant)/failure", body: report, as: CompletionResponse.self)
@@ -225,6 +247,8 @@ struct DeliveryClient: Sendable {
     }
   }
 
+  /// The proof says method, path and time. The health counts it under the last part of the path, without the
+  /// grant.
   private func attempt<Value: Decodable & Sendable>(
     _ method: String, _ path: String, body: (some Encodable & Sendable)?, as type: Value.Type
   ) async throws(APICallError) -> Value {

@@ -22,9 +22,14 @@ final class EndpointHealth: Sendable {
     self.clock = clock
   }
 
+  /// All members as they are at one moment.
   var status: AgentStatus.Peer { state.withLock { $0 } }
 
   /// Runs one call, which `request` names. A refusal by the service itself is an answer: it was reached.
+  /// Throws the service's earlier refusal without asking while it wants to be left alone with such requests,
+  /// and what the last probe met while something else answers in its place (``NetworkGate``).
+  ///
+  /// - Parameter request: method and route, without identifiers.
   func observe<Value: Sendable>(
     _ request: String, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
@@ -39,7 +44,8 @@ final class EndpointHealth: Sendable {
     }
   }
 
-  /// A call that ``observe(_:_:)`` cannot run ended so; nil for well.
+  /// A call that ``observe(_:_:)`` cannot run ended so; nil for well. A status of 500 or more counts as
+  /// unreachable. A 401 and an unknown store are kept as refusals until an answer takes them back.
   func note(_ error: APICallError?, to request: String) {
     let now = clock.now()
     state.withLock { state in

@@ -56,6 +56,7 @@ actor PeerProbes {
     }
   }
 
+  /// Side by side; ends the wait of all who asked meanwhile.
   private func askBoth() async {
     async let server: Void = askServer()
     async let store: Void = askStore()
@@ -64,6 +65,7 @@ actor PeerProbes {
     running = nil
   }
 
+  /// Asks nothing while the server rests.
   private func askServer() async {
     guard serverRestsUntil <= clock.now() else { return }
     do throws(APICallError) {
@@ -73,6 +75,7 @@ actor PeerProbes {
     }
   }
 
+  /// Asks nothing while the store rests, for this probe or for its queue.
   private func askStore() async {
     let notBefore = max(storeRestsUntil, await storeNotBefore())
     guard notBefore <= clock.now() else { return }
@@ -83,7 +86,8 @@ actor PeerProbes {
     }
   }
 
-  /// A failure is what the health then tells; here counts how long the service wants to be left alone.
+  /// A failure is what the health then tells; here counts how long the service wants to be left alone. Zero
+  /// where another probe may follow at once.
   private static func rest(after error: APICallError, of peer: StepFailure.Peer) -> Duration {
     guard case .retry(let notBefore) = StepFailure(error, from: peer).recovery else { return .zero }
     return notBefore ?? .zero

@@ -21,7 +21,9 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
     self.clock = clock
   }
 
-  /// The kept answer, or what `ask` brings; `isKept` tells that this call asked nothing.
+  /// The kept answer, or what `ask` brings; `isKept` tells that this call asked nothing. Throws what `ask`
+  /// throws, also to all who waited for it. A caller whose task is cancelled while it asks takes nothing from
+  /// the others: the next of them asks.
   func value(
     of question: Question, asking ask: () async throws(Failure) -> Value
   ) async throws(Failure) -> (value: Value, isKept: Bool) {
@@ -46,12 +48,14 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
     }
   }
 
-  /// The next question of each kind is asked again.
+  /// The next question of each kind is asked again. A question that is under way is answered to the caller
+  /// that asked it; those who wait for it ask anew.
   func removeAll() {
     kept = [:]
     removals += 1
   }
 
+  /// Replaces what was kept for the question.
   private func keep(_ value: Value, of question: Question) {
     if kept.count >= capacity, kept[question] == nil,
       let oldest = kept.min(by: { $0.value.until < $1.value.until })
@@ -61,6 +65,7 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
     kept[question] = (value, clock.now() + lifetime)
   }
 
+  /// Wakes all that wait; those look again.
   private func end(_ question: Question, with failure: Failure?) {
     for continuation in waiting.removeValue(forKey: question) ?? [] {
       continuation.resume(returning: failure)

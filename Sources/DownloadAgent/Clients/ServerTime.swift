@@ -21,9 +21,11 @@ final class ServerTime: Sendable {
   /// The time of this device's clock.
   var own: Timestamp { clock.now() }
 
+  /// The server's time, as far as it is known.
   var now: Timestamp { clock.now() + offset.withLock { $0 } }
 
-  /// The server says that it is `time` there now.
+  /// The server says that it is `time` there now. It counts before it is saved. The time that the answer took
+  /// is the error.
   func correct(to time: Timestamp) async {
     let difference = time - clock.now()
     offset.withLock { $0 = difference }

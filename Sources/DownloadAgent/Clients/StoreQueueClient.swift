@@ -33,6 +33,7 @@ struct StoreQueueClient: Sendable {
   /// A moment's receipt, so that the questions of one turn share it.
   private let receipts: RecentAnswers<DeviceIdentifier, Proof, APICallError>
 
+  /// The gate that its calls pass; callers ask it when the way to the store is open again.
   var network: NetworkGate { monitor.network }
 
   /// `api` carries the account's token.
@@ -48,7 +49,8 @@ struct StoreQueueClient: Sendable {
     receipts = RecentAnswers(lifetime: .seconds(60), clock: clock)
   }
 
-  /// Asks whether the store is there and knows the account; for its health alone.
+  /// Asks whether the store is there and knows the account; for its health alone. It asks for one transaction
+  /// of the queue, with the account's token.
   func probe(timeout: Duration) async throws(APICallError) {
     var api = api
     api.timeout = timeout
@@ -59,7 +61,9 @@ struct StoreQueueClient: Sendable {
     }
   }
 
-  /// The queue, page by page: every transaction that is not finished. `noteQuestion` is called before each page.
+  /// The queue, page by page: every transaction that is not finished. `noteQuestion` is called before each
+  /// page. Throws the failure of any page, and then nothing of the queue counts. Pages are asked one after
+  /// the other, ``maximumPages`` at most; then ``Queue/isComplete`` is false.
   func unfinishedTransactions(
     _ noteQuestion: @Sendable () -> Void = {}
   ) async throws(APICallError) -> Queue {
@@ -95,12 +99,13 @@ struct StoreQueueClient: Sendable {
   }
 
   /// The account's receipt, bound to this device; one that was fetched for another question a moment ago, since a
-  /// receipt holds every purchase.
+  /// receipt holds every purchase. It may be up to a minute old. ``noteNewPurchase()`` ends that.
   func receipt() async throws(APICallError) -> Proof {
     try await keptReceipt().proof
   }
 
-  /// Calls `body` with the account's receipt; once more with a fresh one where a kept one is refused.
+  /// Calls `body` with the account's receipt; once more with a fresh one where a kept one is refused. A
+  /// failure of the store is thrown as the store's, one of `body` as the server's.
   func withReceipt<Value: Sendable>(
     _ body: @Sendable (Proof) async throws(APICallError) -> Value
   ) async throws(StepFailure) -> Value {
@@ -129,6 +134,7 @@ struct StoreQueueClient: Sendable {
     }
   }
 
+  /// `isKept` tells that it was asked for by an earlier question.
   private func keptReceipt() async throws(APICallError) -> (proof: Proof, isKept: Bool) {
     let kept = try await receipts.value(of: device) { () async throws(APICallError) in
       let response = try await monitor.observe("GET /store/v1/receipt") { () async throws(APICallError) in
@@ -145,7 +151,9 @@ struct StoreQueueClient: Sendable {
     await receipts.removeAll()
   }
 
-  /// Buys once, however often it is called with one `key`. An answer that is lost on its way is asked for again.
+  /// Buys once, however often it is called with one `key`. An answer that is lost on its way is asked for
+  /// again. It is asked once more at once; a second loss is thrown. The receipts that are kept are dropped
+  /// afterwards.
   func purchase(_ request: AgentPurchaseRequest, key: String) async throws(APICallError) -> StoreTransaction {
     do {
       return try await askToPurchase(request, key: key)
@@ -155,6 +163,7 @@ struct StoreQueueClient: Sendable {
     }
   }
 
+  /// One request with the idempotency key.
   private func askToPurchase(
     _ request: AgentPurchaseRequest, key: String
   ) async throws(APICallError) -> StoreTransaction {
@@ -184,6 +193,7 @@ extension StoreQueueClient {
     }
   }
 
+  /// One request with the idempotency key.
   private func askToRedeem(_ code: GiftCode, key: String) async throws(APICallError) -> StoreTransaction {
     let response = try await monitor.observe("POST /store/v1/codes") { () async throws(APICallError) in
       try await api.call(
@@ -209,7 +219,8 @@ extension StoreQueueClient {
   }
 
   /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, and its
-  /// bonus, as far as they can be read. The result is empty where the store does not say.
+  /// bonus, as far as they can be read. The result is empty where the store does not say. Products that were
+  /// not asked for are dropped from the answer.
   func offers(
     of products: [ProductIdentifier]
   ) async throws(APICallError) -> [ProductIdentifier: ProductAccountOffers] {

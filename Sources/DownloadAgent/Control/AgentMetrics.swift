@@ -18,6 +18,7 @@ struct AgentMetrics: MetricSource {
     registerLibrary(in: &metrics)
   }
 
+  /// Downloads and unfinished transactions, as the managers count them.
   private func registerWork(in metrics: inout MetricRegistry) {
     let work: [Metric<(downloads: [DownloadStatus.State: Int], transactions: Int)>] = [
       .gauge("pullbox_agent_downloads", help: "Downloads that the agent knows, by state.", labels: ["state"])
@@ -33,6 +34,7 @@ struct AgentMetrics: MetricSource {
     metrics.register(work) { (try await downloads.counts(), await transactions.unfinishedCount) }
   }
 
+  /// Nothing is told of a service that was not asked yet.
   private func registerPeers(in metrics: inout MetricRegistry) {
     let peers: [Metric<[(name: String, status: AgentStatus.Peer)]>] = [
       .gauge(
@@ -46,6 +48,7 @@ struct AgentMetrics: MetricSource {
     metrics.register(peers) { [("server", server.status), ("store", store.status)] }
   }
 
+  /// Counts come from the records, also while the library is away.
   private func registerLibrary(in metrics: inout MetricRegistry) {
     let held: [Metric<[LibraryItem]>] = [
       .gauge("pullbox_agent_library_items", help: "Versions in the library, by state.", labels: ["state"]) {

@@ -6,8 +6,10 @@ import ServiceRuntime
 /// The users that may change what the agent does: root, the agent's own user, the configured users and the members of the
 /// configured group. Everyone who may open the socket may watch. Pure.
 struct ControlAccess: Hashable, Sendable {
+  /// The effective user of this process.
   let agentUser: UInt32
   var users: Set<UInt32> = []
+  /// Nil for no group.
   var group: UInt32?
 
   init(agentUser: UInt32) {
@@ -24,7 +26,8 @@ struct ControlAccess: Hashable, Sendable {
 
 extension APIRoutes {
   /// Holds every route that does not only read to `access`, and logs a line for each change that was asked for, also for one
-  /// that was refused: the audit of what users did.
+  /// that was refused: the audit of what users did. Call it once every route is added: it is a wrap. HEAD
+  /// counts as reading.
   mutating func guardChanges(by access: ControlAccess, log: Log) {
     wrap { method, _ in
       guard method != .get, method != .head else { return nil }

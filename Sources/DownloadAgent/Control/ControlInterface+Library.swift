@@ -9,6 +9,8 @@ import ServiceRuntime
 import SystemCalls
 
 extension ControlInterface {
+  /// Adds the routes of the library. A product that it does not hold is `library-item-unknown`, with the
+  /// nearest that it does hold.
   func addLibrary(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/library") { _, _ in
       try .json(LibraryResponse(items: await library.items()))
@@ -46,7 +48,8 @@ extension ControlInterface {
     }
   }
 
-  /// Answers the product's items behind a change, which is false where there are none.
+  /// Answers the product's items behind a change, which is false where there are none. Each item is
+  /// published, also where nothing of it is different.
   private func change(
     _ product: ProductIdentifier, _ body: (ProductIdentifier) async throws -> Bool
   ) async throws -> HTTPResponse {
@@ -74,7 +77,8 @@ extension ControlInterface {
     return found.contains { $0.state == .damaged && !replaced.contains($0.version) }
   }
 
-  /// Checks every byte of the product's content, and tells observers what changed by that.
+  /// Checks every byte of the product's content, and tells observers what changed by that. Throws
+  /// `library-item-unknown` where there is nothing of it, and `library-offline`.
   private func verify(_ product: ProductIdentifier) async throws -> [LibraryVerification] {
     let before = try await items(of: product)
     let found = try await Self.online { try await library.verify(product) }
@@ -90,7 +94,7 @@ extension ControlInterface {
     try await library.items().filter { $0.product == product }
   }
 
-  /// Returns the library's part of `status`.
+  /// Returns the library's part of `status`. Offline it has no free space, and the length of its records.
   func libraryStatus() async throws -> (state: LibraryItem.State, free: ByteCount, length: ByteCount) {
     let items = try await library.items()
     let length = items.reduce(ByteCount.zero) { $0 + ($1.lengthOnDisk ?? .zero) }
@@ -116,6 +120,7 @@ extension ControlInterface {
       "the library does not hold \(product)" + (nearest.map { "; did you mean \($0)?" } ?? ""))
   }
 
+  /// Turns ``LibraryOfflineError`` into `library-offline`.
   private static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()

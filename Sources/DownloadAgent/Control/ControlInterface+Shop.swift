@@ -23,6 +23,8 @@ extension ControlInterface {
     return code
   }
 
+  /// Adds the routes of offers, purchases, codes and subscriptions. A purchase without an `Idempotency-Key`
+  /// gets a random one, so that the agent's own repetition buys once.
   func addShop(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/products") { request, _ in
       try request.requireQuery(only: ["id", "locale"], repeatable: ["id"])

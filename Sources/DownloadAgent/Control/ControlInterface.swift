@@ -30,8 +30,11 @@ struct ControlInterface: Sendable {
   /// Between two comment lines of a resting event stream.
   var heartbeat: Duration = .seconds(15)
 
+  /// A longer body of a request is refused.
   static let maximumBody = ByteCount.kibibytes(64)
 
+  /// All routes of the socket. The check of users stands before those that change something, and before no
+  /// other.
   func router() -> Router {
     var routes = monitoringRoutes()
     addLists(to: &routes)
@@ -46,6 +49,7 @@ struct ControlInterface: Sendable {
   /// Returns the routes of an address for monitoring. They tell nothing about content and change none.
   func monitoringRouter() -> Router { router(of: monitoringRoutes()) }
 
+  /// Metrics and health: ready as soon as it answers.
   private func monitoringRoutes() -> APIRoutes {
     var routes = APIRoutes()
     routes.onHealth(ready: { nil })
@@ -53,6 +57,7 @@ struct ControlInterface: Sendable {
     return routes
   }
 
+  /// Logs errors that are no problems, and counts every request by its route.
   private func router(of routes: APIRoutes) -> Router {
     let requests = metrics.routes
     return routes.router(
@@ -66,6 +71,7 @@ struct ControlInterface: Sendable {
       })
   }
 
+  /// Adds the routes of status, transactions, restores and news.
   private func addLists(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/status") { request, _ in
       if request.queryValue("ask") == "true" { await probes.ask() }
@@ -103,6 +109,7 @@ struct ControlInterface: Sendable {
     return wanted
   }
 
+  /// Adds the routes of downloads. Clearing forgets transactions that are over, too.
   private func addDownloads(to routes: inout APIRoutes) {
     routes.on(.get, "/v1/downloads") { request, _ in
       try .json(try await ListQuery(request).page(of: downloads))
@@ -142,6 +149,7 @@ struct ControlInterface: Sendable {
     return identifier
   }
 
+  /// Everything is as it was last known; ``PeerProbes`` asks before that where a client wants it.
   private func status() async throws -> AgentStatus {
     let held = try await libraryStatus()
     var counts: [String: Int] = [:]
@@ -157,7 +165,9 @@ struct ControlInterface: Sendable {
 
 extension ControlInterface {
   /// Server-sent events (WHATWG HTML §9.2): first every unfinished transaction and every live download, then
-  /// every change. A comment line now and then shows both sides that the other is there.
+  /// every change. A comment line now and then shows both sides that the other is there. The stream ends when
+  /// the agent ends, when the reader closes it, and for a reader that falls too far behind. Throws
+  /// `too-many-requests` for an observer too many.
   func events(for user: UInt32?) throws -> HTTPResponse {
     guard let observer = hub.subscribe(user: user) else {
       throw Problem(
@@ -187,7 +197,7 @@ extension ControlInterface {
       })
   }
 
-  /// JSON has no line breaks, so that one `data` line holds it.
+  /// An item as it stands in the stream. JSON has no line breaks, so that one `data` line holds it.
   static func lines(_ item: EventObserver.Item) throws -> [UInt8] {
     switch item {
     case .heartbeat: Array(":\n\n".utf8)

@@ -39,7 +39,7 @@ struct ListQuery: Hashable, Sendable {
     }
   }
 
-  /// Throws `request-malformed` for another state than live and over.
+  /// Throws `request-malformed` for another state than live and over. Nil for all.
   func transactionFilter() throws(Problem) -> TransactionFilter? {
     switch state {
     case nil: nil
@@ -67,6 +67,7 @@ struct ListQuery: Hashable, Sendable {
     return AgentTransactionsResponse(transactions: page, next: next)
   }
 
+  /// Throws `request-malformed` for a mark that is no identifier.
   private func place<Identifier>(_ make: (String) -> Identifier?) throws(Problem) -> Identifier? {
     guard let after else { return nil }
     guard let place = make(after) else {

@@ -11,10 +11,12 @@ import SystemCalls
 /// Runs one step of a content job: does the I/O, and leaves the states to the machine. Each step ends in one
 /// event and the changes to the record that belong to it.
 struct ContentJobSteps: Sendable {
+  /// The result of a step that was not cancelled.
   struct Outcome: Sendable {
     var event: ContentJobMachine.Event
     /// The change to the record that is persisted together with the event.
     var change: @Sendable (inout ContentJobRecord) -> Void = { _ in }
+    /// The item that the step has placed, to be told whatever becomes of the job.
     var placed: LibraryItem?
   }
 
@@ -29,9 +31,13 @@ struct ContentJobSteps: Sendable {
   /// The staging areas that are open, kept over setbacks.
   let sessions = StagingSessions()
 
+  /// Those of the library, through which tests let calls of the file system fail.
   private var operations: any FileOperations { library.operations }
 
-  /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
+  /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled. A step
+  /// that found no room also notes it with the library, which looks for room from then on.
+  ///
+  /// - Parameter action: one of those that are steps; any other is a defect and traps.
   func run(
     _ action: ContentJobMachine.Action, of record: ContentJobRecord, progress: TransferProgress
   ) async -> Outcome? {
@@ -59,6 +65,8 @@ struct ContentJobSteps: Sendable {
     }
   }
 
+  /// Fetches the manifest, checks it against the terms and its signatures, and writes it durably beside the
+  /// staging area. A manifest that is not that of the terms is a permanent failure.
   private func manifest(_ record: ContentJobRecord) async throws -> Outcome {
     let terms = record.terms
     let received = try await server.manifest(terms)
@@ -84,7 +92,7 @@ struct ContentJobSteps: Sendable {
   }
 
   /// Checks the manifest's signatures, and pins their keys to the product. Throws a permanent failure when
-  /// they do not satisfy the policy.
+  /// they do not satisfy the policy. Blocks.
   private static func checkSignature(
     of received: UnverifiedManifest, for terms: DownloadTerms, database: AgentDatabase,
     trustedKeys: Set<PublisherKeyIdentifier>
@@ -105,6 +113,8 @@ struct ContentJobSteps: Sendable {
     try database.pin(signers.subtracting(trust.pinned), to: terms.product)
   }
 
+  /// Takes over what the library has, reserves the room for the rest, and fetches the pieces. Answers that
+  /// the content is lost where its manifest is gone.
   private func transfer(_ record: ContentJobRecord, progress: TransferProgress) async throws -> Outcome {
     let terms = record.terms
     guard let session = try await openSession(of: record, terms: terms) else {
@@ -141,6 +151,8 @@ struct ContentJobSteps: Sendable {
     return Outcome(event: .transferCompleted)
   }
 
+  /// Unpacks what is left and moves the whole to its place, while the room for it is kept. Answers how many
+  /// bytes are lost where pieces are missing by then.
   private func place(
     _ record: ContentJobRecord, progress: TransferProgress
   ) async throws -> Outcome {
@@ -171,6 +183,7 @@ struct ContentJobSteps: Sendable {
     return Outcome(event: .placed, placed: item)
   }
 
+  /// Changes the ticket in the record; the grant stays.
   private func renewTicket(_ record: ContentJobRecord) async throws -> Outcome {
     let fresh = try await server.renewTicket(of: record.grant)
     return Outcome(
@@ -184,6 +197,8 @@ struct ContentJobSteps: Sendable {
 
 extension ContentJobSteps {
   /// Reads the manifest that was verified before; its digest is compared again, since it comes from a disk.
+  /// Nil where there is none that can be read. A session stays open from step to step while its manifest is
+  /// the same.
   private func openSession(
     of record: ContentJobRecord, terms: DownloadTerms
   ) async throws -> StagingSession? {
@@ -207,7 +222,11 @@ extension ContentJobSteps {
     return session
   }
 
-  /// Takes over what lies in the library already: links, or copies. Nil where there is nothing.
+  /// Takes over what lies in the library already: links, or copies. Nil where there is nothing. Whole files
+  /// come first, from every source; then, for a folder, single pieces. Room is reserved for copies alone, and
+  /// given back at the end.
+  ///
+  /// - Parameter known: the pieces that are there already.
   private func adopt(
     _ record: ContentJobRecord, in session: StagingSession, lacking known: PieceMap
   ) async throws -> PieceMap? {

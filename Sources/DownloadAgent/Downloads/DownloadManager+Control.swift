@@ -11,7 +11,7 @@ extension DownloadManager {
 
   /// One page of the downloads in one of `states`, the newest first, from the first that is older than
   /// `after`. A page shorter than `limit` is the last one. Throws `download-unknown` for an `after` that there
-  /// is not.
+  /// is not. What is at work comes from memory, so that the states and the progress are those of now.
   func downloads(
     in states: Set<DownloadStatus.State> = Set(DownloadStatus.State.allCases),
     after: DownloadIdentifier? = nil, limit: Int = maximumPage
@@ -32,7 +32,8 @@ extension DownloadManager {
     return all.sorted { $0.sequence > $1.sequence }.prefix(limit).map(\.status)
   }
 
-  /// How many downloads there are in each state.
+  /// How many downloads there are in each state. Those that ended are counted in the database. Throws what
+  /// the database throws.
   func counts() throws -> [DownloadStatus.State: Int] {
     var counts = try database.endedDownloadCounts()
     for entry in runner.entries.values where !entry.record.isHistory {
@@ -51,7 +52,7 @@ extension DownloadManager {
   }
 
   /// Forgets downloads that are over, but for those of transactions that are not; returns how many there were. One that has failed is
-  /// asked about now and then, and ends with this.
+  /// asked about now and then, and ends with this. Throws what the database throws.
   func clearHistory() throws -> Int {
     let failed = runner.entries.values.map(\.record).filter { $0.machine.state == .failed }
     for record in failed where try database.transaction(record.transaction)?.machine.isOver != false {
@@ -66,7 +67,10 @@ extension DownloadManager {
   }
 
   /// Pauses, resumes or cancels a download, and returns its status after that. Throws `download-unknown`, or
-  /// `state-conflict` for what does not fit the state.
+  /// `state-conflict` for what does not fit the state. It is saved before its actions are performed. Throws
+  /// `internal-error` where that fails.
+  ///
+  /// - Parameter event: a pause, a resume or a cancellation.
   func request(_ event: DownloadMachine.Event, of identifier: DownloadIdentifier) throws -> DownloadStatus {
     let record = try record(identifier)
     let before = record.machine.state
@@ -93,6 +97,8 @@ extension DownloadManager {
     return status(of: try self.record(identifier))
   }
 
+  /// Sets the number by which the scheduler orders downloads, also of one that is over. Throws
+  /// `download-unknown`, and what the database throws.
   func setPriority(_ priority: Int, of identifier: DownloadIdentifier) throws -> DownloadStatus {
     var record = try record(identifier)
     record.priority = priority
@@ -104,7 +110,8 @@ extension DownloadManager {
   }
 
   /// How each product of a transaction stands. Of several downloads of one product that one counts which has delivered it, else what
-  /// is under way, else the last. Throws what the database throws.
+  /// is under way, else the last. Throws what the database throws. They come in no particular order. The list
+  /// is empty for a transaction without downloads.
   func outcomes(of transaction: TransactionIdentifier) throws -> [TransactionMachine.Outcome] {
     Dictionary(grouping: try records(of: transaction), by: \.product).values.compactMap { records in
       let outcomes = records.map(\.outcome)
@@ -112,7 +119,8 @@ extension DownloadManager {
     }
   }
 
-  /// For people: those that are over are left out while they cannot be read.
+  /// For people: those that are over are left out while they cannot be read. Never throws, for it is told
+  /// beside a transaction.
   func downloads(of transaction: TransactionIdentifier) -> [DownloadIdentifier] {
     do {
       return try records(of: transaction).map(\.identifier)
@@ -129,20 +137,24 @@ extension DownloadManager {
     try records(of: transaction).last { $0.machine.state == .finished }?.grant
   }
 
+  /// Tells the observers how a download stands. Nothing is told of one that is over and forgotten.
   func publish(_ identifier: DownloadIdentifier) {
     guard let record = runner[identifier]?.record else { return }
     hub.publish(.download(status(of: record)))
   }
 
+  /// Whether its content is being moved to its place at this moment, which cannot be taken back.
   private func isPlacing(_ record: DownloadRecord) -> Bool {
     guard let job = job(of: record)?.record.machine else { return false }
     return job.state == .active && job.phase == .place
   }
 
+  /// The job that brings the content it claims; nil where none does.
   private func job(of record: DownloadRecord) -> JobRunner.Entry? {
     record.claimedDigest.flatMap { jobsByDigest[$0] }.flatMap { jobs[$0] }
   }
 
+  /// The download with the progress of its job up to now, the estimate, the title and the shortage of room.
   func status(of record: DownloadRecord) -> DownloadStatus {
     let job = job(of: record)
     var working = job?.record
@@ -166,10 +178,12 @@ extension DownloadManager {
     return status
   }
 
+  /// Those in memory stand in place of what was saved last.
   private func records(of transaction: TransactionIdentifier) throws -> [DownloadRecord] {
     try database.downloads(of: transaction).map { runner[$0.identifier]?.record ?? $0 }
   }
 
+  /// From memory, else from the database. Throws `download-unknown`.
   private func record(_ identifier: DownloadIdentifier) throws -> DownloadRecord {
     if let record = runner[identifier]?.record { return record }
     guard let record = try database.download(identifier) else {

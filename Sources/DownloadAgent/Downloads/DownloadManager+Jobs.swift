@@ -7,7 +7,8 @@ import ServiceRuntime
 import SystemCalls
 
 extension DownloadManager {
-  /// The download waits for its digest's job, which begins if there is none.
+  /// The download waits for its digest's job, which begins if there is none. Terms that came later replace
+  /// those of the job where they are of the same manifest, or nothing that waits has brought the job's.
   func joinJob(_ identifier: DownloadIdentifier) {
     guard let record = runner[identifier]?.record, let terms = record.terms, let grant = record.grant else {
       return
@@ -41,7 +42,10 @@ extension DownloadManager {
     }
   }
 
-  /// One transition of a job, as ``process(_:of:change:)`` does it for a download.
+  /// One transition of a job, as ``process(_:of:change:)`` does it for a download. Observers of all its
+  /// downloads are told of a change.
+  ///
+  /// - Parameter change: made to the record in the same write.
   func processJob(
     _ event: ContentJobMachine.Event, of identifier: ContentJobIdentifier,
     change: (inout ContentJobRecord) -> Void = { _ in }
@@ -71,6 +75,7 @@ extension DownloadManager {
     if machine.state != .active { jobs[identifier]?.context.estimator.reset() }
   }
 
+  /// Performs them in their order. The schedule is made once, after them.
   private func perform(_ actions: [ContentJobMachine.Action], on identifier: ContentJobIdentifier) {
     var isScheduleDue = false
     for action in actions {
@@ -89,6 +94,8 @@ extension DownloadManager {
     if isScheduleDue { schedule() }
   }
 
+  /// Tells each download the end of the job, with its counts. A finished job leaves its digest first, so that
+  /// what a download asks for then begins another.
   private func notifyDownloads(of identifier: ContentJobIdentifier) {
     guard let job = jobs[identifier]?.record else { return }
     let readers = readers(of: identifier)
@@ -116,10 +123,12 @@ extension DownloadManager {
       .map(\.identifier)
   }
 
+  /// All downloads that claim the digest.
   func publishReaders(of digest: SHA256Digest) {
     for reader in claims[digest] ?? [] { publish(reader) }
   }
 
+  /// Runs the step in a task of its own. Nothing starts while the agent stops.
   private func start(_ action: ContentJobMachine.Action, of identifier: ContentJobIdentifier) {
     guard let entry = jobs[identifier], !jobs.isStopping else { return }
     jobs.wakeUp.signal()
@@ -130,6 +139,7 @@ extension DownloadManager {
     }
   }
 
+  /// A step that ends after its job has been paused or given up leaves its progress and no event.
   private func endStep(of identifier: ContentJobIdentifier, with outcome: ContentJobSteps.Outcome?) {
     jobs.endStep(of: identifier)
     guard let record = jobs[identifier]?.record, !jobs.isStopping else { return }
@@ -191,6 +201,7 @@ extension DownloadManager {
     }
   }
 
+  /// Removes it from memory and from the database.
   private func remove(_ identifier: ContentJobIdentifier) {
     guard let record = jobs[identifier]?.record else { return }
     jobs.remove(identifier)
@@ -198,6 +209,7 @@ extension DownloadManager {
     removeRecord(of: identifier)
   }
 
+  /// A failure is logged: the next start of the agent removes the record then.
   func removeRecord(of identifier: ContentJobIdentifier) {
     do {
       try database.makingRoom { try database.removeContentJob(identifier) }
@@ -207,6 +219,7 @@ extension DownloadManager {
     }
   }
 
+  /// A failure is logged: only people see these counts, and the staging area decides what is fetched.
   func saveProgress(of identifier: ContentJobIdentifier) {
     guard let progress = jobs[identifier]?.context.progress else { return }
     do {
@@ -219,6 +232,7 @@ extension DownloadManager {
 }
 
 extension TransferProgress {
+  /// Copies the counts of this moment.
   func copy(into record: inout ContentJobRecord) {
     record.bytesReceived = bytesReceived
     record.bytesVerified = bytesVerified

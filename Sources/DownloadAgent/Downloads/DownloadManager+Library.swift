@@ -7,7 +7,7 @@ import ServiceRuntime
 
 extension DownloadManager {
   /// While the library is not there, jobs are held, and nothing of it is kept open; what waited for it goes on
-  /// once it is.
+  /// once it is. Called by ``LibraryWatch`` at each change, and at its first look.
   func libraryChanged(isOnline: Bool) {
     // What jobs had staged that ended while the library was away.
     if isOnline, isRestored {
@@ -50,7 +50,7 @@ extension DownloadManager {
     }
   }
 
-  /// Those of `identifiers` that wait for room go on.
+  /// Those of `identifiers` that wait for room go on. They go on at once, without the rest of their delay.
   func roomAppeared(for identifiers: [ContentJobIdentifier]) {
     for identifier in identifiers where jobs[identifier]?.record.machine.waitsForRoom == true {
       processJob(.retryRequested, of: identifier)
@@ -91,7 +91,8 @@ extension DownloadManager {
     .map(\.key)
   }
 
-  /// The user removed what these downloads had placed: they do not fetch it again.
+  /// The user removed what these downloads had placed: they do not fetch it again. Their transactions are
+  /// told.
   func contentRemoved(of identifiers: [DownloadIdentifier]) {
     for identifier in identifiers {
       guard let transaction = runner[identifier]?.record.transaction else { continue }
@@ -104,6 +105,7 @@ extension DownloadManager {
     }
   }
 
+  /// Jobs before downloads.
   private func retry(_ isDue: (StatusReason) -> Bool) {
     for (identifier, entry) in jobs.entries
     where entry.record.machine.state == .waiting && isDue(entry.record.machine.reason) {

@@ -3,14 +3,17 @@ import Commerce
 import PullboxAPI
 
 extension DownloadManager {
-  /// Changes the environment. Jobs are held or released if it is different then.
+  /// Changes the environment. Jobs are held or released if it is different then. The environment is what
+  /// holds all jobs: the library is away, the agent stops.
   func changeEnvironment(_ change: (inout Scheduler.Environment) -> Void) {
     let before = environment
     change(&environment)
     if environment != before { schedule() }
   }
 
-  /// Holds and releases jobs, and gives places to what waits for one.
+  /// Holds and releases jobs, and gives places to what waits for one. Does nothing before everything is
+  /// restored, and while the agent stops. It may be called as often as something changes: a plan follows from
+  /// the state alone.
   func schedule() {
     guard isRestored, !runner.isStopping else { return }
     let plan = scheduler.plan(for: downloadCandidates + jobCandidates, in: environment)
@@ -24,6 +27,8 @@ extension DownloadManager {
     }
   }
 
+  /// Those that are at work or could be. A download takes a place while it asks for a grant or is checked;
+  /// the content is its job's.
   private var downloadCandidates: [Scheduler.Candidate] {
     runner.entries.compactMap { identifier, entry in
       let (record, machine) = (entry.record, entry.record.machine)

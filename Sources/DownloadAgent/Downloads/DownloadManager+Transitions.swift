@@ -7,7 +7,10 @@ import SystemCalls
 
 extension DownloadManager {
   /// One transition, persisted before its actions are performed. Returns the actions; nil when the transition
-  /// could not be persisted, and then a download that was at work waits and tries again.
+  /// could not be persisted, and then a download that was at work waits and tries again. Every transition
+  /// goes this way: it ends with claims moved, actions performed, and what is over forgotten.
+  ///
+  /// - Parameter change: made to the record in the same write, after the event.
   @discardableResult
   func process(
     _ event: DownloadMachine.Event, of identifier: DownloadIdentifier,
@@ -38,6 +41,7 @@ extension DownloadManager {
     return transition.saveError == nil ? transition.actions : nil
   }
 
+  /// Performs them in their order. The schedule is made once, after them.
   private func perform(_ actions: [DownloadMachine.Action], on identifier: DownloadIdentifier) {
     var isScheduleDue = false
     for action in actions {
@@ -58,6 +62,7 @@ extension DownloadManager {
     if isScheduleDue { schedule() }
   }
 
+  /// Runs the step in a task of its own. Nothing starts while the agent stops.
   private func start(_ phase: DownloadMachine.Phase, of identifier: DownloadIdentifier) {
     guard let entry = runner[identifier], !runner.isStopping else { return }
     runner.startStep(of: identifier) { [steps] in
@@ -66,6 +71,8 @@ extension DownloadManager {
     }
   }
 
+  /// A step that ends after its download was paused or cancelled leaves no event, but for one that was being
+  /// checked.
   private func endStep(of identifier: DownloadIdentifier, with outcome: DownloadSteps.Outcome?) {
     runner.endStep(of: identifier)
     guard let record = runner[identifier]?.record, !runner.isStopping else { return }
@@ -86,6 +93,7 @@ extension DownloadManager {
   }
 
   /// Removes a download that is over from memory, once its step has ended. Its record stays in the database.
+  /// The history is pruned after every ``endsBetweenPrunings`` of them.
   func forgetIfOver(_ identifier: DownloadIdentifier) {
     guard let entry = runner[identifier], entry.record.isHistory, entry.step == nil, entry.isSaved else {
       return
@@ -114,6 +122,7 @@ extension DownloadManager {
 
 // Claims: what a job is kept for.
 extension DownloadManager {
+  /// Keeps ``claims`` in step with the records. A digest that has lost its last claim loses its job.
   private func moveClaim(
     of identifier: DownloadIdentifier, from before: SHA256Digest?, to after: SHA256Digest?
   ) {

@@ -21,6 +21,9 @@ import SystemCalls
 /// _ = try await downloads.request(.pauseRequested, of: download)
 /// await downloads.stop()                                // what was verified is recorded
 /// ```
+///
+/// Invariants: a digest has at most one job that is not finished; a job is kept while a download claims its
+/// digest; a download that is over and saved is not in memory.
 actor DownloadManager {
   /// The machines of the downloads that are not over.
   typealias Runner = MachineRunner<DownloadRecord, Void>
@@ -67,12 +70,16 @@ actor DownloadManager {
   var jobsByDigest: [SHA256Digest: ContentJobIdentifier] = [:]
   /// The downloads for which the content of each digest is kept.
   var claims: [SHA256Digest: Set<DownloadIdentifier>] = [:]
+  /// Ends since the history was pruned last.
   var endsSincePruning = 0
+  /// Nothing is held before the first look at the library.
   var environment = Scheduler.Environment()
   /// Nothing starts before everything is known.
   private(set) var isRestored = false
   private var nextSave: MonotonicInstant
+  /// Tells the watchdog that ``run()`` turns.
   private let loop: LoopPulse
+  /// Runs beside the manager.
   nonisolated let reports: VerificationReports
   /// The openings of ``networks`` at the last look.
   private var openings = 0
@@ -106,7 +113,8 @@ actor DownloadManager {
   }
 
   /// Goes on with what was persisted. Throws when the state cannot be read. Nothing else may be asked of the manager until
-  /// this returns.
+  /// this returns. Staged bytes of jobs that are not known are removed. Downloads that failed for a refusal
+  /// are asked about at once.
   func restore() async throws {
     do {
       try database.makingRoom {
@@ -142,7 +150,8 @@ actor DownloadManager {
     schedule()
   }
 
-  /// Creates the downloads of a transaction that it does not have yet.
+  /// Creates the downloads of a transaction that it does not have yet. Throws what the database throws, and
+  /// then none is created.
   func add(_ products: [ProductIdentifier], for transaction: TransactionIdentifier) throws {
     for record in try database.createDownloads(for: transaction, products: products, now: steps.clock.now()) {
       begin(record)
@@ -150,7 +159,8 @@ actor DownloadManager {
   }
 
   /// One more download for a product that is owned and not here, unless one is under way already. One that had failed goes on in
-  /// its place. Answers whether there is one now that was not under way.
+  /// its place. Answers whether there is one now that was not under way. It belongs to the transaction that
+  /// pays for it, also where that is over.
   func addMissing(_ product: ProductIdentifier, for transaction: TransactionIdentifier) throws -> Bool {
     let known = runner.entries.values.map(\.record).filter { $0.product == product }
     guard known.allSatisfy(\.machine.state.isFinal) else { return false }
@@ -179,7 +189,7 @@ actor DownloadManager {
     await loop.prove { wakeUp.signal() }
   }
 
-  /// Stops every step; returns when what they verified is recorded.
+  /// Stops every step; returns when what they verified is recorded. No step starts afterwards.
   func stop() async {
     changeEnvironment { $0.isDraining = true }
     for step in runner.stopSteps() + jobs.stopSteps() { await step.value }
@@ -192,7 +202,7 @@ actor DownloadManager {
     schedule()
   }
 
-  /// The gates that the calls of downloads pass.
+  /// The gates that the calls of downloads pass. Those of the server and of the store.
   private var networks: [NetworkGate] { [steps.server.path.network, steps.store.network] }
 
   /// The way to a service is open again: what waited for that need not wait for its delay.
@@ -208,6 +218,7 @@ actor DownloadManager {
     }
   }
 
+  /// One turn: retries whose time has come, old staging, and the progress of what transfers.
   private func handleDue() {
     let now = clock.now()
     let isSaveDue = nextSave <= now
@@ -224,7 +235,7 @@ actor DownloadManager {
     schedule()
   }
 
-  /// Whether bytes may be moving.
+  /// Whether bytes may be moving. The progress is told four times a second while it is so.
   var isTransferring: Bool { jobs.entries.values.contains { $0.record.machine.isTransferring } }
 
   /// Nil when nothing is to happen by itself.

@@ -10,6 +10,7 @@ import SystemCalls
 /// Runs one step of a download: does the I/O, and leaves the states to the machine. Each step ends in one
 /// event and the changes to the record that belong to it.
 struct DownloadSteps: Sendable {
+  /// The result of a step that was not cancelled.
   struct Outcome: Sendable {
     var event: DownloadMachine.Event
     /// The change to the record that is persisted together with the event.
@@ -39,6 +40,8 @@ struct DownloadSteps: Sendable {
     }
   }
 
+  /// Shows the receipt and takes the terms. Other content than before begins its counts anew. Throws
+  /// ``StepFailure``, permanent for an answer about another product.
   private func grant(_ record: DownloadRecord) async throws -> Outcome {
     let response = try await store.withReceipt { [server] proof async throws(APICallError) in
       try await server.grant(record.product, for: record.transaction, proof: proof)
@@ -60,7 +63,8 @@ struct DownloadSteps: Sendable {
       }, changed: changed)
   }
 
-  /// Looks whether the library has the content, and whether it is right.
+  /// Looks whether the library has the content, and whether it is right. Files that have not changed since
+  /// they were last right are not read again.
   private func content(_ record: DownloadRecord) async throws -> Outcome {
     guard let terms = record.terms else { throw StepFailure(.grantNeeded, .requestGrant) }
     guard let held = try await library.held(terms) else { return Outcome(event: .contentMissing) }
@@ -75,6 +79,7 @@ struct DownloadSteps: Sendable {
       })
   }
 
+  /// Content that is gone by now is fetched again and not reported.
   private func report(_ record: DownloadRecord) async throws -> Outcome {
     guard let terms = record.terms, let grant = record.grant, let placedAt = record.placedAt else {
       return Outcome(event: .contentLost)

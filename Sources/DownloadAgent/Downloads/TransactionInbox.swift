@@ -5,6 +5,7 @@ import Synchronization
 
 /// The reports of downloads to their transactions, kept until ``TransactionManager`` reads them in its next turn.
 final class TransactionInbox: Sendable {
+  /// The server's answer to the report of a download.
   struct Report: Hashable, Sendable {
     var transaction: TransactionIdentifier
     var grant: GrantIdentifier
@@ -26,17 +27,19 @@ final class TransactionInbox: Sendable {
     self.wakeUp = wakeUp
   }
 
+  /// A download of it ended, failed, or is under way again.
   func noteChange(of transaction: TransactionIdentifier) {
     _ = messages.withLock { $0.changed.insert(transaction) }
     wakeUp.signal()
   }
 
+  /// The server accepted the report of a download.
   func noteReport(of transaction: TransactionIdentifier, grant: GrantIdentifier, state: GrantState) {
     messages.withLock { $0.reports.append(Report(transaction: transaction, grant: grant, state: state)) }
     wakeUp.signal()
   }
 
-  /// Returns the messages since the last call.
+  /// Returns the messages since the last call. It takes them in one moment, so that no message is read twice.
   func removeAll() -> Messages {
     messages.withLock { messages in
       defer { messages = Messages() }

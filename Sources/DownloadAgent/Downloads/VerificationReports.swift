@@ -34,6 +34,7 @@ final class VerificationReports: Sendable {
     self.log = log
   }
 
+  /// Reports a grant once, however often its content comes wrong. Never waits.
   func add(_ grant: GrantIdentifier, _ terms: DownloadTerms) {
     state.withLock { state in
       guard !state.known.contains(grant) else { return }
@@ -45,7 +46,8 @@ final class VerificationReports: Sendable {
     wakeUp.signal()
   }
 
-  /// Sends what comes until the task is cancelled.
+  /// Sends what comes until the task is cancelled. They go one after the other. A report that fails is logged
+  /// and not repeated.
   func run() async {
     while !Task.isCancelled {
       while let report = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {

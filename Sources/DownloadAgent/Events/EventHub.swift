@@ -6,6 +6,7 @@ import Synchronization
 /// Publishes changes to every observer. It keeps the latest event of everything that is not over, so that a
 /// new observer starts with the complete state and misses nothing after it.
 final class EventHub: Sendable {
+  /// `latest` has what is not over, by its subject.
   private struct State {
     var latest: [ObserverQueue.Subject: AgentEvent] = [:]
     var observers: [ObjectIdentifier: (observer: EventObserver, user: UInt32?)] = [:]
@@ -19,6 +20,7 @@ final class EventHub: Sendable {
 
   private let state = Mutex(State())
 
+  /// Never waits for an observer.
   func publish(_ event: AgentEvent) {
     let subject = ObserverQueue.Subject(event)
     // Under one lock with the snapshot for new observers: no observer sees an older event after a newer one.
@@ -42,11 +44,12 @@ final class EventHub: Sendable {
     }
   }
 
+  /// To be called when the stream ends; calling it again changes nothing.
   func unsubscribe(_ observer: EventObserver) {
     state.withLock { $0.observers[ObjectIdentifier(observer)] = nil }
   }
 
-  /// Ends every stream after what is queued for it.
+  /// Ends every stream after what is queued for it. No observer is taken afterwards.
   func close() {
     let observers = state.withLock { state in
       state.isClosed = true
@@ -55,6 +58,7 @@ final class EventHub: Sendable {
     for observer in observers { observer.close() }
   }
 
+  /// Whether nothing more is to be told to a new observer.
   private static func isOver(_ event: AgentEvent) -> Bool {
     switch event {
     case .transaction(let transaction):
@@ -97,6 +101,7 @@ final class EventObserver: Sendable {
       State(queue: ObserverQueue(snapshot), bound: snapshot.count + Self.maximumSubjects))
   }
 
+  /// A reader that has fallen behind too far loses all that waits, and its stream ends.
   func post(_ event: AgentEvent) {
     change { state in
       guard !state.isClosed else { return }
@@ -107,6 +112,7 @@ final class EventObserver: Sendable {
     }
   }
 
+  /// It waits behind all events.
   func postHeartbeat() {
     change { $0.heartbeatIsDue = true }
   }
@@ -132,6 +138,7 @@ final class EventObserver: Sendable {
     }
   }
 
+  /// Returns when there may be something, or the task is cancelled.
   private func waitForItem() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -147,6 +154,7 @@ final class EventObserver: Sendable {
     }
   }
 
+  /// Changes the state under the lock and wakes the reader after it.
   private func change(_ body: (inout sending State) -> Void) {
     let waiting = state.withLock { state in
       body(&state)
@@ -190,10 +198,13 @@ struct ObserverQueue: Sendable {
     for event in events { add(event, Subject(event)) }
   }
 
+  /// Whether nothing waits.
   var isEmpty: Bool { count == 0 }
   /// How many things the events are about.
   var subjects: Int { positions.count }
 
+  /// Replaces a waiting event of the same download that differs in progress only; otherwise it goes to the
+  /// end. Above ``bound`` the earlier events of its subject are dropped.
   mutating func append(_ event: AgentEvent) {
     let subject = Subject(event)
     if let earlier = positions[subject], let last = earlier.last, let waiting = entries[last]?.event {
@@ -211,6 +222,7 @@ struct ObserverQueue: Sendable {
     add(event, subject)
   }
 
+  /// Appends, and compacts the list where most of it was read or dropped.
   private mutating func add(_ event: AgentEvent, _ subject: Subject) {
     if entries.count > 2 * count + 1024 { compact() }
     positions[subject, default: []].append(entries.count)
@@ -228,6 +240,7 @@ struct ObserverQueue: Sendable {
     }
   }
 
+  /// The oldest; nil where nothing waits.
   mutating func popFirst() -> AgentEvent? {
     while first < entries.count {
       defer { first += 1 }
@@ -243,6 +256,7 @@ struct ObserverQueue: Sendable {
     return nil
   }
 
+  /// It holds for events of downloads alone.
   private static func differsInProgressOnly(_ left: AgentEvent, _ right: AgentEvent) -> Bool {
     guard case .download(let left) = left, case .download(let right) = right else { return false }
     return left.state == right.state && left.reason == right.reason

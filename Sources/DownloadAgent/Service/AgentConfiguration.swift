@@ -100,21 +100,24 @@ public struct AgentConfiguration: DaemonConfiguration {
 }
 
 extension AgentConfiguration {
-  /// The name of the credential that holds the account's token (systemd.exec(5), `LoadCredential=`).
+  /// The name of the credential that holds the account's token (systemd.exec(5), `LoadCredential=`). The file
+  /// of that name lies in `$CREDENTIALS_DIRECTORY`.
   static let credentialName = "account-token"
 
+  /// Thrown, and reported by `--check`, where nothing names a token.
   static let missingToken = ConfigurationError(
     subject: "accountTokenFile",
     message:
       "name the file that holds the token of the store's account, or give the service the credential "
       + credentialName)
 
-  /// Whether there is a place from which the account's token can come.
+  /// Whether there is a place from which the account's token can come. The place need not have one.
   func namesToken(environment: [String: String]) -> Bool {
     accountTokenFile != nil || environment["CREDENTIALS_DIRECTORY"] != nil
   }
 
-  /// The path of the Unix socket on which the control interface listens, and whether it is the one that nothing named.
+  /// The path of the Unix socket on which the control interface listens, and whether it is the one that
+  /// nothing named. An agent makes the directory of the default alone.
   func socketPath(environment: [String: String]) -> (path: String, isDefault: Bool) {
     if let socket { return (socket, false) }
     return (AgentSocket.path(user: geteuid(), environment: environment), true)
@@ -141,7 +144,8 @@ extension AgentConfiguration {
   }
 
   /// The account's token: never an argument or a variable, which other processes can read. Blocks. Throws
-  /// ``ConfigurationError`` where there is none, or others may read it.
+  /// ``ConfigurationError`` where there is none, or others may read it. The token has visible ASCII
+  /// characters; one line feed at the end is left out.
   func accountToken(environment: [String: String]) throws(ConfigurationError) -> Redacted<String> {
     let bytes: [UInt8]
     if let accountTokenFile {
@@ -177,7 +181,7 @@ extension AgentConfiguration {
   }
 
   /// Returns the users and the group that may change what the agent does. Throws ``ConfigurationError`` for a name that
-  /// this device does not know.
+  /// this device does not know. To be called before there is a second thread.
   func controlAccess() throws(ConfigurationError) -> ControlAccess {
     var access = ControlAccess(agentUser: geteuid())
     let users = try (controlUsers ?? []).mapConfiguration { index, name throws(ConfigurationError) in

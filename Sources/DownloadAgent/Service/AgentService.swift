@@ -14,7 +14,7 @@ import SystemCalls
 /// The whole agent as one service: restores its state, watches the store's queue, downloads, and answers on
 /// its socket.
 public final class AgentService: Service {
-  /// The limits, retry policies and intervals that tests replace.
+  /// The limits, retry policies and intervals that tests replace. The defaults are those of the program.
   struct Tuning: Sendable {
     var transfer = PieceTransfer.Limits()
     var downloadRetry = RetryPolicy()
@@ -39,6 +39,7 @@ public final class AgentService: Service {
   /// The name in the log.
   public let name = "agent"
 
+  /// The state directory's, held until the service is gone.
   private let lock: LockFile
   private let database: AgentDatabase
   private let client: HTTPClient
@@ -46,6 +47,7 @@ public final class AgentService: Service {
   let transactions: TransactionManager
   let arrivals: ArrivalFollower
   let hub: EventHub
+  /// Closed by ``stop()``, after the last step.
   private let library: Library
   private let watch: LibraryWatch
   private let server: HTTPServer
@@ -64,6 +66,8 @@ public final class AgentService: Service {
       tuning: Tuning())
   }
 
+  /// The order matters: the configuration is checked before anything is locked, the lock is taken before
+  /// anything is read, and nothing listens or asks a service before ``start()``.
   init(
     configuration: AgentConfiguration, log: Log, clock: any MonotonicClock, wallClock: any WallClock,
     tuning: Tuning
@@ -191,7 +195,8 @@ public final class AgentService: Service {
   /// Where metrics are answered beside the control interface; empty before the start, and where no address is configured.
   public var monitoringAddresses: [String] { monitoring?.boundAddresses.map(\.description) ?? [] }
 
-  /// Restores the state and listens. Throws what the database or the socket throws.
+  /// Restores the state and listens. Throws what the database or the socket throws. Downloads are restored
+  /// before transactions, which ask about them, and go on at once.
   public func start() async throws {
     try await BlockingPool.shared.run { [database, library] in
       for record in try database.libraryRecords() { library.titles.note(record.title, of: record.product) }
@@ -214,7 +219,7 @@ public final class AgentService: Service {
     log.info("the agent answers", facts)
   }
 
-  /// Runs downloads and transactions until the task is cancelled.
+  /// Runs downloads and transactions until the task is cancelled. Five loops, none of which ends by itself.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
@@ -237,7 +242,7 @@ public final class AgentService: Service {
   }
 
   /// Ends event streams and connections, then transfers: what they have verified is recorded when this
-  /// returns.
+  /// returns. The order is from the outside inwards: no request and no step uses what is closed after it.
   public func stop() async {
     hub.close()
     async let monitoringEnd: Void? = monitoring?.drain()
@@ -250,6 +255,8 @@ public final class AgentService: Service {
   }
 
   /// The device's identity and the agent's records, with what the configuration asks to be made anew.
+  /// `mayBegin` says that whatever lies at the library's path is the library from now on, since a rebuild was
+  /// asked for. Blocks.
   private static func openState(
     _ configuration: AgentConfiguration, paths: StatePaths, operations: any FileOperations, log: Log,
     at now: Timestamp
@@ -303,6 +310,7 @@ public final class AgentService: Service {
     return configuration
   }
 
+  /// One loop, and the credentials of whatever connects, for ``ControlAccess``.
   private static func serverConfiguration(socket: String) -> HTTPServerConfiguration {
     var configuration = HTTPServerConfiguration(addresses: [.unix(path: socket)])
     configuration.loops = 1

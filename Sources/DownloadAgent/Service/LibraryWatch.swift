@@ -15,7 +15,7 @@ struct LibraryWatch: Sendable {
   let clock: any MonotonicClock
   let log: Log
 
-  /// Until the task is cancelled.
+  /// Until the task is cancelled. A look that fails is logged, and the next one comes after the usual time.
   func run() async {
     // As it was at the start is not known here: it may have come back since.
     var wasOnline: Bool?

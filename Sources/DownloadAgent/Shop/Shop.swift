@@ -19,6 +19,7 @@ struct Shop: Sendable {
   /// Identifiers that one request may ask for.
   static let maximumIdentifiers = 200
 
+  /// All that an answer depends on, so that two accounts never share one.
   private struct ListQuestion: Hashable, Sendable {
     var names: [String]
     var territory: String
@@ -62,6 +63,7 @@ struct Shop: Sendable {
   private let offerLists: RecentAnswers<[ProductIdentifier], Offers, APICallError>
   private let log: Log
 
+  /// Asks nothing: the first reader's question does.
   init(
     store: StoreQueueClient, server: DeliveryClient, transactions: TransactionManager,
     clock: any MonotonicClock, log: Log
@@ -79,7 +81,8 @@ struct Shop: Sendable {
   }
 
   /// The products of these names; without names, the account alone. Throws `request-malformed` for too many, and the
-  /// ``Problem`` that stands in the way: `store-unavailable`, `unavailable`.
+  /// ``Problem`` that stands in the way: `store-unavailable`, `unavailable`. Products that are not for sale
+  /// here are in `invalidProductIdentifiers`.
   func products(_ names: [String], locale: String?) async throws(Problem) -> AgentProductsResponse {
     guard names.count <= Self.maximumIdentifiers else {
       throw Problem(.requestMalformed, "at most \(Self.maximumIdentifiers) ids at once")
@@ -128,7 +131,8 @@ struct Shop: Sendable {
   }
 
   /// Returns the store's offers for the subscriptions among `listings`. The result is empty where the store cannot say, and
-  /// the next reader asks again. Without subscriptions, the store is not asked.
+  /// the next reader asks again. Without subscriptions, the store is not asked. A failure is no reason to
+  /// show no shop.
   private func offers(for listings: [ProductListing]) async -> Offers {
     let subscriptions = Set(listings.filter { $0.type == .autoRenewableSubscription }.map(\.id)).sorted()
     guard !subscriptions.isEmpty else { return [:] }
@@ -154,7 +158,8 @@ struct Shop: Sendable {
     }
   }
 
-  /// The same, the subscriptions that the account has with the prices that they go on at: those may be preserved from before a change.
+  /// The same, the subscriptions that the account has with the prices that they go on at: those may be
+  /// preserved from before a change. Asks the server once for each such subscription, one after the other.
   private func preserved(
     _ listings: [ProductListing], for account: StoreAccount, locale: String?, held: Holdings
   ) async throws(Problem) -> [ProductListing] {
@@ -173,6 +178,7 @@ struct Shop: Sendable {
     return listings
   }
 
+  /// Asks the server where no answer is kept.
   private func asked<Value: Decodable & Sendable>(
     _ path: String, _ page: PageQuestion, _ account: StoreAccount,
     in lists: RecentAnswers<[String], Value, Problem>
@@ -186,6 +192,7 @@ struct Shop: Sendable {
     }.value
   }
 
+  /// Asks the server now.
   private func asked<Value: Decodable & Sendable>(
     _ path: String, _ page: PageQuestion, for account: StoreAccount
   ) async throws(Problem) -> Value {
@@ -211,7 +218,8 @@ struct Shop: Sendable {
     }
   }
 
-  /// Forgets the account's products and offers, so that the next question asks for them again.
+  /// Forgets the account's products and offers, so that the next question asks for them again. Called after
+  /// everything that may change what the account has.
   func forgetHoldings() async {
     await holdings.removeAll()
     await offerLists.removeAll()
@@ -256,6 +264,7 @@ struct Shop: Sendable {
     }
   }
 
+  /// The store's account, kept for a moment.
   private func account() async throws(Problem) -> StoreAccount {
     try await accounts.value(of: OfAccount(), asking: askedAccount).value
   }
@@ -282,6 +291,8 @@ struct Shop: Sendable {
     return list
   }
 
+  /// The server's and the store's word together. Throws where either cannot be asked: a shop that does not
+  /// know what is owned would sell it again.
   private func held() async throws(Problem) -> Holdings {
     try await holdings.value(of: OfAccount()) { () async throws(Problem) in
       let held = try await transactions.holdings()
@@ -291,6 +302,8 @@ struct Shop: Sendable {
     }.value
   }
 
+  /// The offers are those that the store told; without them `offers` is nil, which says nothing of
+  /// eligibility.
   private static func product(
     _ listing: ProductListing, held: Holdings, offers: Offers = [:]
   ) -> AgentProduct {

@@ -10,7 +10,7 @@ extension TransactionManager {
   static let maximumPage = 1000
 
   /// One page of the transactions the agent knows, by identifier, from the first after `after`: all of them, or those
-  /// that are over or not. A page shorter than `limit` is the last one.
+  /// that are over or not. A page shorter than `limit` is the last one. Throws what the database throws.
   func statuses(
     _ filter: TransactionFilter? = nil, after: TransactionIdentifier? = nil, limit: Int = maximumPage
   ) throws -> [AgentTransaction] {
@@ -27,16 +27,18 @@ extension TransactionManager {
     }
   }
 
-  /// Forgets the transactions that are over; returns how many there were.
+  /// Forgets the transactions that are over; returns how many there were. It forgets them in the database;
+  /// none of them is in memory.
   func clearHistory() throws -> Int { try database.removeEndedTransactions() }
 
-  /// One that is over and about to be forgotten is told as finished already.
+  /// Transactions that are not over. One that is over and about to be forgotten is told as finished already.
   var unfinishedCount: Int { runner.entries.values.count { !$0.record.machine.isOver } }
 
-  /// Everything the account owns. Throws the ``Problem`` that stands in the way.
+  /// Everything the account owns. Throws the ``Problem`` that stands in the way. Asks the server now.
   func owned() async throws(Problem) -> [EntitledProduct] { try await holdings().products }
 
-  /// The same, with what the server says beside it.
+  /// The same, with what the server says beside it. Throws the service's problem, or `unavailable` where none
+  /// could be asked.
   func holdings() async throws(Problem) -> EntitlementsResponse {
     do {
       return try await entitlements()
@@ -46,7 +48,8 @@ extension TransactionManager {
   }
 
   /// Returns the content that may be removed to make room for the job: owned products that no unfinished transaction or
-  /// download delivers. It is empty while a service cannot be asked.
+  /// download delivers. It is empty while a service cannot be asked. Content that was placed after the job
+  /// was first asked for is kept as well (`placedBefore`).
   func removable(for job: ContentJobIdentifier) async -> Library.Removable {
     guard let owned = try? await owned() else { return Library.Removable() }
     var needed = await downloads.unfinishedProducts()
@@ -66,7 +69,7 @@ extension TransactionManager {
   }
 
   /// Starts a download of a product that is owned, whatever the library holds of it, unless one is under way. Throws the
-  /// ``Problem`` that stands in the way.
+  /// ``Problem`` that stands in the way. It is `purchase-required` for what is not owned any more.
   func refetch(_ product: ProductIdentifier) async throws {
     guard let item = try await owned().first(where: { $0.product == product }) else {
       throw Problem(.purchaseRequired, "\(product) is not owned any more")

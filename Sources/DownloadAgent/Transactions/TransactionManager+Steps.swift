@@ -7,7 +7,8 @@ import PullboxAPIClient
 import ServiceRuntime
 
 extension TransactionManager {
-  /// The store's queue lists the transaction. Throws where it cannot be looked up.
+  /// The store's queue lists the transaction. Throws where it cannot be looked up. Calling it again for what
+  /// is known changes what the store says of it and nothing else.
   func observe(_ transaction: StoreTransaction) async throws {
     if runner[transaction.id] == nil {
       let known = try database.transaction(transaction.id)
@@ -27,7 +28,8 @@ extension TransactionManager {
   }
 
   /// One transition, persisted before its actions are performed. What cannot be persisted is not done, which false says; a
-  /// later turn tries again.
+  /// later turn tries again. It may wait for downloads in its actions, so that other transitions of the same
+  /// transaction come in between.
   @discardableResult
   func process(
     _ event: TransactionMachine.Event, of identifier: TransactionIdentifier,
@@ -64,6 +66,7 @@ extension TransactionManager {
     pruneHistory()
   }
 
+  /// Never throws: old rows cost room and nothing else.
   func pruneHistory() {
     do {
       try database.makingRoom { try database.pruneTransactions(now: wallClock.now()) }
@@ -72,6 +75,7 @@ extension TransactionManager {
     }
   }
 
+  /// A question to the server is noted, and asked by the loop for that.
   private func perform(
     _ action: TransactionMachine.Action, on identifier: TransactionIdentifier
   ) async {
@@ -94,7 +98,8 @@ extension TransactionManager {
     }
   }
 
-  /// Tells the transaction how its downloads stand; later where they cannot be read now.
+  /// Tells the transaction how its downloads stand; later where they cannot be read now. Repeating it changes
+  /// nothing.
   func processDownloads(of identifier: TransactionIdentifier) async {
     let outcomes: [TransactionMachine.Outcome]
     do {
@@ -110,13 +115,15 @@ extension TransactionManager {
     await process(.downloads(outcomes), of: identifier)
   }
 
-  /// Processes the reports of downloads since the last turn.
+  /// Processes the reports of downloads since the last turn. The server's answers come before the ends of
+  /// downloads.
   func processReports() async {
     let messages = inbox.removeAll()
     for report in messages.reports { await process(.serverAnswered(report.state), of: report.transaction) }
     for identifier in messages.changed { await processDownloads(of: identifier) }
   }
 
+  /// A transaction that is delivering looks at its downloads again; everything else retries its step.
   func processDueRetries() async {
     for identifier in runner.dequeueDueRetries() {
       guard let entry = runner[identifier] else { continue }
@@ -127,7 +134,8 @@ extension TransactionManager {
   }
 
   /// Asks the server for what is due, side by side: once for all plans, since a receipt holds every purchase, and once
-  /// for each transaction that waits for its end, a few at a time.
+  /// for each transaction that waits for its end, a few at a time. Returns when all are answered. What
+  /// becomes due meanwhile waits for the next turn.
   func askServer() async {
     let due = runner.entries.filter(\.value.context.isDue).mapValues(\.record.machine.step)
     for identifier in due.keys { runner[identifier]?.context.isDue = false }
@@ -143,6 +151,7 @@ extension TransactionManager {
     }
   }
 
+  /// One transaction: the grant's state at the server. A failure is an event and is not thrown.
   private func askForEnd(of identifier: TransactionIdentifier) async {
     // One question of many: the turn is as long as all of them.
     serverLoop.turnBegan()
@@ -161,6 +170,8 @@ extension TransactionManager {
     }
   }
 
+  /// One question about all that is owned. A product that several transactions pay for goes to the one that
+  /// the server names.
   private func plan(_ identifiers: Set<TransactionIdentifier>) async {
     do {
       var products: [TransactionIdentifier: [ProductIdentifier]] = [:]
@@ -196,13 +207,14 @@ extension TransactionManager {
       ])
   }
 
-  /// Where the account's feed is; nil where the server has none.
+  /// Where the account's feed is; nil where the server has none. Asks the server now.
   func feedReference() async throws(StepFailure) -> FeedReference? {
     try await entitlements().feed
   }
 
   /// Everything the account owns, by the server's judgement of the store's receipt, and which of `waiting` open nothing
-  /// more.
+  /// more. The answer is noted: the library's items know what is owned, and ``latestFeed`` follows. Throws
+  /// ``StepFailure``.
   func entitlements(
     waiting: [TransactionIdentifier]? = nil
   ) async throws(StepFailure) -> EntitlementsResponse {
@@ -217,6 +229,9 @@ extension TransactionManager {
   }
 
   /// The library shows what is owned, also while no service can be asked.
+  ///
+  /// - Parameter asked: when the question was asked, by this device's clock; what the feed told later than
+  ///   that stays.
   private func note(_ owned: [EntitledProduct], asked: Timestamp) async {
     do {
       for item in try await downloads.steps.library.noteOwned(owned, asked: asked) {

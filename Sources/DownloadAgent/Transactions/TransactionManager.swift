@@ -49,6 +49,7 @@ actor TransactionManager {
   let clock: any MonotonicClock
   let wallClock: any WallClock
   let log: Log
+  /// Between two polls; a tenth more or less at random.
   private let pollInterval: Duration
   let retryPolicy: RetryPolicy
 
@@ -56,7 +57,7 @@ actor TransactionManager {
   /// When transactions were over, so that a list that was asked for earlier does not bring them back.
   var recentEnds: [TransactionIdentifier: MonotonicInstant] = [:]
   var endsSincePruning = 0
-  /// The server has something to be asked.
+  /// The server has something to be asked. Signalled, it turns the loop of questions.
   let questions = AsyncSignal()
   private let pollWakeUp = AsyncSignal()
   private var generator: any RandomNumberGenerator & Sendable
@@ -115,7 +116,8 @@ actor TransactionManager {
     pollNotBefore = clock.now()
   }
 
-  /// Goes on with what was persisted. Throws when the state cannot be read.
+  /// Goes on with what was persisted. Throws when the state cannot be read. Store and server are not asked
+  /// before ``run()``.
   func restore() async throws {
     if let time = try database.storeNotBefore() {
       let rest = min(time - wallClock.now(), retryPolicy.longestRequestedDelay)
@@ -157,6 +159,7 @@ actor TransactionManager {
     }
   }
 
+  /// Those of the library, which all that is told to people uses.
   nonisolated var titles: ProductTitles { downloads.steps.library.titles }
 
   /// The store's queue is asked at once, unless the store wants to be left alone; where it is being asked, once more.
@@ -167,7 +170,8 @@ actor TransactionManager {
   }
 
   /// Buys, once for one `key`; the transaction is known and under way when this returns. Throws `device-limit` before anything is paid
-  /// where the server says that the device has no place with its customer; where that cannot be asked the purchase goes on.
+  /// where the server says that the device has no place with its customer; where that cannot be asked the
+  /// purchase goes on. Throws the store's problem, or `store-unavailable`.
   func purchase(_ request: AgentPurchaseRequest, key: String) async throws -> AgentTransaction {
     try await requirePlace("nothing was bought")
     let transaction: StoreTransaction
@@ -191,13 +195,17 @@ actor TransactionManager {
     return try await begin(transaction)
   }
 
+  /// Throws `device-limit` only where the server says so.
+  ///
+  /// - Parameter consequence: a clause for the message.
   private func requirePlace(_ consequence: String) async throws(Problem) {
     guard let answer = try? await entitlements(), answer.hasPlace == false else { return }
     throw Problem(
       .deviceLimit, "\(consequence): the account is in use on as many devices as the store allows")
   }
 
-  /// Takes up what the store has just sold.
+  /// Takes up what the store has just sold. The queue is asked as well, since its answer may be the first to
+  /// know the next state.
   private func begin(_ transaction: StoreTransaction) async throws -> AgentTransaction {
     try await observe(transaction)
     pollSoon()
@@ -209,6 +217,7 @@ actor TransactionManager {
     return record.status(downloads: identifiers, title: titles[record.product])
   }
 
+  /// The loop of the store's queue.
   func watchQueue() async {
     while !Task.isCancelled {
       queueLoop.turnBegan()
@@ -219,6 +228,7 @@ actor TransactionManager {
     }
   }
 
+  /// The loop of questions to the server: a turn at each signal.
   func watchServer() async {
     while !Task.isCancelled {
       serverLoop.turnBegan()
@@ -228,6 +238,7 @@ actor TransactionManager {
     }
   }
 
+  /// The loop of what downloads report, of retries, and of networks that are open again.
   func watchDownloads() async {
     while !Task.isCancelled {
       downloadLoop.turnBegan()
@@ -250,7 +261,7 @@ actor TransactionManager {
     if pollFailures > 0 { pollSoon() }
   }
 
-  /// Keeps for the next start when the store wants to be asked.
+  /// Keeps for the next start when the store wants to be asked. Nil forgets it. Never throws.
   private func noteStoreWish(_ time: Timestamp?) {
     guard time != storeNotBefore else { return }
     do {
@@ -261,6 +272,9 @@ actor TransactionManager {
     }
   }
 
+  /// Asks for the whole queue, and takes up what it lists. A transaction that a complete answer does not list
+  /// has left the queue. A failure is logged and makes the next poll later, up to the policy's longest delay
+  /// and not before the store's `Retry-After`.
   private func poll() async {
     let asked = clock.now()
     wantsPoll = false

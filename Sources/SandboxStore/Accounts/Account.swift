@@ -3,8 +3,11 @@ import PullboxAPI
 
 /// A test reader's account.
 struct Account: Hashable, Sendable {
+  /// The row in the table of accounts. Transactions and subscriptions name their account by it, and so do app
+  /// transactions (``AppTransactionIdentifier``).
   let id: Int64
-  /// The name of the account in answers.
+  /// The name of the account in answers. It is sixteen hexadecimal digits, and is not the name that a test
+  /// gave the account.
   let name: String
   /// ISO 3166 alpha-3.
   let territory: String
@@ -12,13 +15,16 @@ struct Account: Hashable, Sendable {
   var canMakePayments = true
   /// Whether another person must approve each purchase.
   var asksToBuy = false
+  /// How and when the account came by the application. Its next receipts and app transactions say so.
   var application = ApplicationPurchase()
 }
 
 /// How an account came by the application itself. Unless a test says otherwise, as Apple's sandbox has it of every account.
 struct ApplicationPurchase: Hashable, Sendable {
+  /// Bytes of a version that a test sets.
   static let lengths = 1...64
 
+  /// Attribute 19 of app receipts, `original_application_version`: visible ASCII characters.
   var originalVersion = "1.0"
   /// 2013-08-01T07:00:00Z.
   var date = Timestamp(millisecondsSinceEpoch: 1_375_340_400_000)
@@ -26,6 +32,11 @@ struct ApplicationPurchase: Hashable, Sendable {
   var download: Int64 = 0
 
   /// Applies a test's change of the account. Throws `request-malformed`.
+  ///
+  /// - A date loses its milliseconds.
+  /// - A change of the version or the date gives an account without a download one, whose number is that of
+  ///   its app transaction. A `downloadId` in the change comes before that.
+  /// - After a throw some members may be changed already, so that the caller drops the value.
   mutating func take(_ change: AccountChange, account: Int64) throws(Problem) {
     if let version = change.originalApplicationVersion {
       guard Self.lengths.contains(version.utf8.count),

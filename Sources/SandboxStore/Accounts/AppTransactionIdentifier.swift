@@ -15,6 +15,7 @@ struct AppTransactionIdentifier: Hashable, Sendable {
     self.account = account
   }
 
+  /// Two digits, then the row of the account with zeros before it.
   var text: String {
     let digits = String(account)
     return Self.prefix + String(repeating: "0", count: max(0, 16 - digits.utf8.count)) + digits

@@ -1,6 +1,7 @@
 /// The currency of a territory, by the ISO codes of both: those territories that the C library's locales know.
 enum TerritoryCurrency {
-  /// Nil for a territory that is not in the table.
+  /// Nil for a territory that is not in the table. `territory` is an alpha-3 code in capital letters (ISO
+  /// 3166), and the answer three letters (ISO 4217).
   static func code(of territory: String) -> String? { codes[territory] }
 
   private static let codes = Dictionary(
@@ -8,6 +9,8 @@ enum TerritoryCurrency {
       names.split(separator: " ").map { (String($0), currency) }
     })
 
+  /// The territories of each currency, with spaces between them. No territory stands twice: a second one
+  /// would trap at the first use.
   private static let territories = [
     "AED": "ARE",
     "AFN": "AFG",

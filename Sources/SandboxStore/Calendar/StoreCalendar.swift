@@ -13,11 +13,14 @@ struct StoreCalendar: Hashable, Sendable {
   /// Nil for the calendar in UTC.
   private let monthLength: Duration?
 
+  /// The calendar of a store until a test sets another one.
   static let standard = StoreCalendar(month: "5m", length: .seconds(300), renewals: 6)
 
+  /// Renewals that a test may set. With 0 a purchase is never renewed.
   static let renewalRange = 0...100
   /// The least length of a period: shorter ones are lengthened to it.
   static let shortestPeriod = Duration.milliseconds(500)
+  /// Lengths that a test may give a month; `real` stands beside them.
   private static let monthRange = Duration.seconds(2)...Duration.seconds(31 * 86_400)
 
   /// Nil unless `month` is `real` or from `2s` to 31 days in `s`, `m` or `h`, and `renewals` from 0 to 100.
@@ -41,10 +44,14 @@ struct StoreCalendar: Hashable, Sendable {
     self.renewals = renewals
   }
 
+  /// Seconds of each unit.
   private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600]
 
   /// The end of a period that begins at `start`: by the calendar on that day of the month, where the period is one of months and the month
   /// has it. Nil after the year 9999.
+  ///
+  /// - Parameter day: the anniversary; nil for the day that the calendar gives. It counts with `real` only,
+  ///   and for months and years only.
   func end(of period: BillingPeriod, from start: Timestamp, onDay day: Int? = nil) -> Timestamp? {
     if let length = length(of: period) { return start + length }
     guard let end = start.adding(period), let day, !period.isShort else { return start.adding(period) }
@@ -63,7 +70,9 @@ struct StoreCalendar: Hashable, Sendable {
     return isLast && date.day < day ? day : nil
   }
 
-  /// The end of the grace period that begins where a paid period ends: 6 days after a week, 16 after anything longer.
+  /// The end of the grace period that begins where a paid period ends: 6 days after a week, 16 after anything
+  /// longer. In proportion that is half a month, and for a week six sevenths of a week of the store's,
+  /// rounded to seconds.
   func graceEnd(after period: BillingPeriod, from start: Timestamp) -> Timestamp {
     guard let monthLength else { return start + .seconds((period.isShort ? 6 : 16) * 86_400) }
     guard period.isShort else { return start + max(monthLength / 2, Self.shortestPeriod) }
@@ -72,7 +81,7 @@ struct StoreCalendar: Hashable, Sendable {
     return start + max(.seconds(seconds), Self.shortestPeriod)
   }
 
-  /// The end of the attempts to collect a payment: 60 days.
+  /// The end of the attempts to collect a payment: 60 days. In proportion two months.
   func retryEnd(from start: Timestamp) -> Timestamp {
     start + (monthLength.map { $0 * 2 } ?? .seconds(60 * 86_400))
   }
@@ -92,6 +101,7 @@ struct StoreCalendar: Hashable, Sendable {
     start + (monthLength ?? .seconds(30 * 86_400))
   }
 
+  /// Nil for the calendar in UTC. The length has whole milliseconds and is never below ``shortestPeriod``.
   private func length(of period: BillingPeriod) -> Duration? {
     guard let monthLength else { return nil }
     let unit: Duration
@@ -125,7 +135,8 @@ extension BillingPeriod {
 }
 
 extension StoreCalendar {
-  /// A real time in proportion to this month, of which a real one has thirty days; at least a tenth of a second.
+  /// A real time in proportion to this month, of which a real one has thirty days; at least a tenth of a
+  /// second. With `real` it is the time itself.
   func contracted(_ real: Duration) -> Duration {
     let epoch = Timestamp(millisecondsSinceEpoch: 0)
     guard month != "real", let end = end(of: .month, from: epoch) else { return real }

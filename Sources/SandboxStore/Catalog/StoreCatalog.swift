@@ -7,7 +7,8 @@ import PullboxAPIClient
 /// Knows what is for sale.
 protocol StoreCatalog: Sendable {
   /// Nil when the product is not for sale to that device, or, without a device, to all of them. Throws the
-  /// problem to answer with when the catalog cannot be read.
+  /// problem to answer with when the catalog cannot be read. An answer with a listing that has no price is a
+  /// free product.
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing?
@@ -18,7 +19,8 @@ struct RemoteCatalog: StoreCatalog {
   private let client: APIClient
   private let application: String?
 
-  /// `application` is the one that the store's receipts are for; nil for what the server takes as such.
+  /// `application` is the one that the store's receipts are for; nil for what the server takes as such. A
+  /// request takes at most ten seconds.
   init(baseURL: String, application: String? = nil, client: HTTPClient) {
     self.application = application
     var client = APIClient(baseURL: baseURL, client: client)
@@ -26,6 +28,9 @@ struct RemoteCatalog: StoreCatalog {
     self.client = client
   }
 
+  /// Asks once, and a second time for a product without a price in the territory: if it has one elsewhere, it
+  /// is not for sale here. Throws `catalogue-unavailable` for every failure of a request, with the server's
+  /// time to try again, or two seconds.
   func listing(
     of product: ProductIdentifier, territory: String, device: DeviceIdentifier?
   ) async throws(Problem) -> ProductListing? {
@@ -46,6 +51,7 @@ struct RemoteCatalog: StoreCatalog {
     }
   }
 
+  /// Nil where the answer does not list the product.
   private func ask(
     _ query: [(String, String)], about product: ProductIdentifier
   ) async throws(APICallError) -> ProductListing? {

@@ -6,6 +6,7 @@ import PullboxAPI
 /// Controls by which tests change accounts and subscriptions.
 extension PaymentStore {
   /// Throws `not-found` for an unknown account, `state-conflict` for a territory, and `request-malformed`.
+  /// All members are saved in one database transaction, or none.
   func change(account name: String, to change: AccountChange) async throws -> StoreAccount {
     guard change.territory == nil else {
       throw Problem(.stateConflict, "an account's territory never changes")
@@ -22,6 +23,9 @@ extension PaymentStore {
   }
 
   /// The account's next purchase fails so. Throws `request-malformed` for an error that is none of a payment.
+  /// Without a request, and without an error in it, that is `payment-declined`. One purchase consumes it, and
+  /// a second call before that takes the place of the first. With `interrupted` the purchase waits for its
+  /// customer.
   func failNextPurchase(of account: Account, with request: PurchaseFailureRequest?) async throws {
     let failure = request?.error.map(PurchaseFailure.init(rawValue:)) ?? .paymentDeclined
     let known: [PurchaseFailure] = [
@@ -36,12 +40,15 @@ extension PaymentStore {
     }
   }
 
-  /// The payments of its renewals fail until ``recover(_:)``. Throws `subscription-unknown`.
+  /// The payments of its renewals fail until ``recover(_:)``. Throws `subscription-unknown`. A period that
+  /// runs is not touched.
   func failRenewals(of id: String) async throws -> StoreSubscription {
     try await update(id) { subscription, _, _, _ in subscription.life.failRenewals() }
   }
 
-  /// The payment succeeds. Throws `subscription-unknown`.
+  /// The payment succeeds. Throws `subscription-unknown`. A payment that was tried again brings its period,
+  /// whose transaction is inserted in the same database transaction. Where none was tried again, only the
+  /// payments to come succeed.
   func recover(_ id: String) async throws -> StoreSubscription {
     try await update(id) { subscription, calendar, now, connection in
       if case .renewed(let period) = subscription.life.recover(at: now.wholeSeconds, by: calendar) {
@@ -72,7 +79,9 @@ extension PaymentStore {
     }
   }
 
-  /// Throws `subscription-unknown`, and `request-malformed` without a price for the account's territory.
+  /// Throws `subscription-unknown`, and `request-malformed` without a price for the account's territory. The
+  /// next renewal costs the price of the account's territory. If that needs consent and none is given, the
+  /// subscription ends there.
   func raisePrice(of id: String, _ request: PriceIncreaseRequest) async throws -> StoreSubscription {
     try await update(id) { subscription, _, _, connection in
       let account = try AccountTable.find(in: connection, id: subscription.account)
@@ -83,7 +92,8 @@ extension PaymentStore {
     }
   }
 
-  /// Ends it now. Throws `subscription-unknown`.
+  /// Ends it now. Throws `subscription-unknown`. The transaction of the last period ends with it, and so do
+  /// those that a family has from that one.
   func expire(_ id: String) async throws -> StoreSubscription {
     try await update(id) { subscription, _, now, connection in
       subscription.life.expire(at: now.wholeSeconds)

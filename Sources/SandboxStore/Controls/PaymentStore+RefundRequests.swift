@@ -10,7 +10,8 @@ extension PaymentStore {
     "UNINTENDED_PURCHASE", "FULFILLMENT_ISSUE", "UNSATISFIED_WITH_PURCHASE", "LEGAL", "OTHER",
   ]
 
-  /// Tells of a request. Throws `transaction-unknown`, `transaction-unpaid`, `request-malformed` for another reason.
+  /// Tells of a request. Throws `transaction-unknown`, `transaction-unpaid`, `request-malformed` for another
+  /// reason. Nil counts as `OTHER`. The transaction itself stays as it is.
   func requestRefund(of id: String, reason: String?) async throws -> StoreTransaction {
     let reason = reason ?? "OTHER"
     guard Self.refundReasons.contains(reason) else {
@@ -34,6 +35,8 @@ extension PaymentStore {
     }
   }
 
+  /// Writes the notification down, and answers the transaction as it stands. Throws `transaction-unpaid` for
+  /// what cost nothing, for what was not sold, and for what was refunded or revoked.
   private func tell(
     _ type: NotificationType, of id: String, reason: String? = nil
   ) async throws -> StoreTransaction {

@@ -2,6 +2,8 @@
 struct FormFields: Sendable {
   private var values: [String: String] = [:]
 
+  /// Never fails. A percent sign that begins no octet stands for itself, octets that are not UTF-8 are
+  /// replaced, and a field without an equals sign is empty.
   init(_ body: [UInt8]) {
     for pair in body.split(separator: UInt8(ascii: "&")) {
       let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
@@ -9,6 +11,7 @@ struct FormFields: Sendable {
     }
   }
 
+  /// Nil where the form has no field of that name.
   subscript(name: String) -> String? { values[name] }
 
   private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {

@@ -8,24 +8,36 @@ import Synchronization
 /// exchange for access tokens. A key of the store's own signs the identity tokens of the notifications that
 /// it posts.
 final class GoogleAuthority: Sendable {
+  /// The service account: `client_email` of the key file, which is the issuer that assertions must name.
   static let account = "pullbox@sandbox-store.iam.gserviceaccount.com"
+  /// The account that identity tokens say posted the notification.
   static let pusher = "push@sandbox-store.iam.gserviceaccount.com"
+  /// The scope that an assertion must ask for, alone or among others.
   static let scope = "https://www.googleapis.com/auth/androidpublisher"
+  /// `expires_in` of an access token: a second less than an hour, as Google has it.
   static let tokenLifetime: Duration = .seconds(3599)
   private static let identityLifetime: Duration = .seconds(3600)
+  /// Access tokens that count at the same time. Another one takes the place of the one that would end first.
   private static let maximumTokens = 1000
+  /// Bytes of an assertion.
   private static let maximumLength = 8192
   private static let skew: Duration = .seconds(60)
   /// The audience that Google's own libraries name, whatever the key file's `token_uri` is.
   private static let documentedAudience = "https://oauth2.googleapis.com/token"
 
+  /// The key of the service account. The key file gives its private half to clients.
   let serviceKey: RS256Key
+  /// `kid` of assertions that name their key: the first forty hexadecimal digits of the SHA-256 of the
+  /// modulus.
   let serviceKeyName: String
+  /// The store's own key, whose public half is at `GET /oauth2/v3/certs`.
   let identityKey: RS256Key
+  /// `kid` of identity tokens, made as ``serviceKeyName`` is.
   let identityKeyName: String
   private let clock: any WallClock
   /// Where tokens are given, which is known once the store listens.
   private let address = Mutex("")
+  /// The access tokens with their ends, in memory alone.
   private let tokens = Mutex<[String: Timestamp]>([:])
 
   init(serviceKey: RS256Key, identityKey: RS256Key, clock: any WallClock) {
@@ -40,10 +52,13 @@ final class GoogleAuthority: Sendable {
     String(SHA256Digest.of(key.publicKey.modulus).description.prefix(40))
   }
 
+  /// The URL of the token endpoint; empty until ``adopt(tokenAddress:)``.
   var tokenAddress: String { address.withLock { $0 } }
 
+  /// Sets the URL that key files name, and that assertions may have as their audience.
   func adopt(tokenAddress: String) { address.withLock { $0 = tokenAddress } }
 
+  /// The JSON of a key file, with the member names of Google's.
   struct KeyFile: Encodable {
     var type = "service_account"
     var projectId = "sandbox-store"
@@ -66,7 +81,7 @@ final class GoogleAuthority: Sendable {
     }
   }
 
-  /// The key file that clients are given, as Google makes them.
+  /// The key file that clients are given, as Google makes them. It holds the private key as PEM.
   var keyFile: KeyFile {
     let address = tokenAddress
     return KeyFile(
@@ -82,6 +97,7 @@ final class GoogleAuthority: Sendable {
     var crit: [String]?
   }
 
+  /// `iat` and `exp` are seconds since the epoch, and `scope` has spaces between its names.
   private struct Claims: Decodable {
     var iss: String
     var aud: String
@@ -96,7 +112,9 @@ final class GoogleAuthority: Sendable {
     var description: String
   }
 
-  /// A new access token. Throws ``Refusal``.
+  /// A new access token. Throws ``Refusal``. The assertion is a JWT (RFC 7523) signed with RS256. It lasts an
+  /// hour at most, and clocks may differ by a minute. The refusal is `invalid_scope` for another scope and
+  /// `invalid_grant` for everything else.
   func exchange(_ assertion: String) throws(Refusal) -> String {
     let segments = assertion.utf8.split(separator: 0x2E, omittingEmptySubsequences: false).map {
       Substring($0)
@@ -133,7 +151,7 @@ final class GoogleAuthority: Sendable {
     return token
   }
 
-  /// Whether an access token counts. None outlives the process.
+  /// Whether an access token counts. None outlives the process. Nil counts as none.
   func accepts(_ token: String?) -> Bool {
     guard let token else { return false }
     let now = clock.now()
@@ -145,6 +163,7 @@ final class GoogleAuthority: Sendable {
 
   // MARK: Identity tokens
 
+  /// The claims of an identity token, as those of Google's push service have them.
   private struct Identity: Encodable {
     var iss = "https://accounts.google.com"
     var aud: String
@@ -167,7 +186,8 @@ final class GoogleAuthority: Sendable {
     }
   }
 
-  /// A token that says that this store posts to `audience`.
+  /// A token that says that this store posts to `audience`. It is a JWT signed with RS256 that lasts an hour.
+  /// Each post gets a new one.
   func identityToken(for audience: String) throws -> String {
     let now = clock.now()
     let header = try APIJSON.encode(Header(alg: "RS256", kid: identityKeyName, typ: "JWT"))
@@ -178,6 +198,7 @@ final class GoogleAuthority: Sendable {
     return input + "." + Base64.encode(identityKey.sign(Array(input.utf8)), .url)
   }
 
+  /// Nil for what is not base 64 in the alphabet of URLs (RFC 4648 section 5), or not such JSON.
   private static func decoded<Value: Decodable>(_ type: Value.Type, _ segment: Substring) -> Value? {
     Base64.decode(segment, .url).flatMap { try? APIJSON.decode(type, from: $0) }
   }

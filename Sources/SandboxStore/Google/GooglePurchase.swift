@@ -13,12 +13,15 @@ struct GooglePurchase: Sendable {
   /// The transaction of the purchase that took this one's place.
   var successor: Int64?
 
+  /// The product of the latest payment: a renewal for another product tells that one. Nil where there is
+  /// none, not even one that is pending.
   var product: ProductIdentifier? { (transactions.last ?? pending)?.product }
 
   private var acknowledgement: String {
     token.acknowledged == nil ? "ACKNOWLEDGEMENT_STATE_PENDING" : "ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED"
   }
 
+  /// ISO 3166 alpha-2; nil for a territory that has none.
   private func region(_ transaction: StoredTransaction) -> String? {
     transaction.storefront.flatMap { Territory($0)?.region }
   }
@@ -44,7 +47,7 @@ struct GooglePurchase: Sendable {
       obfuscatedExternalAccountId: transaction.applicationUsername, regionCode: region(transaction))
   }
 
-  /// The same as version 1 says it.
+  /// The same as version 1 says it. Throws ``GoogleError`` for a subscription.
   func firstProductPurchase() throws -> GoogleDocuments.FirstProductPurchase {
     guard token.kind == .product, let transaction = transactions.first else { throw GoogleError.kindMismatch }
     return GoogleDocuments.FirstProductPurchase(
@@ -67,7 +70,12 @@ struct GooglePurchase: Sendable {
     }
   }
 
-  /// Puts off the end of what runs. Throws ``GoogleError`` where it does not run to `expected`, or not beyond it then.
+  /// Checks that the end of a subscription can be put off. Throws ``GoogleError``, also as
+  /// ``subscriptionPurchase(at:)`` does:
+  ///
+  /// - `notOwned` where it is not active, nor cancelled and still paid for;
+  /// - `invalid` where it does not end at `expected`, or `desired` is not after that or more than 366 days
+  ///   after.
   func checkDeferral(from expected: Timestamp, to desired: Timestamp, at now: Timestamp) throws {
     let current = try subscriptionPurchase(at: now)
     guard ["SUBSCRIPTION_STATE_ACTIVE", "SUBSCRIPTION_STATE_CANCELED"].contains(current.subscriptionState)
@@ -81,6 +89,7 @@ struct GooglePurchase: Sendable {
     }
   }
 
+  /// A subscription whose first payment waits for an approval, or was refused. It has no dates.
   private func unpaid(_ transaction: StoredTransaction) -> GoogleDocuments.SubscriptionPurchase {
     let isOver = if case .failed = transaction.life.state { true } else { false }
     return GoogleDocuments.SubscriptionPurchase(
@@ -94,7 +103,8 @@ struct GooglePurchase: Sendable {
       testPurchase: transaction.environment == .sandbox ? .init() : nil, regionCode: region(transaction))
   }
 
-  /// Throws ``GoogleError`` for a one-time purchase.
+  /// Throws ``GoogleError`` for a one-time purchase. `tokenUnknown` is thrown where its transactions or its
+  /// subscription are not there.
   func subscriptionPurchase(at now: Timestamp) throws -> GoogleDocuments.SubscriptionPurchase {
     guard token.kind == .subscription else { throw GoogleError.kindMismatch }
     if let pending { return unpaid(pending) }
@@ -128,6 +138,8 @@ struct GooglePurchase: Sendable {
     return purchase
   }
 
+  /// The state without its prefix, and the end of access. The checks are in this order: a refund of the
+  /// latest payment, another purchase that took over, then the phase of the subscription.
   private func standing(
     of life: SubscriptionLifecycle, last sale: PurchaseLifecycle.Sale, at now: Timestamp
   ) -> (state: String, expiry: Timestamp) {

@@ -7,6 +7,7 @@ import PullboxAPIServer
 
 /// Orders, and the purchases that were given back.
 extension GoogleRoutes {
+  /// Adds the routes of orders, and that of voided purchases.
   func addOrders(to routes: inout APIRoutes) {
     routes.on(
       .get, "\(Self.base)/purchases/voidedpurchases",
@@ -43,6 +44,7 @@ extension GoogleRoutes {
   /// Orders that are asked for at once.
   private static let largestBatch = 1000
 
+  /// The order is pending until its payment is made. Throws `orderUnknown`.
   private func document(ofOrder name: String) async throws -> GoogleDocuments.Order {
     let (purchase, transaction) = try await order(name)
     let state =
@@ -53,6 +55,9 @@ extension GoogleRoutes {
       total: GoogleDocuments.Money(transaction.sale?.price))
   }
 
+  /// The purchase of an order, with the transaction of that payment, after all renewals that have fallen due.
+  /// Throws `orderUnknown` for what is no order, for a purchase that has no token, and for a renewal that was
+  /// not made.
   private func order(_ text: String) async throws -> (GooglePurchase, StoredTransaction) {
     guard let name = OrderName.parse(text),
       let token = try await store.database.read({ try PurchaseTokenTable.find(first: name.first, in: $0) })
@@ -66,6 +71,8 @@ extension GoogleRoutes {
   /// The store lists no more than the last thirty days.
   private static let depth: Duration = .seconds(30 * 86_400)
 
+  /// A page of the purchases that were given back from `startTime` to `endTime`. It reads one row more than
+  /// `maxResults` to know whether there is another page. `token` is the number of rows before the page.
   private func voided(_ request: HTTPRequest) async throws -> HTTPResponse {
     try await store.catchUpGoogle()
     let now = store.clock.now()

@@ -13,10 +13,11 @@ import ServiceRuntime
 struct GoogleRoutes: Sendable {
   let store: PaymentStore
   let authority: GoogleAuthority
-  /// The application.
+  /// The application. Requests for another one are answered 404.
   let package: String
   let log: Log
 
+  /// A longer body is refused.
   private static let longestBody = ByteCount.kibibytes(16)
   static let base = "/androidpublisher/v3/applications/{package}"
 
@@ -42,6 +43,8 @@ struct GoogleRoutes: Sendable {
     }
   }
 
+  /// Adds all routes but the controls. The token endpoint and the keys need no access token; the others stand
+  /// behind ``answering(_:)``.
   func add(to routes: inout APIRoutes) {
     routes.on(.post, "/token") { [authority] request, _ in
       let form = FormFields(try await request.bytes(upTo: Self.longestBody))
@@ -89,6 +92,8 @@ struct GoogleRoutes: Sendable {
 
   // MARK: What is asked
 
+  /// Adds the routes of one-time purchases. To acknowledge or consume one that is not purchased is
+  /// `notOwned`.
   private func addProducts(to routes: inout APIRoutes) {
     routes.on(
       .get, "\(Self.base)/purchases/productsv2/tokens/{token}",
@@ -117,6 +122,7 @@ struct GoogleRoutes: Sendable {
     }
   }
 
+  /// Adds the routes of subscriptions.
   private func addSubscriptions(to routes: inout APIRoutes) {
     routes.on(
       .get, "\(Self.base)/purchases/subscriptionsv2/tokens/{token}",
@@ -159,7 +165,8 @@ struct GoogleRoutes: Sendable {
       })
   }
 
-  /// Puts the renewal of a subscription off, for nothing.
+  /// Puts the renewal of a subscription off, for nothing. The check and the change are one database
+  /// transaction, which also writes down the notification. Throws ``GoogleError``.
   private func deferRenewal(
     _ request: HTTPRequest, _ parameters: PathParameters
   ) async throws -> HTTPResponse {
@@ -190,7 +197,8 @@ struct GoogleRoutes: Sendable {
   // MARK: How it is answered
 
   /// Puts before a responder what every request meets: the token and the package. Refusals are written as clients of the
-  /// interface read them.
+  /// interface read them. A `Problem` below 500 becomes `invalid`. Any other error is logged and becomes 500,
+  /// but for the end of the task, which is thrown.
   func answering(_ respond: @escaping APIRoutes.Responder) -> APIRoutes.Responder {
     { [authority, package, log] request, parameters in
       do {
@@ -210,10 +218,12 @@ struct GoogleRoutes: Sendable {
     }
   }
 
+  /// Throws `tokenMismatch` unless the purchase is of that product.
   private static func require(_ product: String, of purchase: GooglePurchase) throws {
     guard purchase.product?.description == product else { throw GoogleError.tokenMismatch }
   }
 
+  /// JSON that no cache keeps.
   static func answer(_ value: some Encodable, status: Int = 200) throws -> HTTPResponse {
     HTTPResponse(
       status: HTTPStatus(rawValue: status),

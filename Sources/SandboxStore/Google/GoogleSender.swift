@@ -17,6 +17,7 @@ final class GoogleSender: Sendable {
   private let log: Log
   private let worker: Worker
 
+  /// Notifications that are posted in one pass, one after the other.
   private static let batch = 64
   /// The longest pause between two passes. Background work writes notifications and does not wake the sender.
   private static let longestPause = Duration.seconds(1)
@@ -24,6 +25,10 @@ final class GoogleSender: Sendable {
   /// After that many, a notification is given up: seven days.
   private static let maximumAttempts = 1000
 
+  /// - Parameters:
+  ///   - package: the application that notifications name.
+  ///   - address: where they are posted; nil for nowhere.
+  ///   - timer: measures the pauses. Deadlines and attempts are dated by the store's clock.
   init(
     store: PaymentStore, authority: GoogleAuthority, package: String, address: String?, client: HTTPClient,
     log: Log, timer: any MonotonicClock = SystemMonotonicClock()
@@ -49,6 +54,9 @@ final class GoogleSender: Sendable {
     }
   }
 
+  /// Gives back what is overdue, then posts a batch of what is due, each with a database transaction of its
+  /// own afterwards. Without an address the first that is due removes all that wait. With nothing due it
+  /// pauses until the next attempt or deadline, a second at most.
   func pass() async throws -> Worker.Next {
     try await store.catchUpGoogle()
     let now = store.clock.now()
@@ -85,6 +93,7 @@ final class GoogleSender: Sendable {
     return .again
   }
 
+  /// The body of a push (Pub/Sub's `PushRequest`), whose `data` is base 64.
   private struct Envelope: Encodable {
     struct Message: Encodable {
       var attributes: [String: String] = [:]
@@ -95,7 +104,8 @@ final class GoogleSender: Sendable {
     var subscription = "projects/sandbox-store/subscriptions/pullbox"
   }
 
-  /// The body that is posted for a notification.
+  /// The body that is posted for a notification. `messageId` is the row, so that it stays the same from
+  /// attempt to attempt.
   func body(of message: GoogleMessage) throws -> [UInt8] {
     var data = try APIJSON.decode(GoogleMessageTable.Data.self, from: Array(message.document.utf8))
     data.packageName = package
@@ -104,6 +114,8 @@ final class GoogleSender: Sendable {
         message: .init(data: Base64.encode(try APIJSON.encode(data)), messageId: String(message.id))))
   }
 
+  /// Whether the receiver took it. A failed connection counts as a refusal, and so does an answer after 30
+  /// seconds.
   private func post(_ message: GoogleMessage, to address: String) async throws -> Bool {
     let token = try authority.identityToken(for: address)
     var request = ClientRequest(

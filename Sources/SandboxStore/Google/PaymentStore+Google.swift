@@ -7,7 +7,9 @@ import PullboxAPI
 /// on a purchase is to be acknowledged in time.
 extension PaymentStore {
   /// The token of one of the account's transactions; the same each time. Throws `transaction-unknown`, and `transaction-unpaid`
-  /// for what failed or is shared by another account.
+  /// for what failed or is shared by another account. A transaction of another account is unknown. The
+  /// catalog is asked before the database transaction, and only about what is not sold yet; it may throw
+  /// `catalogue-unavailable`.
   func purchaseToken(of id: String, for account: Account) async throws -> PurchaseTokenResponse {
     let found = try await database.read { try Self.transaction(id, in: $0) }
     guard found.account == account.id else { throw Problem(.transactionUnknown) }
@@ -26,6 +28,8 @@ extension PaymentStore {
     }
   }
 
+  /// The token that covers a transaction; where there is none, a new one is inserted, and a sale is notified.
+  /// A token has a deadline unless its transaction was restored, refunded, finished, or is not sold yet.
   private static func token(
     of transaction: StoredTransaction, _ kind: PurchaseToken.Kind, at now: Timestamp,
     in connection: borrowing Connection
@@ -74,6 +78,7 @@ extension PaymentStore {
     return try await database.read { try Self.purchase(found, in: $0) }
   }
 
+  /// Reads the whole purchase in the caller's database transaction, and renews nothing before.
   static func purchase(_ token: PurchaseToken, in connection: borrowing Connection) throws -> GooglePurchase {
     let current = try PurchaseTokenTable.find(token.token, in: connection) ?? token
     return GooglePurchase(
@@ -87,7 +92,8 @@ extension PaymentStore {
         ? try PurchaseTokenTable.successor(of: current, in: connection)?.first : nil)
   }
 
-  /// Notes that a purchase was delivered, or used up. Repeating it changes nothing.
+  /// Notes that a purchase was delivered, or used up. Repeating it changes nothing. It also finishes every
+  /// transaction under the token. Throws `tokenUnknown`.
   func acknowledge(_ purchase: GooglePurchase, consumes: Bool) async throws {
     try await database.write(locking: [.everything]) { [clock] connection in
       guard var token = try PurchaseTokenTable.find(purchase.token.token, in: connection) else {
@@ -107,7 +113,7 @@ extension PaymentStore {
   }
 
   /// Gives back what was not acknowledged in time. To be called at the start, before any request, and before a purchase is
-  /// asked about.
+  /// asked about. Each is given back in database transactions of its own.
   func catchUpGoogle() async throws {
     while true {
       let now = clock.now()
@@ -121,7 +127,10 @@ extension PaymentStore {
     }
   }
 
-  /// Gives the last payment back, whole, and the purchase with it. `reason` is as Google counts them.
+  /// Gives the last payment back, whole, and the purchase with it. `reason` is as Google counts them. It
+  /// takes three database transactions. The deadline goes last, so that ``catchUpGoogle()`` repeats the call
+  /// after an end in between. A purchase that was acknowledged meanwhile is left alone if the reason was that
+  /// it was not.
   func giveBack(_ token: PurchaseToken, reason: Int) async throws {
     let last = try await database.write(locking: [.everything]) { connection -> Int64? in
       guard var current = try PurchaseTokenTable.find(token.token, in: connection),

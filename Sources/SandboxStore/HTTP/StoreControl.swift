@@ -4,6 +4,7 @@ struct StoreControl: Sendable {
   let route: String
   /// The members of its body, as help shows them; nil without a body.
   let members: String?
+  /// A few words without a full stop, which follow the route in the help.
   let summary: String
 
   private init(_ route: String, _ members: String? = nil, _ summary: String) {

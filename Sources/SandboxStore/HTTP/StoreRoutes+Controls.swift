@@ -22,6 +22,8 @@ extension StoreRoutes {
     return controls
   }
 
+  /// Adds the controls. Where the store has a control key, the check of the key stands before each of them,
+  /// and a request with another key or none is 403 `forbidden`.
   func addControls(to routes: inout APIRoutes) {
     var controls = self.controls
     controls.wrap { [controlKey] _, _ in
@@ -36,6 +38,7 @@ extension StoreRoutes {
     routes.add(controls)
   }
 
+  /// Adds the controls of accounts, of faults and of time.
   private func addAccountControls(to routes: inout APIRoutes) {
     routes.on(.post, "/sandbox/v1/accounts") { [store, log] request, _ in
       let response = try await store.openAccount(request.decode(AccountRequest.self, upTo: .kibibytes(16)))
@@ -60,6 +63,7 @@ extension StoreRoutes {
     }
   }
 
+  /// Adds the controls of offers, codes, licenses and families.
   private func addSharingControls(to routes: inout APIRoutes) {
     routes.on(.put, "/sandbox/v1/offers/{product}") { [store] request, parameters in
       let offers = try await request.decode(ProductOffers.self, upTo: .kibibytes(64))

@@ -4,7 +4,10 @@ import PullboxAPI
 import PullboxAPIServer
 
 extension StoreRoutes {
-  /// Puts the faults before each of the routes.
+  /// Puts the faults before each of the routes. It is a wrap of the routes that are there when it is called:
+  /// what is added later (controls, metrics, health) answers whatever the faults are. Each request reads the
+  /// faults anew: it waits for the latency, then fails with the outage, then gets the status. A status from
+  /// 21000 on is none of HTTP and is left to ``PaymentStore/stated(_:)``.
   func addFaults(to routes: inout APIRoutes) {
     routes.wrap { [store] _, _ in
       { request, _, respond in

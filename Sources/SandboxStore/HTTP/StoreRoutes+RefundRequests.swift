@@ -8,6 +8,8 @@ extension StoreRoutes {
     var reason: String?
   }
 
+  /// Adds the controls by which a customer asks for a refund and is refused, and the one that shows what the
+  /// server reported.
   func addRefundRequests(to routes: inout APIRoutes) {
     routes.on(.post, "/sandbox/v1/transactions/{id}/request-refund") { [store] request, parameters in
       let body = try await request.decodeIfPresent(RefundReason.self, upTo: .kibibytes(16))

@@ -26,6 +26,9 @@ struct StoreRoutes: Sendable {
   /// Called after each request that may have changed something.
   var didChange: @Sendable () -> Void = {}
 
+  /// - Parameters:
+  ///   - serverCredential: the delivery server's, without which no transaction is finished.
+  ///   - metrics: counts the requests of each route, and makes the page of `GET /metrics`.
   init(
     store: PaymentStore, serverCredential: SecretDigest, controlKey: SecretDigest? = nil, log: Log,
     metrics: ServiceMetrics
@@ -37,6 +40,9 @@ struct StoreRoutes: Sendable {
     self.metrics = metrics
   }
 
+  /// All routes. Their order matters: ``didChange`` is called after those of customers and servers that are
+  /// no GET, and the faults stand before these and before `finish`. Errors that are no problems are logged
+  /// with the request's identifier.
   func router() -> Router {
     var routes = APIRoutes()
     addCustomerRoutes(to: &routes)
@@ -77,6 +83,8 @@ struct StoreRoutes: Sendable {
       })
   }
 
+  /// Adds the routes that apps call with an account's token. Each makes the account's renewals before it
+  /// answers.
   private func addCustomerRoutes(to routes: inout APIRoutes) {
     routes.on(.post, "/store/v1/purchases") { [store, log] request, _ in
       let account = try await store.customer(of: request)
@@ -156,6 +164,7 @@ struct StoreRoutes: Sendable {
     }
   }
 
+  /// Adds the two routes by which an app lists its account's subscriptions and changes one.
   private func addSubscriptions(to routes: inout APIRoutes) {
     routes.on(.get, "/store/v1/subscriptions") { [store] request, _ in
       let account = try await store.customer(of: request)
@@ -168,6 +177,7 @@ struct StoreRoutes: Sendable {
     }
   }
 
+  /// Takes the delivery server's credential alone.
   private func finish(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     guard serverCredential.matches(request.bearerToken) else {
       // A customer gets `forbidden`; a request without any known token gets `unauthorized`.
@@ -212,7 +222,7 @@ extension PaymentStore {
 }
 
 extension HTTPRequest {
-  /// Nil when it is not there.
+  /// Nil when it is not there. Throws `request-malformed` for a text that is no device.
   func device(_ name: String) throws(Problem) -> DeviceIdentifier? {
     guard let text = queryValue(name) else { return nil }
     guard let device = DeviceIdentifier(text) else {
@@ -221,7 +231,7 @@ extension HTTPRequest {
     return device
   }
 
-  /// `true` or `false`; false when it is not there.
+  /// `true` or `false`; false when it is not there. Throws `request-malformed` for any other value.
   func flag(_ name: String) throws(Problem) -> Bool {
     switch queryValue(name) {
     case nil, "false": return false
@@ -230,7 +240,7 @@ extension HTTPRequest {
     }
   }
 
-  /// Nil when it is not there.
+  /// Nil when it is not there. Throws `request-malformed` for a text that names no transaction.
   func transaction(_ name: String) throws(Problem) -> TransactionIdentifier? {
     guard let text = queryValue(name) else { return nil }
     guard let identifier = TransactionIdentifier(text) else {

@@ -9,6 +9,8 @@ enum NotificationSchedule {
   static let attempts = delays.count + 1
 
   /// When the next attempt is made after `made` of them, the last one at `now`. Nil after the last.
+  ///
+  /// - Parameter made: attempts so far, at least one.
   static func next(afterAttempts made: Int, at now: Timestamp, by calendar: StoreCalendar) -> Timestamp? {
     guard (1...delays.count).contains(made) else { return nil }
     return now + calendar.contracted(delays[made - 1])

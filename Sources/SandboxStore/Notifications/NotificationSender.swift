@@ -21,11 +21,13 @@ final class NotificationSender: Sendable {
   private let worker: Worker
   private let counts = Mutex(Counts())
 
+  /// Attempts since the process began.
   private struct Counts {
     var delivered = 0
     var refused = 0
   }
 
+  /// - Parameter timer: measures the pauses. Notifications and attempts are dated by the store's clock.
   init(
     store: PaymentStore, issuer: PayloadIssuer, address: String?, client: HTTPClient, log: Log,
     timer: any MonotonicClock = SystemMonotonicClock()
@@ -57,7 +59,9 @@ final class NotificationSender: Sendable {
   /// The longest pause between two passes. Background work writes notifications and does not wake the sender.
   private static let longestPause = Duration.seconds(1)
 
-  /// Dates what was written down, and sends what is due.
+  /// Dates what was written down, and sends what is due. Without an address it only dates, and pauses for a
+  /// minute. Otherwise it pauses until the next attempt, a second at most. A transport failure is an attempt
+  /// as well and no error of the pass.
   func pass() async throws -> Worker.Next {
     let now = store.clock.now()
     guard
@@ -98,6 +102,8 @@ final class NotificationSender: Sendable {
     return .again
   }
 
+  /// Sends ``width`` at a time, the next one as soon as one has ended. The answers are in the order in which
+  /// they came.
   private func send(_ due: [StoredNotification], to address: String) async throws -> [StoredNotification] {
     try await withThrowingTaskGroup { group in
       var waiting = due[...]
@@ -116,7 +122,8 @@ final class NotificationSender: Sendable {
     }
   }
 
-  /// The notification with the attempt that was made.
+  /// The notification with the attempt that was made. Throws where it cannot be signed, and
+  /// `CancellationError`: an attempt that the end of the process interrupted is not recorded.
   private func attempt(
     _ notification: StoredNotification, at address: String
   ) async throws -> StoredNotification {
@@ -140,6 +147,7 @@ final class NotificationSender: Sendable {
     var signedPayload: String
   }
 
+  /// Waits for 30 seconds at most. Never throws: every failure is a result.
   private func post(_ payload: String, to address: String) async -> NotificationAttempt.Result {
     do {
       var request = ClientRequest(
@@ -156,7 +164,7 @@ final class NotificationSender: Sendable {
 }
 
 extension NotificationAttempt.Result {
-  /// 200 to 206 is taken.
+  /// 200 to 206 is taken. 3xx is `circularRedirect`, everything else is not taken.
   init(status: Int) {
     switch status {
     case 200...206: self = .success
@@ -165,6 +173,8 @@ extension NotificationAttempt.Result {
     }
   }
 
+  /// The transport's failures in the words of the history. A connection that was lost before the head of an
+  /// answer is `noResponse`, and one that was lost after it `prematureClose`.
   init(_ error: HTTPClientError) {
     switch error.code {
     case .timedOut: self = .timedOut
@@ -197,7 +207,9 @@ extension NotificationSender: MetricSource {
 
 extension PaymentStore {
   /// Dates the notifications that were written down, and removes what the history does not keep. Returns how many were
-  /// given up unsent.
+  /// given up unsent. At most 500 are dated in one database transaction.
+  ///
+  /// - Parameter isSent: whether they are to be sent as well; false where the store has no address for them.
   @discardableResult
   func dateNotifications(isSent: Bool) async throws -> Int {
     var lost = 0

@@ -6,22 +6,29 @@ import PullboxAPI
 /// the same units.
 struct RenewalPayload: Codable, Hashable, Sendable {
   var originalTransactionId: String
+  /// The product of the next renewal.
   var autoRenewProductId: String
+  /// The product of the period that runs or ran last.
   var productId: String
   /// 1 where it renews by itself, else 0.
   var autoRenewStatus: Int
+  /// A ``SubscriptionLifecycle/ExpirationIntent``; nil while it is not over.
   var expirationIntent: Int?
   /// Also while the grace period lasts; left out where nothing is tried.
   var isInBillingRetryPeriod: Bool?
   /// 0 while an answer is awaited, 1 once the price is accepted or needs no answer.
   var priceIncreaseStatus: Int?
+  /// The end of the grace, while a payment is tried again.
   var gracePeriodExpiresDate: Int64?
   var signedDate: Int64?
   var environment: String
   /// The beginning of the latest run of periods, in which lapses of less than sixty days do not count.
   var recentSubscriptionStartDate: Int64?
+  /// The end of the period that runs, or of the pause. Left out once it is over.
   var renewalDate: Int64?
   var currency: String?
+  /// Thousandths of the currency's unit, for one payment of the offer if the next renewal is under one. Left
+  /// out once it is over.
   var renewalPrice: Int64?
   /// The kind of the offer that the next renewal is under.
   var offerType: Int?
@@ -31,6 +38,11 @@ struct RenewalPayload: Codable, Hashable, Sendable {
   var appAccountToken: String?
   var appTransactionId: String
 
+  /// Leaves `signedDate` to the signer.
+  ///
+  /// - Parameters:
+  ///   - last: the latest transaction that was paid for under the subscription.
+  ///   - recentStart: the beginning of the latest run of periods; nil for the start of the period that runs.
   init(_ subscription: StoredSubscription, last: StoredTransaction, recentStart: Timestamp?) {
     let life = subscription.life
     let next = life.nextPlan ?? life.plan
@@ -71,6 +83,8 @@ enum SubscriptionStatus: Int, Codable, Hashable, Sendable {
   case billingGracePeriod = 4
   case revoked = 5
 
+  /// A revocation of the last transaction counts before the phase of the subscription, and whatever has not
+  /// been renewed at its end counts as expired.
   init(_ life: SubscriptionLifecycle, last: StoredTransaction, at now: Timestamp) {
     switch life.phase {
     case _ where last.sale?.revocation != nil: self = .revoked

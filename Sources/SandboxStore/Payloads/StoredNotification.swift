@@ -1,6 +1,7 @@
 import CoreTypes
 
-/// The type of an App Store Server Notification, version 2.
+/// The type of an App Store Server Notification, version 2. A table in docs/sandbox-store.md says what brings
+/// each.
 enum NotificationType: String, Codable, Hashable, Sendable, CaseIterable {
   case subscribed = "SUBSCRIBED"
   case didRenew = "DID_RENEW"
@@ -42,7 +43,9 @@ enum NotificationSubtype: String, Codable, Hashable, Sendable, CaseIterable {
   case failure = "FAILURE"
 }
 
-/// The content of a notification, as it was at its moment. It is signed when it is sent.
+/// The content of a notification, as it was at its moment. It is signed when it is sent. Either `summary` is
+/// there or `transaction`; a test has neither. The members are kept as JSON in the column `document`, so that
+/// a member that is added is optional.
 struct NotificationContent: Codable, Hashable, Sendable {
   var transaction: TransactionPayload?
   var renewal: RenewalPayload?
@@ -62,6 +65,7 @@ struct StoredNotification: Hashable, Sendable {
   let content: NotificationContent
   /// The date that it bears: each later than that of the one before. Nil until it is dated.
   let signed: Timestamp?
+  /// In the order in which they were made.
   var attempts: [NotificationAttempt]
 }
 
@@ -74,13 +78,21 @@ struct NotificationAttempt: Codable, Hashable, Sendable {
   /// The result of an attempt, in the words of the notification history.
   enum Result: String, Codable, Hashable, Sendable {
     case success = "SUCCESS"
+    /// No answer within 30 seconds.
     case timedOut = "TIMED_OUT"
+    /// The handshake failed, or the certificate is not one to trust.
     case tlsIssue = "TLS_ISSUE"
+    /// An answer of 3xx, or more redirects than the client follows.
     case circularRedirect = "CIRCULAR_REDIRECT"
+    /// The connection was lost before the head of an answer.
     case noResponse = "NO_RESPONSE"
+    /// No address, or no connection to one.
     case socketIssue = "SOCKET_ISSUE"
+    /// The answer was no HTTP, or too large.
     case invalidResponse = "INVALID_RESPONSE"
+    /// The connection was lost within an answer.
     case prematureClose = "PREMATURE_CLOSE"
+    /// An answer outside of 200 to 206 and 3xx.
     case unsuccessfulStatus = "UNSUCCESSFUL_HTTP_RESPONSE_CODE"
     case other = "OTHER"
   }

@@ -8,9 +8,12 @@ import PullboxAPI
 struct TransactionPayload: Codable, Hashable, Sendable {
   var transactionId: String
   var originalTransactionId: String
+  /// The transaction's own identifier; of auto-renewable subscriptions alone.
   var webOrderLineItemId: String?
+  /// The signer fills it in.
   var bundleId: String?
   var productId: String
+  /// The publication, or the product if that has none.
   var subscriptionGroupIdentifier: String?
   var purchaseDate: Int64
   var originalPurchaseDate: Int64
@@ -19,18 +22,26 @@ struct TransactionPayload: Codable, Hashable, Sendable {
   var type: String
   /// A UUID in lower case.
   var appAccountToken: String?
+  /// An ``Ownership``.
   var inAppOwnershipType: String
+  /// The signer fills it in.
   var signedDate: Int64?
+  /// 1 an issue with the app, 0 another.
   var revocationReason: Int?
   /// Without a reason and a type the moment at which another product of the group took the place of this one.
   var revocationDate: Int64?
   /// True, or left out.
   var isUpgraded: Bool?
   var environment: String
+  /// ISO 3166 alpha-3.
   var storefront: String?
+  /// Apple's number of the storefront. The documentation gives that of the USA alone.
   var storefrontId: String?
+  /// `PURCHASE`, also for what was restored, or `RENEWAL`.
   var transactionReason: String
   var currency: String?
+  /// The price of one unit. A free trial costs 0 in the currency of the storefront; what is free otherwise
+  /// has no price.
   var price: Int64?
   var appTransactionId: String
   var offerType: Int?
@@ -39,11 +50,14 @@ struct TransactionPayload: Codable, Hashable, Sendable {
   var offerDiscountType: String?
   /// How long one payment of the offer lasts.
   var offerPeriod: String?
+  /// `REFUND_FULL`, `REFUND_PRORATED` or `FAMILY_REVOKE`.
   var revocationType: String?
   /// Thousandths of a percent.
   var revocationPercentage: Int64?
 
   /// Nil for what was not sold.
+  ///
+  /// - Parameter group: the subscription's; nil where it is not known yet, or there is none.
   init?(_ transaction: StoredTransaction, group: ProductIdentifier? = nil) {
     guard let sale = transaction.sale else { return nil }
     transactionId = String(transaction.id)

@@ -36,7 +36,8 @@ struct SandboxConfiguration: DaemonConfiguration {
   var googleTokenURL: String? = nil
   var logLevel: String
 
-  /// The addresses to listen on, at least one.
+  /// The addresses to listen on, at least one. Throws for an empty list, and for the first text that is no
+  /// address, with its place (`listen.1`) as the subject.
   func addresses() throws(ConfigurationError) -> [ServerAddress] {
     let addresses = try listen.mapConfiguration { index, text throws(ConfigurationError) in
       guard let address = ServerAddress(text) else {
@@ -52,7 +53,7 @@ struct SandboxConfiguration: DaemonConfiguration {
     return addresses
   }
 
-  /// Returns the environment that receipts and transactions name.
+  /// Returns the environment that receipts and transactions name. Throws for any other word.
   func storeEnvironment() throws(ConfigurationError) -> StoreEnvironment {
     switch environment {
     case "sandbox": return .sandbox
@@ -63,7 +64,8 @@ struct SandboxConfiguration: DaemonConfiguration {
     }
   }
 
-  /// Where the OCSP responder is, if the store listens at `bound`.
+  /// Where the OCSP responder is, if the store listens at `bound`. Unless it is configured, it is on the
+  /// first TCP address, and on `localhost` for a store that listens on sockets of files alone.
   func responder(at bound: [ServerAddress]) -> String {
     if let ocspURL { return ocspURL }
     let first = bound.lazy.compactMap { address -> String? in
@@ -73,7 +75,8 @@ struct SandboxConfiguration: DaemonConfiguration {
     return first ?? "http://localhost/ocsp"
   }
 
-  /// Where access tokens are given, if the store listens at `bound`.
+  /// Where access tokens are given, if the store listens at `bound`. Unless it is configured, it is on the
+  /// first TCP address, as ``responder(at:)``.
   func tokenAddress(at bound: [ServerAddress]) -> String {
     if let googleTokenURL { return googleTokenURL }
     let first = bound.lazy.compactMap { address -> String? in
@@ -83,6 +86,8 @@ struct SandboxConfiguration: DaemonConfiguration {
     return first ?? "http://localhost/token"
   }
 
+  /// Finds values that are of the right type and cannot be: addresses, URLs, the environment. Warns of a
+  /// credential that could be guessed.
   func inspect(_ findings: inout ConfigurationFindings) {
     var all: [(key: String, address: String)] = []
     findings.check("listen") {

@@ -30,7 +30,8 @@ final class SandboxService: Service {
   }
 
   /// Opens the state, fails the purchases that an earlier process left open, makes the renewals that fell due since, and
-  /// listens.
+  /// listens. What it opened is closed again before it throws. Throws ``StateDirectoryError`` for a directory
+  /// that another process holds or that is damaged, and what listening throws.
   func start() async throws {
     let opened = try await BlockingPool.shared.run { [self] in
       try RunningStore(configuration, clock: clock, log: log)
@@ -57,6 +58,8 @@ final class SandboxService: Service {
     log.info("the store is open", ["addresses": "\(addresses.map(\.description).joined(separator: " "))"])
   }
 
+  /// Ends the work in the background and waits for it, then answers the requests that have arrived, and
+  /// closes everything. Does nothing for a store that is not open.
   func stop() async {
     let opened = open.withLock { open in
       defer { open = nil }
@@ -78,12 +81,14 @@ final class SandboxService: Service {
 final class RunningStore: Sendable {
   let store: PaymentStore
   let server: HTTPServer
+  /// Its responder's address is known once the server listens.
   let chain: SigningChain
   private let sender: NotificationSender
   private let googleSender: GoogleSender
   private let google: GoogleAuthority
   private let directory: StoreStateDirectory
   private let extender: RenewalExtender
+  /// Held until this object is gone.
   private let lock: LockFile
   private let database: Database
   private let client: HTTPClient
@@ -161,7 +166,8 @@ final class RunningStore: Sendable {
     try directory.writeKeyFile(of: google)
   }
 
-  /// Runs renewals, extensions and notifications in the background until the task is cancelled.
+  /// Runs renewals, extensions and notifications in the background until the task is cancelled. The four
+  /// tasks are independent of each other.
   func work(log: Log) async {
     await withTaskGroup { group in
       group.addTask { [store] in await store.runRenewals(log: log) }

@@ -4,7 +4,8 @@ import PullboxAPI
 
 /// The state machine of one transaction: purchasing → purchased → purchased and finished, or purchasing →
 /// failed; between them it may wait for a decision. A pure value whose only action is to be persisted, which its
-/// ``Outcome`` asks for.
+/// ``Outcome`` asks for. Invariants: a purchase that has failed or was sold is not decided again; a sale is
+/// finished once, and keeps its first date; only what was sold is revoked, and only a refund is taken back.
 struct PurchaseLifecycle: Hashable, Sendable {
   /// The terms under which a transaction was sold.
   struct Sale: Hashable, Sendable {
@@ -16,13 +17,16 @@ struct PurchaseLifecycle: Hashable, Sendable {
       case restore
     }
 
+    /// The product's type when it was sold, whatever the catalog says later.
     var type: ProductType
     var reason = Reason.purchase
     /// The first transaction of this purchase, which may be this one.
     var originalID: Int64
+    /// When it was sold, or when a renewal's period began.
     var date: Timestamp
     /// When the first transaction was sold.
     var originalDate: Timestamp
+    /// The end of the period; nil for what is no auto-renewable subscription.
     var expires: Timestamp?
     /// The price of one unit; nil for a free or a restored one.
     var price: Price?
@@ -35,7 +39,8 @@ struct PurchaseLifecycle: Hashable, Sendable {
     var licenseEnds: Timestamp?
   }
 
-  /// The right that a sale gave has ended.
+  /// The right that a sale gave has ended. The first one stands: an end of sharing after a refund changes
+  /// nothing.
   struct Revocation: Hashable, Sendable {
     enum Kind: String, Hashable, Sendable {
       case refund
@@ -59,18 +64,24 @@ struct PurchaseLifecycle: Hashable, Sendable {
     case customer
   }
 
+  /// Where a transaction stands. `purchasing` and `waiting` are undecided, and the others final but for what
+  /// changes within a sale.
   enum State: Hashable, Sendable {
     case purchasing
     case waiting(Wait)
-    /// It stays in the queue until it is finished.
+    /// It stays in the queue until it is finished. Finishing dates it.
     case purchased(Sale, finished: Timestamp?)
     /// Nothing is owed: it has left the queue.
     case failed(PurchaseFailure)
   }
 
+  /// An event of a transaction. ``PurchaseLifecycle/handle(_:)`` says which event fits which state.
   enum Event: Hashable, Sendable {
+    /// The purchase is paid for, or what is owned was restored.
     case sold(Sale)
+    /// The purchase fails, also one that waits.
     case refused(PurchaseFailure)
+    /// A decision is waited for.
     case suspended(Wait)
     /// The purchase no longer waits: it is purchasing again.
     case resumed
@@ -99,6 +110,15 @@ struct PurchaseLifecycle: Hashable, Sendable {
     self.state = state
   }
 
+  /// Applies an event. The pairs that change something:
+  ///
+  /// - purchasing: `sold`, `refused`, `suspended`;
+  /// - waiting: `refused`, `resumed`;
+  /// - purchased: `finish`, `upgraded` for what has a period, `revoked`, `reinstated` after a refund,
+  ///   `licenseWithdrawn`.
+  ///
+  /// Every other pair is `refused`, also each event for what has failed. An event of a sale that happened
+  /// before is `unchanged`.
   mutating func handle(_ event: Event) -> Outcome {
     let next: State
     switch (state, event) {
@@ -116,6 +136,7 @@ struct PurchaseLifecycle: Hashable, Sendable {
     return .changed
   }
 
+  /// The state after an event of what was sold; nil where the event does not fit.
   private static func sold(_ sale: Sale, finished: Timestamp?, _ event: Event) -> State? {
     var sale = sale
     switch event {
@@ -144,6 +165,7 @@ struct SaleOffer: Hashable, Sendable, Codable {
 
   var kind: Kind
   var payment: StoreOffer.Payment
+  /// The name that its maker gave it. Answers tell it of codes alone.
   var name: String?
   /// How long one payment of it lasts; nil for what was sold before that was kept.
   var period: BillingPeriod?

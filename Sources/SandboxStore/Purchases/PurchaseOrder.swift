@@ -1,11 +1,14 @@
 import Commerce
 import PullboxAPI
 
-/// A purchase that may begin: the request with its bounds checked.
+/// A purchase that may begin: the request with its bounds checked. It also tells whether a repetition under
+/// an idempotency key is the same order.
 struct PurchaseOrder: Hashable, Sendable {
   let product: ProductIdentifier
+  /// 1 to ``maximumQuantity``. More than one is refused later for what is no consumable.
   let quantity: Int
   let device: DeviceIdentifier?
+  /// At most ``maximumUsernameLength`` bytes, without an at sign; the store does not read it.
   let applicationUsername: String?
   /// Whether this purchase needs an approval, also where the account needs none.
   let asksToBuy: Bool
@@ -17,7 +20,7 @@ struct PurchaseOrder: Hashable, Sendable {
   static let maximumQuantity = 10
   static let maximumUsernameLength = 255
 
-  /// Throws the problem to answer with.
+  /// Throws the problem to answer with. It is `request-malformed` with the member at fault in its detail.
   init(_ request: PurchaseRequest) throws(Problem) {
     let quantity = request.quantity ?? 1
     guard (1...Self.maximumQuantity).contains(quantity) else {

@@ -4,12 +4,15 @@ import Crypto
 
 /// A purchase as the Google-like interface knows it, by a token.
 struct PurchaseToken: Hashable, Sendable {
+  /// The two kinds of tokens: each is asked about by calls of its own, and refused by those of the other.
   enum Kind: String, Hashable, Sendable {
     case product
     case subscription
   }
 
+  /// The text, which is the key of the row.
   let token: String
+  /// The row of the account.
   let account: Int64
   /// The transaction of a one-time purchase; the first one of a subscription.
   let chain: Int64
@@ -20,7 +23,9 @@ struct PurchaseToken: Hashable, Sendable {
   var linked: String?
   /// By when it is to be acknowledged; nil once it was, or was given back.
   var deadline: Timestamp?
+  /// When it was first acknowledged or consumed.
   var acknowledged: Timestamp?
+  /// When it was first consumed; the store allows it for any one-time purchase.
   var consumed: Timestamp?
   /// Why it was given back, as Google counts reasons.
   var voidedReason: Int?
@@ -40,6 +45,9 @@ extension StoredTransaction {
 /// An order as Google numbers them, made of the transaction that a token begins with: `GPA.2000-0000-0000-0001`, and `..0` behind
 /// it for the first renewal.
 enum OrderName {
+  /// - Parameters:
+  ///   - first: the transaction with which the token begins.
+  ///   - renewal: 0 for the first renewal; nil for the payment with which the token begins.
   static func text(first: Int64, renewal: Int?) -> String {
     let digits = String(first)
     let padded = String(repeating: "0", count: max(0, 16 - digits.count)) + digits
@@ -53,7 +61,7 @@ enum OrderName {
     return "GPA." + groups.joined(separator: "-") + (renewal.map { "..\($0)" } ?? "")
   }
 
-  /// Nil for what is no order.
+  /// Nil for what is no order. Dashes are ignored wherever they stand.
   static func parse(_ text: String) -> (first: Int64, renewal: Int?)? {
     guard text.hasPrefix("GPA."), text.utf8.count <= 40 else { return nil }
     let body = text.dropFirst(4)

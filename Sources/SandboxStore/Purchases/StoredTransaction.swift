@@ -5,13 +5,18 @@ import Receipts
 
 /// A transaction as the store keeps it.
 struct StoredTransaction: Hashable, Sendable {
+  /// The identifier on the wire in digits. It counts up from 2000000000000001, so that a later transaction
+  /// has a larger one.
   let id: Int64
   /// The row of its account.
   let account: Int64
   let product: ProductIdentifier
+  /// 1 to 10. Only of a consumable more than one is sold.
   let quantity: Int
   /// Nil for what belongs to no device, as renewals do.
   let device: DeviceIdentifier?
+  /// The application's name for its user: at most 255 bytes, never read by the store. A copy that a family
+  /// shares has none.
   let applicationUsername: String?
   /// The account's territory; nil in transactions of before it was kept.
   let storefront: String?
@@ -28,7 +33,8 @@ struct StoredTransaction: Hashable, Sendable {
   var license: Int64?
   var life: PurchaseLifecycle
 
-  /// The transaction as clients see it.
+  /// The transaction as clients see it. It expires where another product took its place, if that was earlier.
+  /// Throws ``SandboxStoreError`` for an identifier that has no text.
   var published: StoreTransaction {
     get throws {
       let sale = sale
@@ -89,11 +95,13 @@ struct StoredTransaction: Hashable, Sendable {
     return entry
   }
 
+  /// Nil for what was not sold; there is one for what was refunded.
   var sale: PurchaseLifecycle.Sale? {
     guard case .purchased(let sale, _) = life.state else { return nil }
     return sale
   }
 
+  /// Throws ``SandboxStoreError`` for a number that is no identifier on the wire.
   static func identifier(_ number: Int64) throws -> TransactionIdentifier {
     guard let identifier = TransactionIdentifier(String(number)) else {
       throw SandboxStoreError("transaction \(number) has no name")
@@ -109,6 +117,7 @@ enum Ownership: String, Hashable, Sendable {
 }
 
 extension StoredTransaction {
+  /// A copy whose sharing ended is still a shared one.
   var ownership: Ownership {
     sharedFrom != nil || sale?.revocation?.kind == .family ? .familyShared : .purchased
   }
@@ -138,7 +147,8 @@ extension ProductType {
   var isBoughtOnce: Bool { self == .nonConsumable || self == .freeSubscription }
 }
 
-/// Why the store cannot do what it was about to do with a transaction.
+/// Why the store cannot do what it was about to do with a transaction. It is a defect of the store or its
+/// database, and is answered 500.
 struct SandboxStoreError: Error, Hashable, Sendable, CustomStringConvertible {
   let description: String
 

@@ -11,6 +11,8 @@ struct ReceiptIssuer: Sendable {
   private let signer: AppReceiptSigner
   private let root: Certificate
 
+  /// - Parameter authority: signs the receipts. Its root is the only one whose receipts this store takes for
+  ///   its own.
   init(
     authority: ReceiptAuthority, bundleIdentifier: String, environment: StoreEnvironment = .sandbox
   ) {
@@ -21,7 +23,12 @@ struct ReceiptIssuer: Sendable {
   }
 
   /// A receipt in base 64, bound to `device`. A receipt for another application is as genuine, and empty: nothing was
-  /// bought there.
+  /// bought there. Each call draws another salt for the device, so that two receipts of one moment differ.
+  /// Throws where the key cannot sign.
+  ///
+  /// - Parameters:
+  ///   - contents: left out where `bundleIdentifier` is another application.
+  ///   - now: the date of the receipt, in whole seconds.
   func issue(
     _ contents: ReceiptContents, of application: ApplicationPurchase = ApplicationPurchase(),
     bundleIdentifier: String, device: DeviceIdentifier, at now: Timestamp
@@ -41,7 +48,8 @@ struct ReceiptIssuer: Sendable {
     return try signer.signBase64(receipt)
   }
 
-  /// `receipt` made anew, for the same device.
+  /// `receipt` made anew, for the same device. Everything but the environment, the date, the end and the
+  /// purchases stays, the salt too.
   func reissue(
     _ receipt: AppReceipt, with contents: ReceiptContents, at now: Timestamp
   ) throws -> String {
@@ -51,6 +59,7 @@ struct ReceiptIssuer: Sendable {
     return try signer.signBase64(receipt)
   }
 
+  /// Sets the type of the receipt, its end and its purchases.
   private func put(_ contents: ReceiptContents, into receipt: inout AppReceipt) {
     receipt.environmentName =
       (contents.isVolumePurchase ? "ProductionVPP" : "Production")
@@ -59,7 +68,7 @@ struct ReceiptIssuer: Sendable {
     receipt.purchases = contents.purchases
   }
 
-  /// A receipt of one purchase, in the style of before unified receipts.
+  /// A receipt of one purchase, in the style of before unified receipts. A property list in base 64.
   func issue(_ purchase: InAppPurchase) throws -> String {
     try TransactionReceipt(
       bundleIdentifier: bundleIdentifier, applicationVersion: "1", environment: environment,
@@ -86,6 +95,8 @@ struct ReceiptContents {
   /// Attribute 21: when all of it ends, because all that still counts are licenses that were taken back.
   let end: Timestamp?
 
+  /// - Parameter transactions: what the account was sold. Those that have no entry still count for the end
+  ///   and for the volume license.
   init(_ transactions: [StoredTransaction], at now: Timestamp) {
     purchases = transactions.compactMap { $0.receiptEntry(at: now) }
     isVolumePurchase = transactions.contains { $0.license != nil }
@@ -98,7 +109,8 @@ struct ReceiptContents {
 }
 
 extension String {
-  /// A receipt in base 64 with another last octet, which is one of its signature.
+  /// A receipt in base 64 with another last octet, which is one of its signature. Empty for a text that is no
+  /// base 64.
   var damaged: String {
     var bytes = Base64.decode(self) ?? []
     if let last = bytes.popLast() { bytes.append(last ^ 1) }

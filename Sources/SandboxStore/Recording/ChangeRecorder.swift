@@ -3,7 +3,8 @@ import CoreTypes
 import Database
 
 /// Saves changes of transactions and subscriptions, and writes down the notifications that they call for, in the database
-/// transaction of the change.
+/// transaction of the change. Every change after the insertion of a purchase goes through here: the tables'
+/// own `save` tells no receiver.
 enum ChangeRecorder {
   /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
   ///
@@ -21,13 +22,15 @@ enum ChangeRecorder {
     return transaction
   }
 
-  /// Saves the state of a transaction.
+  /// Saves the state of a transaction. What is in the table is read first, and the notifications follow from
+  /// the difference.
   static func update(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     let earlier = try TransactionTable.find(in: connection, id: transaction.id)
     try TransactionTable.save(transaction, in: connection)
     try tell(of: transaction, from: earlier, in: connection)
   }
 
+  /// - Parameter earlier: nil for a row that is new.
   private static func tell(
     of transaction: StoredTransaction, from earlier: StoredTransaction?, in connection: borrowing Connection
   ) throws {
@@ -41,7 +44,8 @@ enum ChangeRecorder {
     try put(subscription, from: earlier, in: connection)
   }
 
-  /// The same, where it is known what is there: nil for nothing.
+  /// The same, where it is known what is there: nil for nothing. It saves one read where a caller has just
+  /// read the subscription.
   static func put(
     _ subscription: StoredSubscription, from earlier: StoredSubscription?, in connection: borrowing Connection
   ) throws {

@@ -5,6 +5,12 @@ import Database
 /// Writes down the notifications that a change calls for, of purchases that have a token, in the database transaction of the
 /// change.
 enum GoogleMessageRecorder {
+  /// Tells of a sale, of a pending purchase that failed, and of a payment that was given back; a
+  /// subscription's end by a refund is two messages. It also keeps the tokens: one that began pending is
+  /// bound to its subscription and gets a deadline, and one whose payment was given back loses it. A
+  /// transaction without a token is told to no receiver.
+  ///
+  /// - Parameter earlier: the row before; nil for one that is new.
   static func transactionDidChange(
     from earlier: StoredTransaction?, to transaction: StoredTransaction, in connection: borrowing Connection
   ) throws {
@@ -46,6 +52,9 @@ enum GoogleMessageRecorder {
     }
   }
 
+  /// Tells what the step from one state to the next means, of the latest token of the subscription. `onHold`
+  /// is written with the grace and due at its end; it is taken back where the payment succeeds before.
+  /// Nothing is told of a subscription that is new.
   static func subscriptionDidChange(
     from earlier: StoredSubscription?, to subscription: StoredSubscription,
     in connection: borrowing Connection
@@ -93,7 +102,7 @@ enum GoogleMessageRecorder {
 
 extension SubscriptionLifecycle {
   /// Whether it goes on where the other one ended, or with the same product: what was bought in the middle of a period has a
-  /// token of its own.
+  /// token of its own. `before` is the state one step earlier.
   fileprivate func isRenewal(of before: SubscriptionLifecycle) -> Bool {
     before.plan.product == plan.product || before.nextPlan?.product == plan.product && start >= before.expires
   }

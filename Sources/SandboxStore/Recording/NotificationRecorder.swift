@@ -9,6 +9,10 @@ import Database
 /// (renewed, ended, payment failed, another plan or price) as its own does. A purchase writes both rows, in either order:
 /// where the subscription's comes second, it completes what the transaction's began.
 enum NotificationRecorder {
+  /// Tells of a sale, and of a revocation or its reversal. A restored copy tells nothing, and finishing tells
+  /// nothing.
+  ///
+  /// - Parameter earlier: the row before; nil for one that is new.
   static func transactionDidChange(
     from earlier: StoredTransaction?, to transaction: StoredTransaction, in connection: borrowing Connection
   ) throws {
@@ -28,6 +32,9 @@ enum NotificationRecorder {
     try record(type, of: transaction, in: connection)
   }
 
+  /// First completes the notifications of a sale that wait for the subscription's row, then tells what
+  /// changed. A subscription that is new tells nothing of its own. The end of the grace is written down with
+  /// the failure and due at its moment; it is taken back where the payment succeeds before.
   static func subscriptionDidChange(
     from earlier: StoredSubscription?, to subscription: StoredSubscription,
     in connection: borrowing Connection
@@ -99,6 +106,7 @@ enum NotificationRecorder {
     return changes
   }
 
+  /// The subtypes of `EXPIRED`.
   private static func subtype(of intent: SubscriptionLifecycle.ExpirationIntent) -> NotificationSubtype? {
     switch intent.rawValue {
     case 1: .voluntary
@@ -109,6 +117,8 @@ enum NotificationRecorder {
     }
   }
 
+  /// The notification of a sale. A subscription that continues an earlier original transaction is an upgrade
+  /// where another period ended at that moment, and a return after a lapse where none did.
   private static func recordSale(
     _ transaction: StoredTransaction, _ sale: PurchaseLifecycle.Sale, in connection: borrowing Connection
   ) throws {
@@ -133,7 +143,11 @@ enum NotificationRecorder {
     }
   }
 
-  /// Tells of a transaction, with the subscription that it belongs to.
+  /// Tells of a transaction, with the subscription that it belongs to. It is left for
+  /// ``subscriptionDidChange(from:to:in:)`` to complete where the subscription's row does not have the sale
+  /// yet. What was not sold tells nothing.
+  ///
+  /// - Parameter reason: why a refund is asked for, of `consumptionRequest`.
   static func record(
     _ type: NotificationType, _ subtype: NotificationSubtype? = nil, of transaction: StoredTransaction,
     reason: String? = nil, in connection: borrowing Connection
@@ -161,7 +175,8 @@ enum NotificationRecorder {
     try NotificationTable.insert(draft, in: connection)
   }
 
-  /// The beginning of the latest run of periods of a subscription.
+  /// The beginning of the latest run of periods of a subscription. Periods that follow each other within
+  /// sixty days, in the store's proportion, are one run. Nil where nothing was paid for.
   static func recentStart(
     of subscription: StoredSubscription, in connection: borrowing Connection
   ) throws -> Timestamp? {

@@ -5,7 +5,7 @@ import Database
 /// The transactions that the members of a family have from its organizer's purchases. Each rests on one of
 /// the organizer's and ends with it. Consumables and non-renewing subscriptions are not shared.
 enum FamilySharing {
-  /// The members get what the transaction sold.
+  /// The members get what the transaction sold. Nothing happens for an account that organizes no family.
   static func share(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     for member in try FamilyTable.members(of: transaction.account, in: connection) {
       try share(transaction, with: member, in: connection)
@@ -21,6 +21,9 @@ enum FamilySharing {
     }
   }
 
+  /// Inserts the member's copy: free, without the offer, of no device. A restored, revoked or shared
+  /// transaction and a seat of a license are not shared, and neither is another type than a non-consumable
+  /// and a renewing subscription.
   private static func share(
     _ transaction: StoredTransaction, with member: Account, in connection: borrowing Connection
   ) throws {
@@ -35,7 +38,7 @@ enum FamilySharing {
       product: transaction.product, device: nil, sale: sale, requested: sale.date)
   }
 
-  /// Ends the transactions that others shared with the member.
+  /// Ends the transactions that others shared with the member. The revocations are dated `now`.
   static func end(
     with member: Account, at now: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -45,7 +48,8 @@ enum FamilySharing {
   }
 
   /// Applies an event of a transaction to the transactions that rest on it: restored copies, and those that a
-  /// family shares of it.
+  /// family shares of it. A refund that is taken back shares the transaction anew: the family's copies that
+  /// were revoked stay so.
   static func follow(
     _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
   ) throws {
@@ -70,6 +74,7 @@ enum FamilySharing {
     }
   }
 
+  /// Revokes a copy, and with it the copies that the member restored from it.
   private static func revoke(
     _ share: StoredTransaction, at now: Timestamp, in connection: borrowing Connection
   ) throws {

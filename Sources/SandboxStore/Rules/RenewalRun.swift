@@ -10,6 +10,7 @@ struct RenewalOffer: Hashable, Sendable {
 
 /// Takes the steps that subscriptions are due for, each with the date of its own, however long ago that was.
 struct RenewalRun {
+  /// Steps that are due at this time or before it are taken.
   let now: Timestamp
   let calendar: StoreCalendar
 
@@ -20,6 +21,7 @@ struct RenewalRun {
   static let batch = 50
 
   /// Renews subscriptions of all accounts or of one, at most ``batch`` of them. Returns how many there were.
+  /// A subscription takes all its steps in one database transaction, however many they are.
   @discardableResult
   func run(in connection: borrowing Connection, account: Int64? = nil) throws -> Int {
     let due = try SubscriptionTable.due(in: connection, at: now, account: account, limit: Self.batch)
@@ -45,6 +47,8 @@ struct RenewalRun {
   }
 
   /// The transaction of a period that was paid for without the customer's doing: it belongs to no device.
+  /// Shares it with the family of the account. Throws ``SandboxStoreError`` where the subscription's first
+  /// transaction is not there.
   static func insert(
     _ period: SubscriptionLifecycle.Period, of subscription: StoredSubscription,
     in connection: borrowing Connection

@@ -6,8 +6,9 @@ import PullboxAPI
 /// Decides, within one database transaction, what becomes of a purchase that the catalog's word has come for: it is sold,
 /// restored, or refused, and subscriptions change with it.
 struct Sales {
+  /// The sale is dated by it, without the milliseconds.
   let now: Timestamp
-  /// The code that pays for it.
+  /// The code that pays for it. Nil for a purchase that no code pays for.
   var code: StoredCode?
 
   enum Outcome {
@@ -17,6 +18,14 @@ struct Sales {
     case refused(Problem)
   }
 
+  /// Decides the purchase of any product. The outcome `refused` has saved the failure, and the caller
+  /// commits. Throws a `Problem` for a code that cannot be used and for a period that would end after the
+  /// last date; the caller's transaction is undone then.
+  ///
+  /// - Parameters:
+  ///   - listing: the catalog's word, asked before the database transaction.
+  ///   - begun: the transaction in the state `purchasing`. It is removed where only the next renewal of
+  ///     another one changed.
   func sell(
     _ listing: ProductListing, for begun: StoredTransaction, in connection: borrowing Connection
   ) throws -> Outcome {
@@ -52,6 +61,11 @@ struct Sales {
     return .sold(try Self.process(.sold(sale), of: begun, in: connection))
   }
 
+  /// Decides the purchase of a subscription, after the renewals of the account that have fallen due. One that
+  /// is the first of its group begins; one that runs is refused, restored if it is free, changed at once or
+  /// with the next renewal; one that is over begins again under the same original transaction.
+  ///
+  /// - Parameter group: the publication, or the product where the listing names none.
   private func subscribe(
     to plan: SubscriptionPlan, group: ProductIdentifier, for begun: StoredTransaction,
     in connection: borrowing Connection
@@ -147,7 +161,7 @@ struct Sales {
   }
 
   /// Takes the transaction of a purchase a step on, and with it what rests on the transaction. Throws where the purchase
-  /// is over.
+  /// is over. A sale is shared with the account's family, and an upgrade ends the copies of what it replaces.
   static func process(
     _ event: PurchaseLifecycle.Event, of transaction: StoredTransaction, in connection: borrowing Connection
   ) throws -> StoredTransaction {
@@ -164,6 +178,9 @@ struct Sales {
     return transaction
   }
 
+  /// Sells `begun` as a period.
+  ///
+  /// - Parameter original: a sale of the same subscription; nil where this is the first.
   private func process(
     _ period: SubscriptionLifecycle.Period, original: PurchaseLifecycle.Sale?, of begun: StoredTransaction,
     in connection: borrowing Connection
@@ -188,6 +205,7 @@ struct Sales {
     return Problem(.priceChanged, "\(begun.product) is \(now), and not \(shown)")
   }
 
+  /// Saves the failure, and answers the problem that the caller throws after the commit.
   private func refuse(
     _ begun: StoredTransaction, _ failure: PurchaseFailure, _ problem: Problem,
     in connection: borrowing Connection
@@ -209,6 +227,7 @@ extension PurchaseLifecycle.Sale {
 }
 
 extension SubscriptionLifecycle.OfferRun {
+  /// The offer in the form in which a customer's `shown` price names it.
   fileprivate var shown: ShownPrice.Offer {
     ShownPrice.Offer(payment: offer.payment, period: period, payments: paymentsLeft, price: price)
   }

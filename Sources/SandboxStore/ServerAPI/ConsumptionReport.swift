@@ -38,10 +38,11 @@ struct ConsumptionReport: Hashable, Sendable {
 
   /// 1 or 2.
   let version: Int
+  /// The body as it came, at most 16 KiB of JSON.
   let document: String
 
   /// Reads the body of version 1 or 2. Throws 4000000 for what is no such document, and the error of the first field whose
-  /// value cannot be.
+  /// value cannot be. `customerConsented` must be true in both versions.
   init(_ body: [UInt8], version: Int) throws(ServerAPIError) {
     guard let members = try? APIJSON.decode([String: JSONScalar].self, from: body) else { throw .badRequest }
     self.version = version
@@ -50,6 +51,7 @@ struct ConsumptionReport: Hashable, Sendable {
     if version == 1 { try Self.checkFirst(members) } else { try Self.checkSecond(members) }
   }
 
+  /// Version 1: every member but the consent may be missing; those that are there have the documented ranges.
   private static func checkFirst(_ members: [String: JSONScalar]) throws(ServerAPIError) {
     let numbers: [(name: String, field: Field, range: ClosedRange<Int64>)] = [
       ("accountTenure", .accountTenure, 0...7), ("consumptionStatus", .consumptionStatus, 0...3),
@@ -75,6 +77,7 @@ struct ConsumptionReport: Hashable, Sendable {
     }
   }
 
+  /// Version 2: the sample and the delivery must be there. The percentage counts in thousandths of a percent.
   private static func checkSecond(_ members: [String: JSONScalar]) throws(ServerAPIError) {
     guard case .boolean = members["sampleContentProvided"] else {
       throw .consumption(.sampleContentProvided)
@@ -110,7 +113,7 @@ struct ConsumptionReport: Hashable, Sendable {
     }
   }
 
-  /// Keeps it as the latest of its version about the transaction.
+  /// Keeps it as the latest of its version about the transaction. It replaces the one before, with its date.
   func put(transaction: Int64, received: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute(
       """
@@ -128,6 +131,7 @@ enum JSONScalar: Decodable, Hashable, Sendable {
   /// Null, a fraction, an array or an object.
   case other
 
+  /// Never throws for JSON that is well formed. A number that is no whole one of 64 bits is ``other``.
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     if let boolean = try? container.decode(Bool.self) {
@@ -141,11 +145,13 @@ enum JSONScalar: Decodable, Hashable, Sendable {
     }
   }
 
+  /// Nil for a member of another type.
   var text: String? {
     guard case .text(let text) = self else { return nil }
     return text
   }
 
+  /// Nil for a member of another type, and for a number outside of 64 bits.
   var integer: Int64? {
     guard case .integer(let integer) = self else { return nil }
     return integer

@@ -10,6 +10,7 @@ struct NotificationHistory: Sendable {
     var sendAttempts: [NotificationAttempt]
   }
 
+  /// At most ``PaymentStore/pageLength`` records, the earliest first.
   struct Page: Encodable, Sendable {
     /// Left out on the last page.
     var paginationToken: String?
@@ -28,7 +29,11 @@ struct NotificationHistory: Sendable {
       "EXTERNAL_PURCHASE_TOKEN", "RESCIND_CONSENT", "METADATA_UPDATE", "MIGRATION", "PRICE_CHANGE",
     ]
 
-    /// Nil where nothing can match. Throws the error of the first member that cannot be.
+    /// Nil where nothing can match. Throws the error of the first member that cannot be. Both dates are
+    /// required, in milliseconds since the epoch. A subtype needs a type beside it, and a type no
+    /// transaction.
+    ///
+    /// - Parameter reach: how long before `now` the start may be at the earliest.
     init?(_ body: [UInt8], now: Timestamp, reach: Duration) throws(ServerAPIError) {
       guard let members = try? APIJSON.decode([String: JSONScalar].self, from: body) else {
         throw .badRequest
@@ -59,7 +64,10 @@ struct NotificationHistory: Sendable {
 }
 
 extension PaymentStore {
-  /// A page of what the filter lets pass. Throws 4000014 for a token that is none of this list.
+  /// A page of what the filter lets pass. Throws 4000014 for a token that is none of this list. Only those
+  /// that are dated are listed, and each is signed anew with its own date.
+  ///
+  /// - Parameter token: where the page begins; nil for the first. It counts for the same account, or for all.
   func notifications(
     _ filter: NotificationTable.Filter, token: String?, signedBy issuer: PayloadIssuer
   ) async throws -> NotificationHistory.Page {
@@ -86,7 +94,8 @@ extension PaymentStore {
       })
   }
 
-  /// Writes a test notification down and returns the token that asks what became of it.
+  /// Writes a test notification down and returns the token that asks what became of it. The token is the
+  /// notification's UUID, an underscore and the time in milliseconds.
   func requestTestNotification() async throws -> String {
     let uuid = try await database.write(locking: [.everything]) { connection in
       try NotificationTable.insert(NotificationTable.Draft(type: .test), in: connection)
@@ -94,7 +103,8 @@ extension PaymentStore {
     return "\(uuid)_\(clock.now().millisecondsSinceEpoch)"
   }
 
-  /// Throws 4000020 for what is no token, 4040008 for one that is unknown or whose notification was not sent yet.
+  /// Throws 4000020 for what is no token, 4040008 for one that is unknown or whose notification was not sent
+  /// yet. It answers once the first attempt was made, whatever came of it.
   func testNotification(
     token: String, signedBy issuer: PayloadIssuer
   ) async throws -> NotificationHistory.Record {

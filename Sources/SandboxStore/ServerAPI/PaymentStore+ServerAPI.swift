@@ -18,7 +18,8 @@ extension PaymentStore {
     return account
   }
 
-  /// A sold transaction. Throws 4000006, 4000048 for an app transaction, 4040010.
+  /// A sold transaction. Throws 4000006, 4000048 for an app transaction, 4040010. The errors are for a text
+  /// that is no number, for the identifier of an app transaction, and for what is unknown or was not sold.
   func transaction(named text: String) async throws -> StoredTransaction {
     guard AppTransactionIdentifier(text) == nil else { throw ServerAPIError.appTransactionUnsupported }
     guard let id = Self.number(text) else { throw ServerAPIError.invalidTransaction }
@@ -35,7 +36,7 @@ extension PaymentStore {
     return Int64(text)
   }
 
-  /// A transaction as it is signed.
+  /// A transaction as it is signed. Nil for what was not sold.
   func payload(of transaction: StoredTransaction) async throws -> TransactionPayload? {
     guard let original = transaction.sale?.originalID else { return nil }
     let group = try await database.read { try SubscriptionTable.find(in: $0, originalID: original)?.group }
@@ -51,7 +52,7 @@ extension PaymentStore {
     var renewal: RenewalPayload
   }
 
-  /// An account's subscriptions.
+  /// An account's subscriptions. They are in the order of their first transactions, also those that are over.
   func courses(account: Int64) async throws -> [CourseOfSubscription] {
     try await database.read { [clock] connection in
       try SubscriptionTable.list(in: connection, account: account).compactMap { subscription in
@@ -71,7 +72,9 @@ extension PaymentStore {
   }
 
   /// Names the application's account in what was sold under an original transaction. Throws 4000183, 4000187 for a later
-  /// transaction, 4000185 for one that is shared.
+  /// transaction, 4000185 for one that is shared. It changes every transaction of the account under the
+  /// original one, in one database transaction, and renews their revisions. Throws 4000008 for what is no
+  /// number, 4040005 for what is unknown.
   func setAccountToken(_ token: String?, original text: String) async throws {
     guard let id = Self.number(text) else { throw ServerAPIError.invalidOriginalTransaction }
     guard let token = ApplicationAccountToken(token)?.text else { throw ServerAPIError.invalidAccountToken }
@@ -87,7 +90,8 @@ extension PaymentStore {
     }
   }
 
-  /// Keeps what a server says of the use of a purchase. Throws 4000047 for a type that the version does not take.
+  /// Keeps what a server says of the use of a purchase. Throws 4000047 for a type that the version does not
+  /// take. A report of the same version takes the place of the one before.
   func keep(_ report: ConsumptionReport, of transaction: StoredTransaction) async throws {
     let isTaken =
       report.version == 2
@@ -101,7 +105,7 @@ extension PaymentStore {
 
 /// The order number that a customer reads on the bill of a purchase: `MT` and the transaction's digits.
 enum OrderIdentifier {
-  /// Nil for what is no such name.
+  /// Nil for what is no such name. Whether there is such a transaction is another question.
   static func transaction(_ text: String) -> Int64? {
     text.hasPrefix("MT") ? PaymentStore.number(String(text.dropFirst(2))) : nil
   }

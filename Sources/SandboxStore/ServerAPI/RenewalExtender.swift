@@ -20,9 +20,11 @@ final class RenewalExtender: Sendable {
     worker = Worker(clock: timer)
   }
 
+  /// A request was written down.
   func wake() { worker.wake() }
 
-  /// Until the task is cancelled.
+  /// Until the task is cancelled. Each pass extends one batch and calls `didExtend` after it. With nothing to
+  /// do it waits for a wake, without a limit.
   func run() async {
     await worker.run { [store, didExtend] in
       guard try await store.continueMassExtension() else { return .waitForWake }

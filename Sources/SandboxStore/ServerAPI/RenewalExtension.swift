@@ -14,7 +14,8 @@ struct RenewalExtension: Hashable, Sendable {
   /// The caller's name for the request, of at most 128 bytes.
   let request: String
 
-  /// Reads the members that both requests have. Throws the error of the first that cannot be.
+  /// Reads the members that both requests have. Throws the error of the first that cannot be. The order is
+  /// days, reason, request.
   init(_ members: [String: JSONScalar]) throws(ServerAPIError) {
     guard let days = members["extendByDays"]?.integer, (1...90).contains(days) else {
       throw .invalidExtendByDays
@@ -28,6 +29,7 @@ struct RenewalExtension: Hashable, Sendable {
     self.init(days: Int(days), reason: Int(reason), request: request)
   }
 
+  /// From a row: the values are not checked again.
   init(days: Int, reason: Int, request: String) {
     self.days = days
     self.reason = reason
@@ -38,7 +40,8 @@ struct RenewalExtension: Hashable, Sendable {
   static let maximumPerYear = 2
 
   /// Puts off the renewal of a subscription and returns when it now is. Throws 4030004 for one that does not run, 4030005
-  /// after ``maximumPerYear``.
+  /// after ``maximumPerYear``. The last period's transaction ends with the subscription then. The row of the
+  /// extension is what repeats are answered from, and what the yearly bound counts.
   func apply(
     to subscription: StoredSubscription, at now: Timestamp, by calendar: StoreCalendar,
     in connection: borrowing Connection
@@ -68,13 +71,16 @@ struct RenewalExtension: Hashable, Sendable {
   }
 }
 
-/// A request to extend every subscription of a product, as far as it has come.
+/// A request to extend every subscription of a product, as far as it has come. Product and identifier name
+/// it. It is written down after each batch, so that a store that ends goes on at its next start.
 struct MassExtension: Hashable, Sendable {
   let product: ProductIdentifier
   let terms: RenewalExtension
   /// None: all.
   let storefronts: [String]
+  /// Subscriptions whose renewal was put off.
   var succeeded: Int64 = 0
+  /// Subscriptions of the product that run and could not be extended. Others do not count.
   var failed: Int64 = 0
   /// Nil while it goes on.
   var completed: Timestamp?
@@ -82,7 +88,8 @@ struct MassExtension: Hashable, Sendable {
   /// The last subscription that was looked at.
   fileprivate var cursor: Int64 = 0
 
-  /// Reads the body. Throws the error of the first member that cannot be.
+  /// Reads the body. Throws the error of the first member that cannot be. A list of storefronts that is there
+  /// has 1 to 300 codes of three capital letters.
   init(_ body: [UInt8]) throws(ServerAPIError) {
     guard let members = try? APIJSON.decode([String: JSONScalar].self, from: body),
       let lists = try? APIJSON.decode(Storefronts.self, from: body)
@@ -106,6 +113,7 @@ struct MassExtension: Hashable, Sendable {
 }
 
 extension MassExtension {
+  /// Throws ``StateDirectoryError`` `damaged` for a row without a product.
   fileprivate init(_ row: Row) throws {
     guard let product = ProductIdentifier(try row.text("product")) else {
       throw StateDirectoryError(.damaged, path: "store.sqlite", message: "an extension is of no product")
@@ -121,6 +129,7 @@ extension MassExtension {
     cursor = try row.integer("cursor")
   }
 
+  /// Nil where no request of that product has that identifier.
   static func find(
     product: String, request: String, in connection: borrowing Connection
   ) throws -> MassExtension? {
@@ -142,6 +151,7 @@ extension MassExtension {
       ])
   }
 
+  /// The one that began first.
   fileprivate static func unfinished(in connection: borrowing Connection) throws -> MassExtension? {
     try connection.first("SELECT * FROM mass_extensions WHERE completed IS NULL ORDER BY begun LIMIT 1")
       .map(MassExtension.init)
@@ -150,7 +160,9 @@ extension MassExtension {
   /// Subscriptions in one database transaction.
   private static let batch = 200
 
-  /// Extends the next subscriptions; after the last tells the summary.
+  /// Extends the next subscriptions; after the last tells the summary. Subscriptions of other products and
+  /// storefronts are passed over. A failure is notified and does not end the batch. Cursor and counts are
+  /// saved in the same database transaction.
   fileprivate mutating func extendNext(
     at now: Timestamp, by calendar: StoreCalendar, in connection: borrowing Connection
   ) throws {
@@ -193,7 +205,9 @@ extension MassExtension {
 
 extension PaymentStore {
   /// Extends one subscription. Repeated with the same identifier it changes nothing and answers the same. Throws
-  /// 4040005, 4030007 for what a family shares, and what ``RenewalExtension/apply(to:at:by:in:)`` throws.
+  /// 4040005, 4030007 for what a family shares, and what ``RenewalExtension/apply(to:at:by:in:)`` throws. The
+  /// account's renewals that have fallen due are made first, in the same database transaction. A renewal that
+  /// is put off is notified.
   func extend(originalID: Int64, by terms: RenewalExtension) async throws -> Timestamp {
     try await database.write(locking: [.everything]) { [clock] connection in
       guard let owner = try SubscriptionTable.find(in: connection, originalID: originalID)?.account else {
@@ -219,7 +233,8 @@ extension PaymentStore {
     }
   }
 
-  /// Does the next part of a request that goes on. Returns whether there was one.
+  /// Does the next part of a request that goes on. Returns whether there was one. All renewals that have
+  /// fallen due are made before it.
   func continueMassExtension() async throws -> Bool {
     guard try await database.read({ try MassExtension.unfinished(in: $0) }) != nil else { return false }
     try await catchUp()

@@ -5,6 +5,7 @@ import PullboxAPIServer
 /// A refusal of the App Store Server API: a code whose first three digits are the status, and its message, both as Apple
 /// documents them.
 struct ServerAPIError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Seven digits.
   let code: Int
   let message: String
   /// When to ask again, for a request too many.
@@ -98,7 +99,9 @@ extension ServerAPIError {
     "The server didn't find a subscription-renewal-date extension request for this requestIdentifier and productId combination."
   )
   static let transactionUnknown = Self(4_040_010, "Transaction id not found.")
+  /// Thrown with ``retryAfter``.
   static let rateLimit = Self(4_290_000, "Rate limit exceeded.")
+  /// The answer to every error that is no refusal.
   static let internalRetryable = Self(5_000_001, "An unknown error occurred. Please try again.")
 
   /// A field of a report of consumption that cannot be.

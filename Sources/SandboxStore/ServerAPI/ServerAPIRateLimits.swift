@@ -14,6 +14,7 @@ struct ServerAPIRateLimits: Hashable, Sendable {
     case rare
   }
 
+  /// A kind that is not in it has no bound.
   var perHour: [Kind: Int]
 
   /// Those that Apple documents for production: 50, 20 and 10 a second, counted by the hour, and one a second for what it
@@ -23,7 +24,8 @@ struct ServerAPIRateLimits: Hashable, Sendable {
   static let sandbox = Self(perHour: production.perHour.mapValues { $0 / 10 })
 }
 
-/// Counts requests by the hour of the wall clock.
+/// Counts requests by the hour of the wall clock. The counts live in memory and begin anew with each hour,
+/// for all clients together.
 final class ServerAPIRateLimiter: Sendable {
   private struct State {
     var hour: Int64 = 0

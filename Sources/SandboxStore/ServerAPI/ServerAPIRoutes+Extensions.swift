@@ -5,6 +5,7 @@ import PullboxAPIServer
 
 /// Extensions of all subscriptions to a product.
 extension ServerAPIRoutes {
+  /// The answer about a request. The date and the counts are there once it is complete.
   private struct ExtensionOfAll: Encodable {
     var requestIdentifier: String
     var complete: Bool
@@ -14,6 +15,8 @@ extension ServerAPIRoutes {
     var failedCount: Int64?
   }
 
+  /// Adds the route that begins a request and the one that tells how far it is. A request that has begun is
+  /// answered the same again and keeps its first terms.
   func addExtensionOfAll(to routes: inout APIRoutes) {
     routes.on(
       .post, "/inApps/v1/subscriptions/extend/mass",

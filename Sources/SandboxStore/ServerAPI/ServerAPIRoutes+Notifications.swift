@@ -4,6 +4,8 @@ import PullboxAPIServer
 
 /// Test notifications, and the history of all that were sent.
 extension ServerAPIRoutes {
+  /// Adds the three routes of notifications. The history is dated first, so that it lists what was written
+  /// down just before.
   func addNotifications(to routes: inout APIRoutes) {
     routes.on(
       .post, "/inApps/v1/notifications/test",

@@ -9,6 +9,7 @@ import ServiceRuntime
 /// The App Store Server API: what servers ask under `/inApps`, with a bearer token of the store's key.
 struct ServerAPIRoutes: Sendable {
   let store: PaymentStore
+  /// Signs what the answers hold.
   let issuer: PayloadIssuer
   let authority: ServerAPIAuthority
   let limiter: ServerAPIRateLimiter
@@ -18,8 +19,10 @@ struct ServerAPIRoutes: Sendable {
   let wake: @Sendable () -> Void
   let log: Log
 
+  /// A longer body is refused.
   static let longestBody = ByteCount.kibibytes(16)
 
+  /// Adds all routes, each under the rate of its kind.
   func add(to routes: inout APIRoutes) {
     addTransactions(to: &routes, .reading)
     addLookups(to: &routes, .lookup)
@@ -55,6 +58,8 @@ struct ServerAPIRoutes: Sendable {
     }
   }
 
+  /// A page of transactions as JWSs. `revision` is on every page, also on the last one, from which a later
+  /// request goes on.
   private struct History: Encodable {
     var revision: String
     var hasMore: Bool
@@ -64,6 +69,7 @@ struct ServerAPIRoutes: Sendable {
     var signedTransactions: [String]
   }
 
+  /// The subscriptions by their groups.
   private struct Statuses: Encodable {
     struct Group: Encodable {
       var subscriptionGroupIdentifier: String
@@ -83,6 +89,8 @@ struct ServerAPIRoutes: Sendable {
     var data: [Group]
   }
 
+  /// Adds the routes about a customer's transactions, subscriptions and application, and those that take
+  /// reports of consumption.
   private func addTransactions(to routes: inout APIRoutes, _ kind: ServerAPIRateLimits.Kind) {
     routes.on(
       .get, "/inApps/v1/transactions/{id}",
@@ -128,6 +136,8 @@ struct ServerAPIRoutes: Sendable {
     }
   }
 
+  /// The groups and their subscriptions are in the order of the first transactions. A status that is no
+  /// number of one is 4000031.
   private func statuses(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     let wanted = try request.queryValues("status").map { text in
       guard let status = Int(text).flatMap(SubscriptionStatus.init) else {
@@ -171,6 +181,8 @@ struct ServerAPIRoutes: Sendable {
     var hasMore: Bool
   }
 
+  /// Adds the routes of orders and refunds. An order that is none is no error, but an answer with the status
+  /// 1.
   private func addLookups(to routes: inout APIRoutes, _ kind: ServerAPIRateLimits.Kind) {
     routes.on(
       .get, "/inApps/v1/lookup/{order}",
@@ -197,6 +209,7 @@ struct ServerAPIRoutes: Sendable {
     var appAccountToken: String?
   }
 
+  /// `webOrderLineItemId` is the latest transaction of the subscription.
   private struct Extension: Encodable {
     var originalTransactionId: String
     var webOrderLineItemId: String?
@@ -205,6 +218,7 @@ struct ServerAPIRoutes: Sendable {
     var effectiveDate: Int64
   }
 
+  /// Adds the routes that set an account token, finish a transaction, and extend one subscription.
   private func addChanges(to routes: inout APIRoutes, _ kind: ServerAPIRateLimits.Kind) {
     routes.on(
       .put, "/inApps/v1/transactions/{id}/appAccountToken",

@@ -9,15 +9,20 @@ import PullboxAPI
 struct ServerAPIAuthority: Sendable {
   /// The key's name: ten characters.
   let keyIdentifier: String
+  /// `iss` of the tokens, the value of `--api-issuer`.
   let issuer: String
+  /// `bid` of the tokens.
   let bundleIdentifier: String
+  /// Verifies the tokens. Clients sign with the private half, which lies in the state directory.
   let key: ES256Key
   let clock: any WallClock
 
   static let audience = "appstoreconnect-v1"
+  /// From `iat` to `exp` at most.
   static let longestLife = Duration.seconds(3600)
   /// How far the clock of a client may be from the store's.
   static let skew = Duration.seconds(60)
+  /// Bytes of a token.
   private static let maximumLength = 4096
 
   private struct Header: Decodable {
@@ -36,7 +41,8 @@ struct ServerAPIAuthority: Sendable {
     var bid: String
   }
 
-  /// Whether `token` is such a token. What it has besides is ignored.
+  /// Whether `token` is such a token. What it has besides is ignored. The segments are base 64 without
+  /// padding, as RFC 7515 section 2 has it. Nil counts as none.
   func accepts(_ token: String?) -> Bool {
     guard let token, token.utf8.count <= Self.maximumLength else { return false }
     let segments = token.utf8.split(separator: 0x2E, omittingEmptySubsequences: false).map { Substring($0) }
@@ -50,6 +56,7 @@ struct ServerAPIAuthority: Sendable {
       && isInTime(claims)
   }
 
+  /// Skew is allowed on either side of now, and not on the length of the token's life.
   private func isInTime(_ claims: Claims) -> Bool {
     let now = Double(clock.now().millisecondsSinceEpoch) / 1000
     let skew = Self.skew.inSeconds
@@ -60,6 +67,7 @@ struct ServerAPIAuthority: Sendable {
 }
 
 extension Substring {
+  /// Nil for what is not base 64 in the alphabet of URLs, or not such JSON.
   fileprivate func decoded<Value: Decodable>(_ type: Value.Type) -> Value? {
     Base64.decode(self, .url).flatMap { try? APIJSON.decode(type, from: $0) }
   }

@@ -6,6 +6,7 @@ import HTTPServer
 
 /// Which of a customer's transactions a history has, and in which order.
 struct TransactionHistoryFilter: Hashable, Sendable {
+  /// The version of the path.
   enum Version: Hashable, Sendable {
     /// Without consumables that are finished, unless they were revoked.
     case first
@@ -13,17 +14,21 @@ struct TransactionHistoryFilter: Hashable, Sendable {
   }
 
   var version: Version
+  /// By revisions, the numbers of the latest changes.
   var isAscending = true
   private var start: Timestamp?
   private var end: Timestamp?
   private var products: Set<String> = []
   private var types: Set<ProductType> = []
+  /// Publications, or products that have none.
   private var groups: Set<String> = []
   private var ownership: Ownership?
+  /// Nil for both.
   private var isRevoked: Bool?
 
   /// Reads the query. A parameter may be repeated where several values are wanted, and booleans may be capitalized, as
-  /// Python writes them. Throws the error of the first parameter that cannot be.
+  /// Python writes them. Throws the error of the first parameter that cannot be. `excludeRevoked` takes
+  /// precedence over `revoked`.
   init(_ request: HTTPRequest, version: Version) throws(ServerAPIError) {
     self.version = version
     start = try request.milliseconds("startDate", orThrow: .invalidStartDate)
@@ -60,6 +65,9 @@ struct TransactionHistoryFilter: Hashable, Sendable {
   ]
 
   /// Whether the history has it. Dates are those of purchases, the first included and the last not.
+  ///
+  /// - Parameter group: the subscription's group; nil for what is no renewing subscription, which no filter
+  ///   of groups lets pass.
   func includes(_ transaction: StoredTransaction, group: ProductIdentifier?) -> Bool {
     guard case .purchased(let sale, let finished) = transaction.life.state else { return false }
     if version == .first, sale.type == .consumable, finished != nil, sale.revocation == nil { return false }
@@ -80,6 +88,8 @@ struct PageToken: Hashable, Sendable {
   let account: Int64
   let position: Int64
 
+  /// Base 64 in the alphabet of URLs. It is not signed: a client that makes one up sees nothing but its own
+  /// list.
   var text: String { Base64.encode(Array("\(list):\(account):\(position)".utf8), .url) }
 
   init(list: String, account: Int64, position: Int64) {
@@ -88,7 +98,7 @@ struct PageToken: Hashable, Sendable {
     self.position = position
   }
 
-  /// Nil for a text that is no token of that list.
+  /// Nil for a text that is no token of that list. A token of another list or another account is none.
   init?(_ text: String, list: String, account: Int64) {
     guard text.utf8.count <= 256, let bytes = Base64.decode(text, .url) else { return nil }
     let parts = String(decoding: bytes, as: UTF8.self).split(separator: ":", omittingEmptySubsequences: false)
@@ -104,6 +114,7 @@ extension PaymentStore {
   /// A page of transactions as they are signed, where the next begins, and whether there is one.
   struct TransactionPage: Sendable {
     var transactions: [TransactionPayload]
+    /// A ``PageToken``, also on the last page: what changes later is listed from there.
     var revision: String
     var hasMore: Bool
   }
@@ -112,6 +123,8 @@ extension PaymentStore {
   static let pageLength = 20
 
   /// Throws 4000005 for a revision that is none of this list.
+  ///
+  /// - Parameter revision: where an earlier page ended; nil for the first page.
   func history(
     account: Int64, filter: TransactionHistoryFilter, revision: String?
   ) async throws -> TransactionPage {
@@ -131,7 +144,8 @@ extension PaymentStore {
     }
   }
 
-  /// Returns the refunded transactions, in the order of the refunds. Throws 4000005.
+  /// Returns the refunded transactions, in the order of the refunds. Throws 4000005. Sharing that ended is no
+  /// refund.
   func refunds(account: Int64, revision: String?) async throws -> TransactionPage {
     let begin = try Self.position(revision, list: "refunds", account: account, first: 0)
     return try await database.read { connection in
@@ -146,6 +160,7 @@ extension PaymentStore {
     }
   }
 
+  /// - Parameter first: the position of the first page.
   private static func position(
     _ revision: String?, list: String, account: Int64, first: Int64
   ) throws(ServerAPIError) -> Int64 {
@@ -157,6 +172,10 @@ extension PaymentStore {
   /// Rows that are read at once for a page that leaves some out.
   private static let readAtOnce = 200
 
+  /// Reads on until the page is full and one more row is found that the filter lets pass, or no rows are
+  /// left. The position moves over rows that are left out, too.
+  ///
+  /// - Parameter rows: the rows beyond a position, in the order of the list.
   private static func page(
     list: String, account: Int64, from begin: Int64,
     rows: (_ position: Int64, _ limit: Int) throws -> [TransactionTable.Revised],
@@ -188,7 +207,8 @@ extension PaymentStore {
 }
 
 extension HTTPRequest {
-  /// A parameter of milliseconds since the epoch; nil without it.
+  /// A parameter of milliseconds since the epoch; nil without it. Throws `error` for a text that is no number
+  /// from 0 on.
   func milliseconds(
     _ name: String, orThrow error: ServerAPIError
   ) throws(ServerAPIError) -> Timestamp? {

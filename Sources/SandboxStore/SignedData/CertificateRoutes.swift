@@ -12,6 +12,8 @@ struct CertificateRoutes: Sendable {
   static let path = "/ocsp/"
   private static let longestRequest = ByteCount.kibibytes(4)
 
+  /// Adds the routes of the responder. A request that cannot be read is answered with a response that says
+  /// so, under status 200.
   func addResponder(to routes: inout APIRoutes) {
     routes.on(.post, "/ocsp") { [chain] request, _ in
       Self.response(chain.answer(to: try await request.bytes(upTo: Self.longestRequest)))
@@ -23,6 +25,7 @@ struct CertificateRoutes: Sendable {
     }
   }
 
+  /// Adds the controls, whose work blocks and runs in the pool for that.
   func addControls(to routes: inout APIRoutes) {
     routes.on(.post, "/sandbox/v1/certificates/revoke") { [chain] _, _ in
       try .json(try await BlockingPool.shared.run { try chain.revokeLeaf() })
@@ -32,6 +35,7 @@ struct CertificateRoutes: Sendable {
     }
   }
 
+  /// No cache keeps an answer, since a test may revoke the leaf at any time.
   private static func response(_ bytes: [UInt8]) -> HTTPResponse {
     HTTPResponse(
       status: .ok, headers: ["Content-Type": "application/ocsp-response", "Cache-Control": "no-store"],

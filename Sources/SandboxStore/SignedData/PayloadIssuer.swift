@@ -20,7 +20,8 @@ struct PayloadIssuer: Sendable {
   /// The store's: signatures that do not fit, and dates that are ahead.
   let faults: FaultSwitch
 
-  /// Signs the transaction as it stands now; or, with a date, as it stood then.
+  /// Signs the transaction as it stands now; or, with a date, as it stood then. Fills in the application, and
+  /// throws where the signer does.
   func sign(_ transaction: TransactionPayload, at date: Timestamp? = nil) throws -> String {
     var payload = transaction
     payload.bundleId = bundleIdentifier
@@ -28,14 +29,17 @@ struct PayloadIssuer: Sendable {
     return try signature(over: payload)
   }
 
-  /// Signs the renewal info of the subscription as it stands now; or, with a date, as it stood then.
+  /// Signs the renewal info of the subscription as it stands now; or, with a date, as it stood then. Throws
+  /// where the signer does.
   func sign(_ renewal: RenewalPayload, at date: Timestamp? = nil) throws -> String {
     var payload = renewal
     payload.signedDate = stated(date ?? clock.now())
     return try signature(over: payload)
   }
 
-  /// How the account came by the application.
+  /// How the account came by the application. It is dated now.
+  ///
+  /// - Parameter account: the row, which the identifier of the app transaction is made of.
   func appTransaction(_ application: ApplicationPurchase = .init(), account: Int64) throws -> String {
     try signature(
       over: AppTransactionPayload(
@@ -70,8 +74,10 @@ struct PayloadIssuer: Sendable {
     return try signature(over: payload)
   }
 
+  /// Milliseconds since the epoch, with the skew that a fault adds.
   private func stated(_ date: Timestamp) -> Int64 { faults.statedTime(date).millisecondsSinceEpoch }
 
+  /// A fault damages the signature, never the payload.
   private func signature(over payload: some Encodable) throws -> String {
     let signed = try signer.sign(APIJSON.encode(payload))
     return faults.current.wrongSignature == true ? Self.damaged(signed) : signed

@@ -25,13 +25,15 @@ final class SigningChain: Sendable {
     state = Mutex(State(authority: authority, revoked: Set(revoked)))
   }
 
-  /// Makes what is below the root anew where it names another responder. Blocks.
+  /// Makes what is below the root anew where it names another responder. Blocks. Every signature from then on
+  /// has the new leaf.
   func adopt(responder: String) throws {
     let authority = try directory.signedDataAuthority(now: clock.now(), responder: responder)
     state.withLock { $0.authority = authority }
   }
 
-  /// The leaf counts no more. Blocks.
+  /// The leaf counts no more. Blocks. It is written down before the responder says so, and signatures go on
+  /// with the same leaf. ``renew()`` ends that.
   func revokeLeaf() throws -> CertificateStatus {
     let leaf = state.withLock { $0.authority.leaf }
     try directory.write(revoked: [leaf])
@@ -40,7 +42,8 @@ final class SigningChain: Sendable {
     return CertificateStatus(serialNumber: serial.description, isRevoked: true)
   }
 
-  /// Makes intermediate and leaf anew under the same root. Blocks.
+  /// Makes intermediate and leaf anew under the same root. Blocks. No certificate is revoked afterwards, not
+  /// even an earlier leaf that was. Throws ``SandboxStoreError`` where the certificates name no responder.
   func renew() throws -> CertificateStatus {
     let responder = try state.withLock { try $0.authority.responder() }
     guard let responder else { throw SandboxStoreError("the certificates name no responder") }
@@ -51,7 +54,8 @@ final class SigningChain: Sendable {
     return CertificateStatus(serialNumber: serial.description, isRevoked: false)
   }
 
-  /// Returns the responder's answer to a request in DER.
+  /// Returns the responder's answer to a request in DER. The answer is signed at the present second. What is
+  /// no request is answered as RFC 6960 section 2.3 says, with a status and without a signature.
   func answer(to request: [UInt8]) -> [UInt8] {
     let (authority, revoked) = state.withLock { ($0.authority, $0.revoked) }
     return authority.ocspResponse(to: request, at: clock.now().wholeSeconds, revoked: revoked)
@@ -72,6 +76,7 @@ extension SigningChain: PayloadSigner {
 }
 
 extension StoreStateDirectory {
+  /// The chain and the keys that are needed still, mode 0600.
   private var signedDataFile: String { "\(path)/pki/signed-data.pem" }
   private var revokedFile: String { "\(path)/pki/revoked.pem" }
 
@@ -83,6 +88,7 @@ extension StoreStateDirectory {
     return authority
   }
 
+  /// Empty without a file. Throws for a file of more than 64 KiB and for what is no PEM.
   fileprivate func revokedCertificates() throws -> [Certificate] {
     let bytes: [UInt8]
     do {
@@ -94,6 +100,7 @@ extension StoreStateDirectory {
     return try Certificate.certificates(inPEM: String(decoding: bytes, as: UTF8.self))
   }
 
+  /// Puts these in the place of the certificates that are there.
   fileprivate func write(revoked: [Certificate]) throws {
     try DurableFile.write(Array(revoked.map(\.pem).joined().utf8).span, to: revokedFile)
   }

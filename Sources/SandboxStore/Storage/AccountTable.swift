@@ -5,6 +5,10 @@ import PullboxAPI
 
 /// The table of accounts, within one database transaction.
 enum AccountTable {
+  /// - Parameters:
+  ///   - name: the account's name in answers, which no other one has.
+  ///   - title: the name that the test gave it, which may stand twice.
+  ///   - token: the digest of the token, which is kept nowhere.
   static func insert(
     in connection: borrowing Connection, name: String, title: String, territory: String, token: SHA256Digest,
     created: Timestamp
@@ -14,6 +18,7 @@ enum AccountTable {
       [.text(name), .text(title), .text(territory), .blob(token.array), .timestamp(created)])
   }
 
+  /// Nil for a token of no account.
   static func find(in connection: borrowing Connection, token: SHA256Digest) throws -> Account? {
     try connection.first(
       "SELECT * FROM accounts WHERE token_digest = ?", [.blob(token.array)]
@@ -32,10 +37,12 @@ enum AccountTable {
     return account
   }
 
+  /// Nil where there is no such row.
   static func find(in connection: borrowing Connection, id: Int64) throws -> Account? {
     try connection.first("SELECT * FROM accounts WHERE id = ?", [.integer(id)]).map(account)
   }
 
+  /// Columns without a value stand for what ``ApplicationPurchase`` has by itself.
   private static func account(_ row: Row) throws -> Account {
     let standard = ApplicationPurchase()
     return Account(
@@ -47,7 +54,7 @@ enum AccountTable {
         download: try row.optionalInteger("download_id") ?? standard.download))
   }
 
-  /// Saves what may change of an account.
+  /// Saves what may change of an account. Name, territory and token never change.
   static func update(_ account: Account, in connection: borrowing Connection) throws {
     try connection.execute(
       """
@@ -61,10 +68,12 @@ enum AccountTable {
       ])
   }
 
+  /// Counts row by row, whenever an account is opened, and for the metrics.
   static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM accounts")?.integer("count") ?? 0)
   }
 
+  /// Nil takes back what was set.
   static func setNextFailure(
     _ failure: PurchaseFailure?, account: Int64, in connection: borrowing Connection
   ) throws {

@@ -2,6 +2,7 @@ import Database
 
 /// The table of one row that says how long a month lasts; none for the standard.
 enum CalendarTable {
+  /// The standard also for a row that this version cannot read.
   static func current(in connection: borrowing Connection) throws -> StoreCalendar {
     guard let row = try connection.first("SELECT month, renewals FROM calendar"),
       let calendar = StoreCalendar(month: try row.text("month"), renewals: Int(try row.integer("renewals")))

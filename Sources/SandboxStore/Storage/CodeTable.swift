@@ -5,12 +5,16 @@ import ServiceRuntime
 
 /// A gift or promotional code as the store keeps it.
 struct StoredCode: Hashable, Sendable {
+  /// Sixteen hexadecimal digits in capitals.
   let code: String
   let product: ProductIdentifier
+  /// Nil for a gift, and for a subscription whose first period costs nothing.
   let offer: StoreOffer?
+  /// Accounts that may redeem it, each once.
   let uses: Int
 
-  /// The offer that a subscription of that plan begins with.
+  /// The offer that a subscription of that plan begins with. Without an offer in the code that is a free
+  /// trial of one period.
   func firstOffer(for plan: SubscriptionPlan) -> StoreOffer {
     offer ?? StoreOffer(payment: .freeTrial, period: plan.period)
   }
@@ -25,6 +29,7 @@ enum CodeTable {
       [.text(code.code), .text(code.product.description), .optional(offer), .integer(code.uses)])
   }
 
+  /// Throws ``StateDirectoryError`` `damaged` for a row without a product.
   static func find(_ code: String, in connection: borrowing Connection) throws -> StoredCode? {
     guard let row = try connection.first("SELECT * FROM codes WHERE code = ?", [.text(code)]) else {
       return nil
@@ -42,12 +47,14 @@ enum CodeTable {
     try connection.first("SELECT count(*) AS count FROM codes")?.integer("count") ?? 0
   }
 
+  /// Accounts that have redeemed it.
   static func redemptions(of code: String, in connection: borrowing Connection) throws -> Int {
     let row = try connection.first(
       "SELECT count(*) AS count FROM redemptions WHERE code = ?", [.text(code)])
     return Int(try row?.integer("count") ?? 0)
   }
 
+  /// Whether the account has used it, whatever became of that sale.
   static func isRedeemed(_ code: String, by account: Int64, in connection: borrowing Connection) throws
     -> Bool
   {
@@ -68,7 +75,9 @@ enum CodeTable {
     }
   }
 
-  /// The account has not redeemed it before.
+  /// The account has not redeemed it before. A second row of the same account breaks the table's primary key.
+  ///
+  /// - Parameter key: the idempotency key of the request; nil where it bore none.
   static func redeem(
     _ code: String, account: Int64, key: String?, for transaction: StoredTransaction,
     in connection: borrowing Connection

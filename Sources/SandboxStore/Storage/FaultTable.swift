@@ -3,6 +3,7 @@ import PullboxAPI
 
 /// The table of one row that says what the store does wrong; none where it does nothing wrong.
 enum FaultTable {
+  /// Nil until faults were set once.
   static func current(in connection: borrowing Connection) throws -> StoreFaults? {
     try connection.first("SELECT document FROM faults")
       .map { try APIJSON.decode(StoreFaults.self, from: Array(try $0.text("document").utf8)) }

@@ -8,7 +8,10 @@ enum GoogleMessageTable {
   /// Those that are kept, at most: the newest.
   static let maximumCount: Int64 = 10_000
 
+  /// The JSON of a notification (`DeveloperNotification`) before the sender fills in the package. One of the
+  /// four members is there.
   struct Data: Codable, Sendable {
+    /// `subscriptionId` is there for a subscription, `sku` for a one-time product.
     struct Purchase: Codable, Sendable {
       var version = "1.0"
       var notificationType: Int
@@ -28,6 +31,7 @@ enum GoogleMessageTable {
 
     var version = "1.0"
     var packageName = ""
+    /// Milliseconds since the epoch.
     var eventTimeMillis: String
     var subscriptionNotification: Purchase?
     var oneTimeProductNotification: Purchase?
@@ -36,6 +40,8 @@ enum GoogleMessageTable {
   }
 
   /// - Parameter due: when it is posted, where that is later than what it tells of.
+  ///
+  /// The oldest beyond ``maximumCount`` are removed with it.
   static func insert(
     _ event: GoogleEvent, of token: PurchaseToken, _ product: ProductIdentifier, at date: Timestamp,
     due: Timestamp? = nil, in connection: borrowing Connection
@@ -57,12 +63,15 @@ enum GoogleMessageTable {
     try insert(data, of: token.token, kind: kind, due: due ?? date, in: connection)
   }
 
+  /// It belongs to no token.
   static func insertTest(at date: Timestamp, in connection: borrowing Connection) throws {
     var data = Data(eventTimeMillis: String(date.millisecondsSinceEpoch))
     data.testNotification = .init()
     try insert(data, of: "", kind: nil, due: date, in: connection)
   }
 
+  /// - Parameter kind: the number of a subscription's event, by which it can be taken back; nil for all
+  ///   others.
   private static func insert(
     _ data: Data, of token: String, kind: Int?, due: Timestamp, in connection: borrowing Connection
   ) throws {
@@ -77,7 +86,8 @@ enum GoogleMessageTable {
       [.integer(connection.lastInsertedRowID - maximumCount)])
   }
 
-  /// Removes the pending notifications of an event of a subscription that will not happen any more.
+  /// Removes the pending notifications of an event of a subscription that will not happen any more. One that
+  /// is being posted already may arrive all the same.
   static func cancel(
     _ event: GoogleEvent.Subscription, of token: PurchaseToken, in connection: borrowing Connection
   ) throws {
@@ -86,6 +96,7 @@ enum GoogleMessageTable {
       [.text(token.token), .integer(event.rawValue)])
   }
 
+  /// The earliest attempt first.
   static func due(
     at now: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> [GoogleMessage] {
@@ -99,6 +110,7 @@ enum GoogleMessageTable {
     }
   }
 
+  /// Nil where none waits.
   static func nextAttempt(in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT min(next_attempt) AS due FROM google_messages")?.optionalTimestamp("due")
   }
@@ -107,10 +119,12 @@ enum GoogleMessageTable {
     try connection.execute("DELETE FROM google_messages WHERE id = ?", [.integer(id)])
   }
 
+  /// Removes also those that are due later.
   static func removeAll(in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM google_messages")
   }
 
+  /// Counts an attempt that was not taken.
   static func postpone(_ id: Int64, until next: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute(
       "UPDATE google_messages SET attempts = attempts + 1, next_attempt = ? WHERE id = ?",

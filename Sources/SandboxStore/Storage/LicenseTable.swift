@@ -6,11 +6,13 @@ import PullboxAPI
 struct StoredLicense: Hashable, Sendable {
   let id: Int64
   let product: ProductIdentifier
+  /// 1 to 10,000. One that is taken back is free at once.
   let seats: Int
 }
 
 /// The tables of volume licenses, within one database transaction.
 enum LicenseTable {
+  /// Returns the row, which is the license's name on the wire.
   static func insert(
     _ product: ProductIdentifier, seats: Int, in connection: borrowing Connection
   ) throws -> Int64 {
@@ -19,6 +21,7 @@ enum LicenseTable {
     return connection.lastInsertedRowID
   }
 
+  /// Nil where there is no such license.
   static func find(_ id: Int64, in connection: borrowing Connection) throws -> StoredLicense? {
     guard let row = try connection.first("SELECT * FROM licenses WHERE id = ?", [.integer(id)]),
       let product = ProductIdentifier(try row.text("product"))
@@ -26,7 +29,7 @@ enum LicenseTable {
     return StoredLicense(id: id, product: product, seats: Int(try row.integer("seats")))
   }
 
-  /// The names of the accounts that have a seat.
+  /// The names of the accounts that have a seat. They are in the order in which the accounts were opened.
   static func holders(
     of license: Int64, limit: Int, in connection: borrowing Connection
   ) throws -> [String] {
@@ -38,6 +41,7 @@ enum LicenseTable {
     ).map { try $0.text("name") }
   }
 
+  /// Names at most 1000 of the accounts.
   static func published(
     _ license: StoredLicense, in connection: borrowing Connection
   ) throws -> StoreLicense {
@@ -46,6 +50,7 @@ enum LicenseTable {
       accounts: try holders(of: license.id, limit: 1000, in: connection))
   }
 
+  /// - Parameter transaction: what the account holds the seat by.
   static func add(
     _ account: Int64, to license: Int64, transaction: Int64, in connection: borrowing Connection
   ) throws {
@@ -54,7 +59,7 @@ enum LicenseTable {
       [.integer(license), .integer(account), .integer(transaction)])
   }
 
-  /// The transaction of the seat that was taken back; nil where there was none.
+  /// The transaction of the seat that was taken back; nil where there was none. The transaction itself stays.
   static func remove(
     _ account: Int64, from license: Int64, in connection: borrowing Connection
   ) throws -> Int64? {

@@ -4,12 +4,15 @@ import Database
 import PullboxAPI
 import ServiceRuntime
 
-/// A ``PurchaseLifecycle`` as the columns have it.
+/// A ``PurchaseLifecycle`` as the columns have it. A transaction that waits has the state `purchasing` there,
+/// and `waits_for` beside it. Prices, offers and revocations are read back only where all their columns can
+/// be.
 struct LifeColumns {
   var state = "purchasing"
   var sale: PurchaseLifecycle.Sale?
   var finished: Timestamp?
   var failure: PurchaseFailure?
+  /// `approval` or `customer`; nil for what does not wait.
   var waitsFor: String?
   var waitsUntil: Timestamp?
 
@@ -30,6 +33,7 @@ struct LifeColumns {
     }
   }
 
+  /// Throws ``StateDirectoryError`` `damaged` for a sale of an unknown type or reason.
   static func life(_ row: Row) throws -> PurchaseLifecycle {
     switch try row.text("state") {
     case "purchasing":
@@ -45,6 +49,7 @@ struct LifeColumns {
     }
   }
 
+  /// An offer, price or revocation of an unknown kind is read as none.
   private static func sale(_ row: Row) throws -> PurchaseLifecycle.Sale {
     guard let type = ProductType(rawValue: try row.text("type")),
       let reason = PurchaseLifecycle.Sale.Reason(rawValue: try row.text("reason"))

@@ -16,7 +16,7 @@ enum NotificationTable {
     .seconds((environment == .production ? 180 : 30) * 86_400)
   }
 
-  /// A notification before it is dated.
+  /// A notification before it is dated. Its UUID is made at the insertion.
   struct Draft {
     var type: NotificationType
     var subtype: NotificationSubtype?
@@ -46,7 +46,8 @@ enum NotificationTable {
     return uuid
   }
 
-  /// Tells the subscription in what was written down before it was.
+  /// Tells the subscription in what was written down before it was. Called in the database transaction that
+  /// wrote them.
   static func complete(
     original: Int64, in connection: borrowing Connection, _ change: (inout NotificationContent) -> Void
   ) throws {
@@ -66,7 +67,7 @@ enum NotificationTable {
     }
   }
 
-  /// Takes back what was to be told later and is not true any more.
+  /// Takes back what was to be told later and is not true any more. One that is dated stays.
   static func cancel(
     _ type: NotificationType, original: Int64, in connection: borrowing Connection
   ) throws {
@@ -76,6 +77,8 @@ enum NotificationTable {
   }
 
   /// Whether ``date(at:isSent:in:)`` has something to do, or a notification is to be sent and there is where to.
+  ///
+  /// - Parameter isSent: whether there is an address.
   static func hasWork(at now: Timestamp, isSent: Bool, in connection: borrowing Connection) throws -> Bool {
     try connection.first(
       "SELECT 1 FROM notifications WHERE signed IS NULL AND due <= ? LIMIT 1", [.timestamp(now)]) != nil
@@ -93,6 +96,8 @@ enum NotificationTable {
 
   /// Dates those whose time has come, at most `limit`, in the order of what they tell: each a millisecond after the one
   /// before at the least. Returns how many there were.
+  ///
+  /// - Parameter isSent: whether they are to be sent; each is due at once then.
   static func date(
     at now: Timestamp, isSent: Bool, limit: Int, in connection: borrowing Connection
   ) throws -> Int {
@@ -123,7 +128,8 @@ enum NotificationTable {
     ).map(notification)
   }
 
-  /// Keeps what became of an attempt. Nil for `next`: there is no other.
+  /// Keeps what became of an attempt. Nil for `next`: there is no other. All attempts of the notification are
+  /// written, with whether one of them was taken.
   static func record(
     _ notification: StoredNotification, next: Timestamp?, in connection: borrowing Connection
   ) throws {
@@ -134,16 +140,18 @@ enum NotificationTable {
       [.text(attempts), .boolean(isDelivered), .optional(next), .integer(notification.id)])
   }
 
-  /// Which of the dated ones are wanted.
+  /// Which of the dated ones are wanted. Nil lets all pass.
   struct Filter: Hashable, Sendable {
     var range: Range<Timestamp>
     var type: NotificationType?
     var subtype: NotificationSubtype?
     var account: Int64?
+    /// Those that were tried and never taken.
     var onlyFailures = false
   }
 
-  /// Those after `id` that the filter lets pass, in the order of their dates; at most `limit`.
+  /// Those after `id` that the filter lets pass, in the order of their dates; at most `limit`. Rows are in
+  /// the order of their insertion. Dates rise with it, but for what was written down to be told later.
   static func history(
     _ filter: Filter, after id: Int64, limit: Int, in connection: borrowing Connection
   ) throws -> [StoredNotification] {
@@ -170,12 +178,14 @@ enum NotificationTable {
     ).map(notification)
   }
 
+  /// Nil for an unknown one. Those that are not dated are found too.
   static func find(uuid: String, in connection: borrowing Connection) throws -> StoredNotification? {
     try connection.first("SELECT * FROM notifications WHERE uuid = ?", [.text(uuid)]).map(notification)
   }
 
   /// Removes what is older than the history goes back, and the oldest beyond ``capacity``. Returns how many of those
-  /// were never delivered and still to be sent.
+  /// were never delivered and still to be sent. One that is older but still to be sent stays, unless it is
+  /// beyond the capacity.
   static func prune(before date: Timestamp, in connection: borrowing Connection) throws -> Int {
     try connection.execute(
       "DELETE FROM notifications WHERE signed < ? AND next_attempt IS NULL", [.timestamp(date)])
@@ -198,6 +208,7 @@ enum NotificationTable {
     try APIJSON.decode(NotificationContent.self, from: Array(try row.text("document").utf8))
   }
 
+  /// Throws ``StateDirectoryError`` `damaged` for a type that this version does not know.
   private static func notification(_ row: Row) throws -> StoredNotification {
     guard let type = NotificationType(rawValue: try row.text("type")) else {
       throw StateDirectoryError(.damaged, path: "store.sqlite", message: "a notification is of no type")

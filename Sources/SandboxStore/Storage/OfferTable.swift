@@ -4,6 +4,7 @@ import PullboxAPI
 
 /// The table of what products offer to new subscribers, within one database transaction.
 enum OfferTable {
+  /// Nil for a product whose offers were never set. They may be empty.
   static func find(
     _ product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> ProductOffers? {
@@ -11,6 +12,7 @@ enum OfferTable {
       .map { try APIJSON.decode(ProductOffers.self, from: Array(try $0.text("document").utf8)) }
   }
 
+  /// Takes the place of all that the product offered.
   static func put(
     _ offers: ProductOffers, of product: ProductIdentifier, in connection: borrowing Connection
   ) throws {
@@ -22,6 +24,7 @@ enum OfferTable {
       [.text(product.description), .text(String(decoding: try APIJSON.encode(offers), as: UTF8.self))])
   }
 
+  /// Products whose offers were set, also to none.
   static func count(in connection: borrowing Connection) throws -> Int64 {
     try connection.first("SELECT count(*) AS count FROM offers")?.integer("count") ?? 0
   }

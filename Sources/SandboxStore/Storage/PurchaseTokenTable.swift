@@ -19,6 +19,7 @@ enum PurchaseTokenTable {
       ])
   }
 
+  /// Writes what may change; account, chain, first transaction and kind stay.
   static func update(_ token: PurchaseToken, in connection: borrowing Connection) throws {
     try connection.execute(
       """
@@ -30,6 +31,7 @@ enum PurchaseTokenTable {
       ])
   }
 
+  /// Nil for an unknown token.
   static func find(_ token: String, in connection: borrowing Connection) throws -> PurchaseToken? {
     try connection.first("SELECT * FROM purchase_tokens WHERE token = ?", [.text(token)]).map(record)
   }
@@ -45,12 +47,13 @@ enum PurchaseTokenTable {
       [.integer(chain), .optional(linked), .text(token.token)])
   }
 
-  /// The token that begins with a transaction.
+  /// The token that begins with a transaction. Nil where none does.
   static func find(first: Int64, in connection: borrowing Connection) throws -> PurchaseToken? {
     try connection.first("SELECT * FROM purchase_tokens WHERE first_id = ?", [.integer(first)]).map(record)
   }
 
-  /// The token that a transaction of the chain is of: the last that begins with it or before it.
+  /// The token that a transaction of the chain is of: the last that begins with it or before it. With `.max`
+  /// it is the latest token of the chain. Nil where no token begins there or before.
   static func covering(
     _ transaction: Int64, chain: Int64, in connection: borrowing Connection
   ) throws -> PurchaseToken? {
@@ -60,7 +63,7 @@ enum PurchaseTokenTable {
     ).map(record)
   }
 
-  /// The token that took this one's place.
+  /// The token that took this one's place. Nil for the latest of the chain.
   static func successor(
     of token: PurchaseToken, in connection: borrowing Connection
   ) throws -> PurchaseToken? {
@@ -70,7 +73,7 @@ enum PurchaseTokenTable {
     ).map(record)
   }
 
-  /// Those that are not acknowledged in time.
+  /// Those that are not acknowledged in time. The earliest deadline first.
   static func overdue(
     at now: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> [PurchaseToken] {
@@ -80,12 +83,15 @@ enum PurchaseTokenTable {
     ).map(record)
   }
 
+  /// Nil where nothing is to be acknowledged.
   static func nextDeadline(in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT min(deadline) AS due FROM purchase_tokens WHERE deadline IS NOT NULL")?
       .optionalTimestamp("due")
   }
 
-  /// Returns the transactions that were paid for under a token, the earliest first.
+  /// Returns the transactions that were paid for under a token, the earliest first. A one-time purchase has
+  /// its one transaction, in whatever state. A subscription has those that were sold up to the next token's
+  /// first; restored copies are none of them.
   static func transactions(
     of token: PurchaseToken, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
@@ -103,7 +109,8 @@ enum PurchaseTokenTable {
   }
 
   /// Returns the refunded or revoked transactions with their tokens, the earliest first: at most `limit`,
-  /// after `offset` of them.
+  /// after `offset` of them. Both ends are included. One whose token does not cover it is left out, so that a
+  /// page may have fewer.
   static func voided(
     from start: Timestamp, to end: Timestamp, withSubscriptions: Bool, after offset: Int, limit: Int,
     in connection: borrowing Connection
@@ -126,6 +133,7 @@ enum PurchaseTokenTable {
     }
   }
 
+  /// A kind that this version does not know is read as `product`.
   private static func record(_ row: Row) throws -> PurchaseToken {
     PurchaseToken(
       token: try row.text("token"), account: try row.integer("account"), chain: try row.integer("chain"),

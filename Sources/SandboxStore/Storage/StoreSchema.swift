@@ -1,7 +1,11 @@
 import Database
 
-/// The tables, step by step. Dates are milliseconds since the epoch.
+/// The tables, step by step. Dates are milliseconds since the epoch. docs/formats/store-schema.sql has the
+/// result, and docs/contributing.md says how a migration is added.
 enum StoreSchema {
+  /// The place of each is its version: none of those that were released is changed, moved or removed.
+  /// Transactions count up from 2000000000000001. A trigger gives a transaction a new revision when it is
+  /// sold, and with each change of its end, upgrade, revocation or application username.
   static let migrations = [
     Migration(
       "accounts and transactions",

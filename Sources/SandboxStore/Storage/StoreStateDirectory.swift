@@ -8,15 +8,19 @@ import SystemCalls
 struct StoreStateDirectory: Sendable {
   let path: String
 
+  /// Beside it lie SQLite's own files, and the reserve.
   var databasePath: String { "\(path)/store.sqlite" }
 
-  /// Makes the directory and locks it for this process alone.
+  /// Makes the directory and locks it for this process alone. The lock ends with the value that is returned.
+  /// Throws ``StateDirectoryError`` `inUse` while another process holds it.
   func acquire() throws -> LockFile {
     try StateDirectory.claim(path)
   }
 
   /// The certificates and the key, made at the first start. They lie in one file, so that there is never one
-  /// without the other; the root alone lies beside them for programs that check receipts.
+  /// without the other; the root alone lies beside them for programs that check receipts. The keys of root
+  /// and intermediate are thrown away, so that a damaged file cannot be made anew under the same root. Making
+  /// it takes three RSA keys.
   func authority(now: Timestamp) throws -> ReceiptAuthority {
     let directory = "\(path)/pki"
     try FileSystem.createDirectories(directory, permissions: 0o700)
@@ -32,7 +36,7 @@ struct StoreStateDirectory: Sendable {
 
   /// The certificates and keys under which transactions and notifications are signed, made at the first start as
   /// ``authority(now:)`` makes those of receipts. When the responder has another address than the certificates say,
-  /// those below the root are made anew.
+  /// those below the root are made anew. The root and its file stay the same then.
   func signedDataAuthority(now: Timestamp, responder: String) throws -> SignedDataAuthority {
     let directory = "\(path)/pki"
     let file = "\(directory)/signed-data.pem"
@@ -52,7 +56,9 @@ struct StoreStateDirectory: Sendable {
   }
 
   /// The key for tokens of the App Store Server API and its name, made at the first start. The file is named after the
-  /// key, as Apple names them: `AuthKey_KEYID.p8`.
+  /// key, as Apple names them: `AuthKey_KEYID.p8`. Of several such files the first by name counts. The
+  /// identifier has ten characters of A to Z and 2 to 9, without I and O. Throws ``StateDirectoryError``
+  /// `damaged` for a file that holds no key over P-256.
   func apiKey() throws -> (identifier: String, path: String, key: ES256Key) {
     let (prefix, suffix) = ("AuthKey_", ".p8")
     let found = try FileSystem.list(path).map(\.name)
@@ -69,7 +75,7 @@ struct StoreStateDirectory: Sendable {
   }
 
   /// Makes the file hold `bytes`. One that does, and allows no more than `permissions`, is left alone, so that a start on a full
-  /// disk needs no room for it.
+  /// disk needs no room for it. Another file is replaced durably.
   func write(_ bytes: [UInt8], to path: String, permissions: UInt32) throws {
     if let status = try FileSystem.status(of: path), status.permissions & ~permissions == 0,
       try FileSystem.read(path, upTo: .mebibytes(1)) == bytes
@@ -79,7 +85,8 @@ struct StoreStateDirectory: Sendable {
     try DurableFile.write(bytes.span, to: path, permissions: permissions)
   }
 
-  /// The credential of a delivery server that has none of its own, made at the first start.
+  /// The credential of a delivery server that has none of its own, made at the first start. It is that file's
+  /// text at every later start.
   func serverCredential() throws -> Redacted<String> {
     let text = try SecretFile.readOrCreate("\(path)/server-credential") {
       Array(RandomBytes.token().utf8)

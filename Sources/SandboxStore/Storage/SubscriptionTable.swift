@@ -6,7 +6,8 @@ import ServiceRuntime
 
 /// The table of subscriptions, within one database transaction: each a document, with what it is found by beside it.
 enum SubscriptionTable {
-  /// Saves it as it is now, of which ``ChangeRecorder`` tells.
+  /// Saves it as it is now, of which ``ChangeRecorder`` tells. The row keeps its account and group, and `due`
+  /// follows from the state.
   static func save(_ subscription: StoredSubscription, in connection: borrowing Connection) throws {
     let document = String(decoding: try APIJSON.encode(subscription.life), as: UTF8.self)
     try connection.execute(
@@ -20,6 +21,7 @@ enum SubscriptionTable {
       ])
   }
 
+  /// Nil also for a subscription of another account.
   static func find(
     in connection: borrowing Connection, account: Int64, originalID: Int64
   ) throws -> StoredSubscription? {
@@ -29,12 +31,15 @@ enum SubscriptionTable {
     ).map(subscription)
   }
 
+  /// Nil for an original transaction of something else, and for the copies that a family shares of a
+  /// subscription.
   static func find(in connection: borrowing Connection, originalID: Int64) throws -> StoredSubscription? {
     try connection.first("SELECT * FROM subscriptions WHERE original_id = ?", [.integer(originalID)])
       .map(subscription)
   }
 
   /// The account's subscription of a group; one that was sold before there were groups is of its product's.
+  /// Of several the one that is not over counts, then the latest.
   static func find(
     in connection: borrowing Connection, account: Int64, group: ProductIdentifier, product: ProductIdentifier
   ) throws -> StoredSubscription? {
@@ -46,13 +51,15 @@ enum SubscriptionTable {
     ).map(subscription)
   }
 
+  /// In the order of the first transactions, also those that are over.
   static func list(in connection: borrowing Connection, account: Int64) throws -> [StoredSubscription] {
     try connection.query(
       "SELECT * FROM subscriptions WHERE account = ? ORDER BY original_id", [.integer(account)]
     ).map(subscription)
   }
 
-  /// Those with a step to take, the earliest first; of one account or of all.
+  /// Those with a step to take, the earliest first; of one account or of all. Those that are over have no
+  /// step and are never among them.
   static func due(
     in connection: borrowing Connection, at now: Timestamp, account: Int64?, limit: Int
   ) throws -> [StoredSubscription] {
@@ -63,12 +70,14 @@ enum SubscriptionTable {
     ).map(subscription)
   }
 
-  /// When the next of all steps is to be taken.
+  /// When the next of all steps is to be taken. Nil where all are over.
   static func nextDue(in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT min(due) AS due FROM subscriptions WHERE due IS NOT NULL")?
       .optionalTimestamp("due")
   }
 
+  /// Throws ``StateDirectoryError`` `damaged` for a row without a group, and a decoding error for a document
+  /// that this version cannot read.
   private static func subscription(_ row: Row) throws -> StoredSubscription {
     guard let group = ProductIdentifier(try row.text("group_name")) else {
       throw StateDirectoryError(.damaged, path: "store.sqlite", message: "a subscription is of no group")
@@ -79,7 +88,8 @@ enum SubscriptionTable {
   }
 
   /// Inserts the subscriptions that were sold before there were renewals: each with its last period, with
-  /// which it ends.
+  /// which it ends. A part of the migration, in its database transaction. Their plans have a month as the
+  /// period and no price: they are never renewed.
   static func insertEarlier(in connection: borrowing Connection) throws {
     let rows = try connection.query(
       """

@@ -5,7 +5,8 @@ import PullboxAPI
 
 /// Transactions that nothing was paid for: those that another account shares, and restored ones.
 extension TransactionTable {
-  /// Returns the transactions that other accounts share of a transaction.
+  /// Returns the transactions that other accounts share of a transaction. In the order in which they were
+  /// made, also those that have ended.
   static func shares(
     of transaction: Int64, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
@@ -15,6 +16,7 @@ extension TransactionTable {
   }
 
   /// The first that an account shared of an original transaction of another, whether or not it still counts.
+  /// It is the original transaction of all later ones in that account.
   static func firstShare(
     of originalID: Int64, with account: Int64, in connection: borrowing Connection
   ) throws -> StoredTransaction? {
@@ -29,7 +31,8 @@ extension TransactionTable {
     ).map(transaction)
   }
 
-  /// Returns the transactions that an account shares of others and that still count.
+  /// Returns the transactions that an account shares of others and that still count. They are in the order in
+  /// which they were made.
   static func shared(
     with account: Int64, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
@@ -42,7 +45,8 @@ extension TransactionTable {
   }
 
   /// Returns the transactions that an account can restore: the first sale that counts of each non-consumable
-  /// and free subscription, and the last period of each renewing subscription.
+  /// and free subscription, and the last period of each renewing subscription. They are in the order of their
+  /// identifiers. What was refunded, and what a family has no more, is none of them.
   static func restorable(in connection: borrowing Connection, account: Int64) throws -> [StoredTransaction] {
     try connection.query(
       """
@@ -57,6 +61,8 @@ extension TransactionTable {
   }
 
   /// Returns the transactions that restored the sale, which nothing was paid for.
+  ///
+  /// - Parameter expires: the end of the period that was restored; nil for what has none.
   static func restored(
     in connection: borrowing Connection, account: Int64, originalID: Int64, expires: Timestamp?
   ) throws -> [StoredTransaction] {
@@ -68,7 +74,8 @@ extension TransactionTable {
     ).map(transaction)
   }
 
-  /// Returns an unfinished transaction that restored an original transaction to a device.
+  /// Returns an unfinished transaction that restored an original transaction to a device. Nil where there is
+  /// none: then another restore inserts one.
   static func unfinishedRestore(
     in connection: borrowing Connection, account: Int64, originalID: Int64, device: DeviceIdentifier
   ) throws -> StoredTransaction? {

@@ -14,6 +14,7 @@ extension TransactionTable {
   }
 
   /// An account's sold transactions by their revisions, from the first beyond `revision` in that direction.
+  /// With `.max` in descending order the first is the account's latest change.
   static func revised(
     in connection: borrowing Connection, account: Int64, beyond revision: Int64, isAscending: Bool, limit: Int
   ) throws -> [Revised] {
@@ -26,7 +27,8 @@ extension TransactionTable {
     ).map { Revised(transaction: try transaction($0), revision: try $0.integer("revision")) }
   }
 
-  /// An account's refunded transactions by their revisions, from the first after `revision`.
+  /// An account's refunded transactions by their revisions, from the first after `revision`. Ended sharing is
+  /// none of them.
   static func refunded(
     in connection: borrowing Connection, account: Int64, after revision: Int64, limit: Int
   ) throws -> [Revised] {
@@ -40,6 +42,8 @@ extension TransactionTable {
   }
 
   /// Whether another product took the place of one of the subscription's at that moment.
+  ///
+  /// - Parameter date: the beginning of the period that may have taken over.
   static func wasUpgraded(
     originalID: Int64, at date: Timestamp, in connection: borrowing Connection
   ) throws -> Bool {
@@ -48,7 +52,8 @@ extension TransactionTable {
       [.integer(originalID), .timestamp(date)]) != nil
   }
 
-  /// The latest periods that were paid for under an original transaction, the newest first.
+  /// The latest periods that were paid for under an original transaction, the newest first. Restored copies
+  /// are none. A period that another product cut short ends there.
   static func latestPeriods(
     originalID: Int64, limit: Int, in connection: borrowing Connection
   ) throws -> [(start: Timestamp, end: Timestamp)] {
@@ -61,7 +66,8 @@ extension TransactionTable {
     ).map { (start: try $0.timestamp("purchased"), end: try $0.timestamp("ended")) }
   }
 
-  /// Names the application's account in everything that was sold under an original transaction.
+  /// Names the application's account in everything that was sold under an original transaction. A sold one
+  /// gets a new revision if its name is another now.
   static func setApplicationUsername(
     _ name: String, account: Int64, originalID: Int64, in connection: borrowing Connection
   ) throws {

@@ -7,6 +7,11 @@ import ServiceRuntime
 /// The table of transactions, within one database transaction.
 enum TransactionTable {
   /// Inserts a purchase that begins; the identifier is the next free one.
+  ///
+  /// - Parameters:
+  ///   - key: the idempotency key; nil where the request bore none. A second row of the account with the key
+  ///     breaks a unique index.
+  ///   - requested: in whole seconds.
   static func insert(
     in connection: borrowing Connection, account: Account, order: PurchaseOrder, key: String?,
     environment: StoreEnvironment, requested: Timestamp
@@ -31,7 +36,10 @@ enum TransactionTable {
       shown: order.shown, life: PurchaseLifecycle())
   }
 
-  /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues `original`.
+  /// Inserts what is sold without having been asked for: a renewal, or something restored. It continues
+  /// `original`. It is sold at once and tells no receiver:
+  /// ``ChangeRecorder/insert(in:continuing:account:product:device:sale:requested:)`` does. The first copy in
+  /// an account becomes the original transaction of the later ones there.
   ///
   /// - Parameter account: whose it is, where that is another account, which shares it.
   static func insert(
@@ -69,12 +77,13 @@ enum TransactionTable {
     return transaction
   }
 
-  /// Takes back a purchase that changed nothing but the renewal of another.
+  /// Takes back a purchase that changed nothing but the renewal of another. The row has no references yet.
   static func remove(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM transactions WHERE id = ?", [.integer(transaction.id)])
   }
 
-  /// The purchase that was begun with that key.
+  /// The purchase that was begun with that key. Nil where no purchase of the account has the key, or its key
+  /// was forgotten.
   static func find(
     in connection: borrowing Connection, account: Int64, key: String
   ) throws -> StoredTransaction? {
@@ -89,7 +98,8 @@ enum TransactionTable {
       "UPDATE transactions SET idempotency_key = NULL WHERE id = ?", [.integer(transaction)])
   }
 
-  /// Saves the state of a transaction, of which ``ChangeRecorder`` tells.
+  /// Saves the state of a transaction, of which ``ChangeRecorder`` tells. Account, product, quantity, device
+  /// and what the customer saw are never changed.
   static func save(_ transaction: StoredTransaction, in connection: borrowing Connection) throws {
     let columns = LifeColumns(transaction.life)
     let sale = columns.sale
@@ -117,12 +127,15 @@ enum TransactionTable {
       ])
   }
 
+  /// Nil where there is no such transaction, in any account.
   static func find(in connection: borrowing Connection, id: Int64) throws -> StoredTransaction? {
     try connection.first("SELECT * FROM transactions WHERE id = ?", [.integer(id)]).map(transaction)
   }
 
   /// An account's transactions by their identifiers, from the first after `after`; at most `limit`. With a device, those
   /// that it bought and those that belong to none.
+  ///
+  /// - Parameter inQueue: whether only those that are neither finished nor failed are wanted.
   static func list(
     in connection: borrowing Connection, account: Int64, device: DeviceIdentifier? = nil, inQueue: Bool,
     after: Int64, limit: Int
@@ -138,7 +151,7 @@ enum TransactionTable {
   }
 
   /// Returns the transactions that were sold to an account, the oldest first. Where there are more than
-  /// `limit`, these are the newest.
+  /// `limit`, these are the newest. Restored, shared and revoked ones are among them.
   static func sold(
     in connection: borrowing Connection, account: Int64, limit: Int
   ) throws -> [StoredTransaction] {
@@ -148,7 +161,8 @@ enum TransactionTable {
     ).reversed().map(transaction)
   }
 
-  /// The first sale of a product to the account that still counts at `now`, which a later one continues.
+  /// The first sale of a product to the account that still counts at `now`, which a later one continues. A
+  /// refunded sale does not count, and neither does a seat of a license that has run out.
   static func original(
     in connection: borrowing Connection, account: Int64, product: ProductIdentifier, at now: Timestamp
   ) throws -> StoredTransaction? {
@@ -162,7 +176,8 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// The last transaction that was paid for under an original one.
+  /// The last transaction that was paid for under an original one. Restored copies are none. A period that
+  /// was refunded counts. Nil where nothing was sold.
   static func last(
     in connection: borrowing Connection, account: Int64, originalID: Int64
   ) throws -> StoredTransaction? {
@@ -175,7 +190,9 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// The period of a subscription's last transaction ends when the subscription does.
+  /// The period of a subscription's last transaction ends when the subscription does. The copies that a
+  /// family has of it end as well. Nothing changes where no transaction begins with the subscription's
+  /// period.
   static func endLastPeriod(
     of subscription: StoredSubscription, in connection: borrowing Connection
   ) throws {
@@ -200,7 +217,7 @@ enum TransactionTable {
       ])
   }
 
-  /// Those that a purchase is about to decide, and not those that wait for a decision.
+  /// Those that a purchase is about to decide, and not those that wait for a decision. The oldest first.
   static func purchasing(in connection: borrowing Connection, limit: Int) throws -> [StoredTransaction] {
     try connection.query(
       "SELECT * FROM transactions WHERE state = 'purchasing' AND waits_for IS NULL ORDER BY id LIMIT ?",
@@ -208,7 +225,7 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// Those that have waited for an approval for too long.
+  /// Those that have waited for an approval for too long. They are in the order in which they were asked for.
   static func unapproved(
     in connection: borrowing Connection, at now: Timestamp, limit: Int
   ) throws -> [StoredTransaction] {
@@ -218,24 +235,28 @@ enum TransactionTable {
     ).map(transaction)
   }
 
-  /// When the next of them has waited for too long.
+  /// When the next of them has waited for too long. Nil where none waits for an approval.
   static func nextUnapproved(in connection: borrowing Connection) throws -> Timestamp? {
     try connection.first("SELECT min(waits_until) AS until FROM transactions WHERE state = 'purchasing'")?
       .optionalTimestamp("until")
   }
 
+  /// Transactions of all accounts that are neither finished nor failed: also those that are not sold yet.
   static func countInQueues(in connection: borrowing Connection) throws -> Int64 {
     try connection.first(
       "SELECT count(*) AS count FROM transactions WHERE finished IS NULL AND state <> 'failed'")?
       .integer("count") ?? 0
   }
 
+  /// All transactions of the account, in whatever state.
   static func count(in connection: borrowing Connection, account: Int64) throws -> Int {
     let row = try connection.first(
       "SELECT count(*) AS count FROM transactions WHERE account = ?", [.integer(account)])
     return Int(try row?.integer("count") ?? 0)
   }
 
+  /// Reads a row of all columns. Throws ``StateDirectoryError`` `damaged` for one without a product. A device
+  /// or a price that this version cannot read is none.
   static func transaction(_ row: Row) throws -> StoredTransaction {
     guard let product = ProductIdentifier(try row.text("product")) else {
       throw StateDirectoryError(

@@ -5,7 +5,9 @@ import Database
 import PullboxAPI
 
 extension PaymentStore {
-  /// Opens an account. The response is the only place where the token is: the store keeps its SHA-256.
+  /// Opens an account. The response is the only place where the token is: the store keeps its SHA-256. Throws
+  /// `request-malformed` for a territory that is not three capital letters or a name that is not of 1 to 100
+  /// bytes, and `too-many-requests` beyond the store's limit.
   func openAccount(_ request: AccountRequest) async throws -> AccountResponse {
     guard request.territory.utf8.count == 3, request.territory.utf8.allSatisfy({ (0x41...0x5A).contains($0) })
     else { throw Problem(.requestMalformed, "territory is three capital letters (ISO 3166 alpha-3)") }
@@ -27,7 +29,8 @@ extension PaymentStore {
     return response
   }
 
-  /// The account a token belongs to. Throws `unauthorized`.
+  /// The account a token belongs to. Throws `unauthorized`. It is found by the SHA-256 of the token, so that
+  /// no secret is compared.
   func account(token: String?) async throws -> Account {
     guard let token else { throw Problem(.unauthorized, "an account's token is needed") }
     let digest = SHA256Digest.of(token.utf8)
@@ -37,13 +40,14 @@ extension PaymentStore {
     return account
   }
 
-  /// How an account came by the application.
+  /// How an account came by the application. The standard for an account that is not there.
   func application(of account: Int64) async throws -> ApplicationPurchase {
     try await database.read { try AccountTable.find(in: $0, id: account) }?.application
       ?? ApplicationPurchase()
   }
 
-  /// Returns the account's data that an app requests before it shows a storefront.
+  /// Returns the account's data that an app requests before it shows a storefront. `currency` is nil for a
+  /// territory whose currency is not known, and `application` for a bundle that is no such identifier.
   func publicAccount(_ account: Account) -> StoreAccount {
     StoreAccount(
       territory: account.territory, currency: TerritoryCurrency.code(of: account.territory),

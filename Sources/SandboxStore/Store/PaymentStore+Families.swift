@@ -4,7 +4,10 @@ import PullboxAPI
 
 extension PaymentStore {
   /// Sets who shares what the organizer buys. Throws `not-found` for an unknown account, `request-malformed` for more than
-  /// five members or one that stands twice, and `state-conflict` for a member of another family.
+  /// five members or one that stands twice, and `state-conflict` for a member of another family. Renewals
+  /// that have fallen due are made first. The rest is one database transaction: members who left lose the
+  /// copies, and new ones get a copy of each purchase. An account is in one family, as organizer or as
+  /// member.
   func setFamily(_ family: StoreFamily) async throws -> StoreFamily {
     guard family.members.count <= FamilyTable.maximumMembers,
       Set(family.members + [family.organizer]).count == family.members.count + 1

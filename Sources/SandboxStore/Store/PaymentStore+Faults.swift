@@ -3,11 +3,15 @@ import PullboxAPI
 import Receipts
 
 extension PaymentStore {
+  /// Milliseconds.
   private static let latencyRange = 0...60_000
+  /// Statuses of HTTP, then those of `verifyReceipt`.
   private static let statusRanges = [400...599, 21_000...21_199]
+  /// Seconds in either direction.
   private static let longestSkew = 31 * 86_400
 
-  /// Throws `request-malformed`.
+  /// Sets all faults: a member that is missing is a fault that ends. They count from the write on, also over
+  /// a restart. Throws `request-malformed`.
   func setFaults(_ faults: StoreFaults) async throws -> StoreFaults {
     let status = faults.status
     guard Self.latencyRange.contains(faults.latency ?? 0),
@@ -25,12 +29,14 @@ extension PaymentStore {
     return faults
   }
 
-  /// Takes up what an earlier process was set to. To be called at the start.
+  /// Takes up what an earlier process was set to. To be called at the start. Without any the switch stays as
+  /// it is.
   func restoreFaults() async throws {
     if let kept = try await database.read({ try FaultTable.current(in: $0) }) { faults.set(kept) }
   }
 
   /// Returns the status that `verifyReceipt` answers: `status`, or the one that a fault puts in its place.
+  /// 21002 in place of 21003 is the fault of `collapse21003`.
   func stated(_ status: VerifyReceiptStatus) -> VerifyReceiptStatus {
     let faults = faults.current
     if let wanted = faults.status, Self.statusRanges[1].contains(wanted) {

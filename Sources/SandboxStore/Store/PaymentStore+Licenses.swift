@@ -6,7 +6,8 @@ import PullboxAPI
 extension PaymentStore {
   private static let seatRange = 1...10_000
 
-  /// Throws `request-malformed`.
+  /// Makes a license without holders. The product is not looked up before the first seat is given. Throws
+  /// `request-malformed` for less than one seat or more than 10,000.
   func makeLicense(_ request: LicenseRequest) async throws -> StoreLicense {
     guard Self.seatRange.contains(request.seats) else {
       throw Problem(.requestMalformed, "seats is from 1 to \(Self.seatRange.upperBound)")
@@ -18,7 +19,9 @@ extension PaymentStore {
   }
 
   /// Gives the account a seat: a transaction that belongs to no device. Throws `not-found`, `product-unknown`,
-  /// `request-malformed` for what is no non-consumable, `state-conflict` where no seat is free or the account has one.
+  /// `request-malformed` for what is no non-consumable, `state-conflict` where no seat is free or the account
+  /// has one. The sale is free and of one non-consumable, and shared with no family. Account and license are
+  /// looked up first, then the catalog is asked; seats are counted in the database transaction of the sale.
   func assign(_ id: String, _ request: LicenseSeatRequest) async throws -> StoreLicense {
     let (license, account) = try await licensed(id, request)
     let listing = try await catalog.listing(
@@ -46,7 +49,8 @@ extension PaymentStore {
   }
 
   /// Takes the seat back. It is free at once; what the account has of it ends after thirty days, of which its receipts tell.
-  /// Throws `not-found`, also where the account has no seat.
+  /// Throws `not-found`, also where the account has no seat. Thirty days are a month of the store's, and the
+  /// end is a whole second.
   func revokeSeat(_ id: String, _ request: LicenseSeatRequest) async throws -> StoreLicense {
     let (license, account) = try await licensed(id, request)
     return try await database.write(locking: [.everything]) { [clock] connection in
@@ -66,6 +70,7 @@ extension PaymentStore {
     }
   }
 
+  /// Throws `not-found` for either.
   private func licensed(
     _ id: String, _ request: LicenseSeatRequest
   ) async throws -> (StoredLicense, Account) {

@@ -7,7 +7,7 @@ import ServiceRuntime
 
 extension PaymentStore {
   /// Sets what a product offers to new subscribers. Throws `request-malformed`, and `too-many-requests` beyond the
-  /// store's limit.
+  /// store's limit. What the product offered before is replaced.
   func setOffers(_ offers: ProductOffers, of name: String) async throws -> ProductOffers {
     guard let product = ProductIdentifier(name) else {
       throw Problem(.requestMalformed, "\(name) names no product")
@@ -26,6 +26,7 @@ extension PaymentStore {
     return offers
   }
 
+  /// At most three months: 90 days, 12 weeks or 3 months.
   private static func isBonus(_ period: BillingPeriod) -> Bool {
     switch period.unit {
     case .day: period.count <= 90
@@ -36,7 +37,8 @@ extension PaymentStore {
   }
 
   /// Returns the offers of these products to the account in its territory, and their bonus. Products that offer nothing or are
-  /// not for sale are left out.
+  /// not for sale are left out. The answer is in the order of `products`. The catalog is asked about one
+  /// after the other, and may throw `catalogue-unavailable`.
   func offers(
     of products: [ProductIdentifier], to account: Account
   ) async throws -> [ProductAccountOffers] {
@@ -86,7 +88,9 @@ extension PaymentStore {
     )
   }
 
-  /// Throws `request-malformed`, and `too-many-requests` beyond the store's limit.
+  /// Makes a code of sixteen random hexadecimal digits. The product is not looked up before the code is used.
+  /// Throws `request-malformed` for a number of uses outside of 1 to 1,000,000 and an offer that cannot be,
+  /// and `too-many-requests` beyond the store's limit.
   func makeCode(_ request: CodeRequest) async throws -> StoreCode {
     guard (1...1_000_000).contains(request.uses) else {
       throw Problem(.requestMalformed, "uses is from 1 to 1,000,000")
@@ -110,7 +114,7 @@ extension PaymentStore {
   /// A repetition with the same key is answered as the first request was.
   /// Throws `not-found`, `product-unknown`, `state-conflict` for a code that is used up, that the account has redeemed, or
   /// that has no price there, for what it owns, and while another code's offer waits for the next renewal; then the code is as
-  /// it was.
+  /// it was. The sale and the use of the code are one database transaction.
   func redeem(_ text: String, by account: Account, key: String? = nil) async throws -> StoreTransaction {
     let (found, answer) = try await database.read { connection in
       (
@@ -137,7 +141,7 @@ extension PaymentStore {
   }
 
   /// Returns what the code gives the account, if it is redeemed now. It is redeemed, and that is undone: so the refusals are those of
-  /// ``redeem(_:by:key:)``, which this throws.
+  /// ``redeem(_:by:key:)``, which this throws. It needs the writer, as a redemption does.
   func preview(of text: String, for account: Account) async throws -> CodePreview {
     guard let code = try await database.read({ try CodeTable.find(text, in: $0) }) else {
       throw Problem(.notFound, "there is no such code")
@@ -163,11 +167,13 @@ extension PaymentStore {
     preconditionFailure("a redemption that is undone is told by its error")
   }
 
-  /// Undoes all that the redemption wrote.
+  /// Undoes all that the redemption wrote. Thrown by the body of the write, whose database transaction is
+  /// rolled back then.
   private struct UndoneRedemption: Error {
     let preview: CodePreview
   }
 
+  /// The kind and the terms in the account's territory, without the moment at which they begin.
   private static func content(
     of code: StoredCode, _ listing: ProductListing, for account: Account
   ) -> CodePreview {
@@ -191,7 +197,8 @@ extension PaymentStore {
   }
 
   /// Sells what the code is good for, unless the account has redeemed it or it is used up. Answers the transaction that was begun for it,
-  /// and the one that was sold.
+  /// and the one that was sold. Throws the refusal as a `Problem`, so that the transaction that was begun is
+  /// undone with the rest.
   private static func sell(
     _ listing: ProductListing, by code: StoredCode, to account: Account, at now: Timestamp,
     environment: StoreEnvironment, limits: StoreLimits, in connection: borrowing Connection

@@ -13,7 +13,8 @@ extension PaymentStore {
   ///
   /// A request that comes again with its `key` is answered with the transaction of the first, as it stands. Only where
   /// the first decided nothing does it begin another. Throws `idempotency-key-reused` when the key came with another
-  /// order, `idempotency-key-in-use` while the first is decided.
+  /// order, `idempotency-key-in-use` while the first is decided. The catalog may take ten seconds for each of
+  /// two questions; the purchase is in no database transaction meanwhile.
   func purchase(
     _ request: PurchaseRequest, by account: Account, key: String? = nil
   ) async throws -> StoreTransaction {
@@ -26,7 +27,8 @@ extension PaymentStore {
     }
   }
 
-  /// Asks the catalog, and sells what was begun. What ends without a decision has failed, and leaves its key free.
+  /// Asks the catalog, and sells what was begun. What ends without a decision has failed, and leaves its key
+  /// free. Other calls may change the account while the catalog is asked: the sale reads it anew.
   private func complete(_ begun: StoredTransaction) async throws -> StoreTransaction {
     defer { underWay.remove(begun.id) }
     let listing: ProductListing?
@@ -61,7 +63,8 @@ extension PaymentStore {
   }
 
   /// Decides a purchase that waits: for an approval, or for its customer. Throws `transaction-unknown`, `state-conflict` for
-  /// one that does not wait, and what ``purchase(_:by:key:)`` throws.
+  /// one that does not wait, and what ``purchase(_:by:key:)`` throws. An approval goes on as a purchase does,
+  /// and asks the catalog anew. A refusal answers the failed transaction.
   func decide(_ id: String, _ decision: PurchaseDecision) async throws -> StoreTransaction {
     let transaction = try await database.write(locking: [.everything]) { [underWay] connection in
       let transaction = try Self.transaction(id, in: connection)
@@ -77,7 +80,8 @@ extension PaymentStore {
   }
 
   /// Fails the transactions that are purchasing although no call decides them, and returns their number: those that were
-  /// under way when the store last ended, or whose call ended without a decision.
+  /// under way when the store last ended, or whose call ended without a decision. At most a thousand fail in
+  /// one database transaction.
   func failInterrupted() async throws -> Int {
     var count = 0
     while try await !interrupted().isEmpty {
@@ -99,18 +103,23 @@ extension PaymentStore {
     }
   }
 
+  /// Those that are purchasing and not under way. A thousand are looked at, the oldest.
   private static func interrupted(
     besides underWay: PurchasesUnderWay, in connection: borrowing Connection
   ) throws -> [StoredTransaction] {
     try TransactionTable.purchasing(in: connection, limit: 1000).filter { !underWay.contains($0.id) }
   }
 
+  /// The transaction of a purchase, and whether the catalog is still to be asked about it.
   private enum Beginning {
     case begun(StoredTransaction)
     /// By an earlier request with the same key, or at once.
     case decided(StoredTransaction)
   }
 
+  /// Inserts the purchase, or finds the earlier one with its key, in one database transaction. What a test or
+  /// the account decides without the catalog is decided here. A purchase that is to be completed is under way
+  /// before the commit.
   private func begin(_ order: PurchaseOrder, by account: Account, key: String?) async throws -> Beginning {
     try await database.write(locking: [.everything]) { [limits, clock, environment, underWay] connection in
       if let key, let first = try TransactionTable.find(in: connection, account: account.id, key: key) {
@@ -153,6 +162,7 @@ extension PaymentStore {
     }
   }
 
+  /// One event in a database transaction of its own.
   private func process(
     _ event: PurchaseLifecycle.Event, of begun: StoredTransaction
   ) async throws -> StoredTransaction {
@@ -160,7 +170,8 @@ extension PaymentStore {
   }
 }
 
-/// The purchases that a call of this process is about to decide. Any other one that stands as purchasing was left behind.
+/// The purchases that a call of this process is about to decide. Any other one that stands as purchasing was
+/// left behind. Each is removed when its call ends, however it ends.
 final class PurchasesUnderWay: Sendable {
   private let transactions = Mutex<Set<Int64>>([])
 

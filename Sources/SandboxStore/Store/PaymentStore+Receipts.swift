@@ -6,7 +6,10 @@ import PullboxAPIServer
 import Receipts
 
 extension PaymentStore {
-  /// A fresh receipt of everything the account has bought.
+  /// A fresh receipt of everything the account has bought. Where there are more purchases than the store's
+  /// limit, it has the newest. Renewals that have fallen due are the caller's to make before.
+  ///
+  /// - Parameter bundleIdentifier: nil for the store's own application; another one has an empty receipt.
   func receipt(
     for account: Account, device: DeviceIdentifier, bundleIdentifier: String?
   ) async throws -> ReceiptResponse {
@@ -17,13 +20,17 @@ extension PaymentStore {
     return ReceiptResponse(receipt: faults.current.wrongSignature == true ? receipt.damaged : receipt)
   }
 
-  /// Verifies that a receipt is one of this store's own, and returns what it holds.
+  /// Verifies that a receipt is one of this store's own, and returns what it holds. Never throws for a
+  /// receipt that is refused: the status says why. A fault may put another status in its place, and then the
+  /// answer has nothing else.
   func verify(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptAnswer {
     let answer = try await judge(request)
     let status = stated(answer.status)
     return status == answer.status ? answer : .unified(VerifyReceiptResponse(status: status))
   }
 
+  /// The receipt's form decides which of the two checks it gets: a property list is a receipt of one
+  /// transaction.
   private func judge(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptAnswer {
     do {
       if let receipt = try UnverifiedTransactionReceipt(base64: request.receiptData) {
@@ -41,6 +48,7 @@ extension PaymentStore {
     return VerifyReceiptResponse(status: .sharedSecretMismatch)
   }
 
+  /// The checks in their order: readable, of this environment, signed by this store, the password.
   private func verifyUnified(_ request: VerifyReceiptRequest) async throws -> VerifyReceiptResponse {
     let receipt: UnverifiedAppReceipt
     do {
@@ -87,7 +95,9 @@ extension PaymentStore {
     }
   }
 
-  /// Adds what the store knows beyond the receipt, when there are auto-renewable subscriptions in it.
+  /// Adds what the store knows beyond the receipt, when there are auto-renewable subscriptions in it. The
+  /// account is that of the first subscription in the receipt. The latest purchase is first, and with
+  /// `excludingOld` a subscription has its latest only.
   private func addLatest(
     to response: inout VerifyReceiptResponse, from receipt: AppReceipt, excludingOld: Bool
   ) async throws {
@@ -140,7 +150,8 @@ extension PaymentStore {
     return ReceiptResponse(receipt: try issuer.issue(entry))
   }
 
-  /// The answer about a receipt of one transaction; 21006 for a subscription that has ended.
+  /// The answer about a receipt of one transaction; 21006 for a subscription that has ended. The checks are
+  /// those of unified receipts, in the same order. Only a subscription has more than the receipt.
   private func verify(
     _ receipt: UnverifiedTransactionReceipt, password: String?
   ) async throws -> VerifyReceiptAnswer {
@@ -184,6 +195,7 @@ enum VerifyReceiptAnswer: Encodable {
   case unified(VerifyReceiptResponse)
   case ofTransaction(TransactionReceiptResponse)
 
+  /// The status in the body.
   var status: VerifyReceiptStatus {
     switch self {
     case .unified(let response): response.status

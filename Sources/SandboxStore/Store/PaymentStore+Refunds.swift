@@ -6,7 +6,8 @@ import PullboxAPI
 /// Rights that end after a sale, and that come back.
 extension PaymentStore {
   /// Gives back a payment, whole or in part. Refunding again changes nothing. Throws `transaction-unknown`,
-  /// `transaction-unpaid` for what was not charged, `request-malformed`.
+  /// `transaction-unpaid` for what was not charged, `request-malformed`. A second refund does not change
+  /// percentage or reason either. A reason is 0 or 1.
   func refund(_ id: String, _ request: RefundRequest?) async throws -> StoreTransaction {
     let percentage = request?.percentage ?? 100
     let reason = request?.reason ?? 0
@@ -20,21 +21,29 @@ extension PaymentStore {
   }
 
   /// Takes back what was sold, also what cost nothing. Throws `transaction-unknown` or `transaction-unpaid`.
+  /// Giving it back again changes nothing.
   func giveBack(_ id: String) async throws -> StoreTransaction {
     try await apply(to: id) { date, _ in .revoked(.init(kind: .refund, date: date, percentage: 100)) }
   }
 
   /// Takes a refund back: what was bought counts again. Throws `transaction-unknown`, and `transaction-unpaid` for what
-  /// was not refunded.
+  /// was not refunded. Sharing that ended cannot be reversed. Renewal goes on where the refund had stopped
+  /// it.
   func reverse(_ id: String) async throws -> StoreTransaction {
     try await apply(to: id) { _, _ in .reinstated }
   }
 
-  /// Family sharing of it ends. Throws `transaction-unknown` or `transaction-unpaid`.
+  /// Family sharing of it ends. Throws `transaction-unknown` or `transaction-unpaid`. Any sold transaction
+  /// can lose it, and revoking it again changes nothing.
   func revoke(_ id: String) async throws -> StoreTransaction {
     try await apply(to: id) { date, _ in .revoked(.init(kind: .family, date: date)) }
   }
 
+  /// Applies an event to a sale, to the subscription whose period it is, and to the copies that rest on it,
+  /// in one database transaction.
+  ///
+  /// - Parameter event: the event at a date in whole seconds; nil for a sale that it cannot happen to, which
+  ///   is `transaction-unpaid`.
   private func apply(
     to id: String,
     _ event:
@@ -57,7 +66,8 @@ extension PaymentStore {
     }
   }
 
-  /// A period that runs and is given back is not renewed, and one whose refund is taken back is.
+  /// A period that runs and is given back is not renewed, and one whose refund is taken back is. Only the
+  /// transaction of the period that runs counts; what was restored does not.
   private static func follow(
     _ event: PurchaseLifecycle.Event, of sale: PurchaseLifecycle.Sale, account: Int64,
     in connection: borrowing Connection

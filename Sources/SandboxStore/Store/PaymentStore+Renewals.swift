@@ -5,7 +5,8 @@ import ServiceRuntime
 
 extension PaymentStore {
   /// Makes renewals at their moments until the task is cancelled, whether or not they are asked about. What fails is logged
-  /// and tried again.
+  /// and tried again. It pauses until the next renewal or approval is due, a minute at most. One task runs
+  /// it.
   func runRenewals(log: Log) async {
     await renewals.run {
       let interrupted = try await failInterrupted()
@@ -28,7 +29,11 @@ extension PaymentStore {
 
   /// Makes every renewal that has fallen due, of one account or of all, and refuses the approvals that were waited for too
   /// long. To be called at the start, before any request, and before an account is asked about. The catalog says what is
-  /// still for sale; while it does not answer, all of it is.
+  /// still for sale; while it does not answer, all of it is. It makes them in batches of
+  /// ``RenewalRun/batch``, each a database transaction. The catalog is asked before each, once about each
+  /// product and territory.
+  ///
+  /// - Parameter waiting: unlimited for work in the background, which no client waits for.
   func catchUp(account: Int64? = nil, waiting: Database.Waiting = .limited) async throws {
     let now = clock.now()
     var offers: [RenewalOffer: Bool] = [:]
@@ -70,6 +75,7 @@ extension PaymentStore {
   /// How long the catalog may take over a renewal.
   private static let catalogPatience = Duration.seconds(2)
 
+  /// False only where the catalog says so within ``catalogPatience``.
   private func isForSale(_ offer: RenewalOffer) async -> Bool {
     do {
       return try await withTimeout(Self.catalogPatience) { [catalog] in

@@ -11,8 +11,10 @@ extension PaymentStore {
       .map { try $0.published }
   }
 
-  /// Throws `subscription-unknown`, `state-conflict` for one that is over, `product-unknown` for what is not for sale, and
-  /// `request-malformed` for what is no subscription to the same publication.
+  /// Changes the plan of the next renewal, whether there is one, and the consent to a price, in that order.
+  /// The catalog is asked about another product before the database transaction. Throws
+  /// `subscription-unknown`, `state-conflict` for one that is over, `product-unknown` for what is not for
+  /// sale, and `request-malformed` for what is no subscription to the same publication.
   func change(
     _ id: String, of account: Account, to change: SubscriptionChange
   ) async throws -> StoreSubscription {
@@ -34,6 +36,7 @@ extension PaymentStore {
     }
   }
 
+  /// Nil without a product. Throws what ``change(_:of:to:)`` says of the product.
   private func wantedPlan(
     _ product: ProductIdentifier?, for account: Account
   ) async throws -> (group: ProductIdentifier, plan: SubscriptionPlan)? {
@@ -47,7 +50,8 @@ extension PaymentStore {
   }
 
   /// Changes one subscription, after every renewal of it that has fallen due. Throws `subscription-unknown`; with an
-  /// account also for those of others.
+  /// account also for those of others. The renewals, the body and what it tells of are one database
+  /// transaction. A renewal there does not ask the catalog. Throws what `body` throws.
   func update(
     _ id: String, of account: Int64? = nil,
     _ body:
@@ -75,7 +79,8 @@ extension PaymentStore {
     }
   }
 
-  /// Sets how long a month lasts from now on: periods that run end when they were to end. Throws `request-malformed`.
+  /// Sets how long a month lasts from now on: periods that run end when they were to end. Throws
+  /// `request-malformed`. Renewals that have fallen due are made by the old length before.
   func setTime(_ time: StoreTime) async throws -> StoreTime {
     guard let calendar = StoreCalendar(month: time.month, renewals: time.renewals) else {
       throw Problem(

@@ -6,6 +6,10 @@ import PullboxAPI
 extension PaymentStore {
   /// An account's transactions, the oldest first, from the first after `after`; with a device, what it bought and what
   /// belongs to none.
+  ///
+  /// - Parameters:
+  ///   - inQueue: whether only those are wanted that are neither finished nor failed.
+  ///   - after: the last of the page before; nil for the first page.
   func transactions(
     of account: Account, device: DeviceIdentifier? = nil, inQueue: Bool, after: TransactionIdentifier?,
     limit: Int
@@ -17,7 +21,8 @@ extension PaymentStore {
     }.map { try $0.published }
   }
 
-  /// The number of the latest change of what was sold to the account; nil while nothing was.
+  /// The number of the latest change of what was sold to the account; nil while nothing was. A sale, a
+  /// renewal, a refund, its reversal, an upgrade and an extension change it, on whatever device.
   func revision(of account: Account) async throws -> Int64? {
     try await database.read { connection in
       try TransactionTable.revised(
@@ -27,7 +32,8 @@ extension PaymentStore {
   }
 
   /// Removes a purchased transaction from the queue and returns it; finishing it again changes nothing.
-  /// Throws `transaction-unknown` or `transaction-unpaid`.
+  /// Throws `transaction-unknown` or `transaction-unpaid`. It stays in the list and, unless it is a
+  /// consumable or a non-renewing subscription, in receipts.
   func finish(_ id: String) async throws -> StoreTransaction {
     try await database.write(locking: [.everything]) { [clock] connection in
       var transaction = try Self.transaction(id, in: connection)
@@ -41,7 +47,9 @@ extension PaymentStore {
   }
 
   /// Makes transactions of what the account has bought before, for `device`: its non-consumables and its subscriptions.
-  /// Nothing is charged. What was restored there and is not finished is answered again.
+  /// Nothing is charged. What was restored there and is not finished is answered again. All are one database
+  /// transaction, in the order of the purchases. Throws `too-many-requests` where they would exceed the
+  /// account's limit, and makes none then.
   func restore(for account: Account, device: DeviceIdentifier) async throws -> [StoreTransaction] {
     try await database.write(locking: [.everything]) { [limits, clock] connection in
       let owned = try TransactionTable.restorable(in: connection, account: account.id)
@@ -64,7 +72,7 @@ extension PaymentStore {
     }
   }
 
-  /// Throws `transaction-unknown`.
+  /// Throws `transaction-unknown`, also for a text that is no number. It may be of any account.
   static func transaction(_ id: String, in connection: borrowing Connection) throws -> StoredTransaction {
     guard let number = Int64(id), let transaction = try TransactionTable.find(in: connection, id: number)
     else { throw Problem(.transactionUnknown) }

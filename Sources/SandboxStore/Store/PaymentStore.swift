@@ -20,17 +20,21 @@ import ServiceRuntime
 /// let receipt = try await store.receipt(for: account, device: device, bundleIdentifier: nil)
 /// ```
 struct PaymentStore: Sendable {
+  /// Whatever opened it closes it, after the last call of the store.
   let database: Database
   let catalog: any StoreCatalog
   let issuer: ReceiptIssuer
   /// The password that `verifyReceipt` asks for; nil where it asks for none.
   let sharedSecret: SecretDigest?
+  /// Dates everything that the store sells and signs.
   let clock: any WallClock
   let limits: StoreLimits
   /// Makes renewals at their moments, ``runRenewals(log:)``; woken by what may fall due before it looks again.
   let renewals: Worker
+  /// In memory alone: after a restart no purchase is under way.
   let underWay = PurchasesUnderWay()
   let faults = FaultSwitch()
+  /// Measures pauses and the latency of faults. It has no part in dates.
   let timer: any MonotonicClock
   /// The environment that the store's transactions and receipts name.
   var environment: StoreEnvironment { issuer.environment }
@@ -53,12 +57,16 @@ struct PaymentStore: Sendable {
 
 /// Bounds of the store. A request that would exceed one is answered `too-many-requests`.
 struct StoreLimits: Sendable {
+  /// Accounts are never removed.
   var accounts = 100_000
+  /// A bound of what customers begin, redeem and restore. Renewals, shared copies and seats are made all the
+  /// same.
   var transactionsPerAccount = 10_000
   /// Purchases in a receipt, the newest: renewals are made also for an account that may begin nothing more.
   var purchasesPerReceipt = 10_000
   /// Products with offers.
   var offers: Int64 = 10_000
+  /// Codes are never removed, not even when they are used up.
   var codes: Int64 = 100_000
   /// Transactions in one answer.
   var transactionsPerPage = 1000

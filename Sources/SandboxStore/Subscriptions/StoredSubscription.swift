@@ -10,7 +10,8 @@ struct StoredSubscription: Hashable, Sendable {
   let group: ProductIdentifier
   var life: SubscriptionLifecycle
 
-  /// The subscription as clients see it.
+  /// The subscription as clients see it. Throws ``SandboxStoreError`` for an original transaction that has no
+  /// identifier on the wire.
   var published: StoreSubscription {
     get throws {
       let state: StoreSubscription.State =

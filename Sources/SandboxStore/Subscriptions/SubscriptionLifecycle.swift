@@ -11,24 +11,37 @@ import CoreTypes
 ///   if case .renewed(let period) = life.advance(by: calendar) { … }
 /// }
 /// ```
+///
+/// Invariants: ``due`` is nil exactly where it is over; `graceEnd` and `retryEnd` are there exactly while a
+/// payment is tried again, and `pauseEnd` while it is paused; a subscription that is over is not renewed. It
+/// is kept as JSON in one column, so that a member that came later is optional.
 struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var phase: Phase
   private(set) var plan: SubscriptionPlan
   /// The plan of the next renewal; nil where it is ``plan``.
   private(set) var nextPlan: SubscriptionPlan?
+  /// False once it is over.
   private(set) var autoRenews: Bool
+  /// The beginning of the period that runs or ran last.
   private(set) var start: Timestamp
+  /// The end of that period; an extension moves it.
   private(set) var expires: Timestamp
   /// The day of the month on which its months end, also behind one that is too short for it; nil where that is ``expires``' day.
   private(set) var anniversary: Int?
+  /// Renewals that are still made by themselves; at 0 it ends as if its customer had ended it.
   private(set) var renewalsLeft: Int
+  /// While a payment is tried again: until when the customer is served all the same.
   private(set) var graceEnd: Timestamp?
+  /// While a payment is tried again: when that ends.
   private(set) var retryEnd: Timestamp?
   /// When one that is paused goes on by itself.
   private(set) var pauseEnd: Timestamp?
+  /// Why it ended; nil while it is not over.
   private(set) var intent: ExpirationIntent?
+  /// Whether payments fail, until a test lets them succeed.
   private(set) var failsRenewals = false
   private(set) var increase: PriceIncrease?
+  /// The offer that the payments after the present one are under; nil for the plan's own price.
   private(set) var offerRun: OfferRun?
   /// An offer that was redeemed while this runs: the next renewal begins it.
   private(set) var nextOffer: OfferRun?
@@ -42,6 +55,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   private(set) var pausesNext: Bool?
 
   /// Begins with a first payment, and goes on under `offerRun`.
+  ///
+  /// - Parameters:
+  ///   - renewals: how many follow by themselves.
+  ///   - hasBonus: whether the period is longer by a bonus.
   init(_ period: Period, renewals: Int, offerRun: OfferRun? = nil, hasBonus: Bool = false) {
     phase = .active
     plan = period.plan
@@ -83,7 +100,10 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   /// Whether it is paid for.
   var isRunning: Bool { phase == .active }
 
-  /// Takes the step that is due at ``due``, dated by it.
+  /// Takes the step that is due at ``due``, dated by it. One that is active or paused is checked in this
+  /// order: renewal is off or used up, a pause is scheduled, a price waits for consent, the product is not
+  /// sold, the payment fails. The first that holds decides; else it is renewed. One whose payment was tried
+  /// in vain ends. Nothing happens to one that is over.
   ///
   /// - Parameter isForSale: whether the catalog still sells ``renewalProduct``.
   mutating func advance(by calendar: StoreCalendar, isForSale: Bool = true) -> Step {
@@ -119,6 +139,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     }
   }
 
+  /// A pause lasts a month of the store's.
   private mutating func pause(by calendar: StoreCalendar) -> Step {
     pausesNext = nil
     guard let end = calendar.end(of: .month, from: expires, onDay: anniversary) else {
@@ -138,6 +159,8 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   }
 
   /// A pause that is scheduled is not made; one that runs ends with a payment at `now`. Nil where there is none that runs.
+  ///
+  /// - Parameter now: in whole seconds.
   mutating func resume(at now: Timestamp, by calendar: StoreCalendar) -> Step? {
     pausesNext = nil
     guard phase == .paused else { return nil }
@@ -145,7 +168,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   }
 
   /// The payment succeeds at `now`: within the grace it pays for the time since the end, after it for the time from now. Nil
-  /// when nothing is tried, or its customer wants no more of it.
+  /// when nothing is tried, or its customer wants no more of it. Payments succeed from then on in any case.
   mutating func recover(at now: Timestamp, by calendar: StoreCalendar) -> Step? {
     failsRenewals = false
     guard phase == .retrying, autoRenews, let graceEnd else { return nil }
@@ -177,7 +200,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
   }
 
   /// Switches renewals on or off. Switching them on gives as many renewals as a new purchase, once they are
-  /// used up.
+  /// used up. After that the reversal of a refund does not switch them on.
   mutating func setAutoRenews(_ value: Bool, renewals: Int) {
     if value && renewalsLeft == 0 { renewalsLeft = renewals }
     autoRenews = value
@@ -198,27 +221,32 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
     if phase == .active { autoRenews = true }
   }
 
+  /// Every renewal from now on fails, until ``recover(at:by:)``.
   mutating func failRenewals() { failsRenewals = true }
 
+  /// Takes the place of an increase that is still to come.
   mutating func raisePrice(to price: Price, needsConsent: Bool) {
     increase = PriceIncrease(price: price, needsConsent: needsConsent, isAccepted: false)
   }
 
+  /// Nothing happens without an increase.
   mutating func acceptPriceIncrease() { increase?.isAccepted = true }
 
-  /// The customer's will, and at once.
+  /// The customer's will, and at once. The period ends at `now`, if it had not ended before.
   mutating func expire(at now: Timestamp) {
     guard phase != .expired else { return }
     expires = max(start, min(expires, now))
     end(.cancelled)
   }
 
-  /// Puts off the renewal of what runs.
+  /// Puts off the renewal of what runs. Months are counted from the new end from then on.
   mutating func extend(by duration: Duration) {
     expires = expires + duration
     anniversary = nil
   }
 
+  /// Begins the next period at `date` with all that waits for it: the higher price, the other plan, the
+  /// offer. A period that would end after the last date ends the subscription.
   private mutating func renew(at date: Timestamp, by calendar: StoreCalendar) -> Step {
     // The new price is the plan's, and another plan has its own.
     if let increase { plan.price = increase.price }
@@ -249,6 +277,7 @@ struct SubscriptionLifecycle: Hashable, Sendable, Codable {
       Period(plan: plan, start: date, end: end, offer: run?.offer, offerPrice: run?.price))
   }
 
+  /// The plan, the offer and the price of a next renewal stay in the value, and count for nothing.
   private mutating func end(_ intent: ExpirationIntent) {
     phase = .expired
     self.intent = intent

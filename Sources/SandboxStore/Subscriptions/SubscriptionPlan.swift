@@ -14,7 +14,8 @@ struct SubscriptionPlan: Hashable, Sendable, Codable {
     self.price = price
   }
 
-  /// Creates the plan from a listing of the catalog. The period is a month where the listing names none.
+  /// Creates the plan from a listing of the catalog. The period is a month where the listing names none. A
+  /// price that cannot be read makes it free.
   init(_ listing: ProductListing) {
     self.init(
       product: listing.id, period: listing.period ?? .month,
@@ -34,7 +35,7 @@ extension Price? {
     thousandths < other.thousandths
   }
 
-  /// Zero for a free one.
+  /// Zero for a free one. Signed data has prices so. It is exact: prices have three decimals at most.
   var thousandths: Int64 {
     guard let self else { return 0 }
     let parts = self.amount.split(separator: ".")

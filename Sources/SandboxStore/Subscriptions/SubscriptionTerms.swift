@@ -6,6 +6,7 @@ import PullboxAPI
 /// first payments.
 struct SubscriptionTerms {
   var plan: SubscriptionPlan
+  /// The offer with all its payments; nil for the plan's own price.
   var run: SubscriptionLifecycle.OfferRun?
   /// By how much the first period lasts longer.
   var bonus: BillingPeriod?
@@ -16,6 +17,9 @@ struct SubscriptionTerms {
 
   /// The first period, and what the next payments are made under. Throws `request-malformed` for a period that would end
   /// after the last date.
+  ///
+  /// - Returns: the period with the bonus in it, what is left of the offer (nil for nothing), and whether
+  ///   there is a bonus.
   func begin(
     from start: Timestamp, by calendar: StoreCalendar
   ) throws(Problem) -> (
@@ -39,7 +43,11 @@ struct SubscriptionTerms {
 }
 
 extension StoreOffer {
-  /// The payments under it. Nil where it has no price for the territory.
+  /// The payments under it. Nil where it has no price for the territory. The price is that of the territory,
+  /// and a free trial has none. `pay-as-you-go` has as many payments as the offer says, and the others have
+  /// one.
+  ///
+  /// - Parameter territory: ISO 3166 alpha-3; nil has prices nowhere.
   func run(_ kind: SaleOffer.Kind, in territory: String?) -> SubscriptionLifecycle.OfferRun? {
     let price = territory.flatMap { prices?[$0] }
     guard payment == .freeTrial || price != nil else { return nil }
@@ -49,7 +57,9 @@ extension StoreOffer {
       paymentsLeft: payment == .payAsYouGo ? payments ?? 1 : 1)
   }
 
-  /// Throws `request-malformed`.
+  /// Checks an offer that a test sets. Throws `request-malformed` where one that is paid for has no prices,
+  /// or more than 300, for payments outside of 1 to 12, and for a name that is empty or longer than 100
+  /// bytes.
   func check() throws(Problem) {
     guard payment == .freeTrial || prices?.isEmpty == false else {
       throw Problem(.requestMalformed, "an offer that is paid for has prices")

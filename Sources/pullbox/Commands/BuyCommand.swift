@@ -5,6 +5,12 @@ import PullboxKit
 import ServiceRuntime
 import Synchronization
 
+/// `buy ID`: shows the price, asks, and lets the agent buy at the price that was shown.
+///
+/// The purchase names the price, the offer and the bonus that the question showed, so that the store refuses
+/// it with `price-changed` if they are others by then. Every repetition of the request has the same key and
+/// buys once. A product that is held already is reported and not bought, with exit code 0. With `--json` it
+/// prints the product in that case; otherwise the transaction and, once it is finished, its downloads.
 enum BuyCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -32,6 +38,8 @@ enum BuyCommand: Command {
         help: "Give the store contact data, for a longer first period of some subscriptions"),
     ])
 
+  /// Reads `--timeout` before anything is bought, so that a bad one buys nothing. Ends with code 1 for a
+  /// product that is not for sale, and with 2 where it would have to ask and there is no terminal.
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let quantity = try context.arguments.integer("quantity", in: 1...10)
@@ -71,7 +79,9 @@ enum BuyCommand: Command {
     try await follow(transaction, with: agent, in: context)
   }
 
-  /// Prints the transaction, once it is finished where the command was told to wait.
+  /// Prints the transaction, once it is finished where the command was told to wait. `redeem` uses it as
+  /// well. A payment that failed ends with code 3. When the time of `--timeout` is over, the code is 4, or 5
+  /// where a download waits for room; the agent goes on in either case.
   static func follow(
     _ transaction: AgentTransaction, with agent: AgentClient, in context: CommandContext
   ) async throws {
@@ -98,6 +108,10 @@ enum BuyCommand: Command {
     try report(finished, downloads: downloads, on: context.console)
   }
 
+  /// Follows the transaction through restarts of the agent until it has ended.
+  ///
+  /// - Parameter note: gets the tracker after each update, from which the message at the end of the time is
+  ///   made.
   private static func wait(
     for transaction: AgentTransaction, with agent: AgentClient, on console: Console,
     noting note: (PurchaseTracker) -> Void
@@ -128,6 +142,8 @@ enum BuyCommand: Command {
     if let failure { throw failure }
   }
 
+  /// Prints the transaction and then its downloads: as JSON all of them, as lines those that are placed, with
+  /// the path of their content.
   private static func report(
     _ transaction: AgentTransaction, downloads: [DownloadStatus], on console: Console
   ) throws {
@@ -147,11 +163,13 @@ enum BuyCommand: Command {
 
 /// Follows one transaction to its end, by the agent's updates. Pure.
 struct PurchaseTracker {
+  /// How a transaction ended.
   enum Verdict {
     case finished
     case failed(CommandFailure)
   }
 
+  /// Downloads and events of other transactions are ignored.
   let transaction: TransactionIdentifier
   private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
   private var latest: AgentTransaction?
@@ -204,6 +222,9 @@ struct PurchaseTracker {
     return downloads.updateValue(download, forKey: download.id) != download
   }
 
+  /// Nil while the transaction goes on. Its own step counts first, then an error that means "not entitled",
+  /// then a reason that needs the user: a revocation, or a download that failed or was cancelled. Other
+  /// reasons are waited out.
   private var verdict: Verdict? {
     guard let latest else { return nil }
     if latest.step == "finished" { return .finished }
@@ -232,6 +253,8 @@ struct PurchaseTracker {
       ))
   }
 
+  /// The end for a transaction that is in no snapshot: the agent lists those that are asked for, unless it
+  /// has forgotten them.
   private var forgotten: CommandFailure {
     CommandFailure(
       .undetermined,

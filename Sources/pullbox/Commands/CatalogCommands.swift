@@ -4,6 +4,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `products`: the products of the server page by page, filtered by the server. With `--json` they are
+/// objects of `GET /v1/operator/products`.
 enum ProductsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -23,6 +25,8 @@ enum ProductsCommand: Command {
       .limit,
     ])
 
+  /// Checks every filter before the first request: a value that does not exist is wrong usage. Without an
+  /// operator's key it names `shop`, which readers look for.
   static func run(_ context: CommandContext) async throws {
     let sale = try context.arguments.value("sale").map { text throws(UsageError) in
       guard let sale = SaleState(rawValue: text) else {
@@ -53,6 +57,7 @@ enum ProductsCommand: Command {
     }
   }
 
+  /// A product has the title of its first language by the tag.
   static func print(_ products: [OperatorProduct], on console: Console) throws {
     try console.print(
       products,
@@ -86,6 +91,8 @@ enum ProductsCommand: Command {
   }
 }
 
+/// `versions ID [VERSION]`: the versions of a product as a list, or one of them with its history. An unknown
+/// version is exit code 1.
 enum VersionsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -135,7 +142,7 @@ enum VersionsCommand: Command {
     }
   }
 
-  /// Whom an issue reaches that is released behind its date.
+  /// Whom an issue reaches that is released behind its date. Times are in the reader's zone.
   static func lateRelease(_ late: LateRelease) -> String {
     let others = CountText.of(late.laterSubscribers, "subscriber")
     return
@@ -165,12 +172,14 @@ enum VersionsCommand: Command {
     return version.state.rawValue + (version.downloadsStopped == true ? ", downloads stopped" : "")
   }
 
+  /// Nil for a version whose release waits for no date.
   private static func schedule(_ version: VersionRecord) -> String? {
     version.scheduled.map {
       LocalTime.withZone($0.at) + ($0.percentage < 100 ? " to \($0.percentage) % of devices" : "")
     }
   }
 
+  /// Lines without a value are left out. The history follows as `audit` prints it.
   private static func show(_ version: VersionRecord, on console: Console) throws {
     if console.printsJSON {
       try console.print(json: version)

@@ -6,6 +6,11 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `import FILE`: reads a file of the catalog and hands all of it to the server in one request, which takes
+/// all or none.
+///
+/// Faults that are found here and those that the server finds are told alike, with file, line and column, and
+/// both are exit code 1.
 enum ImportCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -20,6 +25,8 @@ enum ImportCommand: Command {
       """,
     operands: [.init("FILE", completion: .file)])
 
+  /// The file is read whole, up to ``CatalogFile/maximumLength`` bytes. The request waits for a server that
+  /// is away, and repeating it changes nothing more.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let format = try CatalogFilePath.format(of: path)
@@ -62,7 +69,8 @@ enum ImportCommand: Command {
       details: (problem.faults ?? []).map { fault in line(of: fault, in: file, at: path) })
   }
 
-  /// `catalog.csv:7:1: prices.XXX: not an ISO 3166 code`: the server numbers the items of each list from 0, and an item begins its line.
+  /// `catalog.csv:7:1: prices.XXX: not an ISO 3166 code`: the server numbers the items of each list from 0,
+  /// and an item begins its line. A path that names no line of the file is shown as it is.
   static func line(of fault: Problem.Fault, in file: CatalogFile, at path: String) -> String {
     let detail = fault.detail
     let parts = (fault.path ?? "").split(separator: ".", maxSplits: 2)
@@ -77,6 +85,10 @@ enum ImportCommand: Command {
   }
 }
 
+/// `export FILE`: writes tiers, publications and products, in that order.
+///
+/// The file is replaced durably once everything is there, and has mode 0644. The tier 0 is left out, which
+/// every server has. More products than one import may hold are exit code 1.
 enum ExportCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(

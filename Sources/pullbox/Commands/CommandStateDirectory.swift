@@ -4,8 +4,10 @@ import SystemCalls
 
 /// Where this program keeps what outlives a run: `$XDG_STATE_HOME/pullbox`, else `~/.local/state/pullbox`.
 struct CommandStateDirectory: Sendable {
+  /// Absolute. Without `XDG_STATE_HOME` and `HOME` it is a directory that all users share.
   let path: String
 
+  /// A relative path in the environment counts as none, as the XDG Base Directory Specification says.
   init(environment: [String: String] = ProcessEnvironment.variables) {
     if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
       path = state + "/pullbox"
@@ -19,10 +21,11 @@ struct CommandStateDirectory: Sendable {
   /// The key that this user's packages are signed with.
   var signingKey: PublisherKeyFile { PublisherKeyFile(path: path + "/signing-key.pem") }
 
+  /// Uploads that are not over, with mode 0600.
   var ledger: UploadResumeFile { UploadResumeFile(path: path + "/uploads.json") }
 
   /// A directory of this run's own for packages that are being made; removed at the end. What runs left that were killed
-  /// is removed first. Blocks.
+  /// is removed first. Blocks. The directory has mode 0700. A signal that ends this run removes it too.
   func makeWorkDirectory() throws -> WorkDirectory {
     let parent = path + "/packages"
     try FileSystem.createDirectories(parent, permissions: 0o700)
@@ -41,7 +44,9 @@ struct CommandStateDirectory: Sendable {
   }
 }
 
-/// Held by one run, for as long as this object lives.
+/// Held by one run, for as long as this object lives. The lock keeps later runs from removing the directory.
+/// Keep the object to the end of the use of what lies there, with `withExtendedLifetime` where no later line
+/// names it.
 final class WorkDirectory: Sendable {
   let path: String
   private let lock: LockFile

@@ -4,9 +4,10 @@ import PullboxKit
 import ServiceRuntime
 
 /// A command that prints names for the completions of shells, one a line. It prints no errors: a shell has no place for
-/// them.
+/// them. An unknown list and a service that does not answer print nothing, with exit code 0.
 enum CompleteCommand: Command {
-  /// `ValueCompletion.listed` names one of them.
+  /// `ValueCompletion.listed` names one of them. The words are part of the completions that packages install,
+  /// so that they stay as they are.
   enum List: String, CaseIterable {
     case downloads
     case library
@@ -39,6 +40,7 @@ enum CompleteCommand: Command {
     for name in names { context.console.print(name) }
   }
 
+  /// The names of one list. The server lists its first page only, and downloads are the newest hundred.
   private static func names(of list: List, _ context: CommandContext) async throws -> [String] {
     switch list {
     case .downloads:

@@ -5,8 +5,14 @@ import PullboxDoctor
 import ServiceRuntime
 import SystemCalls
 
+/// `doctor [URL]`: observes the device and the server, and prints what ``PullboxDoctor`` finds in that
+/// (docs/doctor.md).
+///
+/// It asks the agent first, which knows the server that this device uses. The order of servers is the
+/// operand, `--server`, the agent's, the default one.
 enum DoctorCommand: Command {
   static let peer = CommandPeer.serverAndAgent
+  /// How long a body rests unless `--pause` says so.
   static let defaultPause = "5s"
   static let description = CommandDescription(
     "doctor", summary: "Find what lies in the way of downloads, and the line that removes it",
@@ -27,6 +33,7 @@ enum DoctorCommand: Command {
         help: "How long a body rests, to find a proxy that cuts it: up to 3m"),
     ])
 
+  /// A device without an agent is a finding only if no server was named.
   static func run(_ context: CommandContext) async throws {
     let pause = try pause(context.arguments.value("pause") ?? defaultPause)
     let device = await DeviceProber(socketPath: context.agentSocket).observe()
@@ -49,7 +56,9 @@ enum DoctorCommand: Command {
     try report(findings, proxy: seen.proxy, on: context.console)
   }
 
-  /// Prints the findings, and throws if they are not all well.
+  /// Prints the findings, and throws if they are not all well. Throws without a message, since the findings
+  /// have been printed: code 1 for a failure, 4 where one could not be decided. With `--json` each finding is
+  /// an object.
   static func report(_ findings: [Finding], proxy: Proxy?, on console: Console) throws {
     for finding in findings {
       if console.printsJSON {
@@ -65,6 +74,7 @@ enum DoctorCommand: Command {
     }
   }
 
+  /// Whole seconds, 1 to 180; a fraction is dropped.
   static func pause(_ text: String) throws(UsageError) -> Duration {
     guard let pause = ConfigurationDuration(text)?.duration,
       (1...Int64(DiagnosticContent.maximumPause)).contains(pause.components.seconds)
@@ -74,7 +84,8 @@ enum DoctorCommand: Command {
     return .seconds(pause.components.seconds)
   }
 
-  /// An address of the server. What may hold a password is refused and not repeated.
+  /// An address of the server. What may hold a password is refused and not repeated. It does not check more:
+  /// what else is wrong with it is a finding.
   static func url(_ text: String) throws(UsageError) -> String {
     guard !text.contains("@") else {
       throw UsageError("an address without user and password is expected, such as https://pull.example")
@@ -88,6 +99,7 @@ enum DoctorCommand: Command {
 
 /// A finding in words: its line, and below it what removes its cause. Pure.
 enum FindingText {
+  /// Below a finding, lines begin under its name.
   private static let indentation = String(repeating: " ", count: 9)
   private static let nameWidth = 18
 
@@ -107,6 +119,7 @@ enum FindingText {
     return [first] + (remedy.advice.map { [indentation + $0] } ?? []) + lines
   }
 
+  /// At least one space follows.
   private static func padded(_ text: String, to width: Int) -> String {
     text + String(repeating: " ", count: max(1, width - text.count))
   }

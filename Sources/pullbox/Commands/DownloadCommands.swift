@@ -5,6 +5,7 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
+/// `pause`: stops downloads where they are. With `--all` those that are paused already are not asked for.
 enum PauseCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -20,6 +21,7 @@ enum PauseCommand: Command {
   }
 }
 
+/// `resume`: has the agent go on with downloads. With `--all` the cancelled ones stay as they are.
 enum ResumeCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -35,6 +37,7 @@ enum ResumeCommand: Command {
   }
 }
 
+/// `cancel`: ends downloads and removes what they have fetched. It asks with `--all` only.
 enum CancelCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -54,6 +57,7 @@ enum CancelCommand: Command {
   }
 }
 
+/// `priority DOWNLOAD N`: sets the number by which the agent orders downloads.
 enum PriorityCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -78,7 +82,12 @@ enum DownloadSelector {
     "DOWNLOAD is the download's identifier, as 'pullbox downloads' shows it, the beginning of that, or the product's identifier."
 
   /// Makes a change to each download that the operands name, or with `--all` to each that `isIncluded` takes. One that the
-  /// agent refuses does not keep the others from it; the command fails then.
+  /// agent refuses does not keep the others from it; the command fails then. It ends with the exit code of
+  /// the first one that was refused.
+  ///
+  /// - Parameters:
+  ///   - isIncluded: which downloads `--all` means.
+  ///   - question: the question before `--all` changes that many; nil asks nothing.
   static func change(
     _ context: CommandContext, allOf isIncluded: (DownloadStatus) -> Bool,
     by change: (AgentClient, DownloadIdentifier) async throws -> DownloadStatus,
@@ -115,7 +124,8 @@ enum DownloadSelector {
   }
 
   /// The download with that identifier; else the one live download of that product, or its only one; else the one whose
-  /// identifier begins with `text`, which has at least 4 characters.
+  /// identifier begins with `text`, which has at least 4 characters. Throws `download-unknown` where there is
+  /// none, and where there are several, whose identifiers the message names.
   static func find(_ text: String, among downloads: [DownloadStatus]) throws(APICallError) -> DownloadStatus {
     if let exact = downloads.first(where: { $0.id.description == text }) { return exact }
     let ofProduct = downloads.filter { $0.product.description == text }
@@ -133,6 +143,7 @@ enum DownloadSelector {
     }
   }
 
+  /// A line with the identifier first, or the object of the agent's interface.
   static func print(_ download: DownloadStatus, on console: Console) throws {
     if console.printsJSON {
       try console.print(json: download)

@@ -7,7 +7,8 @@ import Synchronization
 
 /// Waits for downloads to end, through restarts of the agent, and shows their progress on standard error.
 enum DownloadWait {
-  /// The last statuses of the downloads, for the message when the wait is given up.
+  /// The last statuses of the downloads, for the message when the wait is given up. It may be read while the
+  /// wait goes on.
   final class Latest: Sendable {
     private let downloads = Mutex<[DownloadIdentifier: DownloadStatus]>([:])
 
@@ -25,7 +26,9 @@ enum DownloadWait {
     }
   }
 
-  /// Answers how each of `identifiers` ended, or that it was paused, in their order; those that the agent forgets are left out.
+  /// Answers how each of `identifiers` ended, or that it was paused, in their order; those that the agent
+  /// forgets are left out. Every snapshot, also after a restart of the agent, is compared with what is still
+  /// waited for. The caller bounds the wait and turns ``Latest/expiry`` into the failure.
   static func run(
     _ identifiers: [DownloadIdentifier], with agent: AgentClient, on console: Console, noting latest: Latest
   ) async throws -> [DownloadStatus] {

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `downloads`: lists them, follows them, or has the agent forget those that are over.
 enum DownloadsCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -31,9 +32,11 @@ enum DownloadsCommand: Command {
 
   /// A screen of them.
   static let usualLimit = 20
+  /// The parts of the agent's list, then the states of single downloads.
   private static let stateWords =
     [AgentListPart.live, .over].map(\.rawValue) + DownloadStatus.State.allCases.map(\.rawValue)
 
+  /// A filter does not go with `--watch` or `--clear`, and is wrong usage there.
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let filters = ["state", "product"].filter { arguments.value($0) != nil }
@@ -54,6 +57,7 @@ enum DownloadsCommand: Command {
     }
   }
 
+  /// Prints how many the agent has forgotten.
   private static func clear(_ context: CommandContext) async throws {
     let removed = try await context.agent().clearDownloads()
     if context.console.printsJSON {
@@ -63,6 +67,7 @@ enum DownloadsCommand: Command {
     }
   }
 
+  /// The agent filters by state. The product is filtered here, for which the whole list is asked for.
   private static func list(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let limit =
@@ -87,6 +92,7 @@ enum DownloadsCommand: Command {
     }
   }
 
+  /// Speed and size are left out where they are not known.
   static func print(_ downloads: [DownloadStatus], on console: Console) throws {
     try console.print(
       downloads,
@@ -103,6 +109,7 @@ enum DownloadsCommand: Command {
     }
   }
 
+  /// Ends when nothing is under way or about to be, and when the reader of standard output has closed it.
   private static func watch(_ agent: AgentClient, on console: Console) async throws {
     var display = DownloadDisplay(.output, terminal: .standardOutput, console: console)
     var work = PendingWork()
@@ -115,6 +122,7 @@ enum DownloadsCommand: Command {
     if !work.hasSeenDownloads { console.note("nothing to download") }
   }
 
+  /// Each change of a download is an object.
   private static func watchAsJSON(_ agent: AgentClient, on console: Console) async throws {
     var work = PendingWork()
     try await agent.follow { update in
@@ -138,6 +146,7 @@ struct PendingWork {
       && !transactions.values.contains(where: Self.isAboutToMove)
   }
 
+  /// False while every download that was told of had ended before.
   var hasSeenDownloads: Bool { !downloads.isEmpty }
 
   /// Answers the downloads that changed, without those that had ended before the first update.
@@ -158,6 +167,7 @@ struct PendingWork {
     }
   }
 
+  /// Whether the download is to be shown: one that is new and not over, or one that changed.
   private mutating func apply(_ download: DownloadStatus) -> Bool {
     guard downloads[download.id] != nil || !download.state.isFinal else { return false }
     return downloads.updateValue(download, forKey: download.id) != download

@@ -4,6 +4,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `explain PRODUCT`: asks the server for the rules by which a customer may have a product, or not. Exactly
+/// one of `--customer`, `--transaction` and `--device` names the customer. Both answers are exit code 0.
 enum ExplainCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(

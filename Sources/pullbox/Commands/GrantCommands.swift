@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `grants`: the server's grants page by page, with the short names that `revoke` and `reinstate` take.
 enum GrantsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -31,6 +32,7 @@ enum GrantsCommand: Command {
     }
   }
 
+  /// SINCE and WHY are those of the last entry of a grant's history.
   static func print(_ grants: [OperatorGrant], on console: Console) throws {
     try console.print(
       grants,
@@ -48,7 +50,8 @@ enum GrantsCommand: Command {
     }
   }
 
-  /// The operand of `revoke` and `reinstate`.
+  /// The operand of `revoke` and `reinstate`. Throws for a text that is no short name of 16 hexadecimal
+  /// digits.
   static func grant(_ context: CommandContext) throws -> GrantShortName {
     let text = try context.operand(0)
     guard let grant = GrantShortName(text) else {
@@ -58,6 +61,8 @@ enum GrantsCommand: Command {
     return grant
   }
 
+  /// The value of the option of that name; nil where it is not given. Throws for a text that is no such
+  /// identifier.
   static func identifier<Value: LosslessStringCodable>(
     _ name: String, in arguments: ParsedArguments
   ) throws(UsageError) -> Value? {
@@ -69,6 +74,7 @@ enum GrantsCommand: Command {
   }
 }
 
+/// `revoke GRANT`, or all grants of a device one by one.
 enum RevokeCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -84,6 +90,8 @@ enum RevokeCommand: Command {
         "reason", "TEXT", environment: .none, help: "Reason, kept in the grant's history and the audit log"),
     ])
 
+  /// With `--device` the list is read whole before the first grant is revoked, since each revocation changes
+  /// it. A failure in between leaves the ones before revoked; the command can be given again.
   static func run(_ context: CommandContext) async throws {
     let client = try context.patientClient()
     let reason = context.arguments.value("reason")
@@ -108,6 +116,7 @@ enum RevokeCommand: Command {
   }
 }
 
+/// `reinstate GRANT`: undoes a revocation. The device goes on with the grant that it has.
 enum ReinstateCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -125,6 +134,7 @@ enum ReinstateCommand: Command {
   }
 }
 
+/// `deliveries`: the same grants as ``GrantsCommand`` shows, by how much of each was sent.
 enum DeliveriesCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(

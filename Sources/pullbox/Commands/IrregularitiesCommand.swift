@@ -2,6 +2,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `irregularities`: the server's cases, newest first. A kind that only a later server knows cannot be asked
+/// for.
 enum IrregularitiesCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(

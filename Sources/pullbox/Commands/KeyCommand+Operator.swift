@@ -17,9 +17,12 @@ extension KeyCommand {
     var entry: Entry
   }
 
-  /// The prefix of keys, which identifies one that was left somewhere by mistake.
+  /// The prefix of keys, which identifies one that was left somewhere by mistake. It is a part of the secret,
+  /// and of what the hash is made of.
   private static let prefix = "pullbox_"
 
+  /// Prints the key and the line for the server's file. The key has 256 random bits, and the line its
+  /// SHA-256. Talks to no service: the server knows the key once the line is in its file.
   static func makeOperatorKey(_ context: CommandContext) throws {
     let arguments = context.arguments
     guard arguments.operands == ["operator", "new"] else {
@@ -49,6 +52,7 @@ extension KeyCommand {
     }
   }
 
+  /// The names of keys that the audit log takes.
   private static func isName(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in

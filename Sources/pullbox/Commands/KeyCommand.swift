@@ -5,6 +5,7 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `key`: the publisher's own key, or with the operands `operator new` a key for an operator.
 enum KeyCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
@@ -39,6 +40,8 @@ enum KeyCommand: Command {
     var file: String
   }
 
+  /// An import comes before an export, so that both together copy the imported key. Only the public half is
+  /// ever printed.
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     guard arguments.operands.isEmpty else { return try makeOperatorKey(context) }
@@ -64,6 +67,8 @@ enum KeyCommand: Command {
     }
   }
 
+  /// Writes the key to `file` unless it is there already. Another key there is a failure: products may name
+  /// it. Blocks.
   private static func importKey(at path: String, as file: PublisherKeyFile) throws -> SigningKey {
     guard let key = try PublisherKeyFile(path: path).read() else {
       throw CommandFailure(.failed, "there is no key at \(path)")
@@ -81,6 +86,7 @@ enum KeyCommand: Command {
     return own
   }
 
+  /// Never replaces a file. Blocks.
   private static func write(_ key: SigningKey, to path: String) throws {
     do {
       try PublisherKeyFile(path: path).write(key)

@@ -6,6 +6,7 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `library [ID…]`: lists what is on this device, or has the agent compare it with the publishers' manifests.
 enum LibraryCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -20,6 +21,7 @@ enum LibraryCommand: Command {
       .flag("verify", environment: .none, help: "Compare every file, of all products or of those given")
     ])
 
+  /// A product that is not here fails before anything is printed or verified.
   static func run(_ context: CommandContext) async throws {
     let agent = try context.agent()
     let wanted = try context.arguments.operands.map { try CommandContext.product($0) }
@@ -53,6 +55,8 @@ enum LibraryCommand: Command {
     throw .problem(Problem(.libraryItemUnknown, "\(missing); \(hint)"))
   }
 
+  /// `present, pinned`, `damaged`, `taken back, not owned`: the state, whether it is still owned, and whether
+  /// it is kept when room is made.
   private static func state(_ item: LibraryItem) -> String {
     let state =
       item.rolledBack == true && item.state == .present ? "taken back" : item.state?.rawValue ?? ""
@@ -65,7 +69,8 @@ enum LibraryCommand: Command {
     item.because == EntitlementRule.closedByLapse.rawValue ? "closed" : "not owned"
   }
 
-  /// The sentence of what is not owned any more, for people.
+  /// The sentence of what is not owned any more, for people. A cause that only a later server knows is shown
+  /// as it is.
   static func notice(_ item: LibraryItem) -> String {
     let reason =
       switch item.because {
@@ -77,6 +82,8 @@ enum LibraryCommand: Command {
     return "\(item.product) is on this device and owned no more: \(reason)\(date)"
   }
 
+  /// Verifies one product after the other, and prints each version as it is done, with the faults below it.
+  /// Ends with code 6 where anything is damaged, and with 4 while the library's volume is not there.
   private static func verify(
     _ items: [LibraryItem], with agent: AgentClient, on console: Console
   ) async throws {
@@ -107,6 +114,8 @@ enum LibraryCommand: Command {
   }
 }
 
+/// `repair ID`: has the agent fetch what is missing or damaged, and tells which versions it removed instead,
+/// since a newer one replaces them. A paused download is named, as it is not resumed by this.
 enum RepairCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -137,6 +146,8 @@ enum RepairCommand: Command {
   }
 }
 
+/// `path ID`: prints the path of the newest version, alone on its line. Ends with code 1 for a product that
+/// is not here, 6 where another program removed the content, and 4 while the library's volume is not there.
 enum PathCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -154,7 +165,8 @@ enum PathCommand: Command {
     }
   }
 
-  /// Returns the item to open: the product's newest. Throws a failure if there is none that can be opened.
+  /// Returns the item to open: the product's newest. Throws a failure if there is none that can be opened. A
+  /// version that is damaged and still there is answered. The file system is asked here, on this device.
   static func newest(of product: ProductIdentifier, at agent: AgentClient) async throws -> LibraryItem {
     let items = try await agent.library()
     try LibraryCommand.requireAll(
@@ -174,6 +186,8 @@ enum PathCommand: Command {
   }
 }
 
+/// `open ID`: opens the newest version, and tells the agent afterwards, so that what could not be opened does
+/// not count as opened. With `--print` it counts as opened too.
 enum OpenCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -206,6 +220,7 @@ enum OpenCommand: Command {
   }
 }
 
+/// `pin ID…`: one request to the agent for each product; the first that is refused ends the command.
 enum PinCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -214,6 +229,7 @@ enum PinCommand: Command {
 
   static func run(_ context: CommandContext) async throws { try await set(true, in: context) }
 
+  /// Prints nothing but the items with `--json`.
   static func set(_ isPinned: Bool, in context: CommandContext) async throws {
     let agent = try context.agent()
     for product in try context.arguments.operands.map({ try CommandContext.product($0) }) {
@@ -224,6 +240,7 @@ enum PinCommand: Command {
   }
 }
 
+/// `unpin ID…`: the reverse of ``PinCommand``.
 enum UnpinCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -233,6 +250,7 @@ enum UnpinCommand: Command {
   static func run(_ context: CommandContext) async throws { try await PinCommand.set(false, in: context) }
 }
 
+/// `remove ID`: removes all versions of a product from this device. It asks no question and prints nothing.
 enum RemoveCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(

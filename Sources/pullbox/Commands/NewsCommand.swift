@@ -3,6 +3,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `news`: what has arrived and waits for the user, then what is here and owned no more.
 enum NewsCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -12,6 +13,7 @@ enum NewsCommand: Command {
       Below them, the command lists products on this device that are not owned any more.
       """)
 
+  /// A library that cannot be asked is left out, but with `--json` it is a failure.
   static func run(_ context: CommandContext) async throws {
     let agent = try context.agent()
     let entries = try await agent.news()
@@ -44,7 +46,7 @@ enum NewsCommand: Command {
   }
 
   /// In the reader's language, of what is for sale. Where the shop cannot be asked, the titles have to do
-  /// that the agent keeps.
+  /// that the agent keeps. Empty where the shop cannot be asked; never throws.
   private static func titles(
     of products: [ProductIdentifier], from agent: AgentClient
   ) async -> [ProductIdentifier: String] {

@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `audit`: the server's audit log page by page, filtered by the server.
 enum AuditCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -26,6 +27,7 @@ enum AuditCommand: Command {
     }
   }
 
+  /// `versions` prints the history of a version so as well.
   static func print(_ entries: [AuditEntry], on console: Console) throws {
     try console.print(
       entries,
@@ -37,6 +39,8 @@ enum AuditCommand: Command {
   }
 }
 
+/// `gc`: one request, which ends when the collection has. With `--dry-run` the same report says what would be
+/// removed.
 enum GarbageCollectCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -79,6 +83,8 @@ enum GarbageCollectCommand: Command {
   }
 }
 
+/// `scrub`: the faults that the server has found in its packages so far. `--now` begins a new round and does
+/// not wait for it. Faults are not a failure of the command: its exit code is 0.
 enum ScrubCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(

@@ -2,6 +2,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `outbox`: the calls to payment stores that the server has written down, or one of three changes of them.
 enum OutboxCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -35,6 +36,8 @@ enum OutboxCommand: Command {
       .limit,
     ])
 
+  /// At most one of `--retry`, `--retry-parked` and `--drop`; other combinations are wrong usage before any
+  /// request.
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let (retried, dropped) = (try id("retry", in: arguments), try id("drop", in: arguments))
@@ -59,6 +62,7 @@ enum OutboxCommand: Command {
     }
   }
 
+  /// A call that the store has accepted is printed as it is, with a remark and exit code 0.
   private static func retry(_ id: Int64, _ context: CommandContext) async throws {
     let call = try await context.patientClient().retryOutboxCall(id)
     try print([call], on: context.console)
@@ -67,6 +71,7 @@ enum OutboxCommand: Command {
     }
   }
 
+  /// A call that the store has accepted is exit code 1.
   private static func drop(_ id: Int64, _ context: CommandContext) async throws {
     let call = try await context.patientClient().dropOutboxCall(id, reason: context.arguments.value("reason"))
     try print([call], on: context.console)
@@ -75,6 +80,8 @@ enum OutboxCommand: Command {
     }
   }
 
+  /// One request for each call, and the first that is refused ends the command; the calls before it are
+  /// retried then.
   private static func retryParked(_ context: CommandContext) async throws {
     let (store, kind) = (context.arguments.value("store-name"), context.arguments.value("kind"))
     let client = try context.patientClient()
@@ -91,6 +98,7 @@ enum OutboxCommand: Command {
     try print(retried, on: context.console)
   }
 
+  /// The newest calls first, filtered by the server.
   private static func list(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let state = try arguments.value("state").map { text throws(UsageError) in
@@ -108,6 +116,7 @@ enum OutboxCommand: Command {
     }
   }
 
+  /// SINCE is when the call was done or parked, else when it was made.
   private static func print(_ calls: [OutboxCall], on console: Console) throws {
     try console.print(
       calls,
@@ -124,6 +133,7 @@ enum OutboxCommand: Command {
     }
   }
 
+  /// Nil where the option is not given. Throws for what is no number from 1 on.
   private static func id(_ name: String, in arguments: ParsedArguments) throws(UsageError) -> Int64? {
     guard let text = arguments.value(name) else { return nil }
     guard let id = Int64(text), id > 0 else {

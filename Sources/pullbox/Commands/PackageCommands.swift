@@ -8,6 +8,8 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `pack DIR -o FILE`: writes the package, then its signatures, then its manifest (docs/formats/manifest.md).
+/// The manifest comes last, so that a package that has one beside it has its signatures as well.
 enum PackCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
@@ -28,6 +30,8 @@ enum PackCommand: Command {
       SigningKeys.option,
     ])
 
+  /// The folder's own name is the product where neither the option nor the description names one, if it is an
+  /// identifier.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let output = try context.arguments.required("output")
@@ -62,6 +66,7 @@ enum PackCommand: Command {
     context.console.note("next: pullbox publish \(output)")
   }
 
+  /// The manifest beside `path`, else the one at it. Blocks. Throws where there is neither.
   private static func previousManifest(_ path: String) throws -> Manifest {
     if let manifest = try StoredManifest.read(StoredManifest.path(beside: path)) { return manifest }
     guard let manifest = try StoredManifest.read(path) else {
@@ -71,6 +76,8 @@ enum PackCommand: Command {
   }
 }
 
+/// `inspect DIR|FILE`: the manifest beside a file, the manifest itself, or that of the package that the file
+/// or folder would be. Nothing stays on the disk.
 enum InspectCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
@@ -104,7 +111,8 @@ enum InspectCommand: Command {
     }
   }
 
-  /// The folder as 'publish' would send it; what is packed is removed again.
+  /// The folder as 'publish' would send it; what is packed is removed again. A folder that names neither
+  /// product nor version is packed under its own name and version 0.
   private static func packedAside(_ path: String, on console: Console) async throws -> PackedPackage {
     let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
     guard source.form == .folder else {
@@ -124,6 +132,8 @@ enum InspectCommand: Command {
     return package.packed
   }
 
+  /// Blocks, for as long as it takes to read the whole file where there is no manifest. The product is the
+  /// file's name less what no identifier has, and the version 0.
   private static func describe(_ path: String) throws -> PackedPackage {
     if let stored = try StoredManifest.read(StoredManifest.path(beside: path)) {
       return PackedPackage(manifest: stored, skipped: [])
@@ -140,6 +150,8 @@ enum InspectCommand: Command {
   }
 }
 
+/// `verify FILE`: reads the package twice, once for its digest and pieces and once for the files in it.
+/// Faults are exit code 6, and a manifest that is not there is 1.
 enum VerifyCommand: Command {
   static let peer = CommandPeer.offline
   static let description = CommandDescription(
@@ -153,6 +165,8 @@ enum VerifyCommand: Command {
         "manifest", "FILE", environment: .none, help: "Path of the manifest, if it is not beside the package")
     ])
 
+  /// A signature that is not of the manifest throws before the package is read. Which keys count is not
+  /// asked: all valid ones are named.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let manifestPath = context.arguments.value("manifest") ?? StoredManifest.path(beside: path)
@@ -193,6 +207,12 @@ enum VerifyCommand: Command {
 
 /// The text of a manifest, for people.
 enum ManifestReport {
+  /// With `--json` the manifest's canonical bytes and a line feed, so that their SHA-256 without it is the
+  /// manifest's digest.
+  ///
+  /// - Parameters:
+  ///   - report: tells cover and format where the manifest does not.
+  ///   - listsFiles: whether a table of the files follows.
   static func print(
     _ manifest: Manifest, report: PublicationReport = PublicationReport(), listsFiles: Bool,
     on console: Console

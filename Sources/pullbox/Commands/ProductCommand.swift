@@ -4,6 +4,7 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `product ID`: shows a product, changes its texts, takes one step of its review or its sale, or deletes it.
 enum ProductCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -42,6 +43,9 @@ enum ProductCommand: Command {
       .flag("delete", environment: .none, help: "Delete the product"), .confirmed,
     ])
 
+  /// Reads the product first; an unknown one is `product-unknown`. A change puts the whole description back,
+  /// so that a change that another operator makes in between is undone by it. With `--off-sale` the step
+  /// follows the change.
   static func run(_ context: CommandContext) async throws {
     let id = try context.product(0)
     let arguments = context.arguments
@@ -80,6 +84,8 @@ enum ProductCommand: Command {
     try show(entry, on: context.console)
   }
 
+  /// Nil without a step. Reads the picture of `--screenshot`, at most 1 MiB. Two steps at once are wrong
+  /// usage.
   private static func step(_ arguments: ParsedArguments, takes: Bool) async throws -> ProductStep? {
     let names = ["submit", "approve", "reject"].filter { arguments.isSet($0) } + (takes ? ["off-sale"] : [])
     guard names.count <= 1 else {
@@ -102,6 +108,7 @@ enum ProductCommand: Command {
     }
   }
 
+  /// The language that is given, else the product's only one, else `en-US` for a product without texts.
   private static func locale(_ given: String?, of product: Product) throws(UsageError) -> String {
     if let given { return given }
     let locales = product.localizations.keys.sorted()
@@ -112,6 +119,7 @@ enum ProductCommand: Command {
     }
   }
 
+  /// Lines without a value are left out. Prices are sorted by their territory.
   private static func show(_ entry: OperatorProduct, on console: Console) throws {
     if console.printsJSON {
       try console.print(json: entry)

@@ -4,6 +4,8 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
+/// `publications`: the descriptions of publications, all of them. Products may name publications that have
+/// none.
 enum PublicationsCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -60,6 +62,7 @@ enum PublicationsCommand: Command {
   }
 }
 
+/// `price-tiers`: the tiers with their prices by territory, or the deletion of one.
 enum PriceTiersCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -94,13 +97,18 @@ enum PriceTiersCommand: Command {
   }
 }
 
-/// Deletes something at the server, after a question on a terminal.
+/// Deletes something at the server, after a question on a terminal. The question comes after the options are
+/// checked and before any request.
 enum Deletion {
   /// The JSON document that is printed.
   private struct Document: Encodable {
     var deleted: String
   }
 
+  /// - Parameters:
+  ///   - subject: the words for it in the question and the remark, such as `the price tier 3`.
+  ///   - name: its identifier in the JSON document.
+  ///   - delete: makes the request. Nothing is printed on standard output without `--json`.
   static func run(
     _ subject: String, _ name: String, _ context: CommandContext,
     _ delete: (OperatorClient) async throws(APICallError) -> Void

@@ -9,6 +9,12 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `publish DIR|FILE`: packs, uploads and submits one version.
+///
+/// Every step finds what an earlier run has done, so that the command is repeated after a failure: a product
+/// that is there is not created again, an upload goes on where it stopped, a version with the same digest is
+/// not sent again, and review steps that were taken are not taken twice. docs/command-line.md lists the
+/// steps.
 enum PublishCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -43,6 +49,8 @@ enum PublishCommand: Command {
         help: "Also change a product that the server knows to its description"),
     ])
 
+  /// Packs before it creates the product, so that content that is refused leaves nothing at the server. Keys
+  /// that the product does not name are refused before packing.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let manifestPath = context.arguments.value("manifest")
@@ -179,6 +187,11 @@ enum PublishCommand: Command {
     return record
   }
 
+  /// The next step of the review; nil once the version is where the options want it.
+  ///
+  /// - Parameters:
+  ///   - submits: false with `--draft`.
+  ///   - releases: `--release`, which submits in any case.
   static func nextStep(_ state: VersionState, submits: Bool, releases: Bool) -> ReviewStep? {
     switch state {
     case .draft, .rejected: submits || releases ? .submit : nil
@@ -188,6 +201,7 @@ enum PublishCommand: Command {
     }
   }
 
+  /// Times are those of packing, or reading, and of sending with the server's check.
   private static func report(
     _ record: VersionRecord, package: PreparedPackage, sent: Duration, on console: Console
   ) throws {
@@ -210,6 +224,7 @@ enum PublishCommand: Command {
 }
 
 extension TransferBar {
+  /// A note in place of the speed says what is waited for.
   fileprivate func report(_ progress: UploadProgress) {
     let note: String? =
       switch progress.activity {
@@ -225,7 +240,9 @@ extension TransferBar {
 
 /// Product, version and keys, from the command line or else from the source.
 extension PublishCommand {
-  /// Blocks. Throws for signatures beside a package that are not of its manifest.
+  /// Blocks. Throws for signatures beside a package that are not of its manifest. A folder and a single file
+  /// are signed with the keys of the arguments. A package keeps the signatures beside it and gains those of
+  /// the arguments.
   static func signingKeys(
     for source: PublishSource, _ arguments: ParsedArguments
   ) throws -> SigningKeys {
@@ -235,6 +252,7 @@ extension PublishCommand {
     return try SigningKeys(arguments, stored: stored)
   }
 
+  /// The option comes before the description. For a package both must agree, since its manifest is signed.
   static func product(
     of source: PublishSource, _ context: CommandContext
   ) throws(UsageError) -> ProductIdentifier {
@@ -249,6 +267,7 @@ extension PublishCommand {
     throw UsageError("the product is unknown; give --product\(alternative("an id", in: source))")
   }
 
+  /// It is found as ``product(of:_:)`` finds the product.
   static func version(
     of source: PublishSource, _ context: CommandContext
   ) throws(UsageError) -> ContentVersion {

@@ -10,16 +10,21 @@ import SystemCalls
 /// A source of `publish` or `pack`: a folder to pack, a single file, a package that `pack` made before, or a folder that
 /// holds only a description.
 struct PublishSource: Sendable {
+  /// How the source is to be handled.
   enum Form: Sendable, Equatable {
     case folder
+    /// A single file, which becomes a package of one file as it is.
     case file
     /// A package with the manifest that `pack` wrote, here or on another machine.
     case package(Manifest)
+    /// A folder without files: only the product is created or changed.
     case descriptionOnly
   }
 
+  /// The path that was given; `.` and `..` are made absolute.
   let path: String
   let form: Form
+  /// The folder's `product.json5`; nil without one, and for files.
   let description: ProductDescription?
   /// The product that the source names: for a folder, in its `product.json5`, else in its `ContentInfo.plist`; for a
   /// package, in its manifest.
@@ -42,7 +47,9 @@ struct PublishSource: Sendable {
   }
 
   /// Blocks. A file is a package when `manifest` is given, or lies beside it. Throws if there is nothing to publish, or
-  /// the description or the manifest cannot be read.
+  /// the description or the manifest cannot be read. A `product.json5` and a `ContentInfo.plist` that name
+  /// different products or versions are refused, and so is a faulty `ContentInfo.plist`
+  /// (``PackageValidationError``).
   init(inspecting path: String, manifest manifestPath: String? = nil) throws {
     self.path = try Self.absolute(path)
     switch try FileDescriptor.open(path, .readOnly).status().kind {
@@ -87,14 +94,14 @@ struct PublishSource: Sendable {
   }
 
   /// A description for a product without one: free of charge, for sale everywhere, under the `title` of its metadata, else the
-  /// source's own name.
+  /// source's own name. A title is cut to 120 characters.
   func defaultDescription(title: String? = nil) -> ProductDescription {
     ProductDescription(
       type: .nonConsumable,
       localizations: ["en-US": .init(title: String((title ?? name).prefix(120)), description: "")])
   }
 
-  /// `.` and `..` have no name of their own.
+  /// `.` and `..` have no name of their own. They become the path that they stand for. Blocks.
   private static func absolute(_ path: String) throws(SystemError) -> String {
     let last = FileSystem.lastPart(of: path)
     return last == "." || last == ".." ? try FileSystem.realPath(path) : path
@@ -106,10 +113,15 @@ struct PreparedPackage: Sendable {
   /// Where its bytes lie: the source itself for a single file and for a package.
   let path: String
   let packed: PackedPackage
+  /// The time that packing or reading took.
   let duration: Duration
 
   /// Packs a folder to `output`, or reads a file where it is. Shows a bar. Throws when a package is not what its manifest
   /// says.
+  ///
+  /// - Parameters:
+  ///   - output: where a folder is packed to. Its bytes are removed by the owner of the directory.
+  ///   - previous: the manifest whose unchanged files keep their bytes; nil for none.
   static func make(
     from source: PublishSource, product: ProductIdentifier, version: ContentVersion,
     output: String, following previous: Manifest?, on console: Console

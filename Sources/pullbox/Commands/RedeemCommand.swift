@@ -3,6 +3,8 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
+/// `redeem CODE`: shows what the code gives, asks on a terminal, redeems it and follows the transaction as
+/// `buy` does. A refusal is exit code 1 and leaves the code as it was.
 enum RedeemCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(

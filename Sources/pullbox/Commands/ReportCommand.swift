@@ -3,6 +3,8 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `report`: figures of sales, made by the server. The filters go to it as they are, and it refuses those
+/// that cannot be.
 enum ReportCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -31,6 +33,7 @@ enum ReportCommand: Command {
       .value("csv", "FILE", environment: .none, help: "Write comma-separated values to this file"),
     ])
 
+  /// `--csv` writes the server's own bytes, and replaces the file durably.
   static func run(_ context: CommandContext) async throws {
     let names = ["from", "to", "by", "product", "territory", "sold-by", "environment"]
     let query = names.compactMap { name in
@@ -71,6 +74,7 @@ enum ReportCommand: Command {
     }
   }
 
+  /// Sums are the server's texts, and are not added up here.
   private static func print(_ report: MoneyReport, _ context: CommandContext) throws {
     if context.console.printsJSON {
       try context.console.print(json: report)

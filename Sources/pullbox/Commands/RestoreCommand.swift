@@ -5,6 +5,8 @@ import PullboxAPIClient
 import PullboxKit
 import ServiceRuntime
 
+/// `restore [ID…]`: has the agent download what is owned and not here. A product that is given and not owned
+/// fails, and nothing is started then.
 enum RestoreCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -51,6 +53,7 @@ struct RestorePlan {
     case here
   }
 
+  /// In JSON an object of the agent's list of owned products, with `step` beside its members.
   struct Entry: Encodable {
     var owned: EntitledProduct
     var step: Step
@@ -72,6 +75,11 @@ struct RestorePlan {
   private(set) var entries: [Entry]
 
   /// `wanted` are the only ones that are looked at, unless it is empty.
+  ///
+  /// - Parameters:
+  ///   - latest: only that many, the newest first; nil for all in the server's order.
+  ///   - held: the library. A damaged version counts as not here, and so does an older one.
+  ///   - live: the downloads that are not over.
   init(
     of owned: [EntitledProduct], wanted: Set<ProductIdentifier> = [], latest: Int? = nil,
     held: [LibraryItem], live: [DownloadStatus]
@@ -83,6 +91,7 @@ struct RestorePlan {
     if let latest { entries = Array(entries.filter { $0.step == .download }.prefix(latest)) }
   }
 
+  /// The version that is owned now decides. A download of the product counts whatever its version is.
   private static func step(for owned: EntitledProduct, held: [LibraryItem], live: [DownloadStatus]) -> Step {
     let isHere = held.contains {
       $0.product == owned.product && $0.version == owned.version && $0.state != .damaged
@@ -108,6 +117,8 @@ struct RestorePlan {
   }
 }
 
+/// `update [ID…]`: the same request as ``RestoreCommand`` makes, for those products alone that have a newer
+/// version than this device.
 enum UpdateCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -136,7 +147,8 @@ enum UpdateCommand: Command {
   }
 }
 
-/// A version that the server has for this device, newer than those it holds.
+/// A version that the server has for this device, newer than those it holds. `update --plan --json` prints
+/// it.
 struct ContentUpdate: Encodable {
   var product: ProductIdentifier
   var title: String?
@@ -145,7 +157,8 @@ struct ContentUpdate: Encodable {
   /// Bytes of the package; what did not change of it is not fetched.
   var length: ByteCount
 
-  /// In the library's order. Pure.
+  /// In the library's order. Pure. The highest version here is compared with the one that the server offers.
+  /// A product that is owned no more has none.
   static func find(among owned: [EntitledProduct], for items: [LibraryItem]) -> [ContentUpdate] {
     var seen: Set<ProductIdentifier> = []
     return items.compactMap { item in
@@ -182,8 +195,14 @@ extension CommandOption {
   )
 }
 
-/// Starts downloads of what is owned, and waits for them where that is asked for.
+/// Starts downloads of what is owned, and waits for them where that is asked for. `restore` and `update`
+/// share it.
 enum DownloadStart {
+  /// Starts what the request asks for, prints the products that were started, and waits with `--wait`. A
+  /// download that failed ends with its own code, and a paused one with 4. With nothing to start it says why:
+  /// nothing is missing, it is under way, or the library's volume is not there (code 4).
+  ///
+  /// - Parameter whenNothing: the remark where nothing is started and nothing is under way.
   static func run(
     _ request: AgentRestoreRequest, with agent: AgentClient, _ context: CommandContext,
     whenNothing: String

@@ -5,6 +5,7 @@ import PullboxKit
 import ServiceRuntime
 import SystemCalls
 
+/// `submit ID VERSION`: one step of the review. A step that this key has taken before counts as done.
 enum SubmitCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -20,6 +21,7 @@ enum SubmitCommand: Command {
   }
 }
 
+/// `approve ID VERSION`: one step of the review, for a key with the scope `review`.
 enum ApproveCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -38,6 +40,7 @@ enum ApproveCommand: Command {
   }
 }
 
+/// `reject ID VERSION`: the end of a review without a release. The version can be submitted again.
 enum RejectCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -54,6 +57,8 @@ enum RejectCommand: Command {
   }
 }
 
+/// `release ID VERSION`: shows what devices would fetch, asks, and releases, rolls out, schedules, or cancels
+/// a schedule.
 enum ReleaseCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -87,6 +92,8 @@ enum ReleaseCommand: Command {
       .confirmed,
     ])
 
+  /// Unless `--json` is given, the version's tag goes with the request (`If-Match`, RFC 9110 section 13.1.1),
+  /// so that what was confirmed is what is released; a version that changed meanwhile is refused.
   static func run(_ context: CommandContext) async throws {
     let (product, version) = (try context.product(0), try context.version(1))
     let request = try request(context)
@@ -111,6 +118,7 @@ enum ReleaseCommand: Command {
     try VersionsCommand.report(record, on: context.console)
   }
 
+  /// Throws for a percentage outside of 1 to 100, for a date without a zone, and for `--cancel` with either.
   private static func request(_ context: CommandContext) throws -> ReleaseRequest {
     let percentage = try context.arguments.integer("percentage", in: 1...100)
     let date = try context.arguments.value("at").map { text throws(UsageError) in
@@ -135,6 +143,7 @@ enum ReleaseCommand: Command {
     }
   }
 
+  /// A date that has passed counts as now, as at the server.
   private static func question(
     _ product: ProductIdentifier, version: ContentVersion, request: ReleaseRequest
   ) -> String {
@@ -145,6 +154,8 @@ enum ReleaseCommand: Command {
   }
 }
 
+/// `withdraw ID VERSION`: takes a version back for good. It asks for a version that devices got, with the tag
+/// as ``ReleaseCommand`` does; one that was never released needs no question.
 enum WithdrawCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -201,12 +212,14 @@ extension Timestamp {
 
 /// A question before a step that readers notice. It is asked on a terminal only, and not with `--yes` or `--json`.
 enum Confirmation {
+  /// Needs a terminal for the question and one for the answer.
   static func isAsked(_ context: CommandContext) -> Bool {
     !context.arguments.isSet("yes") && !context.console.printsJSON && Terminal.standardInput.isTerminal
       && Terminal.standardError.isTerminal
   }
 
-  /// Throws when the answer is not yes.
+  /// Throws when the answer is not yes. Reads one line of standard input in the pool for blocking calls. The
+  /// end of input is no yes.
   static func ask(_ question: String) async throws {
     Console.ask("\(question) [y/N]")
     let answer = await BlockingPool.shared.run { readLine() }
@@ -215,12 +228,14 @@ enum Confirmation {
     guard isYes(answer) else { throw CommandFailure(.failed, "nothing was changed") }
   }
 
+  /// `y` or `yes` in any case. Nil stands for the end of input.
   static func isYes(_ answer: String?) -> Bool {
     ["y", "yes"].contains(answer?.split(separator: " ").joined().lowercased())
   }
 }
 
 extension CommandOption {
+  /// `--yes` of commands that ask.
   static let confirmed = CommandOption.flag(
     "yes", abbreviation: "y", environment: .none,
     help: "Do not ask for confirmation; without a terminal the command never asks"

@@ -3,6 +3,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `shop [PUBLICATION]`: what this device's account can buy, with prices of its territory and texts in the
+/// reader's language. With `--json` it prints publications and products as objects, one a line.
 enum ShopCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -38,6 +40,7 @@ enum ShopCommand: Command {
     }
   }
 
+  /// At most `limit`, in the server's order.
   private static func publications(
     of agent: AgentClient, limit: Int, locale: String?, on console: Console
   ) async throws -> [PublicationListing] {
@@ -54,6 +57,8 @@ enum ShopCommand: Command {
   }
 
   /// The subscriptions of the first page, and the issues of all; tells the environment as soon as it is known.
+  ///
+  /// - Parameter fetch: the page after a mark; nil for the first.
   private static func products(
     limit: Int, on console: Console, page fetch: (String?) async throws -> AgentPublicationResponse
   ) async throws -> [AgentProduct] {
@@ -75,6 +80,7 @@ enum ShopCommand: Command {
     return found
   }
 
+  /// Prints nothing where there are none, not even a remark: the products follow.
   private static func print(_ publications: [PublicationListing], on console: Console) throws {
     guard !publications.isEmpty || console.printsJSON else { return }
     try console.print(

@@ -38,11 +38,13 @@ struct SigningKeys: Sendable {
     }
   }
 
+  /// Sorted, each once.
   var identifiers: [PublisherKeyIdentifier] {
     Set(keys.map(\.verificationKey.publisherKeyIdentifier) + stored.map(\.keyId)).sorted()
   }
 
-  /// Throws when the server would refuse these keys' signatures, before anything is packed or sent.
+  /// Throws when the server would refuse these keys' signatures, before anything is packed or sent. The
+  /// failure has exit code 6.
   func check(
     against named: [PublisherKeyIdentifier], _ product: ProductIdentifier
   ) throws(CommandFailure) {
@@ -54,6 +56,8 @@ struct SigningKeys: Sendable {
     )
   }
 
+  /// Signatures over the manifest's canonical bytes, sorted by their keys, one for each key. One that was
+  /// made before comes before a new one of the same key.
   func signatures(of manifest: Manifest) -> [PublisherSignature] {
     let bytes = manifest.canonicalBytes()
     let known = Set(stored.map(\.keyId))

@@ -4,6 +4,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `status`: how the agent is. It ends with code 7 where anything keeps it from its work, after everything is
+/// printed.
 enum StatusCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -18,6 +20,8 @@ enum StatusCommand: Command {
   /// The agent may ask both services for this question.
   private static let updatesTimeout = Duration.seconds(10)
 
+  /// With an operator's key it asks the server as well. Newer versions are counted only where all is well,
+  /// since both services are needed for that.
   static func run(_ context: CommandContext) async throws {
     let agent = try context.agent()
     let status = try await agent.status(asks: true)
@@ -67,6 +71,11 @@ enum StatusCommand: Command {
 
 /// The report of an agent's status. Pure, but for the time zone.
 enum StatusReport {
+  /// Names and texts of the lines, from top to bottom.
+  ///
+  /// - Parameters:
+  ///   - updates: products with a newer version; nil where that is not known.
+  ///   - packages: the server's packages; nil where they were not asked about.
   static func rows(
     of status: AgentStatus, updates: Int?, packages: PackageScrubReport? = nil
   ) -> [(String, String)] {
@@ -102,6 +111,7 @@ enum StatusReport {
     return rows
   }
 
+  /// Nil has none.
   static func faults(of packages: PackageScrubReport?) -> [String] {
     guard let count = packages?.faults.count, count > 0 else { return [] }
     return ["\(CountText.of(count, "package")) of the server missing or damaged"]
@@ -120,6 +130,7 @@ enum StatusReport {
     return faults
   }
 
+  /// Nil where the service answers, and where it was not asked yet.
   private static func fault(of peer: AgentStatus.Peer) -> String? {
     switch (peer.reachable, peer.refusal) {
     case (false?, _): "does not answer"
@@ -128,6 +139,7 @@ enum StatusReport {
     }
   }
 
+  /// The option is named that the agent misses where the server does not know its store.
   private static func describe(_ refusal: Problem) -> String {
     guard refusal.code == .storeUnknown else { return "refuses this device: \(refusal)" }
     return "takes no purchase of this device: \(refusal); give pullbox-agent --store-name"
@@ -147,6 +159,7 @@ enum StatusReport {
     }
   }
 
+  /// The path with its state, then the room: free, kept free, used.
   private static func library(_ status: AgentStatus) -> String {
     let place =
       switch status.libraryState {

@@ -6,6 +6,7 @@ import SystemCalls
 
 /// The manifest that `pack` writes beside a package, under the package's name and `.manifest.json`.
 enum StoredManifest {
+  /// The path is the whole name of the package with its extension: `comic.zip.manifest.json`.
   static func path(beside package: String) -> String { package + ".manifest.json" }
 
   /// Blocks. Nil without a file; throws ``PackageValidationError`` for one that is not well-formed.
@@ -30,9 +31,11 @@ enum StoredManifest {
 /// The signatures that `pack` writes beside a package, under the package's name and `.signatures.json`: one list, in the
 /// form that the server reads.
 enum StoredSignatures {
+  /// `comic.zip.signatures.json` for `comic.zip`.
   static func path(beside package: String) -> String { package + ".signatures.json" }
 
-  /// Blocks. Empty without a file.
+  /// Blocks. Empty without a file. Throws a failure with exit code 6 for a file that is no such list, and a
+  /// `SystemError` for one of more than 64 KiB.
   static func read(_ path: String) throws -> [PublisherSignature] {
     do {
       return try APIJSON.decode(

@@ -2,6 +2,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `stores`: the payment stores of the server, one request.
 enum StoresCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -46,6 +47,7 @@ enum StoresCommand: Command {
     }
   }
 
+  /// The later of the last answer and the last failure decides; an answer at the same moment counts.
   private static func state(of store: StoreStatus) -> String {
     guard store.isReachable else { return "does not answer" }
     return switch (store.lastAnswer, store.lastFailure) {

@@ -3,6 +3,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `subscription [ID]`: lists the account's subscriptions, or changes the one that is named or that alone
+/// runs. The change is made at the store, by the agent.
 enum SubscriptionCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(

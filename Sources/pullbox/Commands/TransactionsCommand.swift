@@ -3,6 +3,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `transactions`: the purchases that the agent follows. `--state` takes a part of the agent's list (`live`,
+/// `over`) or a step; a step is filtered here.
 enum TransactionsCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(

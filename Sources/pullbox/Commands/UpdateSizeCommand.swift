@@ -4,6 +4,7 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
+/// `update-size ID VERSION`: the bytes that devices would fetch for an update, as the server counts them.
 enum UpdateSizeCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
@@ -32,6 +33,8 @@ enum UpdateSizeCommand: Command {
     for line in lines(sizes) { context.console.print(line) }
   }
 
+  /// A sentence for a new device, a table of the versions that devices hold, and the sum. `release` shows the
+  /// same before its question.
   static func lines(_ sizes: UpdateSizes) -> [String] {
     var lines = ["\(sizes.product) \(sizes.version): \(sizes.length) for a device that holds nothing of it"]
     guard !sizes.holders.isEmpty else { return lines + ["no device holds another version"] }

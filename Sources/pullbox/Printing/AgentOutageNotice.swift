@@ -6,6 +6,7 @@ struct AgentOutageNotice {
 
   init() {}
 
+  /// The line to show; nil where nothing changed.
   mutating func note(on update: AgentUpdate) -> String? {
     switch update {
     case .lost where !isGone:

@@ -8,6 +8,7 @@ import ServiceRuntime
 ///
 /// All that people read passes here: text of others is shown without what a terminal would obey (``PlainText``).
 struct Console: Sendable {
+  /// `--json`: results are JSON. Remarks and errors stay lines.
   let printsJSON: Bool
   /// Neither remarks nor progress.
   let isQuiet: Bool
@@ -21,7 +22,8 @@ struct Console: Sendable {
     self.color = color
   }
 
-  /// One object on a line of its own. False once the reader has closed standard output.
+  /// One object on a line of its own. False once the reader has closed standard output. JSON has texts as
+  /// they are. Throws where the value cannot be encoded.
   @discardableResult
   func print(json value: some Encodable) throws -> Bool {
     print(bytes: try APIJSON.encode(value) + [0x0A])
@@ -47,7 +49,7 @@ struct Console: Sendable {
     if !isQuiet { StandardStream.error.write(PlainText.line(line) + "\n") }
   }
 
-  /// How a command failed; `lines` is a message and what belongs to it.
+  /// How a command failed; `lines` is a message and what belongs to it. It is shown with `--quiet` too.
   static func complain(_ lines: [String]) {
     for line in lines { StandardStream.error.write(PlainText.line(line) + "\n") }
   }
@@ -56,6 +58,8 @@ struct Console: Sendable {
   static func ask(_ question: String) { StandardStream.error.write(PlainText.line(question) + " ") }
 
   /// Prints a table, or JSON with `--json`. Instead of a table without rows it prints `whenEmpty` on standard error.
+  ///
+  /// - Parameter row: one text per column.
   func print<Item: Encodable>(
     _ items: [Item], columns: [TextTable.Column], whenEmpty: String, row: (Item) -> [String]
   ) throws {
@@ -80,7 +84,7 @@ struct Console: Sendable {
     }
   }
 
-  /// With `--verbose`: tells each request and its answer.
+  /// With `--verbose`: tells each request and its answer. Nil without `--verbose`.
   var observer: (@Sendable (APIExchange) -> Void)? {
     guard isVerbose else { return nil }
     return { exchange in
@@ -90,7 +94,7 @@ struct Console: Sendable {
   }
 }
 
-/// `--color`.
+/// `--color`. NO_COLOR is the variable of no-color.org.
 enum ColorChoice: String, CaseIterable {
   /// On a terminal, unless NO_COLOR is set.
   case auto

@@ -22,6 +22,10 @@ struct DownloadDisplay {
   private(set) var isRead = true
 
   /// Shows nothing on standard error if the console is quiet.
+  ///
+  /// - Parameters:
+  ///   - stream: where bars and lines go; `terminal` is the same file.
+  ///   - clock: paces the frames.
   init(
     _ stream: StandardStream, terminal: Terminal, console: Console,
     clock: any MonotonicClock = SystemMonotonicClock()
@@ -33,9 +37,11 @@ struct DownloadDisplay {
     self.clock = clock
   }
 
+  /// Whether any download that is shown has not ended.
   var isLive: Bool { board.isLive }
   func knows(_ id: DownloadIdentifier) -> Bool { board.downloads.contains { $0.id == id } }
 
+  /// On a terminal a frame, at once where more than progress changed; otherwise a line, if there is news.
   mutating func show(_ download: DownloadStatus) {
     let hasChanged = board.update(download)
     if terminal.isTerminal {
@@ -66,6 +72,7 @@ struct DownloadDisplay {
     if terminal.isTerminal { draw(evenSoon: true) }
   }
 
+  /// - Parameter evenSoon: whether ``frameInterval`` does not count.
   private mutating func draw(evenSoon: Bool) {
     guard !isSilent, let columns = terminal.columns, let rows = terminal.rows else { return }
     let now = clock.now()
@@ -78,6 +85,7 @@ struct DownloadDisplay {
 
   private var showsColor: Bool { console.showsColor(on: terminal) }
 
+  /// Notes that the reader has closed the stream.
   private mutating func write(_ text: String) {
     if !isSilent, !stream.write(text) { isRead = false }
   }
@@ -85,6 +93,7 @@ struct DownloadDisplay {
 
 /// Several downloads on a terminal, a line each, in the order they were first seen.
 struct DownloadBoard {
+  /// They stay when they have ended.
   private(set) var downloads: [DownloadStatus] = []
 
   /// Whether more than the download's progress changed.
@@ -148,6 +157,7 @@ struct DownloadBoard {
 
 /// Downloads for a log or a pipe: a line for each new state or reason, and for every whole tenth of one that moves.
 struct DownloadLog {
+  /// The latest that was shown of a download; `tenth` is the highest so far, 0 to 10.
   private struct Seen {
     var state: DownloadStatus.State
     var reason: String
@@ -196,6 +206,7 @@ extension DownloadStatus {
   /// How it stands, in words: `placing`, `waits for room: needs 1.9 GiB, 1.2 GiB free`, `failed: integrity`.
   var standing: String { StandingText.of(self) }
 
+  /// Nil for the terminal's own: what moves, and what only waits for its turn.
   var color: ANSIColor? {
     switch state {
     case .finished: .green
@@ -213,5 +224,6 @@ enum ANSIColor: Int {
   case green = 32
   case yellow = 33
 
+  /// The text with the sequence before it and the reset behind it (ECMA-48, SGR).
   func paint(_ text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
 }

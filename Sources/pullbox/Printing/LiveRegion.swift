@@ -19,11 +19,15 @@ struct LiveRegion {
   }
 
   /// The text that writes `line` above the region, which has to be drawn again after it.
+  ///
+  /// - Parameter line: no wider than the terminal.
   mutating func above(_ line: String, columns: Int) -> String {
     defer { drawn = [] }
     return rewind(columns: columns) + line + "\u{1B}[K\n\u{1B}[J"
   }
 
+  /// Moves the cursor to the first row of the region. A line takes as many rows as it is wrapped to at this
+  /// width.
   private func rewind(columns: Int) -> String {
     let rows = drawn.reduce(0) { $0 + max(1, ($1 + columns - 1) / max(1, columns)) }
     return rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"

@@ -51,7 +51,8 @@ enum OfferText {
   }
 
   /// Returns what a code gives: `Heroes 3 as a gift (Sandbox)`, `Heroes, free for a month, then $4.99 a month (Sandbox)`, or, where that begins with
-  /// the next renewal, `Heroes, free for a month from 2026-12-21 09:30 on, then …`. Nil where the store does not say.
+  /// the next renewal, `Heroes, free for a month from 2026-12-21 09:30 on, then …`. Nil where the store does
+  /// not say. Times are in the reader's zone.
   static func code(_ shown: AgentCodePreview) -> String? {
     guard let preview = shown.preview else { return nil }
     let title = shown.listing?.title ?? preview.product.description
@@ -87,6 +88,8 @@ enum OfferText {
 
   /// Returns the product to be bought, its price and the environment: `2 × Coins, $0.99 each (Sandbox)`; with the bonus for who
   /// `optsIn`.
+  ///
+  /// - Parameter quantity: nil for one.
   static func offer(
     _ product: AgentProduct, quantity: Int?, environment: String, optsIn: Bool = false
   ) -> String {

@@ -5,6 +5,7 @@ import ServiceRuntime
 /// Says in words how a download or a transaction stands: what it waits for, what would help, when the next try is. A reason of
 /// a newer agent is shown as it is. Pure.
 enum StandingText {
+  /// Words for the reasons of docs/agent.md. A reason that is not here is shown as the agent says it.
   private static let waits = [
     "queued": "waits for its turn", "waiting-for-content": "waits for its content",
     "server-unreachable": "the server cannot be reached",
@@ -27,6 +28,7 @@ enum StandingText {
     "certificate-for-another-name": "the service's certificate is of another name",
     "certificate-not-pinned": "the service's key is none of those that were named",
   ]
+  /// Words for the reasons of downloads that failed.
   private static let failures = [
     "integrity": "the bytes that came are not those that were promised", "given-up": "too many tries failed",
     "wasteful": "too many bytes came in vain",
@@ -34,6 +36,9 @@ enum StandingText {
     "protocol-violation": "the server's answers cannot be understood",
   ]
 
+  /// The agent's error comes before the words of its reason, and a cause follows unless it is said already.
+  ///
+  /// - Parameter now: from which the next try is counted.
   static func of(_ download: DownloadStatus, now: Timestamp = SystemWallClock().now()) -> String {
     switch download.state {
     case .active: return download.reason
@@ -52,6 +57,7 @@ enum StandingText {
     }
   }
 
+  /// The step of the transaction, and why it does not go on.
   static func of(_ transaction: AgentTransaction, now: Timestamp = SystemWallClock().now()) -> String {
     guard let why = why(transaction) else { return transaction.step }
     return "\(transaction.step): \(why)" + next(transaction.notBefore, now: now)
@@ -74,6 +80,7 @@ enum StandingText {
     return "the download of \(download.name) \(verb)"
   }
 
+  /// The numbers of a shortage: needed, free or left of the quota, kept free, removable.
   static func words(_ space: SpaceShortage) -> String {
     var text = "needs \(space.needed), \(space.free) "
     text += space.quota.map { "left of the quota of \($0)" } ?? "free"
@@ -82,11 +89,13 @@ enum StandingText {
     return text
   }
 
+  /// Empty where there is no cause, or `said` has it.
   private static func caused(_ cause: String?, unless said: String) -> String {
     guard let cause, !said.contains(cause) else { return "" }
     return " (\(cause))"
   }
 
+  /// Empty for a time that has passed.
   private static func next(_ notBefore: Timestamp?, now: Timestamp) -> String {
     guard let notBefore, notBefore > now else { return "" }
     return ", next try in \(DurationText.short(notBefore - now))"

@@ -6,6 +6,7 @@ import ServiceRuntime
 /// On a terminal that is too narrow for them, wide texts are shortened; names, which the next command takes, never are. Columns that have no
 /// room even so stand below their row, each with its title; a sentence that has none is wrapped there. So no column is lost.
 struct TextTable {
+  /// A title, and how the texts below it are treated where there is little room.
   struct Column {
     var title: String
     /// Numbers are aligned at the right, and never shortened.
@@ -31,7 +32,9 @@ struct TextTable {
   /// Others are, down to this width.
   private static let shortest = 14
 
-  /// Lines, the titles first. With a `width`, a terminal's, no line is wider, but for a first column and a name that are.
+  /// Lines, the titles first. With a `width`, a terminal's, no line is wider, but for a first column and a
+  /// name that are. Texts are made plain first, so that no text of others moves the cursor. Nil is no bound:
+  /// for pipes and files.
   func lines(width: Int?) -> [String] {
     let rows = rows.map { $0.map { TextWidth.cut(PlainText.line($0), to: .max) } }
     let natural = columns.indices.map { column in
@@ -43,7 +46,8 @@ struct TextTable {
       + rows.flatMap { row in [line(row, widths: widths)] + below(row, widths: widths, width: width) }
   }
 
-  /// The widths of the columns that have room in a line, the first at least.
+  /// The widths of the columns that have room in a line, the first at least. A column gets what it needs at
+  /// least, then what is left; those behind the last that fits get none.
   private func fitted(_ natural: [Int], to width: Int) -> [Int] {
     let least = zip(columns, natural).map { column, natural in
       let title = TextWidth.of(column.title)
@@ -71,6 +75,7 @@ struct TextTable {
     return widths
   }
 
+  /// One line of the cells that have room.
   private func line(_ row: [String], widths: [Int]) -> String {
     let cells = widths.indices.map { index in
       let text = shown(row[index], in: columns[index], width: widths[index])
@@ -80,6 +85,8 @@ struct TextTable {
     return Self.withoutTrailingSpaces(cells.joined(separator: Self.gap))
   }
 
+  /// A text with spaces is cut at its end, others in the middle. A sentence that does not fit is empty here
+  /// and follows below.
   private func shown(_ text: String, in column: Column, width: Int) -> String {
     guard TextWidth.of(text) > width else { return text }
     if column.isSentence { return "" }

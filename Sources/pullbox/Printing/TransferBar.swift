@@ -19,6 +19,7 @@ final class TransferBar: Sendable {
     var isOver = false
   }
 
+  /// The time between two frames on a terminal.
   private static let frameInterval = Duration.milliseconds(100)
   /// The time between lines in a log. A transfer that ends sooner needs no line.
   private static let lineInterval = Duration.seconds(1)
@@ -35,7 +36,9 @@ final class TransferBar: Sendable {
     self.clock = clock
   }
 
-  /// Shows a bar while `body` runs, unless the console is quiet.
+  /// Shows a bar while `body` runs, unless the console is quiet. The bar is gone when `body` has ended,
+  /// whatever its end. A terminal that does not take the text holds up the drawing alone, but for the last
+  /// clearing.
   static func show<Value: Sendable>(
     _ label: String, on console: Console, clock: any MonotonicClock = SystemMonotonicClock(),
     _ body: (TransferBar) async throws -> Value
@@ -47,7 +50,7 @@ final class TransferBar: Sendable {
     return try await body(bar)
   }
 
-  /// `note` replaces speed and time.
+  /// `note` replaces speed and time. Any thread may call this.
   func report(_ done: ByteCount, of total: ByteCount, note: String? = nil) {
     let now = clock.now()
     values.withLock { values in
@@ -58,6 +61,7 @@ final class TransferBar: Sendable {
     }
   }
 
+  /// Ends when its task is cancelled, as the end of `show` does.
   private func drawRepeatedly() async {
     while !Task.isCancelled {
       // Cancelled: the loop's condition ends it.
@@ -66,6 +70,7 @@ final class TransferBar: Sendable {
     }
   }
 
+  /// A frame on a terminal. In a log it is a line for every tenth and for each new note.
   private func draw() {
     screen.withLock { screen in
       guard !screen.isOver else { return }
@@ -92,6 +97,7 @@ final class TransferBar: Sendable {
     }
   }
 
+  /// A transfer of nothing is whole.
   private static func line(label: String, _ values: Values) -> ProgressLine {
     let fraction = values.total.map { total in
       total > .zero ? Double(values.done.rawValue) / Double(total.rawValue) : 1

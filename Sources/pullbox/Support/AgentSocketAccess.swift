@@ -9,6 +9,7 @@ enum AgentSocketAccess {
     unsafe access(path, W_OK) != 0 && errno == EACCES
   }
 
+  /// Whether nothing is at the path. A directory that may not be searched hides it, and then this is false.
   static func isMissing(_ path: String) -> Bool {
     unsafe access(path, F_OK) != 0 && errno == ENOENT
   }

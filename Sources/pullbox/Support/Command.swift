@@ -22,7 +22,8 @@ enum CommandPeer: Sendable {
   /// No service.
   case offline
 
-  /// The common options that mean something for its commands.
+  /// The common options that mean something for its commands. They are those that its help shows; the parser
+  /// takes all.
   var options: [CommandOption] {
     switch self {
     case .server: CommandContext.options + CommandContext.serverOptions

@@ -14,7 +14,9 @@ import ServiceRuntime
 /// }
 /// ```
 struct CommandContext: Sendable {
+  /// The server where `--server` and `PULLBOX_SERVER` name none.
   static let defaultServer = "http://127.0.0.1:8080"
+  /// How long changes wait for a server that is away, unless `--patience` says otherwise.
   static let defaultPatience = "60s"
 
   /// The options of every command.
@@ -60,6 +62,7 @@ struct CommandContext: Sendable {
       help: "Payment store that the agent should use; status warns if the agent uses another one"),
   ]
 
+  /// The command's own options and the common ones; the parser has checked their names, and not their values.
   let arguments: ParsedArguments
   let console: Console
 
@@ -71,6 +74,7 @@ struct CommandContext: Sendable {
       color: arguments.value("color").flatMap(ColorChoice.init(rawValue:)) ?? .auto)
   }
 
+  /// The base URL that was given, not checked.
   var server: String { arguments.value("server") ?? Self.defaultServer }
 
   /// Refuses values of the common options that no command could use, also where this one does not.
@@ -88,11 +92,13 @@ struct CommandContext: Sendable {
     }
   }
 
+  /// 0 does not wait.
   private func patience() throws(UsageError) -> Duration {
     try duration("patience") ?? .seconds(60)
   }
 
-  /// How long a command waits for the agent's work; nil for no bound.
+  /// How long a command waits for the agent's work; nil for no bound. 1 second to 7 days. Throws for what is
+  /// no duration or outside of that.
   func timeout() throws(UsageError) -> Duration? {
     guard let limit = try duration("timeout") else { return nil }
     guard limit >= .seconds(1), limit <= .seconds(604_800) else {
@@ -101,6 +107,7 @@ struct CommandContext: Sendable {
     return limit
   }
 
+  /// Nil where the option is not given. A number without a unit counts seconds.
   private func duration(_ option: String) throws(UsageError) -> Duration? {
     guard let text = arguments.value(option) else { return nil }
     guard let duration = ConfigurationDuration(text)?.duration else {
@@ -109,8 +116,11 @@ struct CommandContext: Sendable {
     return duration
   }
 
+  /// The user's own agent if it has a socket, else that of the machine.
   var agentSocket: String { arguments.value("agent-socket") ?? AgentClient.defaultSocketPath }
 
+  /// A client that connects with its first call. A failure of that is turned into a message by
+  /// ``CommandFailure``.
   func agent() throws -> AgentClient {
     var client = try AgentClient(socketPath: agentSocket)
     client.observer = console.observer
@@ -118,7 +128,8 @@ struct CommandContext: Sendable {
   }
 
   /// A client for commands that change something at the server: while the server does not answer, it retries for as long as
-  /// `--patience` says, and says so once on standard error.
+  /// `--patience` says, and says so once on standard error. Every call through it may be made twice
+  /// (``OperatorClient/unavailabilityRetry``).
   func patientClient() throws -> OperatorClient {
     var client = try operatorClient()
     let limit = try patience()
@@ -132,6 +143,8 @@ struct CommandContext: Sendable {
     return client
   }
 
+  /// A client for commands that only show something: it does not wait. Without a key the server refuses with
+  /// `unauthorized`. Throws wrong usage for an address without a scheme.
   func operatorClient() throws -> OperatorClient {
     guard server.hasPrefix("http://") || server.hasPrefix("https://") else {
       throw UsageError(
@@ -150,10 +163,12 @@ struct CommandContext: Sendable {
     return arguments.operands[index]
   }
 
+  /// Throws wrong usage for an operand that is not there or is no identifier.
   func product(_ index: Int) throws(UsageError) -> ProductIdentifier {
     try Self.product(try operand(index))
   }
 
+  /// Throws wrong usage for an operand that is not there or is no version.
   func version(_ index: Int) throws(UsageError) -> ContentVersion {
     try Self.version(try operand(index))
   }

@@ -14,16 +14,22 @@ struct CommandFailure: Error {
   /// Lines below the message, such as the faults that it speaks of.
   var details: [String] = []
 
+  /// - Parameter details: without indentation, which is added here.
   init(_ exitCode: ExitCode, _ message: String, details: [String] = []) {
     self.exitCode = exitCode
     self.message = message
     self.details = details.map { "  \($0)" }
   }
 
+  /// Turns any error of a command into a message that says what to do, with the addresses that the arguments
+  /// name.
   init(_ error: any Error, context: CommandContext, peer: CommandPeer) {
     self.init(error, server: context.server, agentSocket: context.agentSocket, peer: peer)
   }
 
+  /// One type of error after the other: a failure stays as it is, wrong usage is code 2, an answer of a
+  /// service has the code of its problem, a refused package that of its faults, a full disk is 5, and
+  /// everything else 1.
   init(_ error: any Error, server: String, agentSocket: String, peer: CommandPeer) {
     switch error {
     case let error as CommandFailure: self = error
@@ -50,6 +56,7 @@ struct CommandFailure: Error {
     }
   }
 
+  /// The cause of an agent's silence is looked for at its socket, at the moment of the message.
   private static func text(
     _ error: APICallError, server: String, agentSocket: String, peer: CommandPeer
   ) -> String {
@@ -117,6 +124,7 @@ extension ExitCode {
   ]
 
   /// The exit code for a problem's code, or for its status if the code has none of its own.
+  /// docs/command-line.md has the table.
   init(_ problem: Problem) {
     if let code = problem.code {
       if Self.notEntitledCodes.contains(code) {
@@ -142,6 +150,8 @@ extension ExitCode {
     }
   }
 
+  /// A server that cannot be reached is undetermined if another try may help; an answer that is none of a
+  /// service's is undetermined for 502 to 504 alone.
   init(_ error: APICallError) {
     switch error {
     case .problem(let problem): self.init(problem)
@@ -151,12 +161,14 @@ extension ExitCode {
     }
   }
 
+  /// 6 where one of the faults is about bytes or signatures, else 1.
   init(_ refusal: PackageValidationError) {
     let codes = Set(refusal.faults.map(\.code))
     self = codes.isDisjoint(with: Self.integrityFaults) ? .failed : .integrity
   }
 
-  /// The exit code for a download that failed or was cancelled.
+  /// The exit code for a download that failed or was cancelled. The code of its problem comes before its
+  /// reason.
   init(endOf download: DownloadStatus) {
     if let problem = download.error, case let code = ExitCode(problem), code != .failed {
       self = code

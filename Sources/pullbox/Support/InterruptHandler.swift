@@ -4,6 +4,7 @@ import SystemCalls
 
 /// Ends the process at an interruption (Ctrl-C, SIGTERM, a terminal that closes), and removes the temporary files of this run.
 enum InterruptHandler {
+  /// Removed at the end of the process, unless it is killed or crashes.
   private static let temporaryPaths = Mutex<Set<String>>([])
 
   /// Returns at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed), with the code by which shells report a process that the signal killed.
@@ -20,7 +21,7 @@ enum InterruptHandler {
     return .failed
   }
 
-  /// Has ``removeTemporaryFiles()`` remove `path`.
+  /// Has ``removeTemporaryFiles()`` remove `path`. A path that is removed before that is no error.
   static func removeAtEnd(_ path: String) {
     temporaryPaths.withLock { _ = $0.insert(path) }
   }

@@ -7,7 +7,9 @@ enum Opener {
   /// The program that opens files on freedesktop.org's desktops.
   static let program = "xdg-open"
 
-  /// Returns once the program has taken the path over. Throws a failure where there is no such program, and where it ended with an error.
+  /// Returns once the program has taken the path over. Throws a failure where there is no such program, and
+  /// where it ended with an error. The program is looked for in `PATH`. The path is an argument of its own,
+  /// so that no shell reads it. Its standard output is discarded; its errors stay on standard error.
   static func open(_ path: String, with program: String) async throws {
     let status = try await BlockingPool.shared.run { () throws -> Int32 in
       let process = Process()

@@ -15,7 +15,8 @@ enum Paging {
   }
 
   /// Calls `body` with the items of each page, in the list's order, until the list has ended, `limit` items were passed or
-  /// `body` answers false. Holds one page at a time. `page` fetches the page that follows the mark `after`.
+  /// `body` answers false. Holds one page at a time. `page` fetches the page that follows the mark `after`. A
+  /// page that names itself as the next ends the list. Throws what `page` and `body` throw.
   static func forEachPage<Item>(
     limit: Int = .max, page fetch: (_ after: String?) async throws -> Page<Item>,
     body: ([Item]) throws -> Bool
@@ -43,7 +44,9 @@ extension CommandOption {
 
 extension CommandContext {
   /// Prints a list that the server gives page by page, up to `--limit` entries: JSON as the pages come, a table once all
-  /// its rows are there. If the list has more, says how to print it.
+  /// its rows are there. If the list has more, says how to print it. With JSON it ends quietly once the
+  /// reader of standard output has closed it. Throws wrong usage for a `--limit` outside of 1 to
+  /// 1,000,000,000.
   func printList<Item: Encodable>(
     page fetch: (_ after: String?) async throws -> Page<Item>, asTable printTable: ([Item]) throws -> Void
   ) async throws {

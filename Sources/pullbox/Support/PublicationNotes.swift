@@ -9,6 +9,7 @@ struct PublicationNotes: Sendable {
   let skipped: [SkippedSource]
   let report: PublicationReport
 
+  /// Descriptions are left out of the notes: they are never packed, and no publisher expects them to be.
   init(_ package: PackedPackage) {
     skipped = package.skipped.filter { $0.reason != .productDescription && $0.reason != .contentInfo }
     report = package.report
@@ -26,6 +27,7 @@ struct PublicationNotes: Sendable {
     for line in lines { console.note(line) }
   }
 
+  /// The last line says how many of the kind are left out.
   private static func bounded(_ lines: [String]) -> [String] {
     guard lines.count > maximumLines else { return lines }
     let kind = lines[0].prefix { $0 != ":" }
@@ -33,8 +35,10 @@ struct PublicationNotes: Sendable {
   }
 }
 
-/// The notes as `inspect --json` prints them.
+/// The notes as `inspect --json` prints them. It has all of them, where lines are bounded.
+/// docs/command-line.md has its form.
 struct PublicationNotesDocument: Encodable {
+  /// `reason` is the name of a case, which stays as it is; `detail` is the sentence for people.
   struct LeftOut: Encodable {
     let path: String
     let reason: String
