@@ -1,7 +1,7 @@
 package import BlobStore
 package import CoreTypes
 package import Crypto
-package import PackageStorage
+import PackageStorage
 import PullboxTesting
 import Synchronization
 package import SystemCalls
