@@ -47,6 +47,7 @@ extension Cause {
     }
   }
 
+  /// The lines are those that name certificate and key.
   private static func certificate(_ advice: String) -> Remedy {
     Remedy(
       advice, nginx: "ssl_certificate FILE;", apache: "SSLCertificateFile FILE",
@@ -54,12 +55,14 @@ extension Cause {
       caddy: "tls CERTIFICATE KEY")
   }
 
+  /// The lines that take the field away, which have to go.
   private static func dropped(_ field: String) -> Remedy {
     Remedy(
       nginx: "no proxy_set_header \(field) \"\";", apache: "no RequestHeader unset \(field)",
       haproxy: "no http-request del-header \(field.lowercased())", caddy: "no header_up -\(field)")
   }
 
+  /// Nil for a cause that does not lie with requests.
   private var requestRemedy: Remedy? {
     switch self {
     case .rangeDropped: Self.dropped("Range")
@@ -96,6 +99,7 @@ extension Cause {
     }
   }
 
+  /// Nil for a cause that does not lie with responses.
   private var responseRemedy: Remedy? {
     switch self {
     case .rangeUndone:
@@ -167,6 +171,7 @@ extension Cause {
     }
   }
 
+  /// Empty for a cause of none of the three parts.
   private var deviceRemedy: Remedy {
     switch self {
     case .agentAway:

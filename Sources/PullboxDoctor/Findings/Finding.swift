@@ -39,11 +39,13 @@ public struct Finding: Hashable, Sendable {
 
 /// A finding as a program reads it: one JSON object.
 public struct FindingDocument: Encodable, Sendable {
+  /// The names of the members are those of docs/doctor.md. Members without a value are left out.
   private let check: String
   private let verdict: Finding.Verdict
   private let message: String
   private let cause: String?
   private let advice: String?
+  /// By the raw value of ``Proxy``; nil where no line is to be changed.
   private let lines: [String: String]?
 
   /// The finding with all that its cause says.

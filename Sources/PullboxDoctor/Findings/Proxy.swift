@@ -20,7 +20,7 @@ public enum Proxy: String, CaseIterable, Sendable {
   }
 
   /// The proxy that names itself in the `Server` or `Via` field of a response; nil for those that do not, HAProxy among
-  /// them.
+  /// them. Where several names are in the text, the first of nginx, Apache, Caddy and HAProxy counts.
   public init?(server: String?, via: String? = nil) {
     let text = "\(server ?? "") \(via ?? "")".lowercased()
     if text.contains("nginx") || text.contains("openresty") {

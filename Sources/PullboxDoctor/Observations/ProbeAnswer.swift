@@ -73,7 +73,8 @@ public struct ProbeAnswer: Sendable {
     "other bytes came than were sent" + (firstWrongByte.map { ", from byte \($0) of the content on" } ?? "")
   }
 
-  /// The diagnostic report that the body is; nil if it is none.
+  /// The diagnostic report that the body is; nil if it is none. It is read from ``beginning``, so that a
+  /// report longer than that is none.
   public var report: DiagnosticReport? {
     guard status == 200 else { return nil }
     return try? APIJSON.decode(DiagnosticReport.self, from: beginning)
@@ -97,6 +98,7 @@ public struct ProbeAnswer: Sendable {
     return "status \(status)\(reason)" + (failure.map { ", then: \($0.message)" } ?? "")
   }
 
+  /// Empty below 400. A detail is cut after 200 characters, a `Retry-After` after 40.
   private var reason: String {
     guard let status, status >= 400 else { return "" }
     let told = problem.map { ": \(String(($0.detail ?? $0.title).prefix(200)))" } ?? ""

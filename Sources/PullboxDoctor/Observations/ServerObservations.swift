@@ -35,33 +35,40 @@ public struct ServerObservations: Sendable {
   /// The server's report of the request with all fields that agents send; nil without one.
   var dressedReport: DiagnosticReport? { self[.dressedReport]?.report }
 
-  /// Whether a field that agents send reached the server.
+  /// Whether a field that agents send reached the server. True also where the request with those fields was
+  /// not answered by a report, so that no fault is found in what is not known.
   func arrived(_ field: String) -> Bool { dressedReport?.fields.contains(field) ?? true }
 
   /// Whether a cache answers in the server's place: it asks for the whole, without range and condition.
   var isCached: Bool { !arrived("range") && !arrived("if-none-match") }
 
-  /// The proxy that the responses name.
+  /// The proxy that the responses name. Nil where no response names one. Where responses name several it is
+  /// any of them.
   public var proxy: Proxy? {
     answers.values.lazy.compactMap { Proxy(server: $0.field("Server"), via: $0.field("Via")) }.first
   }
 
+  /// Whether the address is https.
   var isSecure: Bool { url.lowercased().hasPrefix("https:") }
 
   /// Host and port of the address, in lower case.
   var authority: String { Self.authority(of: url) }
 
+  /// Empty for a text without a colon; it is not checked whether the rest is a URL.
   static func authority(of url: String) -> String {
     guard let start = url.firstIndex(of: ":") else { return "" }
     return url[start...].dropFirst(3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }.lowercased()
   }
 
-  /// Whether the address is this machine's own.
+  /// Whether the address is this machine's own. A host that the name service leads to this machine is not
+  /// among them.
   var isLoopback: Bool {
     ["127.0.0.1", "localhost", "[::1]"].contains { authority == $0 || authority.hasPrefix($0 + ":") }
   }
 
-  /// Whether an answer to one of the probes for a range is what the server would have sent.
+  /// Whether an answer to one of the probes for a range is what the server would have sent. It must be a
+  /// whole 206 (RFC 9110 section 15.3.7) with the bytes, their number and the `Content-Range` that were asked
+  /// for.
   func isRangeRight(_ probe: ServerProbe) -> Bool {
     guard let answer = self[probe], let range = probe.range, answer.failure == nil, answer.status == 206
     else {

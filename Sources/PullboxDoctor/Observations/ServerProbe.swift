@@ -1,7 +1,8 @@
 import CoreTypes
 import PullboxAPI
 
-/// One request of the doctor, and what it is for.
+/// One request of the doctor, and what it is for. The probes are sent in the order of their cases, of which
+/// each may rest on those before it (``needs``).
 public enum ServerProbe: String, CaseIterable, Sendable {
   /// The report of a plain request as it arrives.
   case report
@@ -50,10 +51,15 @@ public enum ServerProbe: String, CaseIterable, Sendable {
 
   /// Bytes of the body that most probes ask for.
   static let length: Int64 = 1 << 20
+  /// Bytes of the body that rests.
   static let pausedLength: Int64 = 65_536
+  /// Bytes of it that are sent before the rest.
   static let pauseAfter: Int64 = 1024
+  /// A MiB beyond 2^31.
   static let longLength: Int64 = 1 << 31 | 1 << 20
+  /// Beyond the GiB after which nginx stops to gather a body (`proxy_max_temp_file_size`).
   static let slowLength: Int64 = 1 << 30 | 64 << 20
+  /// Bytes of most ranges that are asked for.
   static let rangeLength: Int64 = 1000
 
   /// Whether it is asked only with `--deep`.
@@ -89,9 +95,12 @@ public enum ServerProbe: String, CaseIterable, Sendable {
     }
   }
 
+  /// HEAD for the two probes that want a length alone.
   var method: String { self == .head || self == .longHead ? "HEAD" : "GET" }
 
   /// Path and query.
+  ///
+  /// - Parameter pause: used by ``paused`` alone, in whole seconds and at least one.
   func target(pause: Duration) -> String {
     switch self {
     case .report: return "/v1/diagnostics"
@@ -107,7 +116,8 @@ public enum ServerProbe: String, CaseIterable, Sendable {
     return "\(DiagnosticContent.path)?\(query)&pause=\(seconds)&pauseAfter=\(Self.pauseAfter)"
   }
 
-  /// The fields that the request has besides those of every request.
+  /// The fields that the request has besides those of every request. The values of ``dressedReport`` are no
+  /// credential and no tag of anything.
   var fields: [(String, String)] {
     let tag = DiagnosticContent.entityTag(length: completeLength)
     func range(_ text: String) -> (String, String) { ("Range", "bytes=\(text)") }
@@ -129,6 +139,7 @@ public enum ServerProbe: String, CaseIterable, Sendable {
     }
   }
 
+  /// The bounds in the words of `Range` (RFC 9110 section 14.1.2): the last byte is within.
   private static func ends(_ range: Range<Int64>?) -> String {
     range.map { "\($0.lowerBound)-\($0.upperBound - 1)" } ?? ""
   }

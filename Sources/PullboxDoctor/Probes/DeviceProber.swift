@@ -12,7 +12,8 @@ public struct DeviceProber: Sendable {
     self.socketPath = socketPath
   }
 
-  /// Asks the agent once.
+  /// Asks the agent once. It never throws: a failure is an answer as well. The folder of the library is
+  /// looked at where the agent answers only.
   public func observe() async -> DeviceObservations {
     let socketPath = socketPath
     let obstacle = await BlockingPool.shared.run { Self.obstacle(at: socketPath) }

@@ -6,12 +6,14 @@ import Synchronization
 /// Receives the answer to one probe: compares the bytes with the diagnostic content as they come, keeps the first ones, and
 /// stops when it has enough. With an allowance it takes no more than that until ``raise(by:)``.
 final class ProbeReceiver: TransferReceiver {
-  /// The part of the response that was received.
+  /// The part of the response that was received. `isStopped` tells that the limit ended the transfer, which
+  /// is no failure.
   struct Received: Sendable {
     var head: ResponseHead?
     var length: Int64 = 0
     var firstWrongByte: Int64?
     var beginning: [UInt8] = []
+    /// Nil before the body begins.
     var firstByte: MonotonicInstant?
     var isStopped = false
   }
@@ -20,14 +22,17 @@ final class ProbeReceiver: TransferReceiver {
     var received = Received()
     /// Where in the content the body begins.
     var offset: Int64 = 0
+    /// Bytes of the body that may come until more is allowed.
     var allowance: Int64
     var handle: TransferHandle?
   }
 
+  /// Enough for a report, and for a problem document.
   private static let beginningLength = 16 << 10
   /// Far beyond any content, and so far from the end of the numbers that sums with it have room.
   private static let farthestPlace: Int64 = 1 << 60
 
+  /// Bytes of the body after which the transfer is stopped.
   private let limit: Int64
   private let timer: any MonotonicClock
   private let state: Mutex<State>
@@ -39,12 +44,14 @@ final class ProbeReceiver: TransferReceiver {
     state = Mutex(State(allowance: allowance))
   }
 
+  /// May be asked at any time; it is complete once the transfer has ended.
   var received: Received { state.withLock { $0.received } }
 
   func start(_ handle: TransferHandle) {
     state.withLock { $0.handle = handle }
   }
 
+  /// Every response is taken, a refusal as well, since its body says why.
   func receive(head: ResponseHead) -> HeadDecision {
     state.withLock { state in
       state.received.head = head
@@ -55,6 +62,7 @@ final class ProbeReceiver: TransferReceiver {
     return .accept
   }
 
+  /// Pauses without taking a byte where the allowance is used up; the same bytes come again then.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     let now = timer.now()
     return state.withLock { state in

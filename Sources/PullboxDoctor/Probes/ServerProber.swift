@@ -17,7 +17,8 @@ public struct ServerProber: Sendable {
     public var isDeep = false
     /// How long a body rests: 1 to 180 whole seconds.
     public var pause = Duration.seconds(5)
-    /// With one, uploads are tried: two of 4 MiB, which are removed.
+    /// With one, uploads are tried, all of 4 MiB: one that passes, and up to three that break. All are
+    /// removed.
     public var operatorKey: String?
     /// PEM file of the authorities that count in place of the system's.
     public var certificateAuthorityFile: String?
@@ -61,6 +62,8 @@ public struct ServerProber: Sendable {
   }
 
   /// Sends the probes one after the other. What fails is an observation as well; a cancelled task ends early.
+  /// Never throws. The order is that of ``ServerProbe``; a probe whose ground was not answered rightly is
+  /// left out without a word, one for which the time is over is in ``ServerObservations/unasked``.
   public func observe() async -> ServerObservations {
     var seen = ServerObservations(url: url, pause: options.pause)
     seen.slowLength = options.slowLength
@@ -82,10 +85,13 @@ public struct ServerProber: Sendable {
     return seen
   }
 
+  /// Nil for the system's authorities.
   private var trust: ServerTrust? {
     options.certificateAuthorityFile.map { ServerTrust(certificateAuthorityFile: $0) }
   }
 
+  /// The first probe makes a connection of its own, of which times and certificate are told. A probe that is
+  /// neither deep nor rests ends after a minute.
   private func request(for probe: ServerProbe) -> ClientRequest {
     var request = ClientRequest(
       method: probe.method, url: url + target(of: probe), headers: probe.fields)
@@ -107,6 +113,7 @@ public struct ServerProber: Sendable {
     return request
   }
 
+  /// The target of the probe with the lengths that the options name.
   private func target(of probe: ServerProbe) -> String {
     guard probe == .slowBody else { return probe.target(pause: options.pause) }
     return "\(DiagnosticContent.path)?length=\(options.slowLength)"
@@ -150,6 +157,7 @@ public struct ServerProber: Sendable {
     return await result
   }
 
+  /// A transfer that the receiver has stopped has no failure, and no connection to tell of.
   private static func answer(
     _ result: Result<TransferSummary, HTTPClientError>, received: ProbeReceiver.Received, began: Timestamp,
     start: MonotonicInstant, end: MonotonicInstant

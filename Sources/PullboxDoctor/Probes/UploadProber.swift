@@ -6,12 +6,16 @@ import PullboxAPIClient
 import Synchronization
 import SystemCalls
 
-/// Tries uploads (tus 1.0.0): one whose body passes, and one whose connection breaks within the body. All are removed.
+/// Tries uploads (tus 1.0.0): one whose body passes, and one whose connection breaks within the body. All are
+/// removed. While the server keeps nothing of a broken body, the next is given a longer pause; three are
+/// broken at most.
 struct UploadProber: Sendable {
   private static let path = "/v1/operator/uploads"
+  /// Bytes of every body.
   private static let length: Int64 = 4 << 20
   /// Bytes after which the connection is broken.
   private static let breakAfter: Int64 = 2 << 20
+  /// The field that every request of tus 1.0.0 has.
   private static let version = ("Tus-Resumable", "1.0.0")
   /// How long a server has, for one broken body after the other, before it is asked what it has of it. The question
   /// ends a request that is still being read, and all that had not been read of it is lost.
@@ -33,6 +37,7 @@ struct UploadProber: Sendable {
     self.timer = timer
   }
 
+  /// Sends one request after the other. No body is broken where a whole one did not pass.
   func observe() async -> UploadObservation {
     let (creation, whole) = await create()
     guard let whole else { return UploadObservation(creation: creation) }
@@ -56,6 +61,8 @@ struct UploadProber: Sendable {
     return observation
   }
 
+  /// The address is nil where nothing was begun. It is always one of this server's, whatever `Location` says,
+  /// since the key goes there.
   private func create() async -> (step: UploadObservation.Step, address: String?) {
     do {
       let response = try await api.exchange(
@@ -85,6 +92,7 @@ struct UploadProber: Sendable {
     }
   }
 
+  /// Only a problem document is the server's own refusal.
   private static func step(_ error: APICallError) -> UploadObservation.Step {
     switch error {
     case .problem(let problem):
@@ -98,12 +106,15 @@ struct UploadProber: Sendable {
     }
   }
 
+  /// A failure is passed over.
   private func remove(_ upload: String) async {
     // What stays expires by itself.
     _ = try? await api.exchange("DELETE", upload, headers: [Self.version])
   }
 
-  /// Bytes that the server has this long after the connection broke; nil if it did not break.
+  /// Bytes that the server has this long after the connection broke; nil if it did not break. 0 also where
+  /// the server names no offset. The body comes from a file, so that the client tells how much of it was
+  /// sent.
   private func keptOfBroken(_ upload: String, after pause: Duration) async throws -> Int64? {
     let file = try await BlockingPool.shared.run { try Self.temporaryFile() }
     let receiver = BreakingReceiver()
@@ -127,7 +138,7 @@ struct UploadProber: Sendable {
     return response.headers["Upload-Offset"].flatMap(Int64.init) ?? 0
   }
 
-  /// A file without a name that holds the body.
+  /// A file without a name that holds the body. Blocks. The name is removed once the file is open.
   private static func temporaryFile() throws -> UploadFile {
     let path = "/tmp/pullbox-doctor-\(RandomBytes.token(bits: 64))"
     let bytes = DiagnosticContent.bytes(in: 0..<length)
@@ -145,6 +156,7 @@ private final class BreakingReceiver: TransferReceiver {
     self.handle.withLock { $0 = handle }
   }
 
+  /// May be called more than once, from any thread.
   func breakConnection() {
     handle.withLock { $0 }?.cancel()
   }

@@ -5,6 +5,7 @@ import ServiceRuntime
 
 /// Whether bodies arrive as they were sent, when they were sent, and to their end.
 enum BodyRules {
+  /// In the order in which they are read. Nothing is found where a probe was not sent.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     [
       head(seen), body(seen), coding(seen), buffering(seen), pause(seen), file(seen),
@@ -18,6 +19,7 @@ enum BodyRules {
     answer.head?.contentLength == nil || !answer.isRight
   }
 
+  /// `head`: HEAD tells the length of the body.
   private static func head(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.head] else { return nil }
     guard answer.status == 200 else { return Finding("head", .undetermined, answer.outcome) }
@@ -29,6 +31,7 @@ enum BodyRules {
     return Finding("head", .ok, "HEAD tells the length")
   }
 
+  /// `body`: every byte is right, then the number of bytes, then whether the length was told.
   private static func body(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.whole] else { return nil }
     guard answer.status == 200 else { return Finding("body", .undetermined, answer.outcome) }
@@ -48,6 +51,7 @@ enum BodyRules {
     return Finding("body", .ok, "\(ByteCount(answer.length)) came as they were sent")
   }
 
+  /// `content-coding`: a client that takes codings gets none.
   private static func coding(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.coded] else { return nil }
     guard answer.status == 200 else { return Finding("content-coding", .undetermined, answer.outcome) }
@@ -58,6 +62,7 @@ enum BodyRules {
       "content-coding", .failure, "packages are compressed on the way (\(coding))", cause: .contentCoded)
   }
 
+  /// `buffering`: the first byte came within 80 % of the pause.
   private static func buffering(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.paused], answer.head != nil, let first = answer.firstByte else { return nil }
     // The bytes of a refusal say nothing of those of a body.
@@ -72,6 +77,7 @@ enum BodyRules {
       "buffering", .ok, "bytes are passed on as they come, the first after \(first.milliseconds) ms")
   }
 
+  /// `pause`: a body that rests goes on to its end.
   private static func pause(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.paused] else { return nil }
     let whole = ServerProbe.pausedLength
@@ -87,6 +93,8 @@ enum BodyRules {
       cause: .cutWhilePaused)
   }
 
+  /// `file`: a file and a range of it. A hand-off is blamed where the server hands off, or its field
+  /// `X-Accel-Redirect` arrives.
   private static func file(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.file], let report = seen.report else { return nil }
     let length = DiagnosticContent.fileLength
@@ -123,6 +131,8 @@ enum BodyRules {
     return Finding("file", .ok, "\(sender) sends from the disk what was asked for")
   }
 
+  /// `body-beyond-2gib` and `slow-body`. Bytes of a whole body that are wrong before 2^31 are damage; other
+  /// wrong bytes speak for offsets that wrapped.
   private static func long(_ seen: ServerObservations, probe: ServerProbe, check: String) -> Finding? {
     guard let answer = seen[probe] else { return nil }
     guard answer.status == 200 else { return Finding(check, .undetermined, answer.outcome) }
@@ -143,6 +153,7 @@ enum BodyRules {
 
 /// Whether the world sees what is not for it.
 enum ExposureRules {
+  /// `metrics`, a warning at most.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     guard let answer = seen[.metrics], let report = seen.report else { return [] }
     // Without a proxy, and on this machine's own address, there is no world.

@@ -8,6 +8,7 @@ enum ClockRules {
   /// The largest difference between two clocks that is not mentioned.
   static let slack = Duration.seconds(30)
 
+  /// `clock`. Where the server's clock and `Date` are both wrong, this machine's is taken to be.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     guard let answer = seen[.report], let report = seen.report else { return [] }
     // The answer was written between the two.
@@ -55,6 +56,7 @@ enum ClockRules {
     duration < .zero ? .zero - duration : duration
   }
 
+  /// Such as `40 s behind`.
   private static func text(_ difference: Duration) -> String {
     "\(DurationText.short(magnitude(difference))) \(difference < .zero ? "behind" : "ahead")"
   }

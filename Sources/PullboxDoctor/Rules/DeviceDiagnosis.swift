@@ -35,6 +35,7 @@ public enum DeviceDiagnosis {
     }
   }
 
+  /// A service that was not asked yet is well.
   private static func peer(_ peer: AgentStatus.Peer, check: String, name: String, cause: Cause) -> Finding {
     switch (peer.reachable, peer.refusal) {
     case (true, let refusal?):
@@ -53,6 +54,7 @@ public enum DeviceDiagnosis {
     }
   }
 
+  /// The agent's own word goes before what this user may read.
   private static func library(_ status: AgentStatus, mayRead: Bool?) -> Finding {
     switch (status.libraryState, mayRead) {
     case (.offline, _):
@@ -66,6 +68,7 @@ public enum DeviceDiagnosis {
     }
   }
 
+  /// A failure where nothing is left beyond the reserve, and a warning below ``littleSpace``.
   private static func space(_ status: AgentStatus) -> Finding {
     let reserve = status.reserve ?? .zero
     let usable = max(.zero, status.freeSpace - reserve)
@@ -77,6 +80,7 @@ public enum DeviceDiagnosis {
       "\(status.freeSpace) free, of which \(reserve) stay: downloads have \(usable)", cause: .spaceShort)
   }
 
+  /// Nil without a quota, and where the agent does not tell the library's length.
   private static func quota(_ status: AgentStatus) -> Finding? {
     guard let quota = status.quota, let length = status.libraryLength else { return nil }
     let room = max(.zero, quota - length)
@@ -85,6 +89,7 @@ public enum DeviceDiagnosis {
       "quota", .warning, "\(length) of \(quota) used: downloads have \(room)", cause: .quotaShort)
   }
 
+  /// A warning at most.
   private static func downloads(_ status: AgentStatus) -> Finding {
     let failed = status.downloads["failed"] ?? 0
     guard failed > 0 else { return Finding("downloads", .ok, "none failed") }

@@ -4,6 +4,7 @@ import PullboxAPI
 
 /// Whether parts of a package can be had: without them no download resumes.
 enum RangeRules {
+  /// In the order in which they are read. Nothing is found where a probe was not sent.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     [
       range(seen), part(seen, probe: .openRange, check: "open-range"),
@@ -14,6 +15,8 @@ enum RangeRules {
     ].compactMap { $0 }
   }
 
+  /// `range`. A right answer is a failure all the same where the range did not reach the server: the proxy
+  /// fetched the whole for it.
   private static func range(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.range] else { return nil }
     if seen.isRangeRight(.range) {
@@ -31,6 +34,7 @@ enum RangeRules {
     return wrong(answer, check: "range")
   }
 
+  /// `open-range` and `suffix-range`.
   private static func part(_ seen: ServerObservations, probe: ServerProbe, check: String) -> Finding? {
     guard let answer = seen[probe] else { return nil }
     guard !seen.isRangeRight(probe) else {
@@ -59,6 +63,7 @@ enum RangeRules {
       cause: answer.isRight ? .rangeUndone : answer.isDamaged ? .bytesDamaged : .bodyRewritten)
   }
 
+  /// `no-such-range`: 416 with the length alone (RFC 9110 section 15.5.17).
   private static func unsatisfiable(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.unsatisfiableRange] else { return nil }
     guard answer.status != nil, !answer.isPassingRefusal else {
@@ -74,6 +79,7 @@ enum RangeRules {
       cause: answer.status == 416 ? .errorsReplaced : .rangeUndone)
   }
 
+  /// `if-range`: 206 where the tag is the server's.
   private static func sameValidator(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.ifRange] else { return nil }
     if seen.isRangeRight(.ifRange) { return Finding("if-range", .ok, "206 for what is still the same") }
@@ -83,6 +89,7 @@ enum RangeRules {
       cause: .entityTagChanged)
   }
 
+  /// `if-range-of-other`: 200 where the tag is another one. A 206 mixes two versions.
   private static func otherValidator(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.ifRangeOfOther] else { return nil }
     switch answer.status {
@@ -96,6 +103,7 @@ enum RangeRules {
     }
   }
 
+  /// `length-of-8gib`. Well also where no length is told, which `head` finds.
   private static func longHead(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.longHead] else { return nil }
     guard answer.status == 200 else { return Finding("length-of-8gib", .undetermined, answer.outcome) }
@@ -108,6 +116,7 @@ enum RangeRules {
       cause: .offsetsWrapped)
   }
 
+  /// `beyond-2gib` and `beyond-4gib`.
   private static func beyond(_ seen: ServerObservations, probe: ServerProbe, check: String) -> Finding? {
     guard let answer = seen[probe] else { return nil }
     if seen.isRangeRight(probe) { return Finding(check, .ok, "206 with the bytes that were asked for") }

@@ -8,6 +8,7 @@ enum ReachabilityRules {
   /// Before a certificate ends there is to be time to renew it.
   static let renewal = Duration.seconds(14 * 86_400)
 
+  /// `address`, `tls` and `server`. Without any response it says only how far the connection came.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     guard let answer = seen[.report] else { return [] }
     if let failure = answer.failure, answer.head == nil {
@@ -17,6 +18,7 @@ enum ReachabilityRules {
     return [address(answer, seen), tls(answer, seen), server(answer, seen)]
   }
 
+  /// Whether a connection was there, and TLS ended it.
   private static func isOfTLS(_ code: HTTPClientError.Code) -> Bool {
     [
       .certificateNotTrusted, .certificateOutOfDate, .certificateForAnotherName, .certificateNotPinned,
@@ -24,6 +26,7 @@ enum ReachabilityRules {
     ].contains(code)
   }
 
+  /// Tells a host that accepts the connection and is silent from one that is not reached.
   private static func unreached(_ failure: ProbeAnswer.Failure, _ seen: ServerObservations) -> Finding {
     switch failure.code {
     case .hostNotFound:
@@ -65,6 +68,7 @@ enum ReachabilityRules {
     return Finding("tls", .failure, failure.message, cause: cause)
   }
 
+  /// The certificate's end is compared with this machine's clock.
   private static func tls(_ answer: ProbeAnswer, _ seen: ServerObservations) -> Finding {
     guard seen.isSecure else {
       return seen.isLoopback
@@ -84,6 +88,8 @@ enum ReachabilityRules {
     return Finding("tls", .ok, "the certificate counts here until \(expiry)\(version)")
   }
 
+  /// A report is the server's own. Without one a problem document still is; anything else is judged by its
+  /// status.
   private static func server(_ answer: ProbeAnswer, _ seen: ServerObservations) -> Finding {
     if let report = answer.report {
       return Finding("server", .ok, "pullbox-server \(report.version)" + behind(seen.proxy))
@@ -109,6 +115,7 @@ enum ReachabilityRules {
     }
   }
 
+  /// A 404 in a problem document is of a server without diagnostics.
   private static func refused(_ answer: ProbeAnswer, status: Int) -> Finding {
     if status == 404 {
       return Finding(
@@ -119,6 +126,7 @@ enum ReachabilityRules {
       "server", answer.isPassingRefusal ? .undetermined : .failure, "the server refuses: \(answer.outcome)")
   }
 
+  /// Hosts are compared without their ports: the same host by https is no portal.
   private static func redirected(to location: String, status: Int, _ seen: ServerObservations) -> Finding {
     func host(_ authority: String) -> String {
       guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else { return authority }

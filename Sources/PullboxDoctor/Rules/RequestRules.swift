@@ -3,10 +3,12 @@ import PullboxAPI
 
 /// Whether what a request carries reaches the server.
 enum RequestRules {
+  /// In the order in which they are read. Nothing is found where a probe was not sent.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     [credential(seen), query(seen), client(seen), refusal(seen)].compactMap { $0 }
   }
 
+  /// `authorization`. A 401 that is no problem document is the proxy's.
   private static func credential(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.dressedReport] else { return nil }
     guard let report = answer.report else {
@@ -24,6 +26,7 @@ enum RequestRules {
     return Finding("authorization", .ok, "Authorization reaches the server")
   }
 
+  /// `query`: the parameter that carries a ticket arrives.
   private static func query(_ seen: ServerObservations) -> Finding? {
     guard let report = seen.dressedReport else { return nil }
     guard report.parameters.contains("ticket") else {
@@ -32,6 +35,7 @@ enum RequestRules {
     return Finding("query", .ok, "?ticket= reaches the server")
   }
 
+  /// `client`: a warning at most, since downloads work all the same.
   private static func client(_ seen: ServerObservations) -> Finding? {
     guard let report = seen.report else { return nil }
     let isNamed = !Set(report.fields).isDisjoint(with: ["forwarded", "x-forwarded-for"])
@@ -50,6 +54,7 @@ enum RequestRules {
     }
   }
 
+  /// `refusals`: a problem document with 404 arrives. The server being busy decides nothing.
   private static func refusal(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.refusal] else { return nil }
     if answer.problem != nil, answer.status == 404 {

@@ -18,6 +18,7 @@ public enum ServerDiagnosis {
     return way + findings + unasked(seen)
   }
 
+  /// `time`; empty where all was asked.
   private static func unasked(_ seen: ServerObservations) -> [Finding] {
     guard !seen.unasked.isEmpty else { return [] }
     let names = seen.unasked.map(\.rawValue).joined(separator: ", ")

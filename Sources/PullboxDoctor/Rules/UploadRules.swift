@@ -1,11 +1,14 @@
 /// Whether uploads pass: the requests, bodies of some MiB, and bodies as they arrive.
 enum UploadRules {
+  /// Empty without an operator key. What follows the creation is judged only where that was answered with
+  /// 201.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     guard let upload = seen.upload else { return [] }
     guard upload.creation.status == 201 else { return [creation(upload.creation)] }
     return [body(upload), broken(upload)].compactMap { $0 }
   }
 
+  /// `upload`. A refusal of the server's own decides nothing about the proxy.
   private static func creation(_ step: UploadObservation.Step) -> Finding {
     guard let status = step.status else { return Finding("upload", .undetermined, step.message) }
     if step.isProblem {
@@ -20,6 +23,7 @@ enum UploadRules {
     }
   }
 
+  /// `upload`. 403, 405, 413 and 501 that are no problem documents are the proxy's.
   private static func body(_ upload: UploadObservation) -> Finding? {
     guard let step = upload.body else { return nil }
     switch (step.status, step.isProblem) {
@@ -33,6 +37,7 @@ enum UploadRules {
     }
   }
 
+  /// `upload-resumes`; nil where it could not be tried.
   private static func broken(_ upload: UploadObservation) -> Finding? {
     guard let kept = upload.keptOfBroken else { return nil }
     guard kept > 0 else {

@@ -3,10 +3,12 @@ import PullboxAPI
 
 /// Whether the entity tag arrives as the server wrote it, and conditions about it reach the server.
 enum ValidatorRules {
+  /// In the order in which they are read. Nothing is found where a probe was not sent.
   static func findings(_ seen: ServerObservations) -> [Finding] {
     [entityTag(seen), ifNoneMatch(seen)].compactMap { $0 }
   }
 
+  /// `entity-tag`. A tag that is missing or weak beside a body that was taken apart is that filter's work.
   private static func entityTag(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.whole], answer.status == 200 else { return nil }
     let wanted = DiagnosticContent.entityTag(length: ServerProbe.whole.completeLength)
@@ -26,6 +28,7 @@ enum ValidatorRules {
     }
   }
 
+  /// `if-none-match`: 304 (RFC 9110 section 15.4.5).
   private static func ifNoneMatch(_ seen: ServerObservations) -> Finding? {
     guard let answer = seen[.ifNoneMatch] else { return nil }
     switch answer.status {
