@@ -33,7 +33,9 @@ import Testing
     }
 
     /// Hands the pieces to the session as a transfer does.
-    func write(_ indices: [Int], to session: StagingSession) async throws -> StagingSession.WriteResult {
+    func write(
+      _ indices: [Int], to session: StagingSession, stop: @escaping @Sendable () -> Void = {}
+    ) async throws -> StagingSession.WriteResult {
       let queue = PieceQueue(of: package.manifest)
       for index in indices {
         let buffer = buffers.acquire(otherwise: {})
@@ -44,7 +46,7 @@ import Testing
         queue.append(piece)
       }
       queue.close()
-      return try await session.writePieces(queue, buffers: buffers, progress: progress, stop: {})
+      return try await session.writePieces(queue, buffers: buffers, progress: progress, stop: stop)
     }
 
     func expectPlaced() throws {
@@ -79,6 +81,21 @@ import Testing
     #expect(try await bench.write([2], to: session).pieces.isComplete)
     _ = try await session.place(at: bench.target)
     try bench.expectPlaced()
+  }
+
+  @Test(
+    "where the area cannot be opened the transfer is stopped, and gets back every buffer that it handed over")
+  func unopened() async throws {
+    let bench = try Bench(try FixturePackage.file(length: 4 << 20))
+    let session = bench.session()
+    bench.operations.answer { _, _ in EIO }
+    let stops = Locked(0)
+    await #expect(throws: SystemError.self) {
+      _ = try await bench.write([0, 1, 2, 3], to: session, stop: { stops.withLock { $0 += 1 } })
+    }
+    #expect(stops.current == 1)
+    bench.operations.answer(nil)
+    for _ in 0..<4 { #expect(bench.buffers.acquire(otherwise: {}) != nil) }
   }
 
   @Test("after a write that failed, what is there is read, and counts", arguments: [ENOSPC, EIO, EROFS])

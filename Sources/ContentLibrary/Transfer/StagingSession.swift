@@ -83,7 +83,15 @@ package actor StagingSession {
   func writePieces(
     _ queue: PieceQueue, buffers: BufferPool, progress: TransferProgress, stop: @Sendable () -> Void
   ) throws -> WriteResult {
-    var result = WriteResult(pieces: try open())
+    var result: WriteResult
+    do {
+      result = WriteResult(pieces: try open())
+    } catch {
+      // Nobody else takes what still comes, and others wait for its buffers.
+      stop()
+      while let verification = queue.next() { buffers.release(try? verification.get().takeBytes()) }
+      throw error
+    }
     // Pieces that are being written, or are about to be.
     var held = 0
     func note(_ written: consuming [VerifiedPiece]) {

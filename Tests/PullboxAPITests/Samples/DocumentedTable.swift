@@ -11,7 +11,9 @@ struct DocumentedTable {
   init(_ page: String, header: String) throws {
     let text = try RepositoryFile("docs/\(page)").text
     let table = try #require(text.split(separator: "\n\(header)").dropFirst().first, "\(page): \(header)")
-    rows = table.split(separator: "\n").dropFirst(2).prefix { $0.hasPrefix("|") }.map(Self.cells)
+    rows = table.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(2).prefix {
+      $0.hasPrefix("|")
+    }.map(Self.cells)
   }
 
   static func cells(_ row: Substring) -> [String] {
