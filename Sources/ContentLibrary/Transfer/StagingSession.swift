@@ -87,7 +87,7 @@ package actor StagingSession {
     do {
       result = WriteResult(pieces: try open())
     } catch {
-      // Nobody else takes what still comes, and others wait for its buffers.
+      // No reader takes what still comes, and other transfers wait for its buffers.
       stop()
       while let verification = queue.next() { buffers.release(try? verification.get().takeBytes()) }
       throw error
