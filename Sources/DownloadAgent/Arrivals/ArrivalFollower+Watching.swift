@@ -12,7 +12,7 @@ extension ArrivalFollower {
     let held = try await heldVersions()[entry.product]
     let isHere = entry.version.map { version in held.map { version <= $0 } ?? false } ?? false
     var begins = false
-    if !isHere { begins = try await downloads.addMissing(entry.product, for: entry.transaction) }
+    if !isHere { begins = try await downloads.addMissing(entry.product, for: entry.transaction) != nil }
     if begins {
       log.info(
         "what has arrived is fetched",

@@ -34,9 +34,13 @@ extension ControlInterface {
       guard try await needsDownload(product) else {
         return try .json(LibraryRepairResponse(downloads: []))
       }
-      try await transactions.refetch(product)
-      return try .json(
-        LibraryRepairResponse(downloads: await downloads.unfinished(of: product)), status: .accepted)
+      let begun = try await transactions.refetch(product)
+      var answer = await downloads.unfinished(of: product)
+      // A short one may be over by now.
+      if let begun, !answer.contains(where: { $0.id == begun }) {
+        answer.append(try await downloads.status(begun))
+      }
+      return try .json(LibraryRepairResponse(downloads: answer), status: .accepted)
     }
     for (name, isPinned) in [("pin", true), ("unpin", false)] {
       routes.on(.post, "/v1/library/{product}/\(name)") { _, parameters in

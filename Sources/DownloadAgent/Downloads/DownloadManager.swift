@@ -159,17 +159,20 @@ actor DownloadManager {
   }
 
   /// One more download for a product that is owned and not here, unless one is under way already. One that had failed goes on in
-  /// its place. Answers whether there is one now that was not under way. It belongs to the transaction that
+  /// its place. Returns the one that began; nil where one was under way. It belongs to the transaction that
   /// pays for it, also where that is over.
-  func addMissing(_ product: ProductIdentifier, for transaction: TransactionIdentifier) throws -> Bool {
+  func addMissing(
+    _ product: ProductIdentifier, for transaction: TransactionIdentifier
+  ) throws -> DownloadIdentifier? {
     let known = runner.entries.values.map(\.record).filter { $0.product == product }
-    guard known.allSatisfy(\.machine.state.isFinal) else { return false }
+    guard known.allSatisfy(\.machine.state.isFinal) else { return nil }
     if let failed = known.last(where: { $0.transaction == transaction && $0.machine.state == .failed }) {
       _ = try request(.resumeRequested, of: failed.identifier)
-      return true
+      return failed.identifier
     }
-    begin(try database.createDownload(for: transaction, product: product, now: steps.clock.now()))
-    return true
+    let record = try database.createDownload(for: transaction, product: product, now: steps.clock.now())
+    begin(record)
+    return record.identifier
   }
 
   /// Runs timers and publishes progress until the task is cancelled.

@@ -70,11 +70,11 @@ extension TransactionManager {
 
   /// Starts a download of a product that is owned, whatever the library holds of it, unless one is under way. Throws the
   /// ``Problem`` that stands in the way. It is `purchase-required` for what is not owned any more.
-  func refetch(_ product: ProductIdentifier) async throws {
+  func refetch(_ product: ProductIdentifier) async throws -> DownloadIdentifier? {
     guard let item = try await owned().first(where: { $0.product == product }) else {
       throw Problem(.purchaseRequired, "\(product) is not owned any more")
     }
-    _ = try await downloads.addMissing(product, for: item.transaction)
+    return try await downloads.addMissing(product, for: item.transaction)
   }
 
   /// A product that the account did not own a moment ago, by the grant that the server has for it now: it was bought or released
@@ -119,7 +119,9 @@ extension TransactionManager {
       missing.map(\.product).filter { titles[$0] == nil }.prefix(wanted.limit ?? .max).map { $0 })
     for item in missing where !started.contains(item.product) {
       guard started.count < wanted.limit ?? .max else { break }
-      if try await downloads.addMissing(item.product, for: item.transaction) { started.append(item.product) }
+      if try await downloads.addMissing(item.product, for: item.transaction) != nil {
+        started.append(item.product)
+      }
     }
     return started
   }
