@@ -1,7 +1,14 @@
 import CoreTypes
 
 extension Timestamp {
-  /// This moment, or the last that RFC 3339 can write where it is later: the end of the year 9999. For what is computed from a
-  /// store's dates.
-  var writable: Timestamp { min(self, Timestamp(millisecondsSinceEpoch: 253_402_300_799_999)) }
+  /// The last millisecond of the year 9999: RFC 3339 cannot write what follows.
+  static let latestWritable: Int64 = 253_402_300_799_999
+
+  /// A date that a store tells, in milliseconds after 1970. One outside of the years 1970 to 9999 counts as the nearest of these.
+  init(clampingMilliseconds milliseconds: Int64) {
+    self.init(millisecondsSinceEpoch: min(max(milliseconds, 0), Self.latestWritable))
+  }
+
+  /// This moment, or the last one that RFC 3339 can write where it is later. For what is computed from a store's dates.
+  var writable: Timestamp { min(self, Timestamp(millisecondsSinceEpoch: Self.latestWritable)) }
 }

@@ -24,7 +24,8 @@ package enum OutboxTable {
     """
 
   /// A store that sold several products by one order is told of all of them at once: each call waits until there is one for
-  /// every other product of the order that the store would take back.
+  /// every other product of the order that the store would take back. Its one parameter is ``heldSince(_:)``:
+  /// a purchase that the store has taken back meanwhile holds nothing up.
   private static let isHeld = """
     (kind IN ('acknowledge', 'consume') AND EXISTS (
       SELECT 1 FROM transactions AS own JOIN transactions AS other
@@ -34,12 +35,17 @@ package enum OutboxTable {
         AND own.transaction_id = outbox.subject
         AND own.original_id <> own.transaction_id AND other.transaction_id <> own.transaction_id
         AND other.purchased = own.purchased
-        AND other.acknowledgement_due IS NOT NULL AND other.revoked IS NULL
+        AND other.acknowledgement_due > ? AND other.revoked IS NULL
         AND NOT EXISTS (
           SELECT 1 FROM outbox AS call
           WHERE call.store = other.store AND call.kind IN ('acknowledge', 'consume')
             AND call.subject = other.transaction_id AND call.environment = other.environment)))
     """
+
+  /// The deadline before which a purchase is the store's to tell of, as in ``AcknowledgementTable``.
+  private static func heldSince(_ lease: OutboxLease) -> SQLValue {
+    .timestamp(lease.now - AcknowledgementTable.window)
+  }
 
   /// How a call stands once it was added.
   package enum Standing: Sendable {
@@ -130,7 +136,8 @@ package enum OutboxTable {
       UPDATE outbox SET leased_by = ?, leased_until = ?
       WHERE id = ? AND done IS NULL AND parked IS NULL
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
-      """, [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease)) == 1
+      """, [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease) + [heldSince(lease)])
+      == 1
   }
 
   /// The same, with the call; nil also for a row that cannot be read and for a kind that this version does not know.
@@ -187,7 +194,8 @@ package enum OutboxTable {
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ?
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       ORDER BY next_attempt, id LIMIT ?
-      """, [.identifier(store), .timestamp(lease.now)] + values(lease) + [.integer(limit)]
+      """,
+      [.identifier(store), .timestamp(lease.now)] + values(lease) + [heldSince(lease), .integer(limit)]
     ).map(found)
   }
 
@@ -206,7 +214,7 @@ package enum OutboxTable {
       ORDER BY next_attempt, id LIMIT ?
       """,
       [.identifier(store), .timestamp(place.nextAttempt), .integer(place.id)] + values(lease)
-        + [.integer(limit)]
+        + [heldSince(lease), .integer(limit)]
     ).map(found)
   }
 

@@ -54,7 +54,8 @@ public struct GoogleNotification: Hashable, Sendable {
   public init(data: [UInt8]) throws {
     let document = try GoogleDocument.decode(
       Document.self, from: data, upTo: Self.maximumLength, "notification")
-    guard let milliseconds = Int64(document.eventTimeMillis), (0...Self.latest).contains(milliseconds),
+    guard let milliseconds = Int64(document.eventTimeMillis),
+      (0...Timestamp.latestWritable).contains(milliseconds),
       (1...255).contains(document.packageName.utf8.count)
     else { throw ReceiptError.malformed("the notification lacks what every notification has") }
     package = document.packageName
@@ -66,8 +67,6 @@ public struct GoogleNotification: Hashable, Sendable {
     kind = contents.first?.kind ?? "unknown"
     subject = contents.first?.subject
   }
-
-  private static let latest: Int64 = 253_402_300_799_999
 
   private static func contents(of document: Document) throws -> [(kind: String, subject: Subject)] {
     var contents: [(kind: String, subject: Subject)] = []
@@ -184,7 +183,7 @@ public struct GoogleVoidedPage: Sendable {
       else { return nil }
       return Item(
         token: token, order: order,
-        date: Timestamp(millisecondsSinceEpoch: min(milliseconds, 253_402_300_799_999)))
+        date: Timestamp(clampingMilliseconds: milliseconds))
     }
     nextPage = page.tokenPagination?.nextPageToken
   }

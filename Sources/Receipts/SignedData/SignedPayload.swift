@@ -7,23 +7,15 @@ public struct SignedDate: Codable, Hashable, Sendable {
   /// The moment.
   public var timestamp: Timestamp
 
-  /// The last millisecond of the year 9999: what follows cannot be written by RFC 3339.
-  static let latest: Int64 = 253_402_300_799_999
-
   /// The moment as a date of signed data.
   public init(_ timestamp: Timestamp) {
     self.timestamp = timestamp
   }
 
-  /// The moment so many milliseconds after 1970, between 1970 and 9999.
-  init(clamping milliseconds: Int64) {
-    timestamp = Timestamp(millisecondsSinceEpoch: min(max(milliseconds, 0), Self.latest))
-  }
-
   /// Reads a number, with or without a fraction. Throws `DecodingError`.
   public init(from decoder: any Decoder) throws {
     let milliseconds = try decoder.singleValueContainer().decode(Double.self)
-    self.init(clamping: Int64(clamping: milliseconds))
+    timestamp = Timestamp(clampingMilliseconds: Int64(clamping: milliseconds))
   }
 
   /// Writes a whole number.

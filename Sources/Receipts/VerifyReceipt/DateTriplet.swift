@@ -6,10 +6,10 @@ extension KeyedDecodingContainer where Key == VerifyReceiptKey {
   /// when there is none, or an empty one.
   func date(_ name: String) throws -> Timestamp? {
     if let milliseconds = try lenientInteger(VerifyReceiptKey(name + "_ms")) {
-      return Self.date(milliseconds)
+      return Timestamp(clampingMilliseconds: milliseconds)
     }
     guard let text = try lenientText(VerifyReceiptKey(name)), !text.isEmpty else { return nil }
-    if let milliseconds = Int64(text) { return Self.date(milliseconds) }
+    if let milliseconds = Int64(text) { return Timestamp(clampingMilliseconds: milliseconds) }
     let parts = text.split(separator: " ")
     let rfc3339 = parts.count == 3 && parts[2] == "Etc/GMT" ? "\(parts[0])T\(parts[1])Z" : text
     guard let date = Timestamp(rfc3339: rfc3339) else {
@@ -17,11 +17,6 @@ extension KeyedDecodingContainer where Key == VerifyReceiptKey {
         forKey: VerifyReceiptKey(name), in: self, debugDescription: "not a date: \(text)")
     }
     return date
-  }
-
-  /// Dates outside of 1970 to 9999 count as the nearest of these, as those of signed data do.
-  private static func date(_ milliseconds: Int64) -> Timestamp {
-    SignedDate(clamping: milliseconds).timestamp
   }
 }
 

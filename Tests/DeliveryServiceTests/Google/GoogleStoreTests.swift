@@ -411,6 +411,33 @@ struct GoogleStoreTests {
     }
   }
 
+  @Test(
+    "a product that was not delivered in time holds the others of its order up no longer than a week more")
+  func severalProductsAndDeadline() async throws {
+    let (one, other) = ("com.example.issue1", "com.example.issue2")
+    google.sell([one, other], token: "token-1", order: "GPA.1")
+    try await run { server in
+      let grant = try await grant("token-1", of: one, server)
+      try await server.deliver(grant, to: server.device)
+      let lease = OutboxLease(
+        holder: "n", now: server.clock.now() + .seconds(9 * 86_400),
+        until: server.clock.now() + .seconds(9 * 86_460),
+        stores: [.google])
+      func due(_ lease: OutboxLease) async throws -> Int {
+        try await server.server.grants.grantStore.database.read {
+          try OutboxTable.due(to: .google, for: lease, limit: 10, in: $0).count
+        }
+      }
+      #expect(try await due(lease) == 0)
+      var later = lease
+      // The deadline is three days after the purchase.
+      later.now = server.clock.now() + .seconds(10 * 86_400 + 1)
+      later.until = later.now + .seconds(60)
+      let count = try await due(later)
+      #expect(count == 1)
+    }
+  }
+
   @Test("an order of several products is acknowledged for the others once one of them was taken back")
   func severalProductsAndRefund() async throws {
     let (one, other) = ("com.example.issue1", "com.example.issue2")
