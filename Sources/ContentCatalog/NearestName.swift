@@ -20,8 +20,12 @@ enum NearestName {
   static func hint<Candidate: CustomStringConvertible>(
     for name: String, among candidates: some Sequence<Candidate>
   ) -> String {
-    let nearest = EditDistance.nearest(to: name, among: candidates.prefix(maximumCandidates))
-    return nearest.map { "; did you mean \($0)?" } ?? ""
+    hint(EditDistance.nearest(to: name, among: candidates.prefix(maximumCandidates)))
+  }
+
+  /// The same for one that was found; empty for nil.
+  static func hint(_ nearest: (some CustomStringConvertible)?) -> String {
+    nearest.map { "; did you mean \($0)?" } ?? ""
   }
 }
 
@@ -44,7 +48,7 @@ struct ProductNames: Sendable {
     }
     let candidates = names[low...].prefix(NearestName.maximumCandidates)
       .prefix { $0.description.hasPrefix(beginning) }
-    return EditDistance.nearest(to: name, among: candidates.lazy.filter(isShown))
+    return EditDistance.near(to: name, among: candidates).first(where: isShown)
   }
 }
 

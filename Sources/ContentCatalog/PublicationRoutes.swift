@@ -5,6 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
+import ServiceRuntime
 import SystemCalls
 
 /// The public lists of publications, of their issues, and of what belongs to none.
@@ -44,13 +45,16 @@ struct PublicationRoutes: Sendable {
       return try await list(for: request) { window, index, after, limit in
         guard let publication = window.publication(id) else {
           let beginning = NearestName.beginning(of: id.description)
-          let candidates = index.publications.lazy.filter {
-            $0.description.hasPrefix(beginning) && window.publication($0) != nil
-          }
+          // Near names are few; to look whether something of one is for sale goes through its issues.
+          let nearest = EditDistance.near(
+            to: id.description,
+            among: index.publications.lazy.filter { $0.description.hasPrefix(beginning) }
+              .prefix(NearestName.maximumCandidates)
+          ).first { window.publication($0) != nil }
           throw Problem(
             .publicationUnknown,
             "nothing of \(id) is for sale here"
-              + NearestName.hint(for: id.description, among: candidates))
+              + NearestName.hint(nearest))
         }
         let page = try window.issues(of: id, after: after, limit: limit)
         return PublicationResponse(publication: publication, issues: page.issues, next: page.next)

@@ -26,4 +26,11 @@ import Testing
     #expect(EditDistance.nearest(to: "zeitung", among: ["zéïtüng"]) == nil)
     #expect(EditDistance.nearest(to: "zeitung", among: ["zeïtüng"]) == "zeïtüng")
   }
+
+  @Test("all that are near come by their distance, and equals in their order")
+  func near() {
+    let names = ["issue12", "issue1", "issue13", "other", "issue2"]
+    #expect(EditDistance.near(to: "issue1", among: names) == ["issue1", "issue12", "issue13", "issue2"])
+    #expect(EditDistance.near(to: "issue1", among: names, within: 0) == ["issue1"])
+  }
 }

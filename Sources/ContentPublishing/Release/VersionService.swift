@@ -178,7 +178,7 @@ package struct VersionService: Sendable {
     let now = clock.now()
     let transition = VersionTransition(
       product: product, version: version, actor: actor, now: now, reason: reason,
-      lateRelease: await lateRelease(step, of: product, at: now))
+      lateRelease: try await lateRelease(step, of: product, at: now))
     let conditions = conditions
     let outcome = try await database.write(locking: [.product(product)]) { connection in
       // A version that does not exist is refused as such.
@@ -195,12 +195,17 @@ package struct VersionService: Sendable {
     return outcome.record
   }
 
-  /// Nil for any other step than a release. A number that cannot be counted holds up no release.
+  /// Nil for any other step than a release, and where a row of the ledger is damaged: that holds up no release. Throws ``DatabaseError``
+  /// and `CancellationError`.
   private func lateRelease(
     _ step: VersionMachine.Step, of product: ProductIdentifier, at now: Timestamp
-  ) async -> LateRelease? {
+  ) async throws -> LateRelease? {
     guard case .release = step else { return nil }
-    return try? await LateReleaseCounter(database: database).lateRelease(of: product, at: now)
+    do {
+      return try await LateReleaseCounter(database: database).lateRelease(of: product, at: now)
+    } catch is ColumnTypeMismatch {
+      return nil
+    }
   }
 }
 

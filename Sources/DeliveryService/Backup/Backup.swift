@@ -75,7 +75,7 @@ struct Backup: Sendable {
     var outcome: Outcome
     do {
       outcome = try fill(incomplete, named: name, after: previous)
-      outcome.passedOver = passedOver
+      outcome.passedOver = passedOver.map(\.reason)
       try directory.complete(name, from: incomplete)
     } catch {
       // The first error is the one that explains; what stays is removed by the next backup.
@@ -89,21 +89,25 @@ struct Backup: Sendable {
       outcome.unrecorded = "\(error)"
     }
     guard let keep else { return outcome }
+    // A generation that cannot be read is no backup: it takes the place of none that can.
+    let unreadable = Set(passedOver.map(\.name))
     outcome.removed = BackupPlan.superfluous(
-      try directory.generations().map(\.name), keeping: keep, besides: name)
+      try directory.generations().map(\.name).filter { !unreadable.contains($0) }, keeping: keep,
+      besides: name)
     for name in outcome.removed { try directory.remove(name) }
     return outcome
   }
 
   /// The newest generation whose manifest reads, and why newer ones are passed over.
-  private func newestReadable() throws -> (previous: Previous?, passedOver: [String]) {
-    var passedOver: [String] = []
+  private func newestReadable() throws -> (previous: Previous?, passedOver: [(name: String, reason: String)])
+  {
+    var passedOver: [(name: String, reason: String)] = []
     for generation in try directory.generations() {
       do {
         let manifest = try generation.manifest()
         return (Previous(packages: generation.packages, manifest: manifest), passedOver)
       } catch let error as StateCareError {
-        passedOver.append(error.message)
+        passedOver.append((generation.name, error.message))
       }
     }
     return (nil, passedOver)

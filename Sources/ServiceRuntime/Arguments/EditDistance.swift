@@ -16,21 +16,27 @@ public enum EditDistance {
     return row[right.count]
   }
 
-  /// The candidate nearest to `name`, the first among equals; nil where none is within `limit`, which is 2 unless given, and
-  /// no more than half of the name's length: else every short word would be near another.
+  /// The candidate nearest to `name`, the first among equals, by the rule of ``near(to:among:within:)``; nil where none is near.
   public static func nearest<Candidate: CustomStringConvertible>(
     to name: String, among candidates: some Sequence<Candidate>, within limit: Int = 2
   ) -> Candidate? {
+    near(to: name, among: candidates, within: limit).first
+  }
+
+  /// The candidates within `limit` of `name`, the nearest first, and equals in their order. The limit is 2 unless given, and no more
+  /// than half of the name's length: else every short word would be near another.
+  public static func near<Candidate: CustomStringConvertible>(
+    to name: String, among candidates: some Sequence<Candidate>, within limit: Int = 2
+  ) -> [Candidate] {
     let limit = min(limit, name.count / 2)
-    var best: (candidate: Candidate, distance: Int)?
+    var found: [[Candidate]] = Array(repeating: [], count: limit + 1)
     for candidate in candidates {
       let spelling = candidate.description
       // Each letter that one has more than the other is a step.
       guard abs(spelling.utf8.count - name.utf8.count) <= limit * 4 else { continue }
       let distance = distance(spelling, name)
-      guard distance <= limit, distance < best?.distance ?? .max else { continue }
-      best = (candidate, distance)
+      if distance <= limit { found[distance].append(candidate) }
     }
-    return best?.candidate
+    return found.flatMap(\.self)
   }
 }

@@ -35,8 +35,11 @@ struct PackageSourceTests {
     return packages.mapValues { SHA256Digest.of($0) }
   }
 
-  private func backUp(_ operations: any FileOperations = SystemFileOperations()) throws -> Backup.Outcome {
-    try Backup(state: state, directory: BackupDirectory(directory.path, operations: operations)).run()
+  private func backUp(
+    _ operations: any FileOperations = SystemFileOperations(), keep: Int? = nil
+  ) throws -> Backup.Outcome {
+    try Backup(state: state, directory: BackupDirectory(directory.path, operations: operations), keep: keep)
+      .run()
   }
 
   private func path(of digest: SHA256Digest, in directory: String) -> String {
@@ -179,5 +182,15 @@ struct PackageSourceTests {
     #expect(fourth.passedOver.count == 3)
     try expectWhole(fourth.generation)
     #expect(try backUp().passedOver.isEmpty)
+  }
+
+  @Test("of a number of generations to keep, one that cannot be read is none")
+  func damagedAmongKept() async throws {
+    try await publish()
+    let first = try backUp()
+    let second = try backUp()
+    try damage(manifestOf: second.generation)
+    #expect(try backUp(keep: 2).removed.isEmpty)
+    try expectWhole(first.generation)
   }
 }
