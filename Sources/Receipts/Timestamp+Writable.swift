@@ -9,6 +9,13 @@ extension Timestamp {
     self.init(millisecondsSinceEpoch: min(max(milliseconds, 0), Self.latestWritable))
   }
 
+  /// A date that a store tells in RFC 3339, brought to the same years: text has the years before 1970, and its offset leads
+  /// beyond 9999. Nil for what is no date.
+  init?(clampingRFC3339 text: String) {
+    guard let date = Timestamp(rfc3339: text) else { return nil }
+    self.init(clampingMilliseconds: date.millisecondsSinceEpoch)
+  }
+
   /// This moment, or the last one that RFC 3339 can write where it is later. For what is computed from a store's dates.
   var writable: Timestamp { min(self, Timestamp(millisecondsSinceEpoch: Self.latestWritable)) }
 }

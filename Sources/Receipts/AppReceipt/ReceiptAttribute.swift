@@ -69,7 +69,7 @@ extension ReceiptAttribute {
   func date() throws -> Timestamp? {
     let text = try text()
     guard !text.isEmpty else { return nil }
-    guard let date = Timestamp(rfc3339: text) else {
+    guard let date = Timestamp(clampingRFC3339: text) else {
       throw ReceiptError.malformed("attribute \(type) is no date")
     }
     return date

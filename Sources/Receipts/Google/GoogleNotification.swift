@@ -213,7 +213,7 @@ public struct GoogleOrderRecord: Hashable, Sendable {
       Page.self, from: response, upTo: GoogleVoidedPage.maximumLength, "answer about orders")
     return (page.orders ?? []).compactMap { found in
       guard let order = found.orderId.flatMap({ GoogleOrder($0) }),
-        let created = found.createTime.flatMap({ Timestamp(rfc3339: $0) })
+        let created = found.createTime.flatMap({ Timestamp(clampingRFC3339: $0) })
       else { return nil }
       return GoogleOrderRecord(
         order: order, created: created, isRefunded: found.state == "REFUNDED" || found.state == "CANCELED")

@@ -51,7 +51,7 @@ extension GoogleProductPurchase {
     // One that was cancelled while it waited was never completed, and there is nothing to take back.
     guard state != .pending, state != .cancelled || purchaseCompletionTime != nil else { throw .pending }
     guard let items = productLineItem, (1...Self.maximumItems).contains(items.count),
-      let date = purchaseCompletionTime.flatMap({ Timestamp(rfc3339: $0) })
+      let date = purchaseCompletionTime.flatMap({ Timestamp(clampingRFC3339: $0) })
     else { throw .incomplete }
     // What was given away has no order; its token names it.
     guard let order = GoogleOrder(orderId ?? GoogleTokenName.of(token)) else { throw .incomplete }
@@ -102,7 +102,7 @@ extension GoogleSubscriptionPurchase {
         continue
       }
       guard let product = item.productId.flatMap({ ProductIdentifier($0) }), let order = GoogleOrder(order),
-        let expiry = Timestamp(rfc3339: expiry)
+        let expiry = Timestamp(clampingRFC3339: expiry)
       else { throw .incomplete }
       paid.append(PaidItem(product: product, order: order, expiry: expiry))
     }
@@ -121,7 +121,7 @@ extension GoogleSubscriptionPurchase {
   ) throws(GoogleRefusal) -> GoogleVerdict {
     guard state != .pending else { throw .pending }
     let items = try paidItems()
-    guard let start = startTime.flatMap({ Timestamp(rfc3339: $0) }) else { throw .incomplete }
+    guard let start = startTime.flatMap({ Timestamp(clampingRFC3339: $0) }) else { throw .incomplete }
     var transactions: [VerifiedTransaction] = []
     for item in items {
       let order = item.order

@@ -12,7 +12,7 @@ extension KeyedDecodingContainer where Key == VerifyReceiptKey {
     if let milliseconds = Int64(text) { return Timestamp(clampingMilliseconds: milliseconds) }
     let parts = text.split(separator: " ")
     let rfc3339 = parts.count == 3 && parts[2] == "Etc/GMT" ? "\(parts[0])T\(parts[1])Z" : text
-    guard let date = Timestamp(rfc3339: rfc3339) else {
+    guard let date = Timestamp(clampingRFC3339: rfc3339) else {
       throw DecodingError.dataCorruptedError(
         forKey: VerifyReceiptKey(name), in: self, debugDescription: "not a date: \(text)")
     }
