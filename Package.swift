@@ -19,6 +19,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
+  .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
   .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
@@ -35,6 +36,7 @@ let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CTLS", "CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "Database", dependencies: ["CSQLite", "CSQLiteLog", "SystemCalls", "CoreTypes"]),
+  .target(name: "PostgreSQLEngine", dependencies: ["CPostgreSQL", "CLinux", "Database", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
 ]
@@ -247,6 +249,9 @@ let tests: [Target] = [
     dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "DatabaseTests", dependencies: ["Database", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "PostgreSQLEngineTests",
+    dependencies: ["PostgreSQLEngine", "Database", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "BlobStoreTests",
     dependencies: ["BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"]),

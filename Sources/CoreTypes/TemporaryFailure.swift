@@ -7,6 +7,10 @@ public enum TemporaryFailure: Hashable, Sendable {
   /// The storage cannot be read or written: the disk fails, is read-only, or holds other data than was
   /// written to it.
   case storage
+  /// A service that keeps records or packages for this one cannot be reached.
+  case unreachable
+  /// A connection was lost at such a moment that nobody knows whether the request was carried out. It bears repeating.
+  case outcomeUnknown
 }
 
 /// An error that may tell of a failure that passes.

@@ -5,12 +5,12 @@ internal import SystemCalls
 
 /// A body on its way: in a ``BodyQueue``, then on a thread, until it is answered.
 // Sendable because one at a time has it: the queue, behind its lock, and then the thread that took it out.
-class QueuedBody: @unchecked Sendable {
-  let locks: [DatabaseLock]
+package class QueuedBody: @unchecked Sendable {
+  package let locks: [DatabaseLock]
   /// When it is refused unless a thread has taken it.
-  let deadline: ContinuousClock.Instant?
+  package let deadline: ContinuousClock.Instant?
   /// When it began to wait.
-  let begun: ContinuousClock.Instant
+  package let begun: ContinuousClock.Instant
   /// Whether it waits for others first (``BodyQueue/gathering``).
   let joinsOthers: Bool
   /// Whether it shares no transaction.
@@ -25,18 +25,18 @@ class QueuedBody: @unchecked Sendable {
   }
 
   /// Runs it and keeps what it came to. Answers what it threw.
-  func run(on connection: borrowing Connection) -> (any Error)? { nil }
+  package func run(on connection: borrowing Connection) -> (any Error)? { nil }
 
   /// Does what is to follow from its value.
-  func applyEffect() {}
+  package func applyEffect() {}
 
   /// Tells the caller what the last run came to, or that it failed with `error`.
-  func answer(_ error: (any Error)? = nil) {}
+  package func answer(_ error: (any Error)? = nil) {}
 }
 
 /// A body with the caller that waits for its end. What it came to is in a ``BodyValue``: so nothing here depends on its type, and
 /// the compiler makes one version of it rather than looking each up at run time.
-final class CalledBody: QueuedBody, @unchecked Sendable {
+package final class CalledBody: QueuedBody, @unchecked Sendable {
   private enum Caller {
     case task(CheckedContinuation<Void, any Error>)
     case thread(DispatchSemaphore)
@@ -47,7 +47,7 @@ final class CalledBody: QueuedBody, @unchecked Sendable {
   private var caller: Caller?
   private var error: (any Error)?
 
-  init(
+  package init(
     locks: [DatabaseLock] = [], waitingAtMost wait: Duration?, joinsOthers: Bool = false,
     isAlone: Bool = false, then effect: (@Sendable () -> Void)? = nil,
     _ work: @escaping @Sendable (borrowing Connection) throws -> Void
@@ -59,7 +59,7 @@ final class CalledBody: QueuedBody, @unchecked Sendable {
 
   /// Returns once it has run. A task that is cancelled while its body waits takes it back and throws
   /// `CancellationError`; one that was cancelled before is served all the same.
-  func end(in queue: BodyQueue) async throws {
+  package func end(in queue: BodyQueue) async throws {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         caller = .task(continuation)
@@ -79,7 +79,7 @@ final class CalledBody: QueuedBody, @unchecked Sendable {
     if let error { throw error }
   }
 
-  override func run(on connection: borrowing Connection) -> (any Error)? {
+  package override func run(on connection: borrowing Connection) -> (any Error)? {
     do {
       error = nil
       try work(connection)
@@ -89,11 +89,11 @@ final class CalledBody: QueuedBody, @unchecked Sendable {
     return error
   }
 
-  override func applyEffect() {
+  package override func applyEffect() {
     if error == nil { effect?() }
   }
 
-  override func answer(_ error: (any Error)?) {
+  package override func answer(_ error: (any Error)?) {
     if let error { self.error = error }
     switch caller {
     case .task(let continuation):
@@ -122,7 +122,7 @@ final class BodyValue<Value: Sendable>: @unchecked Sendable {
 /// The bodies that wait for a thread, in their order. At most so many wait; one that waits beyond its deadline is
 /// refused, whether or not a thread is free by then. Bodies that join others are handed out with the next one that does
 /// not, and after ``gathering`` by themselves.
-final class BodyQueue: Sendable {
+package final class BodyQueue: Sendable {
   private struct State {
     /// From `first` on; what lies before was taken.
     var bodies: [QueuedBody?] = []
@@ -171,16 +171,16 @@ final class BodyQueue: Sendable {
   private let gathering: Duration
 
   /// Bodies that join others are for queues with one thread.
-  init(limit: Int, gathering: Duration = .zero) {
+  package init(limit: Int, gathering: Duration = .zero) {
     self.limit = limit
     self.gathering = gathering
   }
 
   /// How many wait.
-  var count: Int { state.withLock { $0.count } }
+  package var count: Int { state.withLock { $0.count } }
 
   /// How many wait, and how long those waited that do so no longer.
-  var statistics: DatabaseStatistics.Queue { .init(waiting: count, waits: waits.withLock { $0 }) }
+  package var statistics: DatabaseStatistics.Queue { .init(waiting: count, waits: waits.withLock { $0 }) }
 
   /// Answers the body at once where it cannot wait: `overloaded`, `closed`.
   func append(_ body: QueuedBody) {
@@ -204,7 +204,7 @@ final class BodyQueue: Sendable {
   }
 
   /// The next body; waits for one. Nil when the queue is closed and empty.
-  func take() -> QueuedBody? {
+  package func take() -> QueuedBody? {
     while true {
       switch state.withLock({ Self.nextOrWait(&$0) }) {
       case .body(let body): if !refuseLate(body) { return body }
@@ -268,7 +268,7 @@ final class BodyQueue: Sendable {
   }
 
   /// No body is taken in any more; those that wait are served.
-  func close() {
+  package func close() {
     let idle = state.withLock { state in
       state.isClosed = true
       defer { (state.idle, state.isGathering) = (0, false) }

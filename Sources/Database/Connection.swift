@@ -8,14 +8,28 @@
 ///     let row = try connection.first("SELECT title FROM books WHERE id = ?", [.integer(7)])
 ///     let title = try row?.text("title")
 public struct Connection: ~Copyable {
-  let handle: ConnectionHandle
+  /// The transaction's end of an engine: SQLite's is called without a detour, since all of an agent's and most of a server's
+  /// statements take it.
+  enum Session {
+    case file(ConnectionHandle)
+    case server(any DatabaseSession)
+  }
+
+  let session: Session
   let mayWrite: Bool
 
   // Kept out of its callers: the optimizer of Swift 6.3 crashes when it copies the making of a noncopyable
   // value from one function into another.
   @inline(never)
   init(_ handle: ConnectionHandle, mayWrite: Bool) {
-    self.handle = handle
+    session = .file(handle)
+    self.mayWrite = mayWrite
+  }
+
+  /// Creates the connection of a body that runs on another engine than SQLite.
+  @inline(never)
+  package init(on session: any DatabaseSession, mayWrite: Bool) {
+    self.session = .server(session)
     self.mayWrite = mayWrite
   }
 
@@ -25,9 +39,35 @@ public struct Connection: ~Copyable {
   /// them all.
   @discardableResult
   public func execute(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) -> Int {
-    let before = handle.totalChanges
-    try run(sql, values) { _ throws(DatabaseError) in .row }
-    return handle.totalChanges == before ? 0 : handle.directChanges
+    switch session {
+    case .file(let handle):
+      let before = handle.totalChanges
+      try prepared(sql, on: handle).run(values, orThrow: { $0 }) { _ throws(DatabaseError) in .row }
+      return handle.totalChanges == before ? 0 : handle.directChanges
+    case .server(let session):
+      return try session.run(sql, values) { _ throws(DatabaseError) in .row }
+    }
+  }
+
+  /// Runs one statement whose answer nobody needs: over a network it is sent with the next one that is waited for, or with the
+  /// commit, and fails there. Throws as ``execute(_:_:)`` does.
+  public func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
+    switch session {
+    case .file: try execute(sql, values)
+    case .server(let session): try session.enqueue(sql, values)
+    }
+  }
+
+  /// Inserts one row into a table whose key is a number that the database chooses, and returns the number in `column`; nil where
+  /// the statement says `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number: `RETURNING`
+  /// makes a table of 100 KiB in memory for each statement there. Throws as ``execute(_:_:)`` does.
+  public func insertNumbered(
+    _ sql: String, _ values: [SQLValue], answering column: String
+  ) throws(DatabaseError) -> Int64? {
+    switch session {
+    case .file(let handle): return try execute(sql, values) > 0 ? handle.lastInsertedRowID : nil
+    case .server: return try first("\(sql)\nRETURNING \(column)", values)?.integer(column)
+    }
   }
 
   /// Every row at once: for answers that are known to be short, or say LIMIT.
@@ -54,16 +94,27 @@ public struct Connection: ~Copyable {
   public func forEach(
     _ sql: String, _ values: [SQLValue] = [], body: (Row) throws -> Void
   ) throws {
-    let statement = try prepared(sql)
-    try statement.run(values, orThrow: { $0 as any Error }) { (row: Row) throws -> Statement.Next in
-      try body(row)
-      return .row
+    switch session {
+    case .file(let handle):
+      let statement = try prepared(sql, on: handle)
+      try statement.run(values, orThrow: { $0 as any Error }) { (row: Row) throws -> RowDemand in
+        try body(row)
+        return .row
+      }
+    case .server(let session):
+      var failure: (any Error)?
+      _ = try session.run(sql, values) { row throws(DatabaseError) in
+        do { try body(row) } catch { failure = error }
+        return failure == nil ? .row : .end
+      }
+      if let failure { throw failure }
     }
   }
 
   /// How SQLite runs each SELECT that the database's connections prepared lately: `EXPLAIN QUERY PLAN`, line by
-  /// line. For tests that a list is found by an index.
+  /// line. For tests that a list is found by an index. Another engine has none.
   public func recentPlans() throws(DatabaseError) -> [(sql: String, steps: [String])] {
+    guard case .file(let handle) = session else { return [] }
     var plans: [(sql: String, steps: [String])] = []
     for sql in handle.log.texts where sql.hasPrefix("SELECT") {
       let statement = try handle.uncachedStatement(for: "EXPLAIN QUERY PLAN " + sql)
@@ -81,27 +132,39 @@ public struct Connection: ~Copyable {
 
   /// Returns the cost of each statement that the database's connections ran lately, since the last call, in
   /// operations of SQLite's virtual machine. The operations grow with the rows that a statement visits, and
-  /// are the same on every machine. For tests of how cost grows with the number of rows.
+  /// are the same on every machine. For tests of how cost grows with the number of rows. Another engine has none.
   public func takeSteps() -> [(sql: String, steps: Int)] {
-    handle.log.takeSteps()
+    guard case .file(let handle) = session else { return [] }
+    return handle.log.takeSteps()
   }
 
-  /// The row id of the last INSERT on this connection.
-  public var lastInsertedRowID: Int64 { handle.lastInsertedRowID }
+  /// The row id of the last INSERT on this connection, to a file: ``insertNumbered(_:_:answering:)`` is for every engine.
+  public var lastInsertedRowID: Int64 {
+    guard case .file(let handle) = session else {
+      preconditionFailure("rows have no numbers of their own here")
+    }
+    return handle.lastInsertedRowID
+  }
 
   /// Any number of statements, for migrations.
   func execute(script: String) throws(DatabaseError) {
     precondition(mayWrite)
-    try handle.execute(script: script)
+    switch session {
+    case .file(let handle): try handle.execute(script: script)
+    case .server(let session): try session.execute(script: script)
+    }
   }
 
   private func run(
-    _ sql: String, _ values: [SQLValue], body: (Row) throws(DatabaseError) -> Statement.Next
+    _ sql: String, _ values: [SQLValue], body: (Row) throws(DatabaseError) -> RowDemand
   ) throws(DatabaseError) {
-    try prepared(sql).run(values, orThrow: { $0 }, body)
+    switch session {
+    case .file(let handle): try prepared(sql, on: handle).run(values, orThrow: { $0 }, body)
+    case .server(let session): _ = try session.run(sql, values, body)
+    }
   }
 
-  private func prepared(_ sql: String) throws(DatabaseError) -> Statement {
+  private func prepared(_ sql: String, on handle: ConnectionHandle) throws(DatabaseError) -> Statement {
     let statement = try handle.statement(for: sql)
     guard mayWrite || statement.isReadOnly else {
       throw DatabaseError(.readOnly, "a read does not write", sql: sql)

@@ -78,13 +78,6 @@ extension Database {
     /// The largest part of the file that a connection that reads keeps in memory.
     var readerCache: ByteCount { max(ByteCount(cache.rawValue / 4), .kibibytes(512)) }
 
-    func wait(_ waiting: Waiting) -> Duration? {
-      switch waiting {
-      case .limited: longestWait
-      case .unlimited: nil
-      }
-    }
-
     func rehearses(_ body: QueuedBody) -> Bool {
       rehearsal != .none && !body.locks.contains { kindsNotRehearsed.contains($0.kind) }
     }

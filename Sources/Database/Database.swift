@@ -2,13 +2,13 @@ public import CoreTypes
 internal import Synchronization
 public import SystemCalls
 
-/// One SQLite file with several connections, each on a thread of its own: reads run side by side, writes one
-/// after the other, and neither waits for the other.
+/// Records that several connections work on, each on a thread of its own: reads run side by side and never wait for writes. The
+/// usual engine is a file of SQLite, whose writes run one after the other; `PostgreSQLEngine` has the other one.
 ///
 /// Opening it brings the schema up to date by its ``Migration``s. All access goes through ``read(waiting:_:)`` and
 /// ``write(locking:waiting:committing:_:then:)``, each one transaction; their bodies get a ``Connection``, run statements on it
 /// and answer values made of ``Row``s. Writes that wait at the same time share one commit, so that many of them
-/// cost one wait for the disk. WAL mode, foreign keys and SQLite's defensive options are always on.
+/// cost one wait for the disk. In a file WAL mode, foreign keys and SQLite's defensive options are always on.
 ///
 ///     let database = try Database.open(
 ///       path: "/var/lib/pullbox-server/server.db",
@@ -41,23 +41,17 @@ public final class Database: Sendable {
     case alone
   }
 
-  let writer: Writer
-  private let readers: Readers
-  private let options: Options
-  private let path: String
-  let reserve: SpaceReserve
+  let engine: any DatabaseEngine
+  private let longestWait: Duration?
 
-  private init(path: String, writer: Writer, readers: Readers, reserve: SpaceReserve, options: Options) {
-    self.path = path
-    self.writer = writer
-    self.readers = readers
-    self.reserve = reserve
-    self.options = options
+  /// Creates a database on an engine that runs. `longestWait` is how long a body waits for its turn before it is refused as `overloaded`.
+  package init(engine: any DatabaseEngine, longestWait: Duration?) {
+    self.engine = engine
+    self.longestWait = longestWait
   }
 
   deinit {
-    readers.queue.close()
-    writer.queue.close()
+    engine.abandon()
   }
 
   /// Opens or creates the file, readable by its owner alone, and brings its schema up to date; on a full disk with
@@ -66,31 +60,9 @@ public final class Database: Sendable {
   public static func open(
     path: String, migrations: [Migration], options: Options = Options()
   ) throws -> Database {
-    // SQLite would make it readable by every user; its companions take its permissions.
-    _ = try FileDescriptor.open(path, .readWrite, options: .create, permissions: 0o600)
-    let log = StatementLog()
-    let reserve = SpaceReserve(of: path, length: options.reserve)
-    let writer = Writer(path: path, options: options, log: log)
-    do {
-      try writer.open(migrations)
-    } catch let error as DatabaseError where error.isOfStorage {
-      guard reserve.release() else { throw error }
-      try writer.open(migrations)
-    }
-    // Not while the disk is full: the room would be taken back at once.
-    reserve.renew()
-    let readers = Readers(path: path, options: options, log: log)
-    do {
-      try readers.open()
-    } catch {
-      writer.queue.close()
-      writer.start()
-      writer.join()
-      throw error
-    }
-    writer.start()
-    readers.start()
-    return Database(path: path, writer: writer, readers: readers, reserve: reserve, options: options)
+    Database(
+      engine: try FileEngine.open(path: path, migrations: migrations, options: options),
+      longestWait: options.longestWait)
   }
 
   /// One transaction, committed when `body` returns, rolled back when it throws. `locks` names what the body's
@@ -117,10 +89,10 @@ public final class Database: Sendable {
     var follow: (@Sendable () -> Void)?
     if let effect { follow = { effect(value.get()) } }
     let called = CalledBody(
-      locks: locks, waitingAtMost: options.wait(waiting), joinsOthers: commit == .withOthers,
+      locks: locks, waitingAtMost: wait(waiting), joinsOthers: commit == .withOthers,
       isAlone: commit == .alone, then: follow
     ) { connection in value.set(try body(connection)) }
-    try await called.end(in: writer.queue)
+    try await called.end(in: engine.writes)
     return value.get()
   }
 
@@ -131,10 +103,10 @@ public final class Database: Sendable {
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) async throws -> Value {
     let value = BodyValue<Value>()
-    let called = CalledBody(waitingAtMost: options.wait(waiting)) { connection in
+    let called = CalledBody(waitingAtMost: wait(waiting)) { connection in
       value.set(try body(connection))
     }
-    try await called.end(in: readers.queue)
+    try await called.end(in: engine.reads)
     return value.get()
   }
 
@@ -145,10 +117,10 @@ public final class Database: Sendable {
     locking locks: [DatabaseLock],
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
-    precondition(!writer.isCurrent, "a write would wait for itself")
+    precondition(!engine.isWriting, "a write would wait for itself")
     let value = BodyValue<Value>()
     try CalledBody(locks: locks, waitingAtMost: nil) { connection in value.set(try body(connection)) }
-      .endBlocking(in: writer.queue)
+      .endBlocking(in: engine.writes)
     return value.get()
   }
 
@@ -157,67 +129,55 @@ public final class Database: Sendable {
   public func readBlocking<Value: Sendable>(
     _ body: @escaping @Sendable (borrowing Connection) throws -> Value
   ) throws -> Value {
-    precondition(!readers.areCurrent, "a read would wait for itself")
+    precondition(!engine.isReading, "a read would wait for itself")
     let value = BodyValue<Value>()
     try CalledBody(waitingAtMost: nil) { connection in value.set(try body(connection)) }
-      .endBlocking(in: readers.queue)
+      .endBlocking(in: engine.reads)
     return value.get()
   }
 
   /// Lets SQLite gather statistics, which it needs to choose between indexes. It reads at most 400 entries of each
   /// index. To be called now and then, and before ``close()``: never at the opening of a new file, when there is
   /// nothing to count. Throws ``DatabaseError``.
-  public func optimize() async throws {
-    try await write(locking: [.everything], waiting: .unlimited) { connection in
-      try connection.execute(script: "PRAGMA analysis_limit = 400; ANALYZE")
-    } then: { [readers] _ in
-      // A connection reads the statistics once, when it is opened.
-      readers.renew()
-    }
-  }
+  public func optimize() async throws { try await engine.optimize() }
 
   /// Why the last write that had something to write was not written, nil if it was: the disk is full, it fails,
   /// or the file is damaged or may not be written.
-  public var lastWriteFailure: DatabaseError? { writer.failure.value }
+  public var lastWriteFailure: DatabaseError? { engine.lastWriteFailure }
 
   /// For a probe of readiness: reads, and writes where there is doubt that anything can be written: the last write
   /// was not, or hardly any room is left. Throws ``DatabaseError``.
   public func check() async throws {
-    let isTight = try await read { [path] connection in
+    let isTight = try await read { [file = engine.file] connection in
       _ = try connection.first("SELECT 1")
-      return ((try? FileSystem.freeSpace(at: FileSystem.parent(of: path))) ?? .zero) < .mebibytes(4)
+      return file?.isTight ?? false
     }
     if isTight || lastWriteFailure != nil { try await checkWritable() }
   }
 
   /// Writes something that changes nothing, and throws ``DatabaseError`` where nothing can be written.
-  public func checkWritable() async throws {
-    try await write(locking: []) { connection in
-      let version = try connection.first("PRAGMA user_version")?.integer("user_version") ?? 0
-      // A pragma takes no bound value; this one is a number of ours.
-      try connection.execute("PRAGMA user_version = \(version)")
-    }
-  }
+  public func checkWritable() async throws { try await engine.checkWritable() }
 
   /// How many bodies wait for their turn.
-  public var waiting: (reads: Int, writes: Int) { (readers.queue.count, writer.queue.count) }
+  public var waiting: (reads: Int, writes: Int) { (engine.reads.count, engine.writes.count) }
 
   /// Returns the numbers that monitoring shows of the database. Blocks, and waits for no body. Throws
   /// `SystemError` where the file cannot be looked at.
   public func statistics() throws(SystemError) -> DatabaseStatistics {
     DatabaseStatistics(
-      length: try FileSystem.status(of: path)?.length ?? .zero,
-      logLength: try FileSystem.status(of: path + "-wal")?.length ?? .zero, reads: readers.queue.statistics,
-      writes: writer.queue.statistics, isWriteFailing: lastWriteFailure != nil)
+      file: try engine.file?.lengths(), reads: engine.reads.statistics, writes: engine.writes.statistics,
+      isWriteFailing: lastWriteFailure != nil)
   }
 
-  /// Closes the file after what was asked before; every later call throws `closed`. Blocks until done. A
+  /// Closes the database after what was asked before; every later call throws `closed`. Blocks until done. A
   /// database that is let go without it is closed too, later.
-  public func close() {
-    readers.queue.close()
-    readers.join()
-    writer.queue.close()
-    writer.join()
+  public func close() { engine.close() }
+
+  private func wait(_ waiting: Waiting) -> Duration? {
+    switch waiting {
+    case .limited: longestWait
+    case .unlimited: nil
+    }
   }
 }
 
@@ -231,10 +191,16 @@ public struct DatabaseStatistics: Hashable, Sendable {
     public let waits: DurationHistogram
   }
 
-  /// The file's.
-  public let length: ByteCount
-  /// The write-ahead log's, the room that it keeps for later included.
-  public let logLength: ByteCount
+  /// The lengths of a file and its log.
+  public struct File: Hashable, Sendable {
+    /// The file's.
+    public let length: ByteCount
+    /// The write-ahead log's, the room that it keeps for later included.
+    public let logLength: ByteCount
+  }
+
+  /// The file; nil where the database is none.
+  public let file: File?
   /// Bodies that read.
   public let reads: Queue
   /// Bodies that write.

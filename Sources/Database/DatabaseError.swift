@@ -1,13 +1,15 @@
 internal import CSQLite
 public import CoreTypes
 
-/// A failure of the database. It never holds a bound value: the statement is quoted with its `?`.
+/// A failure of the database. It never holds a bound value: the statement is quoted with its `?`, or as its engine writes that.
 public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertible {
   /// The kind of a failure, from SQLite's primary result code or our own.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case busy
       case overloaded
+      case unavailable
+      case outcomeUnknown = "outcome unknown"
       case constraint
       case outOfSpace = "out of space"
       case inputOutput = "input or output"
@@ -28,6 +30,11 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
     public static let busy = Code(.busy)
     /// Too many bodies wait, or this one waited too long and was not begun. Worth another try, later.
     public static let overloaded = Code(.overloaded)
+    /// The server of the database cannot be reached, or serves nobody now. Nothing was written.
+    public static let unavailable = Code(.unavailable)
+    /// The connection was lost while a write was committed, and none could be had to ask whether it was. The same call may be
+    /// made again by whoever bears it twice.
+    public static let outcomeUnknown = Code(.outcomeUnknown)
     /// A UNIQUE, CHECK, NOT NULL or foreign key constraint, or a trigger's RAISE, refused the change.
     public static let constraint = Code(.constraint)
     /// The disk is full.
@@ -59,6 +66,8 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
   public let code: Code
   /// SQLite's extended result code; 0 when SQLite was not asked.
   public let extendedCode: Int32
+  /// PostgreSQL's SQLSTATE, five characters; empty when PostgreSQL did not answer.
+  public let state: String
   /// The message of SQLite, or of this module.
   public let message: String
   /// The statement, without values; empty when there is none.
@@ -69,10 +78,21 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
     self.message = message
     self.sql = sql
     extendedCode = 0
+    state = ""
+  }
+
+  /// Creates the error of an engine that tells its failures by SQLSTATE.
+  package init(_ code: Code, state: String = "", _ message: String, sql: String) {
+    self.code = code
+    self.state = state
+    self.message = message
+    self.sql = sql
+    extendedCode = 0
   }
 
   init(extendedCode: Int32, message: String, sql: String) {
     self.extendedCode = extendedCode
+    state = ""
     self.message = message
     self.sql = sql
     code =
@@ -91,15 +111,16 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
 
   /// A UNIQUE or PRIMARY KEY constraint refused the row.
   public var isUniqueViolation: Bool {
-    extendedCode == SQLITE_CONSTRAINT | (8 << 8) || extendedCode == SQLITE_CONSTRAINT | (6 << 8)
+    state == "23505" || extendedCode == SQLITE_CONSTRAINT | (8 << 8)
+      || extendedCode == SQLITE_CONSTRAINT | (6 << 8)
       || extendedCode == SQLITE_CONSTRAINT | (10 << 8)
   }
 
   /// A foreign key constraint refused the change.
-  public var isForeignKeyViolation: Bool { extendedCode == SQLITE_CONSTRAINT | (3 << 8) }
+  public var isForeignKeyViolation: Bool { state == "23503" || extendedCode == SQLITE_CONSTRAINT | (3 << 8) }
 
   /// The same call may succeed later: only others were in the way.
-  public var isRetryable: Bool { code == .busy || code == .overloaded }
+  public var isRetryable: Bool { code == .busy || code == .overloaded || code == .unavailable }
 
   /// The disk or the file is at fault: full, failing, not to be written, damaged.
   public var isOfStorage: Bool {
@@ -116,6 +137,8 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
     switch code {
     case .outOfSpace: .outOfSpace
     case .busy, .overloaded: .overloaded
+    case .unavailable: .unreachable
+    case .outcomeUnknown: .outcomeUnknown
     case _ where isOfStorage: .storage
     default: nil
     }
@@ -123,7 +146,7 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
 
   /// Code, extended code, message and statement in one line.
   public var description: String {
-    let number = extendedCode == 0 ? "" : " (\(extendedCode))"
+    let number = extendedCode != 0 ? " (\(extendedCode))" : state.isEmpty ? "" : " (\(state))"
     return sql.isEmpty ? "\(code)\(number): \(message)" : "\(code)\(number): \(message) in: \(sql)"
   }
 }

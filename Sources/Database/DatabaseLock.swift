@@ -12,10 +12,29 @@ public struct DatabaseLock: Hashable, Comparable, Sendable, CustomStringConverti
   /// The name of the thing within its kind.
   public let name: String
 
+  /// Whether others may hold it at the same time.
+  public enum Mode: Hashable, Sendable {
+    /// Beside other bodies that hold it so.
+    case shared
+    /// Alone.
+    case exclusive
+  }
+
+  /// Whether others may hold it at the same time.
+  public let mode: Mode
+
   /// The lock of one thing.
-  public init(kind: String, name: String) {
+  public init(kind: String, name: String, mode: Mode = .exclusive) {
     self.kind = kind
     self.name = name
+    self.mode = mode
+  }
+
+  /// The locks that an engine takes for a body.
+  package static func plan(_ locks: [DatabaseLock]) -> [DatabaseLock] {
+    let everything = locks.contains(.everything)
+    return [DatabaseLock(kind: "everything", name: "", mode: everything ? .exclusive : .shared)]
+      + Set(locks).subtracting([.everything]).sorted()
   }
 
   /// The kind and the name.

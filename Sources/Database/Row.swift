@@ -8,6 +8,11 @@ public struct Row: Hashable, Sendable {
   /// The values of the columns, in the same order.
   public let values: [SQLValue]
 
+  package init(columns: [String], values: [SQLValue]) {
+    self.columns = columns
+    self.values = values
+  }
+
   /// Nil when there is no such column.
   public subscript(_ column: String) -> SQLValue? {
     // Lengths differ mostly, and cost less to compare.

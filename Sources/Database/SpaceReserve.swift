@@ -43,7 +43,9 @@ extension Database {
     do {
       return try await body()
     } catch let error as DatabaseError where error.code == .outOfSpace {
-      guard await BlockingPool.shared.run({ [reserve] in reserve.release() }) else { throw error }
+      guard let reserve = engine.file?.reserve, await BlockingPool.shared.run({ reserve.release() }) else {
+        throw error
+      }
       return try await body()
     }
   }
@@ -53,13 +55,13 @@ extension Database {
     do {
       return try body()
     } catch let error as DatabaseError where error.code == .outOfSpace {
-      guard reserve.release() else { throw error }
+      guard engine.file?.reserve.release() == true else { throw error }
       return try body()
     }
   }
 
   /// Reserves room again, if there is enough. Blocks for a moment.
   public func renewReserve() {
-    reserve.renew()
+    engine.file?.reserve.renew()
   }
 }

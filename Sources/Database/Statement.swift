@@ -59,12 +59,6 @@ final class Statement {
     _ = unsafe sqlite3_finalize(handle)
   }
 
-  /// The demand for further rows that `body` of ``run(_:orThrow:_:)`` returns.
-  enum Next {
-    case row
-    case end
-  }
-
   /// Without values; hands every row to `body`.
   func run(_ body: (Row) throws(DatabaseError) -> Void) throws(DatabaseError) {
     try run([], orThrow: { $0 }) { row throws(DatabaseError) in
@@ -76,7 +70,7 @@ final class Statement {
   /// Binds `values` in order, hands row after row to `body` until there is none or it wants no more, and resets
   /// whatever happens.
   func run<Failure: Error>(
-    _ values: [SQLValue], orThrow wrap: (DatabaseError) -> Failure, _ body: (Row) throws(Failure) -> Next
+    _ values: [SQLValue], orThrow wrap: (DatabaseError) -> Failure, _ body: (Row) throws(Failure) -> RowDemand
   ) throws(Failure) {
     precondition(!isInUse)
     isInUse = true

@@ -132,11 +132,12 @@ struct DatabaseMetrics: MetricSource {
   func register(in metrics: inout MetricRegistry) {
     let kinds = ["kind"]
     let listed: [Metric<DatabaseStatistics>] = [
-      .gauge("pullbox_database_size_bytes", help: "The length of the database's file.") {
-        $0.length.rawValue
+      .gauge("pullbox_database_size_bytes", help: "The length of the database's file.", labels: []) {
+        $0.file.map { [.init($0.length.rawValue)] } ?? []
       },
-      .gauge("pullbox_database_log_bytes", help: "The length of the database's write-ahead log.") {
-        $0.logLength.rawValue
+      .gauge("pullbox_database_log_bytes", help: "The length of the database's write-ahead log.", labels: [])
+      {
+        $0.file.map { [.init($0.logLength.rawValue)] } ?? []
       },
       .gauge("pullbox_database_queue_depth", help: "Transactions that wait for their turn.", labels: kinds) {
         [.init($0.reads.waiting, labels: ["read"]), .init($0.writes.waiting, labels: ["write"])]

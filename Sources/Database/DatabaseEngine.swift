@@ -1,0 +1,48 @@
+/// An engine below a ``Database``: it takes bodies from its queues, runs each as one transaction, and answers it.
+package protocol DatabaseEngine: AnyObject, Sendable {
+  /// The bodies that wait to read.
+  var reads: BodyQueue { get }
+  /// The bodies that wait to write.
+  var writes: BodyQueue { get }
+  /// Whether the caller is a thread on which a write's body runs.
+  var isWriting: Bool { get }
+  /// Whether the caller is a thread on which a read's body runs.
+  var isReading: Bool { get }
+  /// Counts of committed changes.
+  var changes: ChangeCounts { get }
+  /// Why the last write that had something to write was not written, nil if it was.
+  var lastWriteFailure: DatabaseError? { get }
+  /// The file below, for an engine that has one.
+  var file: FileEngine? { get }
+
+  /// Lets the engine gather the statistics by which it chooses between indexes. Throws ``DatabaseError``.
+  func optimize() async throws
+  /// Writes something that changes nothing, and throws ``DatabaseError`` where nothing can be written.
+  func checkWritable() async throws
+  /// Serves what was asked before, and closes all connections. Blocks until done.
+  func close()
+  /// Takes no more bodies in; what waits is served. The last reference to the database is gone.
+  func abandon()
+}
+
+/// A transaction's end of an engine: what a ``Connection`` that is none of SQLite's runs its statements on.
+package protocol DatabaseSession: AnyObject {
+  /// Runs one statement, hands row after row to `body` until that wants no more, and returns how many rows the statement changed.
+  func run(
+    _ sql: String, _ values: [SQLValue], _ body: (Row) throws(DatabaseError) -> RowDemand
+  ) throws(DatabaseError) -> Int
+  /// Sends one statement with the next one that is waited for.
+  func enqueue(_ sql: String, _ values: [SQLValue]) throws(DatabaseError)
+  /// Runs any number of statements without values.
+  func execute(script: String) throws(DatabaseError)
+  /// Counts a change of the topic once the transaction is committed.
+  func noteChange(of topic: ChangeTopic) throws(DatabaseError)
+  /// Takes a lock until the end of the transaction.
+  func lock(_ lock: DatabaseLock) throws(DatabaseError)
+}
+
+/// The demand for further rows that the reader of a statement's rows returns.
+package enum RowDemand {
+  case row
+  case end
+}

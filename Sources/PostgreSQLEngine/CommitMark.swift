@@ -1,0 +1,45 @@
+internal import Database
+
+/// The number of a connection's last commit, in a row of its own: so that another connection can tell whether a commit happened whose
+/// answer was lost.
+struct CommitMark: Hashable {
+  /// The row's.
+  let id: Int64
+  /// The commit's.
+  let number: Int64
+
+  /// The last statement before a commit. Where the row is closed it fails (22012, a division by zero), and with it the transaction:
+  /// whoever closed it has told somebody that this commit did not happen.
+  static let statement = """
+    WITH marked AS (
+      UPDATE commit_marks SET number = ?, written = now() WHERE id = ? AND NOT closed RETURNING 1
+    )
+    SELECT 1 / count(*) AS marked FROM marked
+    """
+
+  var values: [SQLValue] { [.integer(number), .integer(id)] }
+
+  /// Makes the row of a new connection. Rows of connections that have not written for a week go.
+  static func make(on handle: ServerHandle) throws(DatabaseError) -> Int64 {
+    _ = try handle.executeAlone("DELETE FROM commit_marks WHERE written < now() - interval '7 days'")
+    let rows = try handle.executeAlone("INSERT INTO commit_marks (number) VALUES (0) RETURNING id")
+    guard let id = rows.first?.first.flatMap({ $0 }).flatMap({ Int64($0) }) else {
+      throw DatabaseError(.other, "a mark has no number", sql: "")
+    }
+    return id
+  }
+
+  /// Whether the commit happened; from then on it can no longer. Waits for the transaction where that is still under way. May be asked
+  /// again. Nil where the row is gone.
+  func hasHappened(askedOn handle: ServerHandle) throws(DatabaseError) -> Bool? {
+    let rows = try handle.executeAlone(
+      "UPDATE commit_marks SET closed = true WHERE id = \(id) RETURNING number")
+    return rows.first?.first.flatMap { $0 }.flatMap { Int64($0) }.map { $0 == number }
+  }
+}
+
+/// A connection was lost while a commit was under way.
+struct CommitInDoubt: Error {
+  let mark: CommitMark?
+  let cause: DatabaseError
+}

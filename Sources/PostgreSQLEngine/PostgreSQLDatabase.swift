@@ -1,0 +1,101 @@
+public import Database
+internal import Synchronization
+internal import SystemCalls
+
+/// The connections to a PostgreSQL server.
+final class PostgreSQLDatabase: DatabaseEngine {
+  private let link: ServerLink
+  private let writers: ServerWorkers
+  private let readers: ServerWorkers
+  private let listener: ServerListener
+  private let longestWait: Duration?
+
+  init(_ address: PostgreSQLAddress, options: PostgreSQLOptions) throws(SystemError) {
+    link = ServerLink(address: address, application: options.application)
+    writers = ServerWorkers(.write, count: options.writers, queueLimit: options.queueLimit, link: link)
+    readers = ServerWorkers(.read, count: options.readers, queueLimit: options.queueLimit, link: link)
+    listener = try ServerListener(link: link)
+    longestWait = options.longestWait
+  }
+
+  func start() {
+    writers.start()
+    readers.start()
+    listener.start()
+  }
+
+  var reads: BodyQueue { readers.queue }
+  var writes: BodyQueue { writers.queue }
+  var isWriting: Bool { writers.areCurrent }
+  var isReading: Bool { readers.areCurrent }
+  var changes: ChangeCounts { link.changes }
+  var lastWriteFailure: DatabaseError? { link.failure.withLock { $0 } }
+  var file: FileEngine? { nil }
+
+  /// The server gathers its statistics by itself.
+  func optimize() async throws {}
+
+  func checkWritable() async throws {
+    // The mark of the connection is written.
+    try await CalledBody(waitingAtMost: longestWait) { connection in _ = try connection.first("SELECT 1") }
+      .end(in: writes)
+  }
+
+  func abandon() {
+    reads.close()
+    writes.close()
+    listener.abandon()
+  }
+
+  func close() {
+    reads.close()
+    readers.join()
+    writes.close()
+    writers.join()
+    listener.close()
+  }
+}
+
+/// How a database on PostgreSQL is used.
+public struct PostgreSQLOptions: Sendable {
+  /// The name by which the server lists the connections.
+  public var application: String
+  /// Connections that write, at least one.
+  public var writers: Int
+  /// Connections that read, at least one.
+  public var readers: Int
+  /// How many bodies may wait to read, and as many to write; more are refused as `overloaded`.
+  public var queueLimit: Int
+  /// How long a body waits for its turn, and for a server that is away; nil waits for ever.
+  public var longestWait: Duration?
+
+  /// The defaults: eight connections write and four read, 4096 bodies wait, each at most 5 seconds.
+  public init(
+    application: String = "pullbox", writers: Int = 8, readers: Int = 4, queueLimit: Int = 4096,
+    longestWait: Duration? = .seconds(5)
+  ) {
+    self.application = application
+    self.writers = writers
+    self.readers = readers
+    self.queueLimit = queueLimit
+    self.longestWait = longestWait
+  }
+}
+
+extension Database {
+  /// Connects to a database on PostgreSQL and brings its tables up to date. Each connection has a thread; each body is a transaction of
+  /// its own, which takes its locks first, and runs again where another one, or the connection, was in its way. Blocks: at start-up, not
+  /// on the cooperative pool. Throws ``DatabaseError``: `cannotOpen` for a server that refuses, is too old or is hidden behind a pooler
+  /// in transaction mode, `unavailable` where nobody answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
+  public static func open(
+    _ address: PostgreSQLAddress, schema: PostgreSQLSchema, options: PostgreSQLOptions = PostgreSQLOptions()
+  ) throws -> Database {
+    let first = try ServerHandle(address, application: options.application)
+    let second = try ServerHandle(address, application: options.application)
+    try first.checkServer(other: second)
+    try first.apply(schema)
+    let engine = try PostgreSQLDatabase(address, options: options)
+    engine.start()
+    return Database(engine: engine, longestWait: options.longestWait)
+  }
+}

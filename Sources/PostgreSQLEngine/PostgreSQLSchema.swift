@@ -1,0 +1,114 @@
+internal import Database
+
+/// The tables of a database on PostgreSQL: all of one version by one script, and what later versions add.
+public struct PostgreSQLSchema: Sendable {
+  /// One step from a version to the next: it adds, and takes nothing from nodes of the version before.
+  public struct Step: Sendable {
+    /// What the step adds.
+    public let name: String
+    /// Any number of statements.
+    public let script: String
+
+    /// A step by its name and its statements.
+    public init(name: String, script: String) {
+      self.name = name
+      self.script = script
+    }
+  }
+
+  /// The version that the script makes: the number of migrations that a file of SQLite of the same tables has seen.
+  public let version: Int
+  /// Makes all tables of that version in an empty schema.
+  public let script: String
+  /// The steps behind it, the first to `version + 1`.
+  public let steps: [Step]
+
+  /// The tables of a version, and the steps behind it.
+  public init(version: Int, script: String, steps: [Step] = []) {
+    self.version = version
+    self.script = script
+    self.steps = steps
+  }
+}
+
+extension ServerHandle {
+  /// Refuses a server that is too old, has another encoding than UTF-8, or is a pooler that gives a connection another backend for each
+  /// transaction.
+  func checkServer(other: ServerHandle) throws(DatabaseError) {
+    guard version >= 150_000 else {
+      throw DatabaseError(.cannotOpen, "PostgreSQL 15 or later is needed, not \(version / 10_000)", sql: "")
+    }
+    let encoding = try executeAlone("SHOW server_encoding").first?.first.flatMap { $0 }
+    guard encoding == "UTF8" else {
+      throw DatabaseError(
+        .cannotOpen, "the database has the encoding \(encoding ?? "?"), UTF8 is needed", sql: "")
+    }
+    // A setting of one connection that another one sees.
+    _ = try executeAlone("SET pullbox.probe = 'seen'")
+    let seen = try other.executeAlone("SELECT current_setting('pullbox.probe', true)").first?.first.flatMap {
+      $0
+    }
+    guard seen?.isEmpty ?? true else {
+      throw DatabaseError(
+        .cannotOpen,
+        "a pooler in transaction mode stands before the database; sessions are needed (pool_mode = session)",
+        sql: "")
+    }
+    _ = try executeAlone("RESET pullbox.probe")
+  }
+
+  /// Brings the tables up to date; several nodes that start at the same moment do so one after the other.
+  func apply(_ schema: PostgreSQLSchema) throws(DatabaseError) {
+    _ = try executeAlone("SELECT pg_advisory_lock(hashtext('pullbox schema'))")
+    defer { _ = try? executeAlone("SELECT pg_advisory_unlock(hashtext('pullbox schema'))") }
+    let latest = schema.version + schema.steps.count
+    _ = try executeAlone(Self.ownTables)
+    guard
+      let found = try executeAlone("SELECT max(version) FROM schema_version").first?.first.flatMap({ $0 })
+        .flatMap({ Int($0) })
+    else {
+      return try inTransaction(
+        "\(schema.script);\n\(Self.record(schema.version))\n\(steps(of: schema, after: schema.version))")
+    }
+    guard found <= latest else {
+      throw DatabaseError(.newerSchema, "its version is \(found), this program knows \(latest)", sql: "")
+    }
+    guard found >= schema.version else {
+      throw DatabaseError(
+        .newerSchema, "its version is \(found), which no released program has made", sql: "")
+    }
+    if found < latest { try inTransaction(steps(of: schema, after: found)) }
+  }
+
+  private func steps(of schema: PostgreSQLSchema, after version: Int) -> String {
+    schema.steps.enumerated().dropFirst(version - schema.version).map { index, step in
+      "\(step.script);\n\(Self.record(schema.version + index + 1))"
+    }.joined(separator: "\n")
+  }
+
+  private static func record(_ version: Int) -> String {
+    "INSERT INTO schema_version (version) VALUES (\(version));"
+  }
+
+  private func inTransaction(_ script: String) throws(DatabaseError) {
+    do {
+      _ = try executeAlone("BEGIN;\n\(script)\nCOMMIT")
+    } catch {
+      _ = try? executeAlone("ROLLBACK")
+      throw error
+    }
+  }
+
+  /// The tables of the engine itself.
+  private static let ownTables = """
+    SET client_min_messages = warning;
+    CREATE TABLE IF NOT EXISTS schema_version (
+      version BIGINT PRIMARY KEY, applied TIMESTAMPTZ NOT NULL DEFAULT now());
+    CREATE TABLE IF NOT EXISTS commit_marks (
+      id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number BIGINT NOT NULL,
+      closed BOOLEAN NOT NULL DEFAULT false, written TIMESTAMPTZ NOT NULL DEFAULT now()) WITH (fillfactor = 50);
+    CREATE TABLE IF NOT EXISTS signals (
+      topic TEXT COLLATE "C" PRIMARY KEY, revision BIGINT NOT NULL) WITH (fillfactor = 50);
+    RESET client_min_messages
+    """
+}

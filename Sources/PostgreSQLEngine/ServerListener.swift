@@ -1,0 +1,65 @@
+internal import CLinux
+internal import Database
+internal import Glibc
+internal import Synchronization
+internal import SystemCalls
+
+/// Hears of what other nodes have changed: by notifications at once, and by the revisions themselves every two seconds, since a
+/// notification may be lost with a connection.
+final class ServerListener: Sendable {
+  private static let interval: Int32 = 2000
+
+  private let link: ServerLink
+  private let pool = BlockingPool(name: "pg-listen", threads: 1)
+  private let end = Mutex<PendingResult<Void, Never>?>(nil)
+  private let isClosed = Atomic<Bool>(false)
+  private let wake: FileDescriptor
+
+  /// Throws `SystemError` where the process has no descriptor left.
+  init(link: ServerLink) throws(SystemError) {
+    self.link = link
+    wake = FileDescriptor(
+      takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
+  }
+
+  func start() {
+    end.withLock { $0 = pool.start { [self] in work() } }
+  }
+
+  /// Ends, sooner or later.
+  func abandon() {
+    isClosed.store(true, ordering: .releasing)
+    _ = eventfd_write(wake.number, 1)
+  }
+
+  /// Ends; blocks until it has.
+  func close() {
+    abandon()
+    end.withLock { $0 }?.get()
+  }
+
+  private func work() {
+    var pause: Int32 = 100
+    while !isClosed.load(ordering: .acquiring) {
+      do {
+        let handle = try link.connect()
+        _ = try handle.executeAlone("LISTEN pullbox")
+        pause = 100
+        while !isClosed.load(ordering: .acquiring) {
+          for row in try handle.executeAlone("SELECT topic, revision FROM signals") {
+            guard row.count == 2, let topic = row[0], let revision = row[1].flatMap({ Int($0) }) else {
+              continue
+            }
+            link.changes.raise(ChangeTopic(topic), to: revision)
+          }
+          _ = try handle.notifications(waiting: Self.interval, orUntil: wake.number)
+        }
+      } catch {
+        // Whoever reads or writes is told; here it is tried again.
+        var descriptor = pollfd(fd: wake.number, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&descriptor, 1, pause)
+        pause = min(pause * 2, Self.interval)
+      }
+    }
+  }
+}

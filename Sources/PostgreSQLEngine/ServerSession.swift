@@ -1,0 +1,326 @@
+internal import CoreTypes
+internal import Database
+
+/// The statements of one body after another on one connection: begins with the first statement, sends several at once where nobody
+/// waits between them, and ends with the commit. Lives on its connection's thread.
+final class ServerSession: DatabaseSession {
+  enum Kind: Hashable {
+    /// Each statement sees what is committed when it begins, and so what others did while a lock was waited for.
+    case write
+    /// All statements see the same.
+    case read
+
+    var begin: String {
+      switch self {
+      case .write: "BEGIN ISOLATION LEVEL READ COMMITTED"
+      case .read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+      }
+    }
+  }
+
+  /// A statement that this connection has prepared, or is about to.
+  private final class Prepared {
+    let name: String
+    let translation: StatementTranslation
+    var columns: [String]?
+    var isConfirmed = false
+    var lastUse = 0
+
+    init(name: String, translation: StatementTranslation) {
+      self.name = name
+      self.translation = translation
+    }
+  }
+
+  /// An answer that is on its way, in the order in which it will come.
+  private enum Pending {
+    case prepared(Prepared)
+    case done(sql: String)
+    case sync
+  }
+
+  private static let capacity = 512
+
+  let handle: ServerHandle
+  private var statements: [String: Prepared] = [:]
+  private var pending: [Pending] = []
+  private var uses = 0
+  private var kind = Kind.read
+  private var locks: [DatabaseLock] = []
+  private var isBegun = false
+  private(set) var changed: Set<ChangeTopic> = []
+  /// The first error of the server in this transaction: whatever the body makes of it, nothing more can be done in it.
+  private(set) var failure: DatabaseError?
+  /// Whether the body sent anything that writes.
+  private(set) var hasBegun = false
+
+  init(handle: ServerHandle) {
+    self.handle = handle
+  }
+
+  // MARK: a transaction
+
+  /// A transaction begins with its first statement.
+  func begin(_ kind: Kind, locking locks: [DatabaseLock]) {
+    self.kind = kind
+    self.locks = locks
+    isBegun = false
+    hasBegun = false
+    failure = nil
+    changed = []
+  }
+
+  /// Sends the last statements and the commit, and waits for it. Returns how often each changed topic has been changed. Throws
+  /// ``DatabaseError``; where the connection was lost after the commit had been sent, ``CommitInDoubt``.
+  func commit(marking mark: CommitMark?) throws -> [ChangeTopic: Int] {
+    guard isBegun || !changed.isEmpty else { return [:] }
+    if let failure { throw failure }
+    var revisions: [ChangeTopic: Int] = [:]
+    for topic in changed.sorted(by: { $0.description < $1.description }) {
+      try enqueue("SELECT pg_notify('pullbox', ?)", [.text(topic.description)])
+      _ = try run(Self.takeRevisionOn, [.text(topic.description)]) { row throws(DatabaseError) in
+        revisions[topic] = Int(try row.integer("revision"))
+        return .end
+      }
+    }
+    if let mark { try enqueue(CommitMark.statement, mark.values) }
+    try enqueue("COMMIT")
+    do {
+      try handle.sendSync()
+      pending.append(.sync)
+      try handle.flush()
+      try readPending()
+    } catch {
+      guard handle.isLost || error.code == .unavailable else { throw note(error) }
+      throw CommitInDoubt(mark: mark, cause: error)
+    }
+    isBegun = false
+    return revisions
+  }
+
+  private static let takeRevisionOn = """
+    INSERT INTO signals (topic, revision) VALUES (?, 1)
+    ON CONFLICT (topic) DO UPDATE SET revision = signals.revision + 1
+    RETURNING revision
+    """
+
+  /// The end of a transaction that has read: its answer is taken with the next one's.
+  func endReading() throws(DatabaseError) {
+    guard isBegun else { return }
+    try enqueue("COMMIT")
+    try handle.sendSync()
+    pending.append(.sync)
+    try handle.flush()
+    isBegun = false
+  }
+
+  /// Undoes the transaction. Where that cannot be said, the connection is lost, and the server undoes it.
+  func rollBack() {
+    guard isBegun, !handle.isLost else { return }
+    isBegun = false
+    failure = nil
+    do {
+      _ = try send("ROLLBACK", [])
+      try handle.sendSync()
+      pending.append(.sync)
+      try handle.flush()
+      try readPending()
+    } catch {
+      drop()
+    }
+  }
+
+  /// Forgets the statements that were prepared: the server has forgotten them, or made them for tables that are others now.
+  func forgetStatements() {
+    statements = [:]
+  }
+
+  private func drop() { isDropped = true }
+  /// The connection is of no use any more.
+  private(set) var isDropped = false
+
+  // MARK: DatabaseSession
+
+  func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
+    try beginIfNeeded()
+    _ = try send(sql, values)
+  }
+
+  func run(
+    _ sql: String, _ values: [SQLValue], _ body: (Row) throws(DatabaseError) -> RowDemand
+  ) throws(DatabaseError) -> Int {
+    try beginIfNeeded()
+    do {
+      let prepared = try send(sql, values)
+      // Its answer is read here, after those of all before it.
+      pending.removeLast()
+      try flushAll()
+      return try readRows(of: prepared, sql: sql, body)
+    } catch {
+      throw note(error)
+    }
+  }
+
+  func execute(script: String) throws(DatabaseError) {
+    preconditionFailure("schemas are changed outside of bodies here")
+  }
+
+  func noteChange(of topic: ChangeTopic) { changed.insert(topic) }
+
+  func lock(_ lock: DatabaseLock) throws(DatabaseError) {
+    try enqueue(lock.statement, [.integer(lock.key)])
+  }
+
+  // MARK: sending
+
+  private func beginIfNeeded() throws(DatabaseError) {
+    if let failure { throw failure }
+    guard !isBegun else { return }
+    isBegun = true
+    hasBegun = true
+    do {
+      _ = try send(kind.begin, [])
+      if !locks.isEmpty {
+        let taken = LockStatement(locks)
+        _ = try send(taken.sql, taken.values)
+      }
+    } catch { throw note(error) }
+  }
+
+  private func send(_ sql: String, _ values: [SQLValue]) throws(DatabaseError) -> Prepared {
+    let prepared = try prepared(sql)
+    guard values.count == prepared.translation.parameterCount else {
+      throw DatabaseError(
+        .misuse, "\(values.count) values for \(prepared.translation.parameterCount) places", sql: sql)
+    }
+    try handle.sendExecute(prepared.name, values)
+    pending.append(.done(sql: sql))
+    return prepared
+  }
+
+  private func prepared(_ sql: String) throws(DatabaseError) -> Prepared {
+    uses += 1
+    if let known = statements[sql] {
+      known.lastUse = uses
+      return known
+    }
+    if statements.count >= Self.capacity,
+      let oldest = statements.min(by: { $0.value.lastUse < $1.value.lastUse })
+    {
+      statements[oldest.key] = nil
+      try sendUnprepared("DEALLOCATE \(oldest.value.name)")
+    }
+    let new = Prepared(name: "s\(uses)", translation: StatementTranslation(sql))
+    new.lastUse = uses
+    try handle.sendPrepare(new.name, new.translation.sql)
+    statements[sql] = new
+    pending.append(.prepared(new))
+    return new
+  }
+
+  /// A statement that is run once: its own preparation has no name.
+  private func sendUnprepared(_ sql: String) throws(DatabaseError) {
+    try handle.sendPrepare("", sql)
+    pending.append(.done(sql: sql))
+    try handle.sendExecute("", [])
+    pending.append(.done(sql: sql))
+  }
+
+  private func flushAll() throws(DatabaseError) {
+    try handle.sendFlushRequest()
+    try handle.flush()
+    try readPending()
+  }
+
+  // MARK: answers
+
+  private func readPending() throws(DatabaseError) {
+    let expected = pending
+    pending = []
+    for (index, answer) in expected.enumerated() {
+      do {
+        try read(answer)
+      } catch {
+        pending = Array(expected[(index + 1)...])
+        throw error
+      }
+    }
+  }
+
+  private func read(_ expected: Pending) throws(DatabaseError) {
+    switch expected {
+    case .sync:
+      guard let answer = try handle.next(), answer.kind == .sync else {
+        throw handle.lost("answers came in another order")
+      }
+    case .prepared(let prepared):
+      try readOne(sql: prepared.translation.sql)
+      prepared.isConfirmed = true
+    case .done(let sql):
+      let answer = try readOne(sql: sql)
+      // A transaction that had failed ends so.
+      if sql == "COMMIT", answer.command == "ROLLBACK" {
+        throw DatabaseError(.other, "the server rolled the transaction back", sql: sql)
+      }
+    }
+  }
+
+  @discardableResult
+  private func readOne(sql: String) throws(DatabaseError) -> ServerAnswer {
+    guard let answer = try handle.next() else { throw handle.lost("an answer is missing") }
+    // Behind each command's answer there is its end.
+    guard try handle.next() == nil else { throw handle.lost("a statement has two answers") }
+    if let error = answer.error(sql: sql) { throw error }
+    return answer
+  }
+
+  private func readRows(
+    of prepared: Prepared, sql: String, _ body: (Row) throws(DatabaseError) -> RowDemand
+  ) throws(DatabaseError) -> Int {
+    let answer = try readOne(sql: sql)
+    guard answer.kind == .rows else { return answer.changedRows }
+    let columns = prepared.columns ?? answer.columns
+    prepared.columns = columns
+    for index in 0..<answer.count {
+      if try body(Row(columns: columns, values: try answer.values(ofRow: index, sql: sql))) == .end { break }
+    }
+    return answer.changedRows
+  }
+
+  /// Keeps the first error of the server, reads the answers of what was sent behind the statement that failed, and lets statements
+  /// that were to be prepared be prepared again.
+  private func note(_ error: DatabaseError) -> DatabaseError {
+    guard !error.state.isEmpty else { return error }
+    if failure == nil { failure = error }
+    guard !handle.isLost, error.code != .unavailable else {
+      drop()
+      return error
+    }
+    do {
+      try handle.sendSync()
+      try handle.flush()
+      try skipToSync()
+    } catch {
+      drop()
+    }
+    pending = []
+    statements = statements.filter(\.value.isConfirmed)
+    return error
+  }
+
+  /// Reads answers up to the last sync that was sent.
+  private func skipToSync() throws(DatabaseError) {
+    var syncs = 1 + pending.count { if case .sync = $0 { true } else { false } }
+    var ends = 0
+    while syncs > 0 {
+      guard let answer = try handle.next() else {
+        // Two ends in a row, and nothing more: answers are missing.
+        ends += 1
+        guard ends < 1_000_000 else { throw handle.lost("answers are missing") }
+        continue
+      }
+      ends = 0
+      if answer.kind == .sync { syncs -= 1 }
+    }
+  }
+}

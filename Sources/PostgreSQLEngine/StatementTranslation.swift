@@ -1,0 +1,98 @@
+/// The text of a statement as PostgreSQL reads it: values are `$1`, `$2` where SQLite has `?`; the hints and the kinds of failure that
+/// only SQLite knows (`INDEXED BY name`, `OR FAIL`) are left out. What stands between quotes, or in a comment, stays.
+struct StatementTranslation: Hashable {
+  /// The statement for PostgreSQL.
+  let sql: String
+  /// How many values it takes.
+  let parameterCount: Int
+
+  init(_ text: String) {
+    var reader = Reader(text)
+    while reader.step() {}
+    sql = String(decoding: reader.output, as: UTF8.self)
+    parameterCount = reader.parameters
+  }
+
+  private struct Reader {
+    private let input: [UInt8]
+    private var position = 0
+    private(set) var output: [UInt8] = []
+    private(set) var parameters = 0
+
+    init(_ text: String) {
+      input = Array(text.utf8)
+      output.reserveCapacity(input.count + 16)
+    }
+
+    /// Takes one piece on; false at the end.
+    mutating func step() -> Bool {
+      guard position < input.count else { return false }
+      switch input[position] {
+      case UInt8(ascii: "'"), UInt8(ascii: "\""): copy(through: quoted())
+      case UInt8(ascii: "-") where next == UInt8(ascii: "-"): copy(through: line())
+      case UInt8(ascii: "?"):
+        parameters += 1
+        output += Array("$\(parameters)".utf8)
+        position += 1
+      case let byte where Self.isWord(byte): copyWord()
+      default: copy(through: position + 1)
+      }
+      return true
+    }
+
+    private var next: UInt8? { position + 1 < input.count ? input[position + 1] : nil }
+
+    private mutating func copy(through end: Int) {
+      output += input[position..<end]
+      position = end
+    }
+
+    /// The end of a text or a quoted name; a quotation mark within is written twice, and so two of them follow each other.
+    private func quoted() -> Int {
+      let mark = input[position]
+      let end = input[(position + 1)...].firstIndex(of: mark)
+      return end.map { $0 + 1 } ?? input.count
+    }
+
+    private func line() -> Int {
+      input[position...].firstIndex(of: UInt8(ascii: "\n")) ?? input.count
+    }
+
+    private mutating func copyWord() {
+      let word = word(at: position)
+      if word.text == "INDEXED", let by = following(word.end), by.text == "BY", let name = following(by.end) {
+        position = name.end
+      } else if word.text == "OR", let fail = following(word.end), fail.text == "FAIL" {
+        position = fail.end
+      } else {
+        copy(through: word.end)
+      }
+    }
+
+    private func following(_ end: Int) -> (text: String, end: Int)? {
+      var start = end
+      while start < input.count, Self.isSpace(input[start]) { start += 1 }
+      guard start > end, start < input.count, Self.isWord(input[start]) else { return nil }
+      return word(at: start)
+    }
+
+    private func word(at start: Int) -> (text: String, end: Int) {
+      var end = start
+      while end < input.count, Self.isWord(input[end]) { end += 1 }
+      return (String(decoding: input[start..<end], as: UTF8.self), end)
+    }
+
+    private static func isWord(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:
+        true
+      default: false
+      }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+      byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D
+    }
+  }
+}
