@@ -9,7 +9,7 @@ public enum TemporaryFailure: Hashable, Sendable {
   case storage
   /// A service that keeps records or packages for this one cannot be reached.
   case unreachable
-  /// A connection was lost at such a moment that nobody knows whether the request was carried out. It bears repeating.
+  /// A connection was lost at a moment at which it cannot be known whether the request was carried out. It bears repeating.
   case outcomeUnknown
 }
 

@@ -49,7 +49,7 @@ public struct Connection: ~Copyable {
     }
   }
 
-  /// Runs one statement whose answer nobody needs: over a network it is sent with the next one that is waited for, or with the
+  /// Runs one statement whose answer is not needed: over a network it is sent with the next one that is waited for, or with the
   /// commit, and fails there. Throws as ``execute(_:_:)`` does.
   public func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
     switch session {

@@ -30,10 +30,10 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
     public static let busy = Code(.busy)
     /// Too many bodies wait, or this one waited too long and was not begun. Worth another try, later.
     public static let overloaded = Code(.overloaded)
-    /// The server of the database cannot be reached, or serves nobody now. Nothing was written.
+    /// The server of the database cannot be reached, or serves no client now. Nothing was written.
     public static let unavailable = Code(.unavailable)
     /// The connection was lost while a write was committed, and none could be had to ask whether it was. The same call may be
-    /// made again by whoever bears it twice.
+    /// made again where it may happen twice.
     public static let outcomeUnknown = Code(.outcomeUnknown)
     /// A UNIQUE, CHECK, NOT NULL or foreign key constraint, or a trigger's RAISE, refused the change.
     public static let constraint = Code(.constraint)

@@ -9,7 +9,7 @@ struct CommitMark: Hashable {
   let number: Int64
 
   /// The last statement before a commit. Where the row is closed it fails (22012, a division by zero), and with it the transaction:
-  /// whoever closed it has told somebody that this commit did not happen.
+  /// the connection that closed it has answered that this commit did not happen.
   static let statement = """
     WITH marked AS (
       UPDATE commit_marks SET number = ?, written = now() WHERE id = ? AND NOT closed RETURNING 1

@@ -86,7 +86,7 @@ extension Database {
   /// Connects to a database on PostgreSQL and brings its tables up to date. Each connection has a thread; each body is a transaction of
   /// its own, which takes its locks first, and runs again where another one, or the connection, was in its way. Blocks: at start-up, not
   /// on the cooperative pool. Throws ``DatabaseError``: `cannotOpen` for a server that refuses, is too old or is hidden behind a pooler
-  /// in transaction mode, `unavailable` where nobody answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
+  /// in transaction mode, `unavailable` where no server answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
   public static func open(
     _ address: PostgreSQLAddress, schema: PostgreSQLSchema, options: PostgreSQLOptions = PostgreSQLOptions()
   ) throws -> Database {

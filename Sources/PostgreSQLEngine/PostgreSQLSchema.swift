@@ -4,7 +4,7 @@ internal import Database
 public struct PostgreSQLSchema: Sendable {
   /// One step from a version to the next: it adds, and takes nothing from nodes of the version before.
   public struct Step: Sendable {
-    /// What the step adds.
+    /// The tables or columns that the step adds.
     public let name: String
     /// Any number of statements.
     public let script: String

@@ -1,8 +1,8 @@
 import Database
 
-/// What an error of PostgreSQL's server means for the body that met it, by its SQLSTATE (appendix A of PostgreSQL 15).
+/// The meaning of an error of PostgreSQL's server for the body that met it, by its SQLSTATE (appendix A of PostgreSQL 15).
 enum ServerFailure {
-  /// What is to be done about an error.
+  /// The step that follows an error.
   enum Remedy: Hashable {
     /// The error is the body's.
     case answer

@@ -14,7 +14,7 @@ final class ServerHandle {
   /// The number of the process that serves the connection, as the server told it while connecting; a pooler tells another one.
   let backend: Int32
 
-  /// Connects, which takes as long as the settings say for each host. Throws ``DatabaseError``: `unavailable` where nobody answers,
+  /// Connects, which takes as long as the settings say for each host. Throws ``DatabaseError``: `unavailable` where no server answers,
   /// `cannotOpen` where the server refuses the user, the password or the database.
   init(_ address: PostgreSQLAddress, application: String) throws(DatabaseError) {
     let settings = address.settings(named: application)
@@ -200,7 +200,7 @@ final class ServerHandle {
   private func refusal() -> DatabaseError {
     let text = unsafe PQerrorMessage(connection).map { unsafe String(cString: $0) } ?? ""
     let lines = text.split(whereSeparator: \.isNewline)
-    let sentence = lines.last.map(String.init) ?? "nobody answers"
+    let sentence = lines.last.map(String.init) ?? "no server answers"
     let isRefused =
       unsafe PQconnectionNeedsPassword(connection) == 1 || Self.refusals.contains { text.contains($0) }
     return DatabaseError(

@@ -55,7 +55,7 @@ final class ServerListener: Sendable {
           _ = try handle.notifications(waiting: Self.interval, orUntil: wake.number)
         }
       } catch {
-        // Whoever reads or writes is told; here it is tried again.
+        // Bodies that read or write are told; here it is tried again.
         var descriptor = pollfd(fd: wake.number, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&descriptor, 1, pause)
         pause = min(pause * 2, Self.interval)

@@ -1,8 +1,8 @@
 internal import CoreTypes
 internal import Database
 
-/// The statements of one body after another on one connection: begins with the first statement, sends several at once where nobody
-/// waits between them, and ends with the commit. Lives on its connection's thread.
+/// The statements of one body after another on one connection: begins with the first statement, sends several at once where none
+/// is waited for between them, and ends with the commit. Lives on its connection's thread.
 final class ServerSession: DatabaseSession {
   enum Kind: Hashable {
     /// Each statement sees what is committed when it begins, and so what others did while a lock was waited for.

@@ -1,6 +1,6 @@
 import Database
 
-/// The types of PostgreSQL that answers have; their numbers are those of its catalogue `pg_type`, which never change.
+/// The types of PostgreSQL that answers have; their numbers are those of its catalog `pg_type`, which never change.
 enum ServerType {
   static let bool: UInt32 = 16
   static let bytea: UInt32 = 17

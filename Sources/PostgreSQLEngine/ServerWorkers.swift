@@ -39,7 +39,7 @@ final class ServerWorkers: Sendable {
   }
 }
 
-/// What all connections to a database share.
+/// The state that all connections to a database share.
 final class ServerLink: Sendable {
   let address: PostgreSQLAddress
   let application: String
@@ -212,7 +212,7 @@ struct ServerWorker {
     }
   }
 
-  /// Whether a commit happened whose answer was lost; nil where nobody can be asked in time.
+  /// Whether a commit happened whose answer was lost; nil where no server can be asked in time.
   private mutating func settle(_ doubt: CommitInDoubt, until deadline: ContinuousClock.Instant?) -> Bool? {
     // A commit that has begun may take longer than a body waits for its turn.
     let end = max(deadline ?? .now, .now + .seconds(5))
