@@ -9,6 +9,8 @@ package enum AuditTable {
   /// The actor of what the server does by itself, such as scheduled garbage collection.
   package static let serverActor = "server"
 
+  private static let columns = "id, at, actor, action, subject, detail, environment"
+
   /// Appends an entry. A write that is undone takes it along, so that the log has what happened alone.
   package static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
@@ -82,7 +84,7 @@ package enum AuditTable {
     }
     return try connection.query(
       """
-      SELECT * FROM audit \(SQLDialect.index(index(for: filter))) WHERE \(conditions.joined(separator: " AND "))
+      SELECT \(columns) FROM audit \(SQLDialect.index(index(for: filter))) WHERE \(conditions.joined(separator: " AND "))
       ORDER BY at DESC, id DESC LIMIT ?
       """, values + [.integer(limit)]
     ).map { (try $0.integer("id"), try entry($0)) }
@@ -104,10 +106,12 @@ package enum AuditTable {
     of subject: String, limit: Int, in connection: borrowing Connection
   ) throws -> [AuditEntry] {
     try connection.query(
-      "SELECT * FROM audit WHERE subject = ? ORDER BY id DESC LIMIT ?", [.text(subject), .integer(limit)]
+      "SELECT \(columns) FROM audit WHERE subject = ? ORDER BY id DESC LIMIT ?",
+      [.text(subject), .integer(limit)]
     ).map(entry)
   }
 
+  /// Reads the columns of ``columns``, but for the number.
   private static func entry(_ row: Row) throws -> AuditEntry {
     AuditEntry(
       at: try row.timestamp("at"), actor: try row.text("actor"), action: try row.text("action"),

@@ -54,8 +54,10 @@ package enum CounterTable {
       grants: try value("unconfirmed grants", in: connection))
   }
 
-  /// The counter of that name; 0 where it was never counted.
+  /// The counter of that name; 0 where it was never counted. In PostgreSQL a counter has several rows.
   private static func value(_ name: String, in connection: borrowing Connection) throws -> Int64 {
-    try connection.first("SELECT value FROM counters WHERE name = ?", [.text(name)])?.integer("value") ?? 0
+    let row = try connection.first(
+      "SELECT CAST(coalesce(sum(value), 0) AS BIGINT) AS value FROM counters WHERE name = ?", [.text(name)])
+    return try row?.integer("value") ?? 0
   }
 }

@@ -197,8 +197,10 @@ package enum CustomerTable {
     of customer: CustomerIdentifier, limit: Int, in connection: borrowing Connection
   ) throws -> [(device: DeviceIdentifier, firstSeen: Timestamp, lastSeen: Timestamp)] {
     try connection.query(
-      "SELECT * FROM customer_devices WHERE customer = ? ORDER BY last_seen DESC, device LIMIT ?",
-      [.customer(try current(customer, in: connection)), .integer(limit)]
+      """
+      SELECT device, first_seen, last_seen FROM customer_devices WHERE customer = ?
+      ORDER BY last_seen DESC, device LIMIT ?
+      """, [.customer(try current(customer, in: connection)), .integer(limit)]
     ).map {
       (try $0.identifier("device"), try $0.timestamp("first_seen"), try $0.timestamp("last_seen"))
     }

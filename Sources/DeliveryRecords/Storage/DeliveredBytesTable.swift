@@ -30,7 +30,7 @@ package enum DeliveredBytesTable {
   ) throws -> ByteCount {
     try connection.first(
       """
-      SELECT coalesce(sum(bytes), 0) AS bytes
+      SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes
       FROM grants \(SQLDialect.index("grants_by_device")) JOIN delivered_bytes ON grant_number = number
       WHERE device = ? AND product IN (SELECT product FROM versions WHERE digest = ?) AND digest = ?
       """, [.identifier(device), .digest(digest), .digest(digest)])?

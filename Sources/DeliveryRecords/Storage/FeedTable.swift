@@ -39,6 +39,21 @@ package enum FeedTable {
     }
   }
 
+  private static let columns = "number, device, store, environment, customer, epoch, sequence, used"
+  private static let itemColumns =
+    "product, kind, version, length, transaction_id, not_before, until, sequence"
+  // Texts that are put together once.
+  private static let selection = """
+    SELECT \(columns) FROM feeds WHERE device = ? AND store = ? AND customer IN (
+      SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
+    ORDER BY number LIMIT 1
+    """
+  private static let selectionWithoutCustomer =
+    "SELECT \(columns) FROM feeds WHERE device = ? AND store = ? AND customer IS NULL"
+  private static let selectionByNumber = "SELECT \(columns) FROM feeds WHERE number = ?"
+  private static let itemSelection =
+    "SELECT \(itemColumns) FROM feed_items WHERE feed = ? ORDER BY product LIMIT ?"
+
   /// Returns the number of feeds of all devices.
   package static func count(in connection: borrowing Connection) throws -> Int {
     Int(try connection.first("SELECT count(*) AS count FROM feeds")?.integer("count") ?? 0)
@@ -52,19 +67,11 @@ package enum FeedTable {
   ) throws -> Feed? {
     guard let customer else {
       return try connection.first(
-        "SELECT * FROM feeds WHERE device = ? AND store = ? AND customer IS NULL",
-        [.identifier(device), .identifier(store)]
+        selectionWithoutCustomer, [.identifier(device), .identifier(store)]
       ).map(feed)
     }
     return try connection.first(
-      """
-      SELECT * FROM feeds WHERE device = ? AND store = ? AND customer IN (
-        SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
-      ORDER BY number LIMIT 1
-      """,
-      [
-        .identifier(device), .identifier(store), .customer(customer), .customer(customer),
-      ]
+      selection, [.identifier(device), .identifier(store), .customer(customer), .customer(customer)]
     ).map(feed)
   }
 
@@ -72,13 +79,13 @@ package enum FeedTable {
   /// at most.
   package static func all(of device: DeviceIdentifier, in connection: borrowing Connection) throws -> [Feed] {
     try connection.query(
-      "SELECT * FROM feeds WHERE device = ? ORDER BY store, number LIMIT 100", [.identifier(device)]
+      "SELECT \(columns) FROM feeds WHERE device = ? ORDER BY store, number LIMIT 100", [.identifier(device)]
     ).map(feed)
   }
 
   /// Returns the feed of that number; nil where it was forgotten.
   package static func find(_ number: Int64, in connection: borrowing Connection) throws -> Feed? {
-    try connection.first("SELECT * FROM feeds WHERE number = ?", [.integer(number)]).map(feed)
+    try connection.first(selectionByNumber, [.integer(number)]).map(feed)
   }
 
   /// The feeds of a customer's devices. Nil where they are ``maximumNumbers`` or more, as a store's `deviceLimit` may allow: what
@@ -142,7 +149,7 @@ package enum FeedTable {
       [
         .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
         .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
-      ], in: connection)
+      ], answering: "number", in: connection)
     return number.map { number in
       Placed(
         feed: Feed(
@@ -154,8 +161,7 @@ package enum FeedTable {
   /// Returns the items that a feed has told, in the order of the products' names.
   package static func items(of feed: Int64, in connection: borrowing Connection) throws -> [FeedItem] {
     try connection.query(
-      "SELECT * FROM feed_items WHERE feed = ? ORDER BY product LIMIT ?",
-      [.integer(feed), .integer(maximumItems)]
+      itemSelection, [.integer(feed), .integer(maximumItems)]
     ).map(item)
   }
 
@@ -233,6 +239,7 @@ package enum FeedTable {
     return feeds.count
   }
 
+  /// Reads the columns of ``columns``.
   private static func feed(_ row: Row) throws -> Feed {
     Feed(
       number: try row.integer("number"), store: try row.identifier("store"),
@@ -242,6 +249,7 @@ package enum FeedTable {
       sequence: try row.integer("sequence"), used: try row.timestamp("used"))
   }
 
+  /// Reads the columns of ``itemColumns``.
   private static func item(_ row: Row) throws -> FeedItem {
     FeedItem(
       product: try row.identifier("product"), kind: try row.choice("kind"),

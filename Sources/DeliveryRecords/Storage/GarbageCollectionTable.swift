@@ -45,7 +45,7 @@ package enum GarbageCollectionTable {
   /// Returns since when packages are unneeded, condemned ones among them.
   package static func unneeded(in connection: borrowing Connection) throws -> [SHA256Digest: Timestamp] {
     var since: [SHA256Digest: Timestamp] = [:]
-    for row in try connection.query("SELECT * FROM unneeded_blobs") {
+    for row in try connection.query("SELECT digest, since FROM unneeded_blobs") {
       since[try row.digest("digest")] = try row.timestamp("since")
     }
     return since

@@ -12,8 +12,9 @@ package enum GooglePurchaseTable {
     _ token: GooglePurchaseToken, of store: StoreIdentifier, in connection: borrowing Connection
   ) throws -> GooglePurchaseRecord? {
     try connection.first(
-      "SELECT * FROM google_purchases WHERE store = ? AND token_digest = ?",
-      [.identifier(store), .digest(token.digest)]
+      """
+      SELECT kind, environment, original_id, replaced FROM google_purchases WHERE store = ? AND token_digest = ?
+      """, [.identifier(store), .digest(token.digest)]
     ).map { row in
       GooglePurchaseRecord(
         kind: try row.choice("kind"), environment: try row.choice("environment"),

@@ -25,7 +25,7 @@ extension GrantTable {
     }
     if filter.product == nil && filter.state == nil {
       return try connection.query(
-        "SELECT * FROM grants WHERE number >= ? AND number < ? ORDER BY number DESC LIMIT ?",
+        "SELECT \(columns) FROM grants WHERE number >= ? AND number < ? ORDER BY number DESC LIMIT ?",
         [.integer(range.lowerBound), .integer(range.upperBound), .integer(limit)]
       ).map(record)
     }
@@ -58,7 +58,7 @@ extension GrantTable {
     }
     return try connection.query(
       """
-      SELECT * FROM grants \(SQLDialect.index(index)) WHERE \(conditions.joined(separator: " AND "))
+      SELECT \(columns) FROM grants \(SQLDialect.index(index)) WHERE \(conditions.joined(separator: " AND "))
       ORDER BY number DESC LIMIT ?
       """, values + [.integer(limit)]
     ).map(record)
@@ -86,12 +86,12 @@ extension GrantTable {
     let condition = (conditions + ["state = ?", "number >= ?", "number < ?"]).joined(separator: " AND ")
     let states = states(filter)
     let newest = """
-      SELECT * FROM (SELECT number FROM grants \(SQLDialect.index(index)) WHERE \(condition)
+      SELECT number FROM (SELECT number FROM grants \(SQLDialect.index(index)) WHERE \(condition)
         ORDER BY number DESC LIMIT ?) AS newest
       """
     return try connection.query(
       """
-      SELECT * FROM grants WHERE number IN (
+      SELECT \(columns) FROM grants WHERE number IN (
         \([String](repeating: newest, count: states.count).joined(separator: " UNION ALL "))
         ORDER BY number DESC LIMIT ?)
       ORDER BY number DESC

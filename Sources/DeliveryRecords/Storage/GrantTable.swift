@@ -9,9 +9,24 @@ package import PullboxAPI
 /// Where SQLite has a choice, the statement names its index: a product may have most of the grants, and
 /// without statistics, or with those of a sample, SQLite may take the index of the product's.
 package enum GrantTable {
+  /// The columns that ``record(_:)`` reads, for statements that join other tables as well.
+  static let columns = """
+    grants.number, grants.id, grants.handle, grants.store, grants.environment, grants.transaction_id, grants.product,
+    grants.version, grants.device, grants.public_key, grants.renewal_digest, grants.previous_renewal_digest, grants.digest,
+    grants.length, grants.manifest_digest, grants.state, grants.created, grants.operator_decision, grants.operator_as_of,
+    grants.operator_excuses
+    """
   // Texts that are put together once.
+  private static let selectionByID = "SELECT \(columns) FROM grants WHERE id = ?"
+  private static let selectionByHandle = "SELECT \(columns) FROM grants WHERE handle = ?"
   private static let selectionByDevice =
-    "SELECT * FROM grants \(SQLDialect.index("grants_by_device")) WHERE device = ? AND product = ?"
+    "SELECT \(columns) FROM grants \(SQLDialect.index("grants_by_device")) WHERE device = ? AND product = ?"
+  private static let selectionByTransaction =
+    "SELECT \(columns) FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?"
+  private static let selectionByAll = """
+    SELECT \(columns) FROM grants
+    WHERE store = ? AND environment = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
+    """
   private static let insertion = """
     INSERT \(SQLDialect.failing) INTO grants (id, handle, store, environment, transaction_id, product, version, device, public_key,
       renewal_digest, digest, length, manifest_digest, state, created)
@@ -24,14 +39,14 @@ package enum GrantTable {
   /// Returns the grant by the name that its device knows; nil without one.
   package static func find(_ id: GrantIdentifier, in connection: borrowing Connection) throws -> GrantRecord?
   {
-    try connection.first("SELECT * FROM grants WHERE id = ?", [.identifier(id)]).map(record)
+    try connection.first(selectionByID, [.identifier(id)]).map(record)
   }
 
   /// Returns the grant whose bytes flow under that handle; nil without one.
   package static func find(_ handle: DeliveryHandle, in connection: borrowing Connection) throws
     -> GrantRecord?
   {
-    try connection.first("SELECT * FROM grants WHERE handle = ?", [.handle(handle)]).map(record)
+    try connection.first(selectionByHandle, [.handle(handle)]).map(record)
   }
 
   /// The grants that operators know by that name, two at most: one, but for a coincidence.
@@ -40,7 +55,7 @@ package enum GrantTable {
   ) throws -> [GrantRecord] {
     let bounds = DeliveryHandle.bounds(of: name)
     return try connection.query(
-      "SELECT * FROM grants WHERE handle BETWEEN ? AND ? ORDER BY handle LIMIT 2",
+      "SELECT \(columns) FROM grants WHERE handle BETWEEN ? AND ? ORDER BY handle LIMIT 2",
       [.handle(bounds.first), .handle(bounds.last)]
     ).map(record)
   }
@@ -50,10 +65,8 @@ package enum GrantTable {
     on device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> GrantRecord? {
     try connection.first(
-      """
-      SELECT * FROM grants
-      WHERE store = ? AND environment = ? AND transaction_id = ? AND product = ? AND version = ? AND device = ?
-      """, transaction.values + [.identifier(product), .identifier(version), .identifier(device)]
+      selectionByAll,
+      transaction.values + [.identifier(product), .identifier(version), .identifier(device)]
     ).map(record)
   }
 
@@ -150,9 +163,7 @@ package enum GrantTable {
   package static func all(
     paidBy transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
-    try connection.query(
-      "SELECT * FROM grants WHERE store = ? AND environment = ? AND transaction_id = ?", transaction.values
-    ).map(record)
+    try connection.query(selectionByTransaction, transaction.values).map(record)
   }
 
   package static func all(
@@ -179,7 +190,7 @@ package enum GrantTable {
     )?.integer("number")
     let grants = try connection.query(
       """
-      SELECT grants.* FROM grants \(SQLDialect.index("grants_by_product"))
+      SELECT \(columns) FROM grants \(SQLDialect.index("grants_by_product"))
       JOIN transactions AS paid ON paid.store = grants.store AND paid.environment = grants.environment
         AND paid.transaction_id = grants.transaction_id
       WHERE grants.product = ? AND grants.state = ? AND grants.number > ? AND grants.number <= ?
@@ -210,7 +221,7 @@ package enum GrantTable {
         .optional(grant.publicKey, SQLValue.publicKey), .optional(grant.renewalDigest, SQLValue.digest),
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
-      ], in: connection)
+      ], answering: "number", in: connection)
     guard let number else { preconditionFailure("a grant is inserted, or there is an error") }
     try record(grant.machine.name, of: number, at: grant.created, detail: nil, in: connection)
     return number
@@ -287,11 +298,12 @@ package enum GrantTable {
   package static func history(
     of number: Int64, in connection: borrowing Connection
   ) throws -> [GrantStatus.Event] {
-    try connection.query("SELECT * FROM grant_events WHERE grant_number = ? ORDER BY id", [.integer(number)])
-      .map {
-        GrantStatus.Event(
-          state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
-      }
+    try connection.query(
+      "SELECT state, at, detail FROM grant_events WHERE grant_number = ? ORDER BY id", [.integer(number)]
+    ).map {
+      GrantStatus.Event(
+        state: try $0.choice("state"), at: try $0.timestamp("at"), detail: try $0.optionalText("detail"))
+    }
   }
 
   private static func record(
@@ -303,6 +315,7 @@ package enum GrantTable {
       [.integer(number), .choice(state), .timestamp(at), .optional(detail)])
   }
 
+  /// Reads the columns of ``columns``.
   package static func record(_ row: Row) throws -> GrantRecord {
     GrantRecord(
       number: try row.integer("number"), id: try row.identifier("id"), handle: try row.handle("handle"),
@@ -364,36 +377,6 @@ extension TransactionStanding.OperatorWord.Decision {
     switch self {
     case .revoke: "revoke"
     case .reinstate: "reinstate"
-    }
-  }
-}
-
-extension GrantMachine.State {
-  /// All there are.
-  package static let all: [GrantMachine.State] =
-    [.granted, .completed, .finished]
-    + [.revoked(was: .granted), .revoked(was: .completed), .revoked(was: .finished)]
-
-  /// How the database spells it.
-  package var stored: String {
-    switch self {
-    case .granted: "granted"
-    case .completed: "completed"
-    case .finished: "finished"
-    case .revoked(let before): "revoked/" + before.stored
-    }
-  }
-
-  /// Nil for a spelling that ``stored`` never produces.
-  package init?(stored: String) {
-    switch stored {
-    case "granted": self = .granted
-    case "completed": self = .completed
-    case "finished": self = .finished
-    case "revoked/granted": self = .revoked(was: .granted)
-    case "revoked/completed": self = .revoked(was: .completed)
-    case "revoked/finished": self = .revoked(was: .finished)
-    default: return nil
     }
   }
 }

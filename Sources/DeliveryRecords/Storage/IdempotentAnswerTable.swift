@@ -29,8 +29,9 @@ package enum IdempotentAnswerTable {
     _ key: IdempotencyKey, since oldest: Timestamp, in connection: borrowing Connection
   ) throws -> Entry? {
     try connection.first(
-      "SELECT * FROM idempotent_answers WHERE actor = ? AND key = ? AND created >= ?",
-      [.text(key.actor), .text(key.text), .timestamp(oldest)]
+      """
+      SELECT fingerprint, status, location, body FROM idempotent_answers WHERE actor = ? AND key = ? AND created >= ?
+      """, [.text(key.actor), .text(key.text), .timestamp(oldest)]
     ).map { row in
       Entry(
         fingerprint: try row.digest("fingerprint"),

@@ -7,6 +7,10 @@ package import PullboxAPI
 /// Signs that purchases go from hand to hand: each case once, with the date when it was seen last. Its
 /// functions run in the caller's transaction and throw ``DatabaseError``.
 package enum IrregularityTable {
+  /// The columns of a case that lists show.
+  private static let columns =
+    "id, kind, store, environment, transaction_id, device, first_seen, last_seen, refused"
+
   /// A case that is seen again within this time is not written down again.
   package static let freshness: Duration = .seconds(3600)
 
@@ -105,12 +109,12 @@ package enum IrregularityTable {
       if let kind {
         try connection.query(
           """
-          SELECT * FROM irregularities \(SQLDialect.index("irregularities_by_kind"))
+          SELECT \(columns) FROM irregularities \(SQLDialect.index("irregularities_by_kind"))
           WHERE kind = ? AND id < ? ORDER BY id DESC LIMIT ?
           """, [.text(kind.rawValue), .integer(before), .integer(limit)])
       } else {
         try connection.query(
-          "SELECT * FROM irregularities WHERE id < ? ORDER BY id DESC LIMIT ?",
+          "SELECT \(columns) FROM irregularities WHERE id < ? ORDER BY id DESC LIMIT ?",
           [.integer(before), .integer(limit)])
       }
     return try rows.map { row in

@@ -7,6 +7,26 @@ package import Database
 /// ledger, or of a statement that named the transaction alone. Its functions run in the caller's transaction
 /// and throw ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum LedgerTable {
+  /// The columns that ``transaction(_:)`` reads, with the customer.
+  private static let columns = """
+    store, environment, transaction_id, as_of, revoked, original_id, product, purchased, expires, grace_ends, charging_ends,
+    license_ends, license_as_of, quantity, price, currency, account, application, territory, customer, acknowledgement,
+    acknowledgement_reference, acknowledgement_due, origin
+    """
+  // Texts that are put together once. A row without a date of purchase has no more than the store's word: it comes last.
+  private static let selection =
+    "SELECT \(columns) FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?"
+  private static let selectionByCustomer = """
+    SELECT \(columns) FROM transactions \(SQLDialect.index("transactions_by_customer")) WHERE customer = ?
+    ORDER BY purchased DESC NULLS LAST LIMIT ?
+    """
+  private static let selectionByPurchase = """
+    SELECT \(columns) FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?
+    UNION ALL
+    SELECT \(columns) FROM (SELECT \(columns) FROM transactions \(SQLDialect.index("transactions_by_original"))
+      WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT ?) AS later
+    """
+
   /// Transactions of one customer that are read, at most: the latest.
   package static let maximumCount = 2000
 
@@ -132,16 +152,12 @@ package enum LedgerTable {
   ) throws -> [VerifiedTransaction] {
     let customer = try CustomerTable.current(customer, in: connection)
     return try connection.query(
-      """
-      SELECT * FROM transactions \(SQLDialect.index("transactions_by_customer")) WHERE customer = ?
-      ORDER BY purchased DESC LIMIT ?
-      """, [.customer(customer), .integer(maximumCount)]
+      selectionByCustomer, [.customer(customer), .integer(maximumCount)]
     ).compactMap(transaction)
   }
 
   private static func row(_ key: TransactionKey, in connection: borrowing Connection) throws -> Row? {
-    try connection.first(
-      "SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?", key.values)
+    try connection.first(selection, key.values)
   }
 
   /// How the store is told that the transaction's content was delivered.
@@ -198,12 +214,7 @@ package enum LedgerTable {
     ofPurchase original: TransactionKey, in connection: borrowing Connection
   ) throws -> [Row] {
     try connection.query(
-      """
-      SELECT * FROM transactions WHERE store = ? AND environment = ? AND transaction_id = ?
-      UNION ALL
-      SELECT * FROM (SELECT * FROM transactions \(SQLDialect.index("transactions_by_original"))
-        WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT ?)
-      """, original.values + original.values + [.integer(maximumCount)])
+      selectionByPurchase, original.values + original.values + [.integer(maximumCount)])
   }
 
   /// Returns the transaction of a row; nil for a row that has no more than the store's word.

@@ -6,6 +6,11 @@ import ServiceRuntime
 
 /// The lists of the outbox that operators see, and their decisions on its calls.
 extension OutboxTable {
+  /// The columns that ``call(_:)`` reads.
+  private static let callColumns = """
+    id, store, kind, subject, state, attempts, refusals, next_attempt, last_error, created, parked, done, environment
+    """
+
   /// Which calls to list; nil members ask for nothing.
   package struct Filter: Sendable {
     package var state: OutboxCall.State?
@@ -27,7 +32,8 @@ extension OutboxTable {
   ) throws -> [OutboxCall] {
     guard filter.state != nil || filter.store != nil || filter.kind != nil else {
       return try connection.query(
-        "SELECT * FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?", [.integer(before), .integer(limit)]
+        "SELECT \(callColumns) FROM outbox WHERE id < ? ORDER BY id DESC LIMIT ?",
+        [.integer(before), .integer(limit)]
       ).map(call)
     }
     var ids: [Int64] = []
@@ -92,7 +98,7 @@ extension OutboxTable {
 
   /// Returns the call as operators see it, in whichever state; nil without one.
   package static func call(_ id: Int64, in connection: borrowing Connection) throws -> OutboxCall? {
-    try connection.first("SELECT * FROM outbox WHERE id = ?", [.integer(id)]).map(call)
+    try connection.first("SELECT \(callColumns) FROM outbox WHERE id = ?", [.integer(id)]).map(call)
   }
 
   /// Has a call made again that waits, is parked or was dropped: at once, and with its refusals forgotten.
@@ -128,10 +134,14 @@ extension OutboxTable {
     }
   }
 
-  /// Returns the counts by store and kind, in that order, without those that are zero. Triggers keep them.
+  /// Returns the counts by store and kind, in that order, without those that are zero. Triggers keep them, in PostgreSQL in
+  /// several rows for each.
   package static func counts(in connection: borrowing Connection) throws -> [Count] {
     try connection.query(
-      "SELECT * FROM outbox_counts WHERE waiting > 0 OR parked > 0 ORDER BY store, kind"
+      """
+      SELECT store, kind, CAST(sum(waiting) AS BIGINT) AS waiting, CAST(sum(parked) AS BIGINT) AS parked FROM outbox_counts
+      GROUP BY store, kind HAVING sum(waiting) > 0 OR sum(parked) > 0 ORDER BY store, kind
+      """
     ).map { row in
       Count(
         store: try row.text("store"), kind: try row.text("kind"), waiting: try row.integer("waiting"),
@@ -164,7 +174,7 @@ extension OutboxTable {
       """
       UPDATE outbox \(SQLDialect.index("outbox_waiting")) SET next_attempt = ?
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt > ?
-        AND next_attempt > CASE refusals WHEN 0 THEN ? ELSE ? END
+        AND next_attempt > CASE refusals WHEN 0 THEN CAST(? AS BIGINT) ELSE CAST(? AS BIGINT) END
       """,
       [
         .timestamp(now), .identifier(store), .timestamp(now),

@@ -10,7 +10,15 @@ package enum OutboxTable {
   /// Unicode scalars of a store's error that are kept.
   static let maximumErrorLength = 1000
 
+  /// The columns that ``entry(_:)`` reads.
+  private static let columns =
+    "id, store, environment, subject, kind, payload, attempts, refusals, next_attempt"
   // Texts that are put together once.
+  private static let selection = "SELECT \(columns) FROM outbox WHERE id = ?"
+  private static let selectionBySubject = """
+    SELECT \(columns), dropped, done, parked FROM outbox
+    WHERE store = ? AND environment = ? AND subject = ? AND kind = ?
+    """
   private static let insertion = """
     INSERT \(SQLDialect.failing) INTO outbox (
       store, environment, subject, kind, payload, next_attempt, created, leased_by, leased_until)
@@ -80,7 +88,7 @@ package enum OutboxTable {
         .choice(kind), .optional(payload), .timestamp(OutboxEntry.atOnce), .timestamp(now),
         .optional(claims?.holder),
         .optional(claims?.until, SQLValue.timestamp),
-      ], in: connection)
+      ], answering: "id", in: connection)
     if let number {
       if claims == nil, let lease, try !take(number, lease, in: connection) { return .waiting(taken: nil) }
       let entry = OutboxEntry(
@@ -89,9 +97,7 @@ package enum OutboxTable {
       return .waiting(taken: lease == nil ? nil : entry)
     }
     guard
-      let row = try connection.first(
-        "SELECT * FROM outbox WHERE store = ? AND environment = ? AND subject = ? AND kind = ?",
-        subject.values + [.choice(kind)])
+      let row = try connection.first(selectionBySubject, subject.values + [.choice(kind)])
     else { preconditionFailure("the row is there, in this transaction") }
     if try row.optionalTimestamp("dropped") != nil { return .dropped }
     if try row.optionalTimestamp("done") != nil { return .done }
@@ -144,7 +150,7 @@ package enum OutboxTable {
   package static func claim(
     _ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection
   ) throws -> OutboxEntry? {
-    guard let row = try connection.first("SELECT * FROM outbox WHERE id = ?", [.integer(id)]),
+    guard let row = try connection.first(selection, [.integer(id)]),
       case .entry(let entry) = try found(row), OutboxEntry.Kind.known.contains(entry.kind),
       try take(id, lease, in: connection)
     else { return nil }
@@ -190,7 +196,7 @@ package enum OutboxTable {
   ) throws -> [Found] {
     try connection.query(
       """
-      SELECT * FROM outbox \(SQLDialect.index("outbox_waiting"))
+      SELECT \(columns) FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ?
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       ORDER BY next_attempt, id LIMIT ?
@@ -208,7 +214,7 @@ package enum OutboxTable {
     let place = place ?? Place(nextAttempt: Timestamp(millisecondsSinceEpoch: .min), id: 0)
     return try connection.query(
       """
-      SELECT * FROM outbox \(SQLDialect.index("outbox_waiting"))
+      SELECT \(columns) FROM outbox \(SQLDialect.index("outbox_waiting"))
       WHERE done IS NULL AND parked IS NULL AND store = ? AND (next_attempt, id) > (?, ?)
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       ORDER BY next_attempt, id LIMIT ?
@@ -245,18 +251,14 @@ package enum OutboxTable {
 
   /// The condition that a call still has the payload that the store was sent: the store's answer is about that payload
   /// alone.
-  private static let isUnchanged = "(payload = ? OR (payload IS NULL AND ? IS NULL))"
-
-  private static func payload(_ call: OutboxEntry) -> [SQLValue] {
-    [.optional(call.payload), .optional(call.payload)]
-  }
+  private static let isUnchanged = "payload IS NOT DISTINCT FROM ?"
 
   /// False where another payload has taken the place of the one that was sent: the call is still to be made with that.
   package static func markDone(
     _ call: OutboxEntry, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Bool {
     try connection.execute(
-      acceptance, [.timestamp(now), .integer(call.id)] + payload(call)) > 0
+      acceptance, [.timestamp(now), .integer(call.id), .optional(call.payload)]) > 0
   }
 
   /// After an attempt that failed, or that the store refused. False where the call is over, or has another payload by now: it is
@@ -271,8 +273,10 @@ package enum OutboxTable {
         leased_by = NULL, leased_until = NULL
       WHERE id = ? AND done IS NULL AND \(isUnchanged)
       """,
-      [.timestamp(next), .integer(isRefused ? 1 : 0), .text(kept(error)), .integer(call.id)] + payload(call))
-      > 0
+      [
+        .timestamp(next), .integer(isRefused ? 1 : 0), .text(kept(error)), .integer(call.id),
+        .optional(call.payload),
+      ]) > 0
   }
 
   /// After an attempt that says nothing of the call: it stays due, behind those that wait since before. Nothing changes where
@@ -300,8 +304,10 @@ package enum OutboxTable {
         leased_by = NULL, leased_until = NULL
       WHERE id = ? AND done IS NULL AND parked IS NULL AND \(isUnchanged)
       """,
-      [.timestamp(now), .integer(refusals), .integer(refusals), .text(kept(error)), .integer(call.id)]
-        + payload(call)) == 1
+      [
+        .timestamp(now), .integer(refusals), .integer(refusals), .text(kept(error)), .integer(call.id),
+        .optional(call.payload),
+      ]) == 1
   }
 
   /// The store would not take the call any more: it is not made. False where it is over, or has another payload by now.
@@ -313,7 +319,10 @@ package enum OutboxTable {
       UPDATE outbox SET done = ?, dropped = ?, parked = NULL, last_error = ?, leased_by = NULL,
         leased_until = NULL
       WHERE id = ? AND done IS NULL AND \(isUnchanged)
-      """, [.timestamp(now), .timestamp(now), .text(reason), .integer(call.id)] + payload(call)) == 1
+      """,
+      [
+        .timestamp(now), .timestamp(now), .text(reason), .integer(call.id), .optional(call.payload),
+      ]) == 1
   }
 
   /// The same for a row that cannot be read.
@@ -347,7 +356,7 @@ package enum OutboxTable {
     }
   }
 
-  /// Reads a call. Throws ``ColumnTypeMismatch``.
+  /// Reads the columns of ``columns``. Throws ``ColumnTypeMismatch``.
   private static func entry(_ row: Row) throws -> OutboxEntry {
     OutboxEntry(
       id: try row.integer("id"), kind: try row.choice("kind"),

@@ -17,7 +17,7 @@ package enum PackageCheckTable {
   /// Returns the last check of every package that was ever read.
   package static func all(in connection: borrowing Connection) throws -> [SHA256Digest: Check] {
     var checks: [SHA256Digest: Check] = [:]
-    for row in try connection.query("SELECT * FROM package_checks") {
+    for row in try connection.query("SELECT digest, checked, fault FROM package_checks") {
       checks[try row.digest("digest")] = Check(
         checked: try row.timestamp("checked"),
         fault: try row.optionalText("fault").map { PackageFault(rawValue: $0) })
@@ -70,7 +70,7 @@ package enum PackageCheckTable {
     keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Set<SHA256Digest> {
     let rows = try connection.query(
-      "SELECT DISTINCT digest FROM versions WHERE ? OR state <> 'withdrawn'", [.boolean(keepsWithdrawn)])
+      "SELECT DISTINCT digest FROM versions WHERE ? = 1 OR state <> 'withdrawn'", [.boolean(keepsWithdrawn)])
     return Set(try rows.map { try $0.digest("digest") })
   }
 
@@ -79,7 +79,7 @@ package enum PackageCheckTable {
     _ digest: SHA256Digest, keepsWithdrawn: Bool, in connection: borrowing Connection
   ) throws -> Bool {
     try connection.first(
-      "SELECT 1 AS one FROM versions WHERE digest = ? AND (? OR state <> 'withdrawn') LIMIT 1",
+      "SELECT 1 AS one FROM versions WHERE digest = ? AND (? = 1 OR state <> 'withdrawn') LIMIT 1",
       [.digest(digest), .boolean(keepsWithdrawn)]) != nil
   }
 }

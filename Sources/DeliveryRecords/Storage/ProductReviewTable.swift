@@ -26,8 +26,11 @@ package enum ProductReviewTable {
   package static func find(
     _ product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> ProductReview? {
-    try connection.first("SELECT * FROM product_reviews WHERE product = ?", [.identifier(product)]).map {
-      row in
+    try connection.first(
+      """
+      SELECT submitted, submitted_by, notes, decided, decided_by, approved, reason FROM product_reviews WHERE product = ?
+      """, [.identifier(product)]
+    ).map { row in
       ProductReview(
         submitted: try row.timestamp("submitted"), submittedBy: try row.text("submitted_by"),
         notes: try row.optionalText("notes"), decided: try row.optionalTimestamp("decided"),

@@ -39,9 +39,14 @@ package enum ProductTable {
     package func isOnSale(at now: Timestamp) -> Bool { isOnSale && product.isAvailable(at: now) }
   }
 
+  /// The columns that ``StoredDocument`` reads.
+  private static let columns = "document, sale, created, changed, first_released"
+  // Texts that are put together once.
+  private static let selection = "SELECT \(columns) FROM products WHERE id = ?"
+
   /// Returns the product, decoded; nil where there is none.
   package static func find(_ id: ProductIdentifier, in connection: borrowing Connection) throws -> Entry? {
-    try connection.first("SELECT * FROM products WHERE id = ?", [.identifier(id)]).map(entry)
+    try connection.first(selection, [.identifier(id)]).map(entry)
   }
 
   /// Whether there is such a product; decodes nothing.
@@ -227,7 +232,7 @@ package enum ProductTable {
     var documents: [StoredDocument] = []
     try connection.forEach(
       """
-      SELECT document, sale, created, changed, first_released FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
+      SELECT \(columns) FROM products \(SQLDialect.index("products_by_revision")) WHERE revision > ?
       """, [.integer(revision)]
     ) { documents.append(try StoredDocument($0)) }
     return StoredDocuments(documents)
@@ -284,7 +289,7 @@ extension ProductTable {
       values += [.choice(state), .text(after), .integer(filter.isByStateOnly ? limit : Int.max)]
     }
     return try connection.query(
-      "SELECT * FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
+      "SELECT \(columns) FROM products WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
       values + [.integer(limit)]
     ).map(entry)
   }

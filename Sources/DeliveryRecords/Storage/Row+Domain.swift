@@ -33,6 +33,36 @@ extension TransactionKey {
   }
 }
 
+extension GrantMachine.State {
+  /// All there are.
+  package static let all: [GrantMachine.State] =
+    [.granted, .completed, .finished]
+    + [.revoked(was: .granted), .revoked(was: .completed), .revoked(was: .finished)]
+
+  /// How the database spells it.
+  package var stored: String {
+    switch self {
+    case .granted: "granted"
+    case .completed: "completed"
+    case .finished: "finished"
+    case .revoked(let before): "revoked/" + before.stored
+    }
+  }
+
+  /// Nil for a spelling that ``stored`` never produces.
+  package init?(stored: String) {
+    switch stored {
+    case "granted": self = .granted
+    case "completed": self = .completed
+    case "finished": self = .finished
+    case "revoked/granted": self = .revoked(was: .granted)
+    case "revoked/completed": self = .revoked(was: .completed)
+    case "revoked/finished": self = .revoked(was: .finished)
+    default: return nil
+    }
+  }
+}
+
 /// Reads what ``SQLValue`` wrote. Throws ``ColumnTypeMismatch`` for what this program never writes there, or
 /// what the column's own accessor throws; the `optional` ones answer nil for NULL.
 extension Row {

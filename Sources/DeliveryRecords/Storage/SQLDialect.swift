@@ -1,15 +1,20 @@
 import Commerce
 package import Database
 
-/// The parts of the tables' statements in which SQLite and PostgreSQL differ. They stand here and in the migrations, and
-/// nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound to
+/// The parts of the tables' statements in which SQLite and PostgreSQL differ. They stand here, in the migrations and in the folder
+/// PostgreSQL, and nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound to
 /// `?`.
 package enum SQLDialect {
   /// Inserts one row into a table whose key is a number that the database chooses, and answers it; nil where the statement says
   /// `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number; `RETURNING`, which PostgreSQL would have
   /// here, makes a table of 100 KiB in memory for each statement.
+  ///
+  /// - Parameters:
+  ///   - statement: the `INSERT`, without `RETURNING`.
+  ///   - values: for its `?`.
+  ///   - column: the key, which PostgreSQL would return.
   static func insertNumbered(
-    _ statement: String, _ values: [SQLValue], in connection: borrowing Connection
+    _ statement: String, _ values: [SQLValue], answering column: String, in connection: borrowing Connection
   ) throws(DatabaseError) -> Int64? {
     try connection.execute(statement, values) > 0 ? connection.lastInsertedRowID : nil
   }
@@ -18,7 +23,7 @@ package enum SQLDialect {
   static let numbersPassedOver: Int64 = 1 << 32
 
   /// The database was restored: what the backup does not know had numbers as well, and tokens, or operators, still name it by them.
-  /// PostgreSQL would set its sequences.
+  /// In PostgreSQL ``passOverNumbersPostgreSQL(in:)`` does it.
   package static func passOverNumbers(in connection: borrowing Connection) throws {
     for table in ["feeds", "outbox", "irregularities"] {
       try connection.execute(

@@ -39,13 +39,15 @@ package enum SalesTable {
         AND same.purchased = t.purchased AND same.expires = t.expires AND same.transaction_id < t.transaction_id))
     """
 
-  /// How far a renewal may begin behind the end of a period `t` that it continues, in milliseconds: as the standard policy says.
+  /// How far a renewal may begin behind the end of a period `t` that it continues, in milliseconds: as the standard policy says. Of a
+  /// short period it is a share, a ratio of seconds: the product with milliseconds would be too large an integer for some dates, which
+  /// SQLite makes a real of, and PostgreSQL refuses.
   private static let tolerance: String = {
-    let (most, week) = (
-      PublicationPolicy.standard.tolerance.milliseconds, PublicationPolicy.shortestRealPeriod.milliseconds
-    )
+    let (most, week) = (PublicationPolicy.standard.tolerance, PublicationPolicy.shortestRealPeriod)
+    let share = "\(most.components.seconds) / \(week.components.seconds)"
     return """
-      CASE WHEN t.expires - t.purchased >= \(week) THEN \(most) ELSE (t.expires - t.purchased) * \(most) / \(week) END
+      CASE WHEN t.expires - t.purchased >= \(week.milliseconds) THEN \(most.milliseconds)
+        ELSE (t.expires - t.purchased) * \(share) END
       """
   }()
 
@@ -169,7 +171,7 @@ package enum SalesTable {
         ]
         + [condition].compactMap { $0 }
         + conditions
-      let number = countsRows ? "count(*)" : "coalesce(sum(t.quantity), 0)"
+      let number = countsRows ? "count(*)" : "CAST(coalesce(sum(t.quantity), 0) AS BIGINT)"
       return try connection.query(
         """
         SELECT t.\(date) / 86400000 AS day, \(number) AS number\(columns)

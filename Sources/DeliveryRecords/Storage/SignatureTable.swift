@@ -30,8 +30,9 @@ package enum SignatureTable {
     in connection: borrowing Connection
   ) throws -> [PublisherSignature] {
     let signatures = try connection.query(
-      "SELECT * FROM version_signatures WHERE product = ? AND version = ? ORDER BY key_id",
-      [.identifier(product), .identifier(version)]
+      """
+      SELECT key_id, public_key, value FROM version_signatures WHERE product = ? AND version = ? ORDER BY key_id
+      """, [.identifier(product), .identifier(version)]
     ).map { row in
       PublisherSignature(
         keyId: try row.identifier("key_id"), publicKey: try row.publicKey("public_key"),

@@ -111,7 +111,7 @@ package enum UnconfirmedTable {
   ) throws -> [GrantRecord] {
     try connection.query(
       """
-      SELECT grants.* FROM unconfirmed_grants JOIN grants ON number = grant_number WHERE proof = ?
+      SELECT \(GrantTable.columns) FROM unconfirmed_grants JOIN grants ON number = grant_number WHERE proof = ?
       """, [.integer(proof)]
     ).map(GrantTable.record)
   }

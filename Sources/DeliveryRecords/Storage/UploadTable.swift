@@ -5,6 +5,9 @@ package import Database
 /// The rows of uploads. An upload has one until it expires, also once it became a version. The functions run in
 /// the caller's transaction, in one that locks the upload where they write, and throw ``DatabaseError``.
 package enum UploadTable {
+  private static let columns =
+    "id, owner, length, metadata, digest, awaits_end, whole_digest, created, touched, addressed"
+
   /// Begins an upload. Throws ``DatabaseError`` `constraint` for a name that is taken.
   package static func insert(_ upload: Upload, in connection: borrowing Connection) throws {
     try connection.execute(
@@ -21,7 +24,7 @@ package enum UploadTable {
 
   /// Returns the upload, expired or not; nil where there is none.
   package static func find(_ id: String, in connection: borrowing Connection) throws -> Upload? {
-    try connection.first("SELECT * FROM uploads WHERE id = ?", [.text(id)]).map(upload)
+    try connection.first("SELECT \(columns) FROM uploads WHERE id = ?", [.text(id)]).map(upload)
   }
 
   /// The uploads whose bytes no version has. Those of versions stay until they expire, for a client that asks again.
@@ -35,7 +38,7 @@ package enum UploadTable {
 
   /// The oldest first.
   package static func all(in connection: borrowing Connection) throws -> [Upload] {
-    try connection.query("SELECT * FROM uploads ORDER BY created, id").map(upload)
+    try connection.query("SELECT \(columns) FROM uploads ORDER BY created, id").map(upload)
   }
 
   /// At most `limit` uploads behind `after`, the oldest first.
@@ -45,7 +48,7 @@ package enum UploadTable {
     let after = after ?? UploadCursor(created: Timestamp(millisecondsSinceEpoch: .min), id: "")
     return try connection.query(
       """
-      SELECT * FROM uploads \(SQLDialect.index("uploads_by_age")) WHERE (created, id) > (?, ?)
+      SELECT \(columns) FROM uploads \(SQLDialect.index("uploads_by_age")) WHERE (created, id) > (?, ?)
       ORDER BY created, id LIMIT ?
       """,
       [.timestamp(after.created), .text(after.id), .integer(limit)]
@@ -94,7 +97,7 @@ package enum UploadTable {
     try connection.execute("DELETE FROM uploads WHERE id = ?", [.text(id)])
   }
 
-  /// Reads a row. A digest that is damaged counts as none, so that one row does not keep the others from being
+  /// Reads the columns of ``columns``. A digest that is damaged counts as none, so that one row does not keep the others from being
   /// read.
   private static func upload(_ row: Row) throws -> Upload {
     Upload(

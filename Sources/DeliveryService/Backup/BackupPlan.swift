@@ -19,8 +19,10 @@ struct PackageNeed: Hashable, Sendable {
         length: try row.optionalByteCount("length"), isRequired: false)
     }
     let versions = try connection.query(
-      "SELECT digest, max(length) AS length, max(state <> 'withdrawn') AS needed FROM versions GROUP BY digest"
-    )
+      """
+      SELECT digest, max(length) AS length, max(CASE WHEN state <> 'withdrawn' THEN 1 ELSE 0 END) AS needed
+      FROM versions GROUP BY digest
+      """)
     for row in versions {
       needs[try row.digest("digest")] = PackageNeed(
         length: try row.byteCount("length"), isRequired: try row.boolean("needed"))
