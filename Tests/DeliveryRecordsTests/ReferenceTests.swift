@@ -1,4 +1,5 @@
 import Database
+import DeliveryRecords
 import DeliveryTesting
 import PullboxTesting
 import Testing
@@ -13,5 +14,18 @@ struct ReferenceTests {
     let made = SchemaText.format(statements)
     let written = try RepositoryFile("docs/formats/schema.sql").text
     #expect(RepositoryFile.isSame(written, made), "it should be:\n\(made)")
+  }
+
+  @Test("docs/formats/postgresql-schema.sql is the schema that the server makes in PostgreSQL")
+  func postgreSQLSchema() throws {
+    let written = try RepositoryFile("docs/formats/postgresql-schema.sql").text
+    #expect(
+      RepositoryFile.isSame(written, PostgreSQLSchema.script), "it should be:\n\(PostgreSQLSchema.script)")
+  }
+
+  @Test("the schema of PostgreSQL stands for every migration of SQLite")
+  func postgreSQLVersion() {
+    // Whether its tables are the same is asked of PostgreSQL by scripts/lib/check-postgresql-sql.
+    #expect(PostgreSQLSchema.version == Migrations.all.count)
   }
 }

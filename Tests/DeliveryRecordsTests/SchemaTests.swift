@@ -117,6 +117,27 @@ struct SchemaTests {
     #expect(try await database.read { try $0.query("PRAGMA foreign_key_check").isEmpty })
   }
 
+  @Test("a new database has the catalog's first revision and counters of nothing")
+  func newDatabase() async throws {
+    // PostgreSQL's schema brings the first of them, and a counter there has no row before it counts.
+    let database = try file.open()
+    let rows = try await database.read { connection in
+      var rows: [String: Int64] = [:]
+      let tables = try connection.query(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+      for table in try tables.map({ try $0.text("name") }) {
+        rows[table] = try connection.first("SELECT count(*) AS count FROM \(table)")?.integer("count")
+      }
+      return rows.filter { $0.value > 0 }
+    }
+    #expect(rows == ["catalogue_state": 1, "counters": 15])
+    let values = try await database.read { connection in
+      try connection.query("SELECT id, revision, changed, price_tiers FROM catalogue_state").map(\.values)
+        + [try connection.first("SELECT sum(value) AS counted FROM counters")?.values ?? []]
+    }
+    #expect(values == [[1, 1, 0, 0], [0]])
+  }
+
   @Test("what the ledger of an earlier schema has a payment for was bought")
   func boughtProducts() async throws {
     let step = try #require(Migrations.all.firstIndex { $0.name == Migrations.boughtProducts.name })

@@ -7,7 +7,8 @@ enum SourceStatements {
     var found: [[String]] = []
     for root in ["\(sources)/DeliveryRecords", "\(sources)/DeliveryService"] {
       let files = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
-      for file in files.sorted() where file.hasSuffix(".swift") && !file.contains("Migrations") {
+      for file in files.sorted()
+      where file.hasSuffix(".swift") && !file.contains("Migrations") && !file.contains("PostgreSQL") {
         found += statements(in: try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8))
       }
     }
