@@ -146,7 +146,7 @@ let services: [Target] = [
       "PackageStorage", "PaymentStores", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
-      "Receipts", "HTTPServer", "HTTPClient", "Database", "BlobStore", "Monitoring", "ServiceRuntime",
+      "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "BlobStore", "Monitoring", "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
@@ -225,7 +225,9 @@ let testSupport: [Target] = [
     path: "Tests/StorageTesting"),
   .target(
     name: "DeliveryTesting",
-    dependencies: ["DeliveryRecords", "Commerce", "Database", "CoreTypes", "PullboxTesting"],
+    dependencies: [
+      "DeliveryRecords", "Commerce", "Database", "PostgreSQLEngine", "CoreTypes", "PullboxTesting",
+    ],
     path: "Tests/DeliveryTesting"),
   .target(
     name: "AgentTesting",

@@ -88,7 +88,7 @@ extension Database {
   /// on the cooperative pool. Throws ``DatabaseError``: `cannotOpen` for a server that refuses, is too old or is hidden behind a pooler
   /// in transaction mode, `unavailable` where no server answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
   public static func open(
-    _ address: PostgreSQLAddress, schema: PostgreSQLSchema, options: PostgreSQLOptions = PostgreSQLOptions()
+    _ address: PostgreSQLAddress, schema: SchemaDefinition, options: PostgreSQLOptions = PostgreSQLOptions()
   ) throws -> Database {
     let first = try ServerHandle(address, application: options.application)
     let second = try ServerHandle(address, application: options.application)

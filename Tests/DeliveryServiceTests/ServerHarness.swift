@@ -72,7 +72,7 @@ final class ServerHarness: Sendable {
       [
         "--listen", "127.0.0.1:0", "--state", self.directory.path + "/state", "--store-url", store.url,
         "--store-credential", FakePaymentStore.credential, "--operator-key", Self.operatorKey, "--loops", "1",
-      ] + options
+      ] + (try TestDatabase.url(for: self.directory.path).map { ["--database", $0] } ?? []) + options
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
     configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)

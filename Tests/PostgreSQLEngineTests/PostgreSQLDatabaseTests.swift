@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A database on PostgreSQL", .enabled(if: PostgreSQLServer.isThere))
 struct PostgreSQLDatabaseTests {
-  private static let schema = PostgreSQLSchema(
+  private static let schema = SchemaDefinition(
     version: 1,
     script: """
       CREATE TABLE books (
@@ -251,7 +251,7 @@ struct PostgreSQLDatabaseTests {
   func versions() throws {
     let address = try PostgreSQLServer.emptyAddress()
     try Database.open(address, schema: Self.schema).close()
-    let later = PostgreSQLSchema(
+    let later = SchemaDefinition(
       version: 1, script: Self.schema.script,
       steps: [.init(name: "shelves", script: "CREATE TABLE shelves (id BIGINT PRIMARY KEY);")])
     try Database.open(address, schema: later).close()

@@ -14,7 +14,7 @@ enum PostgreSQLServer {
     let name = "test_" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
     let handle = try Database.open(
       try PostgreSQLAddress(url + options("public", url)),
-      schema: PostgreSQLSchema(version: 1, script: ""), options: PostgreSQLOptions(writers: 1, readers: 1))
+      schema: SchemaDefinition(version: 1, script: ""), options: PostgreSQLOptions(writers: 1, readers: 1))
     try handle.writeBlocking(locking: []) { try $0.execute("CREATE SCHEMA \(name)") }
     handle.close()
     return try PostgreSQLAddress(url + options(name, url))

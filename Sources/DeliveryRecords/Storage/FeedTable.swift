@@ -142,14 +142,14 @@ package enum FeedTable {
       return Placed(feed: feed, ended: empty?.number)
     }
     let epoch = empty?.epoch ?? epoch
-    let number = try SQLDialect.insertNumbered(
+    let number = try connection.insertNumbered(
       """
       INSERT INTO feeds (device, store, environment, customer, epoch, sequence, used) VALUES (?, ?, ?, ?, ?, 0, ?)
       """,
       [
         .identifier(device), .identifier(store), .optional(environment, SQLValue.choice),
         .optional(customer, SQLValue.customer), .integer(epoch), .timestamp(now),
-      ], answering: "number", in: connection)
+      ], answering: "number")
     return number.map { number in
       Placed(
         feed: Feed(

@@ -212,7 +212,7 @@ package enum GrantTable {
   /// Answers the grant's number.
   @discardableResult
   package static func insert(_ grant: GrantRecord, in connection: borrowing Connection) throws -> Int64 {
-    let number = try SQLDialect.insertNumbered(
+    let number = try connection.insertNumbered(
       insertion,
       [
         .identifier(grant.id), .handle(grant.handle), .identifier(grant.store), .choice(grant.environment),
@@ -221,7 +221,7 @@ package enum GrantTable {
         .optional(grant.publicKey, SQLValue.publicKey), .optional(grant.renewalDigest, SQLValue.digest),
         .digest(grant.digest), .byteCount(grant.length), .digest(grant.manifestDigest),
         .grantState(grant.machine.state), .timestamp(grant.created),
-      ], answering: "number", in: connection)
+      ], answering: "number")
     guard let number else { preconditionFailure("a grant is inserted, or there is an error") }
     try record(grant.machine.name, of: number, at: grant.created, detail: nil, in: connection)
     return number

@@ -82,13 +82,13 @@ package enum OutboxTable {
     let lease = lease.flatMap { $0.stores.contains(subject.store) ? $0 : nil }
     // A call that may have to wait is claimed once it is there.
     let claims = kind == .acknowledge || kind == .consume ? nil : lease
-    let number = try SQLDialect.insertNumbered(
+    let number = try connection.insertNumbered(
       insertion,
       subject.values + [
         .choice(kind), .optional(payload), .timestamp(OutboxEntry.atOnce), .timestamp(now),
         .optional(claims?.holder),
         .optional(claims?.until, SQLValue.timestamp),
-      ], answering: "id", in: connection)
+      ], answering: "id")
     if let number {
       if claims == nil, let lease, try !take(number, lease, in: connection) { return .waiting(taken: nil) }
       let entry = OutboxEntry(

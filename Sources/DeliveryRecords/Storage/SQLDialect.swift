@@ -5,20 +5,6 @@ package import Database
 /// PostgreSQL, and nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound to
 /// `?`.
 package enum SQLDialect {
-  /// Inserts one row into a table whose key is a number that the database chooses, and answers it; nil where the statement says
-  /// `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number; `RETURNING`, which PostgreSQL would have
-  /// here, makes a table of 100 KiB in memory for each statement.
-  ///
-  /// - Parameters:
-  ///   - statement: the `INSERT`, without `RETURNING`.
-  ///   - values: for its `?`.
-  ///   - column: the key, which PostgreSQL would return.
-  static func insertNumbered(
-    _ statement: String, _ values: [SQLValue], answering column: String, in connection: borrowing Connection
-  ) throws(DatabaseError) -> Int64? {
-    try connection.execute(statement, values) > 0 ? connection.lastInsertedRowID : nil
-  }
-
   /// Numbers that a restored database passes over in the tables that never give one twice: of more rows than a backup can miss.
   static let numbersPassedOver: Int64 = 1 << 32
 

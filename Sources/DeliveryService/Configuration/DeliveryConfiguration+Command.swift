@@ -1,4 +1,5 @@
 import ContentDelivery
+import PostgreSQLEngine
 public import ServiceRuntime
 
 extension DeliveryConfiguration {
@@ -25,6 +26,7 @@ extension DeliveryConfiguration {
       ).example("/var/log/pullbox/access.log"),
       TicketKeyRotation.option, TicketKeyRotation.delayOption,
     ] + CommandOption.section("Addresses", addressOptions)
+      + CommandOption.section("Database", databaseOptions)
       + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Payment store", storeOptions)
       + CommandOption.section("Connections", connectionOptions)
@@ -80,6 +82,21 @@ extension DeliveryConfiguration {
       help:
         "Write prices of a territory by other rules than its likely language's, such as CHE=fr-CH; may be repeated"
     ).appliedAtReload().example("CHE=fr-CH"),
+  ]
+
+  /// The options of a database that several servers share, which need a restart.
+  private static let databaseOptions: [CommandOption] = [
+    .value(
+      "database", "URL",
+      help:
+        "Keep the records in PostgreSQL 15 or later instead of the state directory: postgresql://USER@HOST,HOST/NAME?passfile=FILE"
+    ).secret(),
+    .value(
+      "database-writers", "N", fallback: "\(PostgreSQLOptions().writers)",
+      help: "Connections to PostgreSQL that write: 1 to 64"),
+    .value(
+      "database-readers", "N", fallback: "\(PostgreSQLOptions().readers)",
+      help: "Connections to PostgreSQL that read: 1 to 64"),
   ]
 
   /// The options of operator keys, all applied at a reload. The keys themselves are shown nowhere.

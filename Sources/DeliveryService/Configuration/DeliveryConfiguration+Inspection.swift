@@ -23,6 +23,7 @@ extension DeliveryConfiguration {
     findings.check("cors.origins") { _ = try crossOriginPolicy() }
     findings.check("priceLocales") { _ = try localesOfPrices() }
     findings.check("node") { _ = try nodeName() }
+    findings.check("database") { _ = try databaseAddress() }
     findings.check("storeCalls") { _ = try outboxOptions() }
     findings.check("headDeadline") { try checkDeadlines() }
   }

@@ -65,6 +65,12 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var admissionClasses: [AdmissionClassLimits]?
   /// The directory of everything that must survive.
   public var state: String
+  /// A database on PostgreSQL in place of the file in the state directory: `postgresql://…`.
+  public var database: Redacted<String>?
+  /// Connections to PostgreSQL that write.
+  public var databaseWriters: Int
+  /// Connections to PostgreSQL that read.
+  public var databaseReaders: Int
   /// Names this server in the database's leases; the host's name without it.
   public var node: String?
   /// A payment store whose receipts count.

@@ -83,8 +83,7 @@ public final class DeliveryServer: Service {
     try RestoreMark.refuse(in: state)
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
-    database = try Database.open(
-      path: state + "/server.db", migrations: Migrations.all, options: options)
+    database = try configuration.openDatabase(options)
     client = try HTTPClient()
     let pools = DeliveryPools()
     let blobs = try BlobStore.open(

@@ -1,7 +1,7 @@
 internal import Database
 
 /// The tables of a database on PostgreSQL: all of one version by one script, and what later versions add.
-public struct PostgreSQLSchema: Sendable {
+public struct SchemaDefinition: Sendable {
   /// One step from a version to the next: it adds, and takes nothing from nodes of the version before.
   public struct Step: Sendable {
     /// The tables or columns that the step adds.
@@ -58,7 +58,7 @@ extension ServerHandle {
   }
 
   /// Brings the tables up to date; several nodes that start at the same moment do so one after the other.
-  func apply(_ schema: PostgreSQLSchema) throws(DatabaseError) {
+  func apply(_ schema: SchemaDefinition) throws(DatabaseError) {
     _ = try executeAlone("SELECT pg_advisory_lock(hashtext('pullbox schema'))")
     defer { _ = try? executeAlone("SELECT pg_advisory_unlock(hashtext('pullbox schema'))") }
     let latest = schema.version + schema.steps.count
@@ -80,7 +80,7 @@ extension ServerHandle {
     if found < latest { try inTransaction(steps(of: schema, after: found)) }
   }
 
-  private func steps(of schema: PostgreSQLSchema, after version: Int) -> String {
+  private func steps(of schema: SchemaDefinition, after version: Int) -> String {
     schema.steps.enumerated().dropFirst(version - schema.version).map { index, step in
       "\(step.script);\n\(Self.record(schema.version + index + 1))"
     }.joined(separator: "\n")

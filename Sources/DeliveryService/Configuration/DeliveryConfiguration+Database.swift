@@ -1,0 +1,43 @@
+import Database
+import DeliveryRecords
+import PostgreSQLEngine
+import ServiceRuntime
+
+extension DeliveryConfiguration {
+  private static let connections = 1...64
+
+  /// Where the records lie: nil for the file in the state directory. Throws ``ConfigurationError`` for an address that is none, and
+  /// numbers of connections that are out of their range.
+  func databaseAddress() throws(ConfigurationError) -> PostgreSQLAddress? {
+    guard Self.connections.contains(databaseWriters) else {
+      throw ConfigurationError(subject: "databaseWriters", message: "a number from 1 to 64 is expected here")
+    }
+    guard Self.connections.contains(databaseReaders) else {
+      throw ConfigurationError(subject: "databaseReaders", message: "a number from 1 to 64 is expected here")
+    }
+    guard let database else { return nil }
+    do {
+      return try PostgreSQLAddress(database.revealed)
+    } catch {
+      throw ConfigurationError(subject: "database", message: error.message)
+    }
+  }
+
+  /// Opens the records. `options` are those of a file. Blocks. Throws ``ConfigurationError`` where the server of the database refuses this
+  /// one, and what the database or the system throws.
+  func openDatabase(_ options: Database.Options) throws -> Database {
+    guard let address = try databaseAddress() else {
+      return try Database.open(path: state + "/server.db", migrations: Migrations.all, options: options)
+    }
+    do {
+      return try Database.open(
+        address,
+        schema: SchemaDefinition(version: PostgreSQLSchema.version, script: PostgreSQLSchema.script),
+        options: PostgreSQLOptions(
+          application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
+          longestWait: options.longestWait))
+    } catch let error as DatabaseError where error.code == .cannotOpen || error.code == .unavailable {
+      throw ConfigurationError(subject: "database", message: "\(address): \(error.message)")
+    }
+  }
+}
