@@ -138,6 +138,16 @@ let agent: [Target] = [
     ]),
 ]
 
+// What the sandbox store keeps, and the rules over it.
+let sandbox: [Target] = [
+  .target(
+    name: "SandboxRecords",
+    dependencies: [
+      "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Database", "ServiceRuntime",
+      "SystemCalls", "Crypto", "CoreTypes",
+    ])
+]
+
 let services: [Target] = [
   .target(
     name: "DeliveryService",
@@ -160,8 +170,7 @@ let services: [Target] = [
   .target(
     name: "SandboxStore",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce", "Receipts", "HTTPServer",
-      "HTTPClient",
+      "SandboxRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "Receipts", "HTTPServer", "HTTPClient",
       "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
@@ -372,12 +381,17 @@ let tests: [Target] = [
       "pullbox-agent",
     ]),
   .testTarget(
+    name: "SandboxRecordsTests",
+    dependencies: [
+      "SandboxRecords", "PullboxAPI", "Commerce", "HTTPClient", "HTTPServer", "Database", "CoreTypes",
+      "PullboxTesting",
+    ]),
+  .testTarget(
     name: "SandboxStoreTests",
     dependencies: [
-      "SandboxStore", "Monitoring", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce",
-      "Receipts",
-      "HTTPClient",
-      "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+      "SandboxStore", "SandboxRecords", "Monitoring", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient",
+      "Commerce", "Receipts", "HTTPClient", "HTTPServer", "Database", "ServiceRuntime", "SystemCalls",
+      "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxKitTests",
@@ -412,7 +426,7 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + agent
-    + services
+    + sandbox + services
     + executables
     + examples + benchmarks + testSupport + tests.filter { onlyTests == nil || $0.name == onlyTests },
   swiftLanguageModes: [.v6]

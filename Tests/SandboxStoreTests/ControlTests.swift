@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxTesting
 import Receipts
+import SandboxRecords
 import Testing
 
 @testable import SandboxStore
@@ -108,14 +109,6 @@ struct ControlTests {
       let body = try APIJSON.encode(change)
       #expect(try await store.refusal(.patch, path, body: body) == .requestMalformed)
     }
-  }
-
-  @Test(
-    "currencies are those of the territories",
-    arguments: [("USA", "USD"), ("GBR", "GBP"), ("JPN", "JPY"), ("POL", "PLN")])
-  func currencies(territory: String, currency: String) {
-    #expect(TerritoryCurrency.code(of: territory) == currency)
-    #expect(TerritoryCurrency.code(of: "XXX") == nil)
   }
 
   @Test(

@@ -3,6 +3,7 @@ import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import SandboxRecords
 import Testing
 
 @testable import SandboxStore

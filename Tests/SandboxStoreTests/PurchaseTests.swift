@@ -4,6 +4,7 @@ import Database
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
+import SandboxRecords
 import Testing
 
 @testable import SandboxStore

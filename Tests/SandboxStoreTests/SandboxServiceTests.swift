@@ -105,8 +105,7 @@ struct SandboxServiceTests {
     return APIClient(baseURL: "http://\(address)", credential: credential, client: client)
   }
 
-  /// Answers as `GET /v1/products` does, with one issue for sale to all but the device `excluded`, and coins with a price in
-  /// one territory.
+  /// Answers as `GET /v1/products` does, with one issue for sale to all but the device `excluded`.
   func catalogServer() throws -> HTTPServer {
     let router = Router { table in
       table.on(.get, "/v1/products") { request, _ in
@@ -119,15 +118,6 @@ struct SandboxServiceTests {
               id: StoreHarness.issue, type: .nonConsumable, title: "Issue 1", description: "The first")
           ]
         }
-        // As a catalog did that listed what it does not sell in a territory, without a price.
-        if request.queryValue("id") == StoreHarness.coins.description {
-          var coins = ProductListing(
-            id: StoreHarness.coins, type: .consumable, title: "Coins", description: "Ten")
-          if request.queryValue("territory") ?? "USA" == "USA" {
-            coins.price = .init(amount: "0.99", currency: "USD", formatted: "$0.99")
-          }
-          response.products = [coins]
-        }
         guard let body = try? APIJSON.encode(response) else {
           return HTTPResponse(status: .internalServerError)
         }
@@ -139,19 +129,6 @@ struct SandboxServiceTests {
     let server = HTTPServer(configuration: configuration, handler: router)
     try server.start()
     return server
-  }
-
-  @Test(
-    "what has prices, but none in the account's territory, is not for sale, even where the catalog lists it")
-  func noPriceHere() async throws {
-    let catalog = try catalogServer()
-    let remote = RemoteCatalog(
-      baseURL: "http://\(try #require(catalog.boundAddresses.first))", client: client)
-    let priced = try await remote.listing(of: StoreHarness.coins, territory: "USA", device: nil)
-    #expect(priced?.price?.amount == "0.99")
-    #expect(try await remote.listing(of: StoreHarness.coins, territory: "FRA", device: nil)?.id == nil)
-    #expect(try await remote.listing(of: StoreHarness.issue, territory: "FRA", device: nil)?.id != nil)
-    await catalog.drain()
   }
 
   @Test("a purchase is listed, proven, verified and finished, and a restart keeps the rest")

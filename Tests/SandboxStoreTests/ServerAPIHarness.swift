@@ -6,6 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
+import SandboxRecords
 import ServiceRuntime
 import Testing
 

@@ -4,6 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxTesting
 import Receipts
+import SandboxRecords
 import Testing
 
 @testable import SandboxStore

@@ -8,6 +8,7 @@ import PullboxAPI
 import PullboxAPIServer
 import PullboxTesting
 import Receipts
+import SandboxRecords
 import ServiceRuntime
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 
 /// Controls by which tests change accounts and subscriptions.
 extension PaymentStore {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import SandboxRecords
 
 /// The answers of the Google-like interface: the members of the Android Publisher API that the store has
 /// values for.

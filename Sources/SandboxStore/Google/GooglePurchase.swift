@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import SandboxRecords
 
 /// A purchase by its token.
 struct GooglePurchase: Sendable {

@@ -4,6 +4,7 @@ import Database
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import SandboxRecords
 
 /// Orders, and the purchases that were given back.
 extension GoogleRoutes {

@@ -6,6 +6,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
+import SandboxRecords
 import ServiceRuntime
 
 /// The Google-like interface: a token endpoint, the calls of the Android Publisher API that are about purchases, and the keys by

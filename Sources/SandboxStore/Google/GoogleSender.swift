@@ -3,6 +3,7 @@ import Crypto
 import Database
 import HTTPClient
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 
 /// Gives back what was not acknowledged in time, and posts notifications as Pub/Sub does: with a token of its own, again and again

@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 import SystemCalls
 

@@ -6,6 +6,7 @@ import Monitoring
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
+import SandboxRecords
 import ServiceRuntime
 
 /// The HTTP routes of the store.

@@ -1,4 +1,5 @@
 import CoreTypes
+import SandboxRecords
 
 /// When a notification that was not taken is sent again: 1, 12, 24, 48 and 72 hours after the attempt before, in
 /// proportion to the store's month.

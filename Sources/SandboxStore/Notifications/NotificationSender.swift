@@ -3,6 +3,7 @@ import Database
 import HTTPClient
 import Monitoring
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 import Synchronization
 

@@ -5,6 +5,7 @@ import HTTPClient
 import HTTPServer
 import Monitoring
 import PullboxAPIServer
+import SandboxRecords
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 
 /// The history of notifications that the App Store Server API tells.
 struct NotificationHistory: Sendable {

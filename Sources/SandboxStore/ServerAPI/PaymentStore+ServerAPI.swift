@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import SandboxRecords
 
 /// Calls of the App Store Server API about one customer or transaction.
 extension PaymentStore {

@@ -3,6 +3,7 @@ import CoreTypes
 import Database
 import Monitoring
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 
 /// How long, and why, the renewals of subscriptions are put off.

@@ -1,6 +1,7 @@
 import CoreTypes
 import HTTPServer
 import PullboxAPIServer
+import SandboxRecords
 
 /// Test notifications, and the history of all that were sent.
 extension ServerAPIRoutes {

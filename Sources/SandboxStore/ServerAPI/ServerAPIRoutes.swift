@@ -4,6 +4,7 @@ import Database
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
+import SandboxRecords
 import ServiceRuntime
 
 /// The App Store Server API: what servers ask under `/inApps`, with a bearer token of the store's key.

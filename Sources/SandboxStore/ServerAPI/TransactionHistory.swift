@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import HTTPServer
+import SandboxRecords
 
 /// Which of a customer's transactions a history has, and in which order.
 struct TransactionHistoryFilter: Hashable, Sendable {

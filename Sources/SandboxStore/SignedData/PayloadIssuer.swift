@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import SandboxRecords
 
 /// Makes a JSON Web Signature in compact form, with the chain of its certificates.
 protocol PayloadSigner: Sendable {

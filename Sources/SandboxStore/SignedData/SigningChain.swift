@@ -1,5 +1,6 @@
 import CoreTypes
 import Receipts
+import SandboxRecords
 import Synchronization
 import SystemCalls
 

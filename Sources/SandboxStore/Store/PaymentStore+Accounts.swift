@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
+import SandboxRecords
 
 extension PaymentStore {
   /// Opens an account. The response is the only place where the token is: the store keeps its SHA-256. Throws

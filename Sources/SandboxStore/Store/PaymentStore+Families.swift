@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 
 extension PaymentStore {
   /// Sets who shares what the organizer buys. Throws `not-found` for an unknown account, `request-malformed` for more than

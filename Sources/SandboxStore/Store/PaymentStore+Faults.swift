@@ -1,6 +1,7 @@
 import Database
 import PullboxAPI
 import Receipts
+import SandboxRecords
 
 extension PaymentStore {
   /// Milliseconds.

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 
 extension PaymentStore {
   private static let seatRange = 1...10_000

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 
 extension PaymentStore {

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 import Synchronization
 

@@ -4,6 +4,7 @@ import Database
 import PullboxAPI
 import PullboxAPIServer
 import Receipts
+import SandboxRecords
 
 extension PaymentStore {
   /// A fresh receipt of everything the account has bought. Where there are more purchases than the store's

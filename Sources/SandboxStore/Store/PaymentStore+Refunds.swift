@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 
 /// Rights that end after a sale, and that come back.
 extension PaymentStore {

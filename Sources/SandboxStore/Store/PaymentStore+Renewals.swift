@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 import ServiceRuntime
 
 extension PaymentStore {

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import PullboxAPI
+import SandboxRecords
 
 extension PaymentStore {
   /// An account's transactions, the oldest first, from the first after `after`; with a device, what it bought and what

@@ -5,6 +5,7 @@ import Database
 import Monitoring
 import PullboxAPI
 import PullboxAPIServer
+import SandboxRecords
 import ServiceRuntime
 
 /// The store itself: accounts, their transactions, their receipts.
