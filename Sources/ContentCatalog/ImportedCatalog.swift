@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import PullboxAPIServer
 
 /// An import as its body says it, with the products not decoded yet: a hundred thousand of them take several times the memory of
 /// their bytes, so each is decoded when it is asked for.
@@ -14,8 +15,10 @@ struct ImportedCatalog: Sendable {
   /// Products in the body, decoded or not.
   var productCount: Int { places.count }
 
-  /// Throws `request-malformed` where something beside the products is malformed, and `catalog-invalid` for more of them than one import has.
+  /// Throws `request-malformed` where something beside the products is malformed, or a text has the character U+0000, and `catalog-invalid`
+  /// for more of them than one import has.
   init(_ bytes: [UInt8]) throws(Problem) {
+    guard !JSONString.hasNull(inDocument: bytes) else { throw Problem.nullInDocument }
     let split: JSONElements
     do throws(JSONElementsError) {
       split = try JSONElements(of: "products", in: bytes, upTo: CatalogImport.maximumItems)

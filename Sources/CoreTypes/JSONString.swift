@@ -75,6 +75,48 @@ public enum JSONString {
     }
   }
 
+  /// Whether a text of a JSON document, or the name of a member, has the character U+0000: as the escape `\u0000`, or as a byte, which
+  /// only a document has that is none, or not in UTF-8 (RFC 8259 §7, §8.1).
+  public static func hasNull(inDocument bytes: [UInt8]) -> Bool {
+    let bytes = bytes.span
+    let digits = UInt8(ascii: "0")
+    var index = 0
+    while true {
+      index += countOfWordsWithoutEscapes(bytes.extracting(index...))
+      guard index < bytes.count else { return false }
+      let byte = bytes[index]
+      if byte == 0 { return true }
+      guard byte == UInt8(ascii: "\\") else {
+        index += 1
+        continue
+      }
+      if index + 6 <= bytes.count, bytes[index + 1] == UInt8(ascii: "u"), bytes[index + 2] == digits,
+        bytes[index + 3] == digits, bytes[index + 4] == digits, bytes[index + 5] == digits
+      {
+        return true
+      }
+      // What a backslash escapes may be a backslash. Outside of texts there is none.
+      index = min(index + 2, bytes.count)
+    }
+  }
+
+  /// How many bytes at the beginning, a multiple of eight, are neither zero nor a backslash.
+  private static func countOfWordsWithoutEscapes(_ bytes: Span<UInt8>) -> Int {
+    let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+    let backslashes = ones &* UInt64(UInt8(ascii: "\\"))
+    return unsafe bytes.withUnsafeBytes { bytes in
+      var index = 0
+      while index &+ 8 <= bytes.count {
+        let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let other = word ^ backslashes
+        // A byte that is zero borrows from its top bit, and so do only bytes that have it set.
+        if ((word &- ones) & ~word | (other &- ones) & ~other) & tops != 0 { break }
+        index &+= 8
+      }
+      return index
+    }
+  }
+
   /// Whether the byte is written as it is, whatever comes after it.
   @inline(__always)
   private static func isPlain(_ byte: UInt8, _ form: Form) -> Bool {

@@ -5,7 +5,8 @@ public import PullboxAPI
 /// Collects the routes of a service whose responders may throw: a ``Problem`` becomes the answer, a
 /// `TemporaryFailure` is answered 503 or 507 with the time to try again, anything else `internal-error`, without a
 /// word about its cause. What is no ``Problem`` is reported with its request, overload and a cancelled task apart: the first
-/// is answered 503, the second only where its client is still there.
+/// is answered 503, the second only where its client is still there. A request with the character U+0000 in its query is
+/// refused before its responder is asked.
 ///
 /// Routes are added first, then ``router(reporting:observing:)`` makes the handler of an `HTTPServer` of
 /// them:
@@ -162,6 +163,7 @@ public struct APIRoutes {
           table.on(method, pattern) { request, parameters in
             let begin = clock.now()
             do {
+              try request.requireTextInQuery()
               return finish(
                 try await responder(request, parameters), to: request, at: pattern, nil, since: begin)
             } catch {

@@ -5,11 +5,11 @@ public import PullboxAPI
 
 extension HTTPRequest {
   /// The body as JSON. Throws `request-too-large` past `limit`, `request-malformed` naming the member at
-  /// fault.
+  /// fault, or for what ``document(upTo:)`` refuses.
   public func decode<Value: Decodable>(
     _ type: Value.Type, upTo limit: ByteCount = .mebibytes(1)
   ) async throws(Problem) -> Value {
-    let bytes = try await bytes(upTo: limit)
+    let bytes = try await document(upTo: limit)
     do {
       return try APIJSON.decode(type, from: bytes)
     } catch {
@@ -21,12 +21,28 @@ extension HTTPRequest {
   public func decodeIfPresent<Value: Decodable>(
     _ type: Value.Type, upTo limit: ByteCount = .mebibytes(1)
   ) async throws(Problem) -> Value? {
-    let bytes = try await bytes(upTo: limit)
+    let bytes = try await document(upTo: limit)
     guard !bytes.isEmpty else { return nil }
     do {
       return try APIJSON.decode(type, from: bytes)
     } catch {
       throw Problem(.requestMalformed, APIJSON.explain(error))
+    }
+  }
+
+  /// The whole body, which is to be decoded as JSON. Throws like ``bytes(upTo:)``, and `request-malformed` where a text in it has the
+  /// character U+0000: not every database can keep it, and for some readers the text ends there.
+  public func document(upTo limit: ByteCount) async throws(Problem) -> [UInt8] {
+    let bytes = try await bytes(upTo: limit)
+    guard !JSONString.hasNull(inDocument: bytes) else { throw Problem.nullInDocument }
+    return bytes
+  }
+
+  /// Throws `request-malformed`, naming the first, for a parameter of the query that has the character U+0000, as no text of a
+  /// document may have it.
+  func requireTextInQuery() throws(Problem) {
+    for parameter in query where parameter.name.utf8.contains(0) || parameter.value.utf8.contains(0) {
+      throw Problem(.requestMalformed, "\(parameter.name.filter { $0 != "\0" }) has the character U+0000")
     }
   }
 
@@ -91,6 +107,12 @@ extension HTTPRequest {
     }
     return number
   }
+}
+
+extension Problem {
+  /// The refusal of a document that `JSONString.hasNull(inDocument:)` has found.
+  public static let nullInDocument = Problem(
+    .requestMalformed, "the document has the character U+0000 in a text, or is not in UTF-8")
 }
 
 extension RequestBodyError {

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import PullboxAPI
 import Testing
 
 @testable import ContentCatalog
@@ -24,6 +25,17 @@ struct CatalogImportBodyTests {
       #expect(wanted.document.text == product.replacing("example.a", with: "example.\(name)"))
       #expect(wanted.document.value.id.description == "com.example.\(name)")
       #expect(wanted.isOnSale == (name == "b" ? false : nil))
+    }
+  }
+
+  @Test("one with U+0000 in a text is refused, of a product or of something else")
+  func null() {
+    for body in [
+      #"{"products":[{"id":"com.example.a","localizations":{"en":{"title":"\u0000"}}}]}"#,
+      #"{"products":[],"priceTiers":[{"name":"a\u0000"}]}"#,
+    ] {
+      let problem = #expect(throws: Problem.self) { try ImportedCatalog(Array(body.utf8)) }
+      #expect(problem?.code == .requestMalformed && problem?.detail?.contains("U+0000") == true)
     }
   }
 }

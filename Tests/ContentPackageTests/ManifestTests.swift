@@ -121,6 +121,18 @@ struct ManifestTests {
     #expect(refusal.faults.map(\.code) == [.manifestTooLarge])
   }
 
+  @Test("the title that is kept beside a manifest is without U+0000, and the manifest's is as it is")
+  func displayTitle() throws {
+    var draft = try makeDraft()
+    for (title, shown) in [
+      ("A\u{0}B\u{0}", "AB"), ("\u{0}\u{301}", "\u{301}"), ("\u{0}", nil), ("A\u{1}", "A\u{1}"),
+    ] {
+      draft.title = title
+      let manifest = try Manifest(draft, limits: .standard)
+      #expect(manifest.title == title && manifest.displayTitle == shown)
+    }
+  }
+
   @Test("a folder's manifest survives writing and reading with every member")
   func roundTrip() throws {
     var draft = try makeDraft()

@@ -39,6 +39,25 @@ struct JSONStringTests {
     }
   }
 
+  @Test(
+    "U+0000 is found in any text and name of a document, at every place, and what looks like its escape is not",
+    arguments: [
+      (#"\u0000"#, true), (#"\\\u0000"#, true), (#"\"\u0000"#, true), (#"\u0000\u0000"#, true),
+      ("\u{0}", true), (#"\\u0000"#, false), (#"\\\\u0000"#, false), (#"\u0001"#, false),
+      (#"\u1000"#, false), (#"\u0100"#, false), (#"\u0010"#, false), ("u0000", false), ("0000", false),
+      (#"\u000"#, false), (#"\"#, false), ("\u{1}\u{80}\u{FF}[]", false), ("", false),
+    ])
+  func null(text: String, isFound: Bool) {
+    for (before, after) in (0..<20).map({ ($0, 20 - $0) }) + [(0, 0), (7, 0), (8, 0), (2, 0)] {
+      let (start, end) = (String(repeating: "a", count: before), String(repeating: "\"", count: after))
+      #expect(JSONString.hasNull(inDocument: Array((start + text + end).utf8)) == isFound, "\(before)")
+    }
+    #expect(JSONString.hasNull(inDocument: Array(#"{"a\u0000b":[1,{"c":"d"}]}"#.utf8)))
+    // In UTF-16, which RFC 8259 §8.1 does not allow, an escape is none of these bytes.
+    #expect(
+      JSONString.hasNull(inDocument: #"{"a":"b"}"#.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }))
+  }
+
   @Test("the RFC's own sample (§3.2.2)")
   func rfcSample() {
     #expect(

@@ -84,6 +84,22 @@ struct APIRoutesTests {
     #expect(observed.count == 5 && observed.allSatisfy { $0.hasPrefix("- ") })
   }
 
+  @Test(
+    "a query with U+0000 in a name or a value is refused before the responder is asked",
+    arguments: ["?actor=%00", "?actor=a%00b&limit=1", "?%00=a", "?limit=1&a%00", "?a=+%00"])
+  func nullInQuery(query: String) async throws {
+    var routes = APIRoutes()
+    routes.on(.get, "/v1/things/{id}") { request, _ in
+      #expect(request.queryValue("a") == "0")
+      return HTTPResponse(status: .ok)
+    }
+    let router = router(routes)
+    let response = try await answer(router, "/v1/things/1" + query)
+    #expect(response.status == .badRequest && response.problem?.code == .requestMalformed)
+    #expect(response.problem?.detail?.hasSuffix(" has the character U+0000") == true)
+    #expect(try await answer(router, "/v1/things/1?a=0").status == .ok)
+  }
+
   @Test("a problem that a responder throws is the answer, with its Retry-After, and is not reported")
   func problems() async throws {
     let routes = throwing(Problem(.tooManyRequests, "wait", retryAfterSeconds: 20))

@@ -132,6 +132,21 @@ struct RequestContractTests {
     #expect(long?.code == .requestTooLarge && long?.detail == "at most 16 bytes are read here")
   }
 
+  @Test(
+    "a body with U+0000 in a text or a name is refused, read at once or where it may be empty",
+    arguments: [#"{"reason":"a\u0000"}"#, #"{"reason":"a","\u0000":1}"#, "{\"reason\":\"\u{0}\"}"])
+  func null(body: String) async throws {
+    let request = try request(body: body)
+    let detail = "the document has the character U+0000 in a text, or is not in UTF-8"
+    let problem = await #expect(throws: Problem.self) { try await request.decode(ReasonBody.self) }
+    #expect(problem?.code == .requestMalformed && problem?.detail == detail)
+    let other = await #expect(throws: Problem.self) { try await request.decodeIfPresent(ReasonBody.self) }
+    #expect(other?.detail == detail)
+    // A backslash and five characters are no escape.
+    let text = try self.request(body: #"{"reason":"\\u0000"}"#)
+    #expect(try await text.decode(ReasonBody.self).reason == #"\u0000"#)
+  }
+
   @Test("a body that did not arrive is refused for the reason that it did not")
   func brokenBodies() {
     let codes: [(RequestBodyError.Code, ProblemCode)] = [

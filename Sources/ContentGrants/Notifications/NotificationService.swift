@@ -150,6 +150,7 @@ package final class NotificationService: Sendable {
       uuid.utf8.count <= Self.maximumIdentifierLength, let type = notification.notificationType?.rawValue,
       type.utf8.count <= Self.maximumIdentifierLength,
       notification.subtype.map({ $0.utf8.count <= Self.maximumIdentifierLength }) ?? true,
+      ![uuid, type, notification.subtype ?? ""].contains(where: { $0.utf8.contains(0) }),
       let signed = notification.signedDate?.timestamp,
       let environment = notification.content?.environment?.counting
     else {

@@ -64,10 +64,13 @@ public struct Manifest: Hashable, Sendable {
   /// The digest of the canonical bytes: what a grant carries.
   public let manifestDigest: SHA256Digest
 
-  /// The title as it is to be shown and kept beside the manifest: without invisible characters
+  /// The title as it is to be shown and kept beside the manifest: without U+0000 and invisible characters
   /// (`removingInvisibleFormatting`), which a manifest of other tools may have. Nil when nothing is left.
   public var displayTitle: String? {
-    title.map(\.removingInvisibleFormatting).flatMap { $0.isEmpty ? nil : $0 }
+    guard var title = title?.removingInvisibleFormatting else { return nil }
+    // Not every database can keep it.
+    if title.utf8.contains(0) { title.unicodeScalars.removeAll { $0 == "\0" } }
+    return title.isEmpty ? nil : title
   }
 
   /// How the package is divided into pieces.

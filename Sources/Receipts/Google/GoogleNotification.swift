@@ -129,7 +129,7 @@ public struct GooglePushMessage: Hashable, Sendable {
     let envelope = try GoogleDocument.decode(
       Envelope.self, from: body, upTo: Self.maximumLength, "message")
     guard let identifier = envelope.message.messageId,
-      (1...Self.maximumIdentifierLength).contains(identifier.utf8.count),
+      (1...Self.maximumIdentifierLength).contains(identifier.utf8.count), !identifier.utf8.contains(0),
       let data = envelope.message.data.flatMap({ Base64.decodeLines($0) ?? Base64.decodeLines($0, .url) })
     else { throw ReceiptError.malformed("the message lacks its name or its data") }
     self.identifier = identifier

@@ -267,6 +267,8 @@ struct NotificationTests {
         (try apple.sign(mixed), .receiptWrongApplication),
         (try apple.sign(innerForged), .receiptNotAuthentic),
         (try apple.sign(nameless), .receiptMalformed), ("garbage", .receiptMalformed),
+        (try apple.notification("REFUND", refunded, at: date, uuid: "a\u{0}"), .receiptMalformed),
+        (try apple.notification("REFUND\u{0}", refunded, at: date), .receiptMalformed),
       ]
       for (index, entry) in cases.enumerated() {
         #expect(try await post(entry.payload, server) == entry.code, "case \(index)")
@@ -275,7 +277,7 @@ struct NotificationTests {
       #expect(try await server.fetch(grant).body == package)
       #expect(
         try await counts(server) == [
-          "wrong-application": 2, "wrong-environment": 2, "not-authentic": 5, "malformed": 2,
+          "wrong-application": 2, "wrong-environment": 2, "not-authentic": 5, "malformed": 4,
         ])
       let long = try await server.problem {
         _ = try await server.api.exchange(

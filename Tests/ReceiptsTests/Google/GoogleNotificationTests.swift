@@ -65,6 +65,7 @@ struct GoogleNotificationTests {
       #"{"message":{"data":"e30="}}"#, #"{"message":{"data":"!","messageId":"7"}}"#,
       #"{"message":{"messageId":"7"}}"#,
       #"{"message":{"data":"e30=","messageId":""}}"#, "{}",
+      #"{"message":{"data":"e30=","messageId":"7\u0000"}}"#,
     ] {
       #expect(throws: ReceiptError.self) { try GooglePushMessage(body: Array(body.utf8)) }
     }
