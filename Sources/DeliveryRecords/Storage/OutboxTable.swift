@@ -96,9 +96,10 @@ package enum OutboxTable {
         nextAttempt: OutboxEntry.atOnce)
       return .waiting(taken: lease == nil ? nil : entry)
     }
-    guard
-      let row = try connection.first(selectionBySubject, subject.values + [.choice(kind)])
-    else { preconditionFailure("the row is there, in this transaction") }
+    guard let row = try connection.first(selectionBySubject, subject.values + [.choice(kind)]) else {
+      // SQLite has the row still. In PostgreSQL another transaction may have removed it since the insertion.
+      return try add(kind, of: subject, payload: payload, lease: lease, at: now, in: connection)
+    }
     if try row.optionalTimestamp("dropped") != nil { return .dropped }
     if try row.optionalTimestamp("done") != nil { return .done }
     if try row.optionalTimestamp("parked") != nil { return .parked }

@@ -66,7 +66,8 @@ package enum UnconfirmedTable {
         key + [.blob(proof.bytes), .integer(count), .timestamp(now)])
     }
     guard let id = try connection.first(find, key)?.integer("id") else {
-      preconditionFailure("the row is there, in this transaction")
+      // SQLite has the row still. In PostgreSQL another transaction may have removed it since the first look.
+      return try mark(grants, restingOn: proof, digest, at: store, now: now, in: connection)
     }
     for number in grants {
       try connection.execute(
