@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// A status code of a final or interim response (RFC 9110 §15).
 public struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The code: 100 to 999.
@@ -104,58 +106,7 @@ public struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConv
 
   /// RFC 9112 §4: a 1xx, 204 or 304 response never has content.
   public var forbidsContent: Bool { rawValue < 200 || rawValue == 204 || rawValue == 304 }
-}
 
-extension HTTPStatus {
-  /// The phrase after the code in a status line; empty for a code without a registered one.
-  public var reasonPhrase: StaticString {
-    switch rawValue {
-    case 100: "Continue"
-    case 102: "Processing"
-    case 103: "Early Hints"
-    case 104: "Upload Resumption Supported"
-    case 200: "OK"
-    case 201: "Created"
-    case 202: "Accepted"
-    case 204: "No Content"
-    case 206: "Partial Content"
-    case 301: "Moved Permanently"
-    case 302: "Found"
-    case 303: "See Other"
-    case 304: "Not Modified"
-    case 307: "Temporary Redirect"
-    case 308: "Permanent Redirect"
-    case 400: "Bad Request"
-    case 401: "Unauthorized"
-    case 402: "Payment Required"
-    case 403: "Forbidden"
-    case 404: "Not Found"
-    case 405: "Method Not Allowed"
-    case 406: "Not Acceptable"
-    case 408: "Request Timeout"
-    case 409: "Conflict"
-    case 410: "Gone"
-    case 411: "Length Required"
-    case 412: "Precondition Failed"
-    case 413: "Content Too Large"
-    case 414: "URI Too Long"
-    case 415: "Unsupported Media Type"
-    case 416: "Range Not Satisfiable"
-    case 417: "Expectation Failed"
-    case 421: "Misdirected Request"
-    case 422: "Unprocessable Content"
-    case 428: "Precondition Required"
-    case 429: "Too Many Requests"
-    case 431: "Request Header Fields Too Large"
-    case 460: "Checksum Mismatch"
-    case 500: "Internal Server Error"
-    case 501: "Not Implemented"
-    case 502: "Bad Gateway"
-    case 503: "Service Unavailable"
-    case 504: "Gateway Timeout"
-    case 505: "HTTP Version Not Supported"
-    case 507: "Insufficient Storage"
-    default: ""
-    }
-  }
+  /// The phrase after the code in a status line; empty for a code without one.
+  public var reasonPhrase: StaticString { ReasonPhrase.phrase(ofStatus: rawValue) }
 }
