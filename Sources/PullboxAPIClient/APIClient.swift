@@ -200,11 +200,12 @@ public struct APIClient: Sendable {
     refusal(head: response.head, body: response.body)
   }
 
-  /// The error of a response with a status outside 200 to 299, by its head and the body that was read. A
-  /// problem document without a delay of its own gets that of the `Retry-After` field; either is brought into
-  /// `RetryAfter.obeyedRange`. The field counts without a problem document as well: proxies answer pages.
+  /// The error of a response with a status outside 200 to 299, by its head and the body that was read. A problem
+  /// document may lack any member (RFC 9457 §3.1). Without a delay of its own it gets that of the `Retry-After`
+  /// field; either is brought into `RetryAfter.obeyedRange`. The field counts without a problem document as well:
+  /// proxies answer pages.
   public static func refusal(head: ResponseHead, body: [UInt8]) -> APICallError {
-    if var problem = try? APIJSON.decode(Problem.self, from: body) {
+    if var problem = Problem(document: body, status: head.status, isDeclared: declaresProblem(head)) {
       problem.retryAfterSeconds =
         problem.retryAfterSeconds.map { RetryAfter.obeyedSeconds(clamping: $0) }
         ?? head.retryAfter.map { RetryAfter.obeyedSeconds(clamping: $0) }
@@ -214,6 +215,12 @@ public struct APIClient: Sendable {
     return .unexpectedResponse(
       status: head.status, detail: beginning.isEmpty ? "no problem document" : beginning,
       retryAfter: head.retryAfter, isPage: isPage(body))
+  }
+
+  /// Whether the media type is that of problem documents, with parameters or without.
+  private static func declaresProblem(_ head: ResponseHead) -> Bool {
+    let mediaType = head.headers["Content-Type"]?.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
+    return mediaType?.lowercased() == Problem.mediaType
   }
 
   /// Whether `body` is no JSON document: a proxy's page, or nothing at all. Every document of the contract is an

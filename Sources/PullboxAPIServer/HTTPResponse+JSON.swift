@@ -20,7 +20,7 @@ extension HTTPResponse {
     let body = (try? APIJSON.encode(problem)) ?? []
     var response = HTTPResponse(
       status: HTTPStatus(rawValue: problem.status),
-      headers: ["Content-Type": "application/problem+json", "Cache-Control": "no-store"], body: .bytes(body))
+      headers: ["Content-Type": Problem.mediaType, "Cache-Control": "no-store"], body: .bytes(body))
     if let seconds = problem.retryAfterSeconds { response.headers["Retry-After"] = String(seconds) }
     if problem.status == 401 {
       response.headers["WWW-Authenticate"] = problem.code == .proofMissing ? DeviceProof.scheme : "Bearer"

@@ -29,9 +29,9 @@ public struct Problem: Error, Hashable, Sendable, Codable {
     }
   }
 
-  /// `urn:pullbox:problem:` and the code's name; `about:blank` and others come from proxies.
+  /// `urn:pullbox:problem:` and the code's name; ``unspecifiedType`` and others come from proxies.
   public var type: String
-  /// The same for every occurrence of the type.
+  /// The same for every occurrence of the type; empty only in other servers' documents.
   public var title: String
   /// The HTTP status, which the response has too.
   public var status: Int
@@ -77,9 +77,79 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var code: ProblemCode? { ProblemCode(type: type) }
 }
 
+extension Problem {
+  /// The media type of problem documents.
+  public static let mediaType = "application/problem+json"
+  /// The type of a document that names none (RFC 9457 §4.2.1): it says no more than its status.
+  public static let unspecifiedType = "about:blank"
+
+  /// The members of a problem document, as far as they are there and of their own kind.
+  private struct Members: Decodable {
+    var type: String?
+    var title: String?
+    var status: Int?
+    var detail: String?
+    var instance: String?
+    var missingStep: String?
+    var retryAfterSeconds: Int?
+    var expectedOffset: Int64?
+    var serverTime: Timestamp?
+    var expiresDate: Timestamp?
+    var faults: [Fault]?
+
+    /// The codes that RFC 9110 §15 defines the classes of.
+    private static let statuses = 100...599
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: Problem.CodingKeys.self)
+      func value<Value: Decodable>(_ key: Problem.CodingKeys) -> Value? {
+        try? container.decode(Value.self, forKey: key)
+      }
+      type = value(.type)
+      title = value(.title)
+      status = value(.status).flatMap { Self.statuses.contains($0) ? $0 : nil }
+      detail = value(.detail)
+      instance = value(.instance)
+      missingStep = value(.missingStep)
+      retryAfterSeconds = value(.retryAfterSeconds)
+      expectedOffset = value(.expectedOffset)
+      serverTime = value(.serverTime)
+      expiresDate = value(.expiresDate)
+      faults = value(.faults)
+    }
+  }
+
+  /// Reads the problem document of a response, of whatever server; nil if the body is none.
+  ///
+  /// RFC 9457 §3.1 makes every member optional, and lets a member of another kind than its own count as absent. Without them the type is
+  /// ``unspecifiedType``, the title the phrase of the status (§4.2.1; empty for a status that has none), and the status the response's.
+  ///
+  /// - Parameters:
+  ///   - document: the response's body. Nothing but a JSON object is a problem document.
+  ///   - status: the response's status.
+  ///   - isDeclared: whether the response has ``mediaType``. An object of another media type is a problem document if it has a `status`,
+  ///     and a `type` or a `title`.
+  public init?(document: [UInt8], status: Int, isDeclared: Bool) {
+    guard let members = try? APIJSON.decode(Members.self, from: document) else { return nil }
+    guard isDeclared || members.status != nil && (members.type ?? members.title) != nil else { return nil }
+    type = members.type ?? Self.unspecifiedType
+    self.status = members.status ?? status
+    title = members.title ?? "\(ReasonPhrase.phrase(ofStatus: self.status))"
+    detail = members.detail
+    instance = members.instance
+    missingStep = members.missingStep
+    retryAfterSeconds = members.retryAfterSeconds
+    expectedOffset = members.expectedOffset
+    serverTime = members.serverTime
+    expiresDate = members.expiresDate
+    faults = members.faults
+  }
+}
+
 extension Problem: CustomStringConvertible {
-  /// The sentence on this occurrence, or else the title, then a line for each fault.
+  /// The title with the sentence on this occurrence, then a line for each fault. The status stands in the place of an empty title.
   public var description: String {
+    let title = title.isEmpty ? "status \(status)" : title
     let listed = (faults ?? []).map { fault in
       "\n  \(fault.path.map { "\($0): " } ?? "")\(fault.detail) (\(fault.code))"
     }
