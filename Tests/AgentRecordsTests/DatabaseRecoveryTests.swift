@@ -12,7 +12,7 @@ import Testing
 
 @testable import AgentRecords
 
-/// What becomes of an agent.sqlite that another program, or a device, has damaged.
+/// The recovery of an agent.sqlite that another program, or a device, has damaged.
 @Suite struct DatabaseRecoveryTests {
   private let directory: TemporaryDirectory
   private let lines = Locked<[String]>([])

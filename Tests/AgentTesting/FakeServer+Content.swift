@@ -68,7 +68,7 @@ extension FakeServer {
     }
   }
 
-  /// What is asked for of a manifest, from a byte on where the tag is the manifest's, over a connection that breaks.
+  /// Returns the part of a manifest that is asked for, from a byte on where the tag is the manifest's, over a connection that breaks.
   func manifest(_ document: [UInt8], _ request: HTTPRequest, cutAfter cut: Int) -> HTTPResponse {
     let isKnown = request.headers["If-Range"] == "\"\(SHA256Digest.of(document))\""
     let text = request.headers["Range"].flatMap { $0.split(separator: "=").last?.split(separator: "-").first }

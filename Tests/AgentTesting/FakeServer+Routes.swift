@@ -57,7 +57,7 @@ extension FakeServer {
       if let document = self.state.current.codePreviewDocument {
         return HTTPResponse(status: .ok, body: .bytes(Array(document.utf8)))
       }
-      // As the router answers where it knows the address for another method.
+      // The router answers so where it knows the address for another method.
       guard let previews = self.state.current.codePreviews else { throw Problem(.methodNotAllowed) }
       guard let preview = previews[parameters["code"]] else {
         throw Problem(.notFound, "there is no such code")
@@ -295,7 +295,7 @@ extension FakeServer {
     if let refusal { throw refusal }
   }
 
-  /// As the contract has it: signed by the device's key, for this request, for this server's time.
+  /// Checks the proof as the contract has it: signed by the device's key, for this request, for this server's time.
   private func checkProof(of request: HTTPRequest) throws {
     guard let key = state.current.deviceKey, let text = request.credential(scheme: "PullboxDevice") else {
       throw Problem(.proofMissing)

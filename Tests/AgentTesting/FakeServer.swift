@@ -33,13 +33,13 @@ package final class FakeServer: Sendable {
   package struct State: Sendable {
     package var package: [FixturePackage] = []
     package var transactions: [StoreTransaction] = []
-    /// What proofs must call the store; nil for a server that knows one store only.
+    /// The name that proofs must give the store; nil for a server that knows one store only.
     package var storeName: String?
-    /// What the entitlements endpoint lists; everything in ``package`` unless set.
+    /// Whether the entitlements endpoint lists everything in ``package``; true unless set.
     package var isReleased = true
-    /// What pays for products that the entitlements endpoint does not list: bought or released a moment later.
+    /// The transactions that pay for products that the entitlements endpoint does not list: bought or released a moment later.
     package var payments: [ProductIdentifier: TransactionIdentifier] = [:]
-    /// What the entitlements endpoint says of the device's place with its customer.
+    /// The member of the entitlements endpoint's answer about the device's place with its customer.
     package var hasPlace: Bool?
     package var subscribedUntil: [String: Timestamp]?
     package var subscribedSince: [String: Timestamp]?
@@ -78,9 +78,9 @@ package final class FakeServer: Sendable {
     /// Whether the store has answered the server about finishing.
     package var isStoreUp = true
     package var asked: [String] = []
-    /// Of each request for a grant.
+    /// The consent in each request for a grant.
     package var consents: [Consent?] = []
-    /// What `GET /v1/products/{id}/cover` answers, by product; a problem where there is none. Nil of one: it is not answered.
+    /// The answers of `GET /v1/products/{id}/cover`, by product; a problem where there is none. Nil of one: it is not answered.
     package var covers: [String: [UInt8]?] = [:]
     /// Products that one question about listings may name.
     package var maximumNames: Int?
@@ -89,7 +89,7 @@ package final class FakeServer: Sendable {
     package var unavailableListings: Set<String> = []
     /// The widths that covers were asked for in.
     package var coverWidths: [String?] = []
-    /// What is for sale, and the account that it is for sale to.
+    /// The products that are for sale, and the account that they are for sale to.
     package var listings: [ProductListing] = []
     package var publications: [PublicationListing] = []
     package var subscriptions: [StoreSubscription] = []
@@ -97,24 +97,24 @@ package final class FakeServer: Sendable {
       territory: "USA", currency: "USD", environment: "Sandbox", canMakePayments: true)
     /// The queries of `GET /v1/products`, and what came with purchases.
     package var productQueries: [String] = []
-    /// What devices could not verify.
+    /// The contents that devices could not verify.
     package var failures: [VerificationFailure] = []
-    /// What each question for products and publications named.
+    /// The application that each question for products and publications named.
     package var applications: [String?] = []
     package var purchases: [PurchaseRequest] = []
-    /// What was sold by its key, and the keys of the requests.
+    /// The transactions that were sold, by their keys, and the keys of the requests.
     package var sold: [String: StoreTransaction] = [:]
     package var purchaseKeys: [String?] = []
-    /// What codes are good for, and those that were redeemed, with the keys of the requests.
+    /// The products that codes are good for, and those that were redeemed, with the keys of the requests.
     package var codes: [String: String] = [:]
     package var redemptions: [String] = []
-    /// What the store says that codes give; nil for one that does not tell it before a redemption.
+    /// The store's word on the content of its codes; nil for one that does not tell it before a redemption.
     package var codePreviews: [String: CodePreview]?
     /// In their place, as it stands.
     package var codePreviewDocument: String?
     /// The store takes requests for codes and does not decide on them yet.
     package var areCodesHeld = false
-    /// What the store offers; nil for one that has no such route.
+    /// The offers of the store; nil for one that has no such route.
     package var offers: [ProductAccountOffers]?
     /// In their place, as it stands.
     package var offersDocument: String?
@@ -124,7 +124,7 @@ package final class FakeServer: Sendable {
     package var sent: [Range<Int>] = []
     package var grants: [String: RecordedGrant] = [:]
     package var deviceKey: VerificationKey?
-    /// What this server's clock is ahead of the device's, and the proofs that were signed for another time.
+    /// The time by which this server's clock is ahead of the device's, and the proofs that were signed for another time.
     package var clockOffset: Duration = .zero
     package var wrongTimes = 0
     package var reports: [CompletionReport] = []
@@ -132,7 +132,7 @@ package final class FakeServer: Sendable {
     package var receiptsGiven = 0
     /// The device that the queue was last asked for.
     package var queueDevice: String?
-    /// Of the account's purchases, on whatever device.
+    /// The revision of the account's purchases, on whatever device.
     package var accountRevision: Int64?
     /// The product's keys, those that sign its manifests, and what is done to a signature on its way.
     package var previous: PreviousContent?
@@ -140,7 +140,7 @@ package final class FakeServer: Sendable {
     package var signingKeys: [SigningKey] = []
     /// In place of the package's own, a later version's for example.
     package var manifestDocument: [UInt8]?
-    /// What the feed has told; its cursor is how many. Nil for a server that has no feeds.
+    /// The entries that the feed has told; its cursor is their number. Nil for a server that has no feeds.
     package var feed: [FeedEntry]?
     /// The next question's cursor is of a feed that is no more: all of this one is told.
     package var isFeedNew = false
@@ -150,7 +150,7 @@ package final class FakeServer: Sendable {
     package var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 
-  /// What nginx or a content network answers in the server's place: HTML, and no problem document.
+  /// The page that nginx or a content network answers in the server's place: HTML, and no problem document.
   package struct Page: Hashable, Sendable {
     package var status: Int
     package var retryAfter: Int?

@@ -42,7 +42,7 @@ struct AgentStopTests {
       try await stack.start(.agent, environment: slow.environment(delaying: .reads, byMilliseconds: 300))
       try slow.arm()
       async let verification = stack.agent.web.post("/v1/library/\(product)/verify")
-      // Of about 160 reads, which take 48 seconds.
+      // There are about 160 reads, which take 48 seconds.
       try await eventually { slow.count > 5 }
       try await Self.expectEnd(of: stack, "hashing")
       _ = try? await verification

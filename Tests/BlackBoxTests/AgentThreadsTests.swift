@@ -3,7 +3,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// What runs in an agent that has nothing to do, seen from outside.
+/// The threads that run in an agent that has nothing to do, seen from outside.
 @Suite("The threads of an agent", .timeLimit(.minutes(10)))
 struct AgentThreadsTests {
   @Test("none is libdispatch's, whose workers are counted every second")

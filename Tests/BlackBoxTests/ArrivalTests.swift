@@ -159,7 +159,7 @@ struct ArrivalTests {
       let told = try await stack.pullbox("explain", issue(4), "--transaction", "\(last.id)")
       let end = try #require(last.expiresDate)
       #expect(told.succeeded && told.output.contains("not allowed") && told.output.contains("\(end)"))
-      // What was owned is read and restored as before.
+      // An issue that was owned is read and restored as before.
       #expect(try await explain(issue(3), by: last.id, at: stack).allowed)
       for name in [issue(0), issue(3)] {
         let path = try await stack.pullbox("path", name)

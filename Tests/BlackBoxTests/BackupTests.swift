@@ -93,7 +93,7 @@ struct BackupTests {
       #expect(restore.succeeded, "\(restore.errors)")
       try await stack.start(.server, state: "elsewhere")
       #expect(try await stack.deliveries(of: Self.product).map(\.state) == [.finished])
-      // What the backup does not know is not made up.
+      // A delivery that the backup does not know is not made up.
       #expect(try await stack.deliveries(of: Self.later).isEmpty)
       #expect(try await stack.unfinishedTransactions().isEmpty)
       #expect(try await stack.agent.downloads().allSatisfy { $0.state == .finished })
@@ -176,7 +176,7 @@ struct BackupTests {
           in: directory)
         if outcome.succeeded { break }
         #expect(outcome.ending == .killed(signal: 9), "\(outcome.errors)")
-        // What it was making is removed by the next one, which runs at the end.
+        // The generation that it was making is removed by the next one, which runs at the end.
         // Killed after its last rename, it is complete: what came after was the sync of its name.
         for name in try generations(backups) where !before.contains(name) {
           let check = try await server("check", "--state", "\(backups)/\(name)", in: directory)

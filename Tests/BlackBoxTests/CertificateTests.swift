@@ -1,7 +1,7 @@
 import PullboxTesting
 import Testing
 
-/// Whose certificates count for the command line.
+/// The certificates that count for the command line.
 @Suite("The server's certificate at the command line", .timeLimit(.minutes(10)))
 struct CertificateTests {
   private static let key = "operator-key-of-a-test"

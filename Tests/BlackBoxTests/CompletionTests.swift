@@ -71,7 +71,7 @@ struct CompletionTests {
       let answer = try await Self.complete(grant, Self.report(of: grant), in: stack)
       #expect(answer.status == 202, "\(answer.text)")
       #expect(try answer.decoded(CompletionResponse.self).state == .completed)
-      // What the server promised outlives the server.
+      // The server's promise outlives the server.
       try await stack.restart(.server)
       try await stack.start(.store)
       try await eventually { try await stack.unfinishedTransactions().isEmpty }
@@ -88,7 +88,7 @@ struct CompletionTests {
     try await Stack.with { stack in
       let file = try await Material.file("file.cbz", length: 2 << 20, in: stack.directory)
       try await stack.publish(file, as: Self.product)
-      // What another device buys is not the agent's to deliver.
+      // A product that another device buys is not the agent's to deliver.
       _ = try await stack.agent.buy(Self.product)
       let receipt = try await stack.receipt(device: Self.device)
       _ = try await stack.agent.finishedTransaction(of: Self.product)
@@ -117,7 +117,7 @@ struct CompletionTests {
     }
   }
 
-  /// What an honest device without a key reports.
+  /// The report of an honest device without a key.
   private static func report(of grant: GrantResponse) -> CompletionReport {
     CompletionReport(
       digest: grant.download.digest, version: grant.download.version, length: grant.download.length,

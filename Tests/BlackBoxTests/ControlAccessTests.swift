@@ -8,7 +8,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// Who may do what with an agent, asked by processes of other users. Needs root, to become them.
+/// The rights of processes of other users at an agent. Needs root, to become them.
 @Suite("Who may change what the agent does", .enabled(if: getuid() == 0), .timeLimit(.minutes(5)))
 struct ControlAccessTests {
   private static let stranger = "65534"
@@ -99,7 +99,7 @@ struct ControlAccessTests {
       try await refusal([], ["CREDENTIALS_DIRECTORY": directory.path("none")]).contains("the credential"))
     #expect(unsafe chmod(token.path, 0o640) == 0)
     #expect(try await refusal(["--account-token-file", token.path]).contains("others than its owner"))
-    // As the service manager does it; the bits are its business.
+    // The service manager starts it so; the bits are its business.
     let daemon = try await Daemon.start(
       "pullbox-agent", arguments, name: "agent", in: directory,
       environment: Executables.environment.merging(["CREDENTIALS_DIRECTORY": directory.path]) { $1 })

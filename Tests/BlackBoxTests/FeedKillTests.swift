@@ -42,7 +42,7 @@ struct FeedKillTests {
       var told: [String] = []
       var generator = SplitMix(seed: 13)
 
-      /// What the device hears; where it is killed, it forgets that it did.
+      /// Asks for the news of the device; where it is killed, it forgets that it heard them.
       func ask(waiting seconds: Int, isKilled: Bool = false) async throws {
         let after = cursor.map { "&after=\($0)" } ?? ""
         let answer = try await stack.server.get(

@@ -4,7 +4,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-/// What opens nothing: missing purchases, receipts that are not right, tickets that do not fit.
+/// The requests that open nothing: missing purchases, receipts that are not right, tickets that do not fit.
 @Suite("The gate from outside", .timeLimit(.minutes(10)))
 struct GateTests {
   private static let product = "com.example.gated"

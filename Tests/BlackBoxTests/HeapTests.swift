@@ -3,7 +3,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// What the processes take from the system, seen from outside.
+/// The memory that the processes take from the system, seen from outside.
 @Suite("What processes take from the system", .timeLimit(.minutes(10)))
 struct HeapTests {
   /// glibc's heaps other than the first begin at multiples of this.

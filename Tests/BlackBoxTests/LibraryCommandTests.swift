@@ -5,7 +5,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// What the command line does about the library and the history of a device, by the built programs.
+/// The commands for the library and the history of a device, by the built programs.
 @Suite("The library and the history of a device by command", .serialized, .timeLimit(.minutes(10)))
 struct LibraryCommandTests {
   private static let (issue, other) = ("com.example.issue", "com.example.other")
@@ -119,7 +119,7 @@ struct LibraryCommandTests {
     try await Stack.with { stack in
       let file = try await Material.file("hint.cbz", length: 2000, in: stack.directory)
       var description = ProductDescription()
-      // What can be bought again and again.
+      // A product that can be bought again and again.
       description.type = .consumable
       try await stack.describe(Self.issue, description)
       try await stack.release(file, as: Self.issue)

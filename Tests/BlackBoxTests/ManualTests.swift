@@ -40,7 +40,7 @@ struct ManualTests {
     #expect(outcome.succeeded, "\(outcome.errors)")
   }
 
-  /// What bash offers for the last of the words; `pullbox` is a stand-in that lists two downloads, and a name of each other list.
+  /// The words that bash offers for the last of these; `pullbox` is a stand-in that lists two downloads, and a name of each other list.
   private func offered(_ words: String...) async throws -> [String] { try await offered(words) }
 
   private func offered(_ words: [String]) async throws -> [String] {

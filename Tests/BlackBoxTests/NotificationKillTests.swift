@@ -15,7 +15,7 @@ struct NotificationKillTests {
     static let magazine = "com.example.magazine.monthly"
     private let received = Mutex<[String: JSONValue]>([:])
 
-    /// What was told, each once, by the order of the dates.
+    /// The notifications that were told, each once, by the order of the dates.
     var told: [JSONValue] {
       received.withLock { Array($0.values) }.sorted {
         ($0["signedDate"].number ?? 0) < ($1["signedDate"].number ?? 0)

@@ -122,7 +122,7 @@ struct OutboxTests {
       #expect(retried.succeeded, "\(retried.errors)")
       try await becomesFinished(grant, in: stack)
 
-      // What is over is said to be.
+      // A call that is over is said to be.
       let again = try await stack.pullbox("outbox", "--retry", "\(call.id)")
       #expect(again.succeeded && again.output.contains("done"), "\(again.output)")
       #expect(

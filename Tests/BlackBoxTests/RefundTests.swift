@@ -39,7 +39,7 @@ struct RefundTests {
     return received
   }
 
-  /// What a device shows of its purchase.
+  /// The proof by which a device shows its purchase.
   enum Shown: String, CaseIterable, Sendable {
     case signedTransaction
     case appReceipt
@@ -70,7 +70,7 @@ struct RefundTests {
     return (file, bought.id.description, grant)
   }
 
-  /// What a request for the content would be answered with, of which it gets no byte.
+  /// The status that a request for the content would be answered with, of which it gets no byte.
   private func status(_ grant: GrantResponse, on stack: Stack) async throws -> Int {
     try await stack.server.send(
       "HEAD", "\(grant.download.contentURL)?ticket=\(grant.download.ticket)"
@@ -93,7 +93,7 @@ struct RefundTests {
       offset += bytes.count
     }
     #expect(offset == Self.length, "every byte has arrived, and none twice")
-    // What was under way in the sockets when the first body ended has not arrived.
+    // The bytes that were under way in the sockets when the first body ended have not arrived.
     var sent: Double = 0
     try await eventually {
       let page = try await stack.server.get("/metrics")

@@ -8,7 +8,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// What customers and stores show, and what operators configure, is looked for wherever a daemon writes or answers.
+/// The secrets that customers and stores show, and that operators configure, are looked for wherever a daemon writes or answers.
 @Suite("Secrets, receipts, tickets and signed data", .serialized, .timeLimit(.minutes(5)))
 struct SecretTests {
   private static let product = "com.example.issue1"

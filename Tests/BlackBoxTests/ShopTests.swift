@@ -31,7 +31,7 @@ struct ShopTests {
       #expect(shop.ending == .exited(0), "\(shop.errors)")
       #expect(shop.output.contains("com.example.file") && shop.output.contains("owned"))
 
-      // What shells complete by.
+      // The lists that shells complete by.
       for (list, names) in [("sale", "com.example.file\n"), ("publications", "")] {
         let listed = try await stack.pullbox("complete", list)
         #expect(listed.output == names && listed.errors.isEmpty, "\(list)")
@@ -77,7 +77,7 @@ struct ShopTests {
       let shop = try await stack.pullbox("shop", "com.example.heroes")
       #expect(shop.output.contains("free for a week, then $4.99 a month"), "\(shop.output)\(shop.errors)")
 
-      // What is offered changes between the look and the purchase.
+      // The offer changes between the look and the purchase.
       let old = try await stack.agent.web.post(
         "/v1/purchases", ["product": monthly, "shown": "4.99 USD; free-trial P1M"])
       #expect(old.problem?.code == .priceChanged, "\(old.text)")

@@ -4,7 +4,7 @@ import PullboxTesting
 import SystemCalls
 import Testing
 
-/// What earlier versions wrote opens: each fixture below Tests/Fixtures/state, whose README.md tells what is in it. Plain
+/// State that earlier versions wrote opens: each fixture below Tests/Fixtures/state, whose README.md tells what is in it. Plain
 /// HTTP and JSON, so that nothing here follows this version's own idea of what was there.
 @Suite("State directories of earlier versions", .timeLimit(.minutes(5)))
 struct StateFixtureTests {
@@ -145,7 +145,7 @@ struct StateFixtureTests {
       let file = stack.directory.path("content")
       try Data(answer.body).write(to: URL(filePath: file))
       #expect(try await stack.digest(ofFile: file) == String(content.suffix(64)))
-      // What was revoked stays so.
+      // A grant that was revoked stays so.
       await #expect(throws: FixtureStack.Failure.self) { _ = try await ask("interrupted") }
     }
   }

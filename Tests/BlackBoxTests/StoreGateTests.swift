@@ -6,7 +6,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-/// What the server asks its stores, counted at the stores.
+/// The server's questions to its stores, counted at the stores.
 @Suite("The server and its stores, from outside", .serialized, .timeLimit(.minutes(5)))
 struct StoreGateTests {
   private static let product = "com.example.issue1"
@@ -134,7 +134,7 @@ struct StoreGateTests {
       #expect(words == ["failed", "failed", "failed", "failed", "does not answer"])
       let last = try await status()
       #expect(!last.isReachable && last.questionsStopped && !last.callsStopped)
-      // As of the clock that counts on, so to the millisecond.
+      // The moment is that of the clock that counts on, so it is right to the millisecond.
       #expect(abs((try #require(last.lastAnswer) - answered).milliseconds) < 1000)
       #expect(try #require(last.lastFailure) > answered)
     }

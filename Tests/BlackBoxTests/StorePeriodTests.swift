@@ -203,7 +203,7 @@ struct StorePeriodTests {
       try periods(notifications.dropLast().compactMap { $0["data"]["signedTransactionInfo"].text })
         == expected)
 
-    // What a server that was told of each has written down: all of it arrives, also what was told while it was away.
+    // A server that was told of each has written all of it down, also the notifications that were sent while it was away.
     try await eventually { try await ledger(in: stack).count == expected.count }
     #expect(try await ledger(in: stack) == expected)
   }

@@ -11,7 +11,7 @@ struct TerminalTests {
   private static let green = "\u{1B}[32m"
 
   /// A product of that name.
-  /// What the made packages are called, by their ComicInfo: the same for all.
+  /// The title of the made packages, by their ComicInfo: the same for all.
   private static let title = "Test package 1.0"
 
   private func publish(_ product: String, pieces: Int64 = 2, in stack: Stack) async throws {

@@ -165,7 +165,7 @@ struct BlobDirectoryTests {
       let error = #expect(throws: BlobStoreError.self) {
         try blobs(name, operations).copy(digest, from: blobs("state"), synchronizing: true)
       }
-      // What a clone that failed leaves, and cannot be removed, is in the way of the copy.
+      // A file that a clone that failed leaves, and that cannot be removed, is in the way of the copy.
       #expect(error?.code == .outOfSpace || trial.steps[index] == .remove, "\(trial.steps[index])")
       // Only where the directory could not be synced is it there already, and whole.
       if let length = try blobs(name).list()[digest] {

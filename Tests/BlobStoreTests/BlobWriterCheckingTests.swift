@@ -20,7 +20,7 @@ import Testing
     try await store.begin("a", expectedLength: nil, limit: limit)
   }
 
-  /// What a process finds that comes after one that was killed: the descriptor's lock is gone with its last holder.
+  /// Opens the blob as a process does that comes after one that was killed: the descriptor's lock is gone with its last holder.
   private func resumeElsewhere() async throws -> BlobWriter {
     try await BlobStore.open(directory: directory.path, reserve: .zero).resume("a", limit: limit)
   }

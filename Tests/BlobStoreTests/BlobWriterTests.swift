@@ -101,7 +101,7 @@ import Testing
       let incoming = try await store.begin("a", expectedLength: nil, limit: limit)
       try await incoming.append(Array(content[..<cut]), at: .zero)
     }
-    // What another process finds: a store that knows nothing of the first object.
+    // Another process finds this: a store that knows nothing of the first object.
     let again = try BlobStore.open(directory: directory.path, reserve: .zero)
     let incoming = try await again.resume("a", limit: limit)
     #expect(await incoming.offset == ByteCount(cut))

@@ -87,7 +87,7 @@ struct ApplicationPurchaseTests {
   func grantedBefore() throws {
     let purchase = try bought("1.0", until: "2026-07-01")
     let record = EntitlementRecord(granted: [purchase.id: [Magazine.single]])
-    // What the publication closes when a subscription lapses was not opened by one here.
+    // A product that the publication closes when a subscription lapses was not opened by one here.
     let policies = [Magazine.monthly: PublicationPolicy(keepsIssuesAfterLapse: false)]
     let kept = explain(
       nil, [purchase], record: record, policies: policies, publication: Magazine.monthly, at: "2026-06-30")

@@ -3,7 +3,7 @@ import CoreTypes
 import PullboxTesting
 import Testing
 
-/// What holds for every history, held against seeded random ones.
+/// The properties of every history, held against seeded random ones.
 @Suite("Entitlement rules, for all histories")
 struct EntitlementPropertyTests {
   static let seeds: Range<UInt64> = 0..<600

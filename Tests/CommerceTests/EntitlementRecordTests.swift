@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import Testing
 
-/// What an operator changes in the catalog after something was delivered, and what must not come of it.
+/// The changes that an operator makes in the catalog after something was delivered, and what must not come of them.
 @Suite("What was delivered stays owned")
 struct EntitlementRecordTests {
   private let subscription = purchase(

@@ -124,7 +124,7 @@ struct EntitlementRuleListTests {
       Product(
         id: Magazine.issue(6), type: .nonConsumable, publication: Magazine.publication,
         publicationDate: day("2026-05-20") + .seconds(seconds)),
-      // What is the latest issue when a run begins is opened by that; this one is it for what begins later.
+      // The issue that is the latest when a run begins is opened by that; this one is it for what begins later.
       Product(
         id: Magazine.issue(7), type: .nonConsumable, publication: Magazine.publication,
         publicationDate: day("2026-05-20") + .seconds(seconds + 1)),

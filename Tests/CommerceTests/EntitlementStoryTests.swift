@@ -72,7 +72,7 @@ struct EntitlementStoryTests {
       let story = GeneratedStory(seed: seed)
       var random = SplitMix(seed: seed ^ 0xFF)
       let moment = GeneratedStory.moment(story.now)
-      // As it was said before the refund was known: an older statement of the same transaction.
+      // The words from before the refund was known: an older statement of the same transaction.
       let older = story.transactions.compactMap { paid in
         paid.revokedDate == nil
           ? nil : paid.revised(revokedDate: nil, asOf: paid.asOf - .seconds(1))

@@ -24,7 +24,7 @@ struct GeneratedHistory: CustomStringConvertible {
     let shelf = issues.keys.sorted()
     var end = 0
     for number in 0..<Int.random(in: 0...10, using: &random) {
-      // What happens later than now no store has told of yet.
+      // Events later than now no store has told of yet.
       let isRenewal = Bool.random(using: &random)
       let drawn =
         isRenewal ? end + Int.random(in: -2...8, using: &random) : Int.random(in: 0...now, using: &random)

@@ -206,7 +206,7 @@ struct GeneratedStory: CustomStringConvertible {
 }
 
 extension VerifiedTransaction {
-  /// As a restore shows it: under a number of its own.
+  /// The transaction as a restore shows it: under a number of its own.
   func restored(as id: String) -> VerifiedTransaction {
     VerifiedTransaction(
       vouchedForBy: store, in: environment, id: transaction(id), originalID: originalID,

@@ -17,7 +17,7 @@ struct IdentifierTests {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._",
   ]
 
-  /// What would lead out of a path segment, be hidden, need an escape, or look like another name.
+  /// Names that would lead out of a path segment, be hidden, need an escape, or look like another name.
   static let noNames = [
     "", ".", "..", ".hidden", "a/b", "a\\b", "a b", " a", "a ", "a\n", "a\0", "a%2Fb", "a?b", "a#b", "a:b",
     "a@b", "a+b", "a,b", "a*b", "a~b", "é", "ａ", "a\u{301}", "a\u{200B}", "а",

@@ -10,7 +10,7 @@ enum Magazine {
   static let season = product("com.example.heroes.season")
   static let single = product("com.example.single")
   static let coins = product("com.example.coins")
-  /// Of another publication, on the same days.
+  /// A subscription to another publication, on the same days.
   static let otherMonthly = product("com.example.villains.monthly")
 
   static func issue(_ month: Int) -> ProductIdentifier { product("com.example.heroes.\(month)") }

@@ -2,7 +2,7 @@ import Commerce
 import CoreTypes
 import Testing
 
-/// What happens to subscriptions and purchases, each as the rules see it.
+/// The events of subscriptions and purchases, each as the rules see it.
 @Suite("The lives of subscriptions")
 struct SubscriptionLifecycleTests {
   private func period(

@@ -1,13 +1,13 @@
 import Commerce
 import CoreTypes
 
-/// What a story opens, found without any means of the rules: by walking over every tick of it, one after the other, and
+/// The products that a story opens, found without any means of the rules: by walking over every tick of it, one after the other, and
 /// noting what was paid, served and published then. Slow, and simple enough to be read against docs/entitlements.md.
 struct TickByTick {
   /// Behind every tick at which something happens.
   static let horizon = GeneratedStory.length * 6
 
-  /// What one subscription had at every tick.
+  /// The state of one subscription at every tick.
   private struct Track {
     var paid = [Bool](repeating: false, count: TickByTick.horizon)
     var grace = [Bool](repeating: false, count: TickByTick.horizon)
@@ -105,7 +105,7 @@ struct TickByTick {
     for index in own.indices {
       let (transaction, end) = (own[index].transaction, own[index].end)
       func walk(to limit: Timestamp?, _ mark: (Int) -> Void) -> Int {
-        // What follows a period that still runs is not known yet.
+        // The time that follows a period that still runs is not known yet.
         guard let limit, end <= story.now else { return 0 }
         var tick = end
         while tick < GeneratedStory.tick(of: limit), !track.paid[tick] {
@@ -155,7 +155,7 @@ struct TickByTick {
     // Nobody could have it before its release.
     let late = story.releases[issue].flatMap { appeared < $0 && $0 <= story.now ? $0 : nil }
     if isCovered[appeared] { return true }
-    // What was released with the first moment of a run may have been there before.
+    // An issue that was released with the first moment of a run may have been there before.
     if let late, late > 0, isCovered[late], isCovered[late - 1] { return true }
     for moment in [appeared] + [late].compactMap({ $0 }) {
       if story.policy.keepsIssuesOfUnrecoveredGrace, tracks.values.contains(where: { $0.grace[moment] }) {
@@ -167,7 +167,7 @@ struct TickByTick {
     }
   }
 
-  /// What a run that begins then opens of what has appeared before.
+  /// The issues that a run that begins then opens of those that have appeared before.
   private func unlocked(at start: Int) -> Set<ProductIdentifier> {
     let first = spans.filter { $0.start == start }.min {
       ($0.transaction.purchaseDate, $0.transaction.id.description)
@@ -175,7 +175,7 @@ struct TickByTick {
     }
     if let first, let recorded = story.record.unlocked[first.transaction.id] { return recorded }
     let dates = Set(story.issues.values.filter { $0 <= start }).sorted(by: >)
-    // What has a date and no release yet is not what a reader sees as the latest; it is given as well.
+    // An issue that has a date and no release yet is not what a reader sees as the latest; it is given as well.
     let visible = dates.drop { date in
       !story.issues.contains { issue, tick in
         tick == date && story.releases[issue].map { $0 <= start } == true

@@ -42,7 +42,7 @@ struct MeterRegistryTests {
     #expect(registry.drain(content: .of([0]), device: 8).drained.isEmpty)
     let others = registry.drain()
     #expect(others.count == 50)
-    // What could not be written down is handed out again.
+    // Bytes that could not be written down are handed out again.
     registry.restore(others)
     #expect(registry.drain().count == 50)
     #expect(registry.total == ByteCount(1000))
@@ -173,7 +173,7 @@ struct MeterRegistryTests {
     let meters = (0..<1000).map { meter($0, content: .of([UInt8($0 % 2)])) }
     revocations.block(content: .of([0]))
     #expect(calls.current == [500])
-    // Of those that begin late, too.
+    // It ends those that begin late, too.
     for meter in meters { meter.didBegin() }
     revocations.sweep(at: Timestamp(millisecondsSinceEpoch: 0))
     #expect(calls.current == [500, 500])

@@ -95,7 +95,7 @@ struct DeliveryRecorderTests {
     }
   }
 
-  /// As ``GrantService`` does it.
+  /// Completes the grant as ``GrantService`` does.
   private func complete(_ grant: GrantRecord) async throws -> GrantStore.CompletionOutcome {
     try await completion(of: grant)()
   }

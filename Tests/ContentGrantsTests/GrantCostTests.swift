@@ -17,14 +17,14 @@ struct GrantCostTests {
   /// Whether SQLite knows how the rows are distributed, and so may choose another index.
   enum Statistics: CaseIterable {
     case none
-    /// As the server gathers them: from the first rows of each index.
+    /// Statistics as the server gathers them: from the first rows of each index.
     case sampled
     case complete
   }
 
   private static let few = 100
   private static let many = 10_000
-  /// What the same statement may take more with `many` grants than with `few`.
+  /// The steps that a statement may take more with `many` grants than with `few`.
   private static let tolerance = 20
 
   private static let secret = "what renews each of these grants"
@@ -98,7 +98,7 @@ struct GrantCostTests {
     return try #require(GrantIdentifier("b" + String(repeating: "0", count: 31 - digits.count) + digits))
   }
 
-  /// What operators call the grant: the beginning of its handle.
+  /// The grant's name for operators: the beginning of its handle.
   private func shortName(_ number: Int) throws -> GrantShortName {
     let digits = String(number)
     let text = "b" + String(repeating: "0", count: 7 - digits.count) + digits

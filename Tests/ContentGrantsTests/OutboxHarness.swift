@@ -154,7 +154,7 @@ final class ScriptedStore: PaymentStoreClient {
     var told: [Told] = []
   }
 
-  /// What a call said.
+  /// The kinds of calls that a store was told, with their content.
   enum Told: Hashable, Sendable {
     case finished
     case acknowledged(String)

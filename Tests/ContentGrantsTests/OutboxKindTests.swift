@@ -60,7 +60,7 @@ struct OutboxKindTests {
     return (statement, String(decoding: try APIJSON.encode(statement), as: UTF8.self))
   }
 
-  /// As when the store asks anew what was delivered.
+  /// Writes the payload down anew, as when the store asks again what was delivered.
   private func renew(_ payload: String, _ number: Int, _ harness: OutboxHarness) async throws {
     let now = clock.now()
     let id = try await database.write(locking: [.everything]) {

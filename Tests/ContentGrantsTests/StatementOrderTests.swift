@@ -10,7 +10,7 @@ import Testing
 @testable import ContentGrants
 @testable import DeliveryRecords
 
-/// What was said of one transaction, by the way that it came.
+/// The statement about one transaction, by the way that it came.
 private enum Word: Sendable {
   case receipt(VerifiedTransaction)
   case notification(VerifiedTransaction)

@@ -164,7 +164,7 @@ struct TransactionStandingTests {
     }
   }
 
-  /// What reaches a server about one transaction, in the order in which it does.
+  /// The statements that reach a server about one transaction, in the order in which they do.
   private struct Course {
     enum Step {
       case receipt(Word)

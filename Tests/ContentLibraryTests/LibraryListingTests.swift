@@ -11,7 +11,7 @@ import Testing
 @testable import AgentRecords
 @testable import ContentLibrary
 
-/// What is kept in the library of the server's words and pictures.
+/// The words and pictures of the server that the library keeps.
 @Suite("Titles and covers in the library") struct LibraryListingTests {
   private static let address = "/v1/products/p/cover?version=1"
 

@@ -254,7 +254,7 @@ import Testing
 }
 
 extension SpaceReservation {
-  /// What `body` writes takes so many of the promised bytes.
+  /// Runs `body`, whose writing takes so many of the promised bytes.
   fileprivate func spend<Value>(_ bytes: ByteCount, _ body: () throws -> Value) throws -> Value {
     try begin(bytes)
     let value = try body()

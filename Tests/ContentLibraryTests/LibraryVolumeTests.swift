@@ -30,7 +30,7 @@ import Testing
     let away = fixture.directory.path("away")
     try FileSystem.rename(fixture.paths.library, to: away)
     if leavesMountPoint { try FileSystem.createDirectory(fixture.paths.library) }
-    // As at a start: the agent has seen nothing of it yet.
+    // A library as at a start: the agent has seen nothing of it yet.
     let started = Library(paths: fixture.paths, database: fixture.database)
     #expect(try isOffline(started) && isOffline(fixture.library))
     await #expect(throws: LibraryOfflineError.self) { try await started.held(package.terms) }

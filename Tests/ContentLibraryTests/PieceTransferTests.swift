@@ -94,7 +94,7 @@ import Testing
       #expect(bench.progress.bytesVerified == .mebibytes(2))
       #expect(try await bench.transfer(url) == nil)
     }
-    // What the break swallowed on its way comes again, and nothing else.
+    // The bytes that the break swallowed on their way come again, and no others.
     let last = try #require(bench.server.state.current.sent.last)
     let received = bench.progress.bytesReceived.rawValue
     #expect(received == Int64(bench.package.bytes.count))

@@ -153,7 +153,7 @@ struct AdoptingTests {
     #expect(try check.run(.lengths, now: now).isWhole)
     let finding = try check.run(.written(shared: []), now: now)
     #expect(finding.faults == [ContentCheck.Fault(path: "p1.jpg", .damaged)])
-    // What was fetched has one name.
+    // The file that was fetched has one name.
     #expect(finding.bytesRead > .zero)
     #expect(finding.bytesRead + ByteCount(650_000) <= versions.newer.unpackedLength)
 

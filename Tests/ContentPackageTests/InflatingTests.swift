@@ -90,7 +90,7 @@ struct InflatingTests {
     try file.write(bytes.span, at: ByteCount(20))
     var area = try deflated.open()
     #expect(!area.pieces.isComplete)
-    // What was inflated from a damaged file shows at its end; then the file's pieces are asked for once more.
+    // The damage shows once the file is inflated to its end; then the file's pieces are asked for once more.
     for _ in 0..<2 {
       for index in area.pieces.missing {
         try area.write(try deflated.piece(index))

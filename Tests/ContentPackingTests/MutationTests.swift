@@ -54,7 +54,7 @@ struct MutationTests {
       let bytes = dice.mutate(good)
       do {
         let manifest = try UnverifiedManifest(bytes).proposed()
-        // What was read is canonical: it is written as it was.
+        // A manifest that was read is canonical: it is written as it was.
         #expect(manifest.canonicalBytes() == bytes)
       } catch {
         #expect(!error.faults.isEmpty)

@@ -10,7 +10,7 @@ import Testing
 /// Publications as people have them, each with one oddity.
 @Suite("Odd publications, packed and inspected")
 struct OddPublicationTests {
-  /// What came of packing a folder, or of describing a file; and, of a file, its pages.
+  /// The result of packing a folder, or of describing a file; and, of a file, its pages.
   private struct Result {
     var package: PackedPackage
     var order: [String]?

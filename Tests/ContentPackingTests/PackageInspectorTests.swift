@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Inspecting packages")
 struct PackageInspectorTests {
-  /// What the inspector finds in an archive that `plant` spoils.
+  /// The faults that the inspector finds in an archive that `plant` spoils.
   private func found(_ plant: (inout PlantedArchive) -> Void) throws -> Set<String> {
     var archive = PlantedArchive()
     plant(&archive)
@@ -238,7 +238,7 @@ struct PackageInspectorTests {
     for index in package.indices {
       let changed = [package[index] ^ UInt8(1 << (index % 8))]
       try file.write(changed.span, at: ByteCount(index))
-      // As if the digests of the whole had been those: the archive must give itself away.
+      // The digests of the whole are told as if they had been those: the archive must give itself away.
       let faults = try PackageInspector().faults(
         in: file,
         received: ReceivedPackage(

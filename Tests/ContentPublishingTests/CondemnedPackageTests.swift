@@ -27,7 +27,7 @@ struct CondemnedPackageTests {
   private let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
   private var digest: SHA256Digest { .of(bytes) }
 
-  /// What happens between the removal's beginning and its end.
+  /// The work that happens between the removal's beginning and its end.
   private let whileRemoving: Locked<(@Sendable () async -> Void)?>
 
   init() throws {

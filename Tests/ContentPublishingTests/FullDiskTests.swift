@@ -78,7 +78,7 @@ struct FullDiskTests {
         RequestBody(Array(bytes[1000...])), to: id, under: TusAppend(offset: ByteCount(1000)),
         onConflict: .fail)
     }
-    // What the router answers 503 with a time to try again for.
+    // The router answers it 503 with a time to try again.
     #expect(error?.temporaryFailure == .storage)
     operations.fail(nil)
     let offset = try await uploads.status(of: id, onConflict: .fail).state.offset

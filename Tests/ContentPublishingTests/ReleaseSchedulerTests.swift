@@ -129,7 +129,7 @@ struct ReleaseSchedulerTests {
     #expect(try await state("1.1", versions) == .approved)
     await withTaskGroup { group in
       group.addTask { await scheduler.run() }
-      // What was released before has told the scheduler, so that its first sleep may be over at once.
+      // The release before has told the scheduler, so that its first sleep may be over at once.
       repeat {
         await timer.waitForSleepers()
         await Task.yield()

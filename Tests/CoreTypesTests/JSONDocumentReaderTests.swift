@@ -3,7 +3,7 @@ import Foundation
 import PullboxTesting
 import Testing
 
-/// What is read is compared with what Foundation's decoder reads.
+/// Values that are read are compared with those of Foundation's decoder.
 @Suite("JSON documents that are read without Foundation")
 struct JSONDocumentReaderTests {
   /// Any document, by what each value can be decoded as.

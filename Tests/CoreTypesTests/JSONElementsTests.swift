@@ -115,7 +115,7 @@ struct JSONElementsTests {
     #expect(error?.description == "a comma or ] follows an element, at byte 12")
   }
 
-  /// What the parts say together; nil where one of them is refused.
+  /// Returns the value that the parts have together; nil where one of them is refused.
   private func readInParts(_ bytes: [UInt8]) -> Whole? {
     guard let split = try? JSONElements(of: "items", in: bytes, upTo: 100),
       var whole = try? JSONDecoder().decode(Whole.self, from: Data(split.rest))

@@ -57,7 +57,7 @@ import Testing
       changed[index] ^= 1
       #expect(!key.verificationKey.isValid(signature: changed, for: message))
     }
-    // What was refused leaves nothing behind that the next one stumbles over.
+    // A text that was refused leaves nothing behind that the next one stumbles over.
     #expect(key.verificationKey.isValid(signature: signature, for: message))
   }
 

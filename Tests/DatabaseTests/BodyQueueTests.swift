@@ -135,7 +135,7 @@ struct GatheringTests {
     Body(locks: [], waitingAtMost: wait, joinsOthers: joins)
   }
 
-  /// What a thread takes out of the queue until it is closed.
+  /// Returns the bodies that a thread takes out of the queue until it is closed.
   private func taken(from queue: BodyQueue, _ body: () async -> Void) async -> [QueuedBody] {
     await withTaskGroup { group in
       group.addTask {

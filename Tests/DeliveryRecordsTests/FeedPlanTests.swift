@@ -24,7 +24,7 @@ struct FeedPlanTests {
     .available(version, ByteCount(1000), transaction, notBefore: nil)
   }
 
-  /// What is told when the product stands so, one after the other; nil where there is nothing to tell.
+  /// Returns the kinds that are told when the product stands so, one after the other; nil where there is nothing to tell.
   private func told(_ standings: FeedStanding...) -> [FeedEntry.Kind?] {
     var told: [ProductIdentifier: FeedItem] = [:]
     return standings.map { standing in
@@ -84,7 +84,7 @@ struct FeedPlanTests {
     }
     #expect(kind(told: .issueAvailable, at: 7, acknowledged: 6) == .issueAvailable)
     #expect(kind(told: .issueAvailable, at: 7, acknowledged: 7) == .correctionAvailable)
-    // Of a correction that did not arrive the device has the issue.
+    // The device has the issue of which a correction did not arrive.
     #expect(kind(told: .correctionAvailable, at: 7, acknowledged: 6) == .correctionAvailable)
   }
 

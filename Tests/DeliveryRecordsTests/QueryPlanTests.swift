@@ -33,7 +33,7 @@ struct QueryPlanTests {
       let before = Set(try connection.recentPlans().map(\.sql))
       try body(connection)
       return try connection.recentPlans().filter { plan in
-        // What is called newest in a statement has a limit of its own, and a device has few grants: few rows are sorted.
+        // The subquery named newest has a limit of its own, and a device has few grants: few rows are sorted.
         let isLimited =
           plan.steps.contains("SCAN newest") || plan.sql.contains("INDEXED BY grants_by_device")
         return !before.contains(plan.sql)

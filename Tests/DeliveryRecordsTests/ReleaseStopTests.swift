@@ -14,7 +14,7 @@ struct ReleaseStopTests {
   func rule(failed: Int, verified: Int, share: Int, isExceeded: Bool) {
     let rule = ReleaseStopRule(share: share)
     #expect(rule.isExceeded(failed: failed, verified: verified) == isExceeded)
-    // As many as are counted decide as all would.
+    // The number that is counted decides as all of them would.
     #expect(
       rule.isExceeded(failed: failed, verified: min(verified, rule.sufficientCount(besides: failed)))
         == isExceeded)

@@ -100,7 +100,7 @@ struct RolloutPlanTests {
     while let plan = open.popLast() {
       guard seen.insert(plan).inserted else { continue }
       for (version, machine) in plan.versions {
-        // What waits for its date can be released when the date comes.
+        // A version that waits for its date can be released when the date comes.
         if let schedule = machine.schedule {
           var due = plan
           #expect(throws: Never.self) { try due.handle(.release(schedule.share), of: version, by: "ada") }

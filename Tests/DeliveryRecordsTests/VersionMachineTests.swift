@@ -24,7 +24,7 @@ struct VersionMachineTests {
     ("withdraw", .withdraw(stopsDownloads: false)), ("supersede", .supersede), ("pause", .pause),
   ]
 
-  /// What each step leads to from each state; what is not here is refused.
+  /// The state that each step leads to from each state; a step that is not here is refused.
   private static let transitions: [VersionState: [String: VersionState]] = [
     .draft: ["submit": .submitted],
     .submitted: ["submit": .submitted, "approve": .approved, "reject": .rejected],

@@ -72,7 +72,7 @@ struct ClaimTests {
       #expect(try await ask(server, proof, for: "ben") == .purchaseClaimed)
       #expect(try await ask(server, proof, for: "ada") == nil)
       #expect(try await ask(server, proof) == nil)
-      // What ben claims first is his.
+      // The purchase that ben claims first is his.
       #expect(try await ask(server, proof, for: "ben", product: "com.example.issue2") == nil)
       let found = try await irregularities(server)
       #expect(found.map(\.kind) == [.otherAccount])
@@ -338,7 +338,7 @@ struct ClaimTests {
         let (bens, other) = (try part(apple), "com.example.issue2")
         #expect(try await ask(server, bens, for: "ben", product: other, device: second) == nil)
         #expect(try await server.fetch(adas).status == 403)
-        // What is refunded cannot be asked for; it comes back with the rest of the purchase.
+        // A refunded part cannot be asked for; it comes back with the rest of the purchase.
         #expect(try await ask(server, bens, for: "ada", product: other, device: first) == nil)
         #expect(try await server.fetch(adas).status == 200)
       }

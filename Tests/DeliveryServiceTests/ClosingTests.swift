@@ -232,7 +232,7 @@ struct ClosingTests {
       #expect(renewal.code == .entitlementExpired)
       #expect(renewal.detail?.hasPrefix("the license ended on ") == true)
       #expect(renewal.detail?.hasSuffix("; com.example.issue1 is for sale") == true)
-      // What it costs to have it for good.
+      // The price of having it for good.
       let shown: ProductsResponse = try await server.api.get(
         "/v1/products", query: [("id", "com.example.issue1"), ("territory", "FRA")])
       #expect(shown.products.map(\.price?.amount) == ["2.99"])

@@ -54,7 +54,7 @@ struct ConsumptionTests {
       as: NotificationReceipt.self)
   }
 
-  /// What the store was told, once it was told so often.
+  /// The reports that the store was told, once it was told so many.
   private func told(_ count: Int = 1) async -> [JSONConsumption] {
     while apple.state.withLock({ $0.consumption.count }) < count { await Task.yield() }
     return apple.state.withLock { $0.consumption }

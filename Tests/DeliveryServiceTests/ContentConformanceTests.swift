@@ -57,7 +57,7 @@ struct ContentConformanceTests {
     unsatisfiable("§14.1.1", [("Range", "bytes=10000-")]),
     unsatisfiable("§14.1.1", [("Range", "bytes=10000-10001")]),
     unsatisfiable("§14.1.1", [("Range", "bytes=-0")]),
-    // What is no ranges-specifier, or of an unknown unit, is ignored.
+    // A field that is no ranges-specifier, or of an unknown unit, is ignored.
     whole("§14.2", [("Range", "bytes=5-4")]),
     whole("§14.2", [("Range", "bytes=a-b")]),
     whole("§14.2", [("Range", "pages=1-2")]),

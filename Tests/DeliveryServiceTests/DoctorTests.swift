@@ -18,7 +18,7 @@ struct DoctorTests {
     var options = DoctorTests.trusting
     var pause = 1
     var cause: Cause
-    /// What the doctor's line for nginx has in it.
+    /// The directive in the doctor's line for nginx.
     var line: String?
 
     init(
@@ -47,7 +47,7 @@ struct DoctorTests {
   private static let root = "location / {\n        proxy_pass http://pullbox;"
   private static let operators = ("location /v1/operator {\n        deny all;", "location /v1/operator {")
 
-  /// What the doctor finds, through nginx with these changes.
+  /// The findings of the doctor, through nginx with these changes.
   private func findings(
     _ changes: [(String, String)] = [], options: [String] = trusting, url: String = "http://localhost",
     pause: Int = 1, adjust: @Sendable (inout ServerProber.Options) -> Void = { _ in },

@@ -11,7 +11,7 @@ import Testing
 @testable import ContentGrants
 @testable import DeliveryService
 
-/// What the server says of entitlements, by its ledger and the policies of publications.
+/// The server's words on entitlements, by its ledger and the policies of publications.
 @Suite("Explanations of entitlements, and policies of publications")
 struct ExplanationTests {
   private static let day: Duration = .seconds(86_400)
@@ -195,7 +195,7 @@ struct ExplanationTests {
       }
       #expect(try await owned() == ["com.example.heroes.2 unlocked-at-start"])
       try await put(SubscriptionPolicy(latestIssueAtStart: false, backIssues: 1), on: server)
-      // What was unlocked by the policy before stays, and its run is not judged again; another one is.
+      // An issue that was unlocked by the policy before stays, and its run is not judged again; another one is.
       #expect(try await owned() == ["com.example.heroes.2 unlocked-at-start"])
       let other = Device(id: try #require(DeviceIdentifier("second-reader")))
       let later = server.purchase(

@@ -11,21 +11,21 @@ import Synchronization
 final class FakePaymentStore: Sendable {
   struct State {
     var isDown = false
-    /// What it says about waiting while it is down.
+    /// The seconds to wait that it tells while it is down.
     var retryAfterSeconds = 7
     var finished: [String] = []
     /// It refuses ends of transactions.
     var refuses = false
-    /// What it answers each question with, in place of a judgment.
+    /// The answer to each question, in place of a judgment.
     var answer: VerifyReceiptResponse?
     /// Receipts that it fails at.
     var fails: Set<String> = []
-    /// What it refuses each question with.
+    /// The problem that it refuses each question with.
     var refusal: Problem?
     var verifications = 0
-    /// Whose receipts it vouches for.
+    /// The environment whose receipts it vouches for.
     var environment = StoreEnvironment.sandbox
-    /// What came with each question.
+    /// The password that came with each question.
     var passwords: [String?] = []
     /// Questions, those that it refused because it was down among them.
     var questions = 0
@@ -33,7 +33,7 @@ final class FakePaymentStore: Sendable {
     /// Whether ends of transactions are taken, and the answers held back.
     var holdsAnswers = false
     var heldAnswers: [CheckedContinuation<Void, Never>] = []
-    /// What happens while the next receipt is looked at: between the server's question and the answer.
+    /// The work that happens while the next receipt is looked at: between the server's question and the answer.
     var duringVerification: (@Sendable () async throws -> Void)?
   }
 
@@ -160,7 +160,7 @@ final class FakePaymentStore: Sendable {
     if let seconds { throw Problem(.unavailable, retryAfterSeconds: seconds) }
   }
 
-  /// What it says of a receipt while it is up.
+  /// The store's answer about a receipt while it is up.
   func verify(_ request: VerifyReceiptRequest) -> VerifyReceiptResponse {
     guard let receipt = try? UnverifiedAppReceipt(base64: request.receiptData) else {
       return VerifyReceiptResponse(status: .malformed)

@@ -214,7 +214,7 @@ struct GarbageCollectionTests {
           shelf: server.server.collector.shelf, database: server.server.collector.database), limit: 2)
       let releases = Mutex(0)
       cache.releaseIdle { releases.withLock { $0 += 1 } }
-      // Of three in turn, each is the one that was forgotten last.
+      // Each of three in turn is the one that was forgotten last.
       for number in 0..<65 { _ = try await cache.package(for: .of(contents[number % 3])) }
       #expect(releases.withLock { $0 } == 0)
       for number in 65..<130 { _ = try await cache.package(for: .of(contents[number % 3])) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import DeliveryService
 
-/// What appears while a subscription runs is its own, by the later of its date and its first release.
+/// Issues that appear while a subscription runs are its own, by the later of their date and their first release.
 @Suite("Issues that are released behind their dates", .timeLimit(.minutes(1)))
 struct LateReleaseTests {
   private static let monthly = "com.example.monthly"

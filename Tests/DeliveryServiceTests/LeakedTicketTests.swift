@@ -201,7 +201,7 @@ struct LeakedTicketTests {
       try await server.publish(package)
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
       let grant = try await server.grant(receipt: receipt).value
-      // As the migration leaves such a grant.
+      // The migration leaves such a grant so.
       try await server.server.components.infrastructure.database.write(locking: [.everything]) {
         try $0.execute(
           "UPDATE grants SET handle = ?, renewal_digest = NULL WHERE id = ?",
@@ -220,7 +220,7 @@ struct LeakedTicketTests {
           method: "GET", url: server.api.url(grant.download.manifestURL, query: [("ticket", ticket)])))
       #expect(manifest.status == 200)
 
-      // What a ticket of that time tells is no key any more.
+      // The name that a ticket of that time tells is no key any more.
       #expect(try await server.problem { _ = try await server.renew(grant) }.code == .receiptNeeded)
       let again = try await server.grant(receipt: receipt).value
       #expect(again.grant == grant.grant)

@@ -81,7 +81,7 @@ struct NginxTests {
       }
       let other = [("Range", "bytes=0-9"), ("If-Range", "\"other\"")]
       #expect(try await fetch(grant, server, nginx, other).body == small)
-      // What nginx would refuse, RFC 9110 has ignored.
+      // A range that nginx would refuse, RFC 9110 has ignored.
       #expect(try await fetch(grant, server, nginx, [("Range", "bytes=9-3")]).body == small)
       #expect(try await fetch(grant, server, nginx, [("Range", "bytes=200000-")]).status == 416)
       #expect(try await fetch(grant, server, nginx, [("If-None-Match", tag)]).status == 304)

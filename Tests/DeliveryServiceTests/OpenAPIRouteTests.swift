@@ -120,7 +120,7 @@ struct OpenAPIRouteTests {
       kind.value.members.map { "#/components/\(kind.key)/\($0.key)" }
     }
     #expect(names.count > 80)
-    // What a device signs, the data of an event, and the members that stand beside others in three requests.
+    // The document that a device signs, the data of an event, and the members that stand beside others in three requests.
     let apart = Set(["DeviceProof", "FeedOpening", "ProofList"].map { "#/components/schemas/\($0)" })
     #expect(Set(names).subtracting(references) == apart)
   }

@@ -120,7 +120,7 @@ struct OperationsTests {
     #expect(AccessLine.redacted("/v1/content/\(ticket)/x") == "/v1/content/…/x")
     let grant = "0123456789abcdef0123456789abcdef"
     #expect(AccessLine.redacted("/v1/grants/\(grant)/tickets") == "/v1/grants/…/tickets")
-    // As a name that is no grant's, and as a client may spell one that is.
+    // A name that is no grant's, and one as a client may spell a grant's.
     #expect(AccessLine.redacted("/v1/grants/\(grant)x") == "/v1/grants/…")
     #expect(AccessLine.redacted("/v1/grants/x\(grant)") == "/v1/grants/…")
     #expect(AccessLine.redacted("/v1/grants/%30\(grant.dropFirst())/tickets") == "/v1/grants/…/tickets")

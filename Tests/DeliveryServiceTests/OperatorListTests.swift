@@ -280,7 +280,7 @@ struct OperatorListTests {
         ])
       #expect(try await nearest("com.example.isobar.2026-09") == nil)
       #expect(try await nearest("com.example.isobar.2026-1234", "é/?", "") == nil)
-      // Of many names the first four.
+      // Near names are looked for to the first four of many.
       let many = try await nearest("a", "b", "c", "d", "com.example.isobar.2026-9")
       #expect(many == nil)
     }

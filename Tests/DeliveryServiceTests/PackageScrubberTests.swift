@@ -109,7 +109,7 @@ struct PackageScrubberTests {
       try flip(damaged.digest, server)
       #expect(try await scrub(server).faults.map(\.digest) == [damaged.digest])
 
-      // Of a ticket that the loops have verified before.
+      // The ticket is one that the loops have verified before.
       #expect(try await server.fetch(grant).status == 503)
       #expect(try await code { _ = try await server.grantForPurchase() } == .contentDamaged)
       #expect(

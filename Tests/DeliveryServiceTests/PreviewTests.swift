@@ -123,7 +123,7 @@ struct PreviewTests {
       let ranged = try await Self.get(path + "/cover", server, headers: [("Range", "bytes=0-100000")])
       #expect(ranged.body == Self.cover)
 
-      // What is taken off sale shows nothing any more.
+      // A product that is taken off sale shows nothing any more.
       _ = try await server.operatorAPI.call(
         "PUT", "/v1/operator/products/\(Self.issue)", body: ProductDescription(onSale: false),
         as: OperatorProduct.self)

@@ -15,7 +15,7 @@ struct ProductTypeTests {
   private static let day: Duration = .seconds(86_400)
   private static let tablet = DeviceIdentifier("tablet")
 
-  /// What is bought, and the content that it opens.
+  /// The product that is bought, and the content that it opens.
   private struct Goods {
     var product: String
     var content: String
@@ -128,7 +128,7 @@ struct ProductTypeTests {
       let later = cell.word == .always ? [anchor, bought] : [anchor]
       let isConsumed = cell.type == ProductType.consumable.rawValue
       #expect(try await owned(by: later, on: server).contains(goods.content) == !isConsumed)
-      // What was granted is the device's, whatever its receipts show.
+      // Content that was granted is the device's, whatever its receipts show.
       #expect(try await server.fetch(grant).status == 200)
     }
   }

@@ -28,7 +28,7 @@ struct ProofListTests {
     await apple.stop()
   }
 
-  /// Of the first product. The other store gives its transaction the same number.
+  /// The receipt for the first product. The other store gives its transaction the same number.
   private func receipt(_ server: ServerHarness, _ device: Device? = nil) throws -> Proof {
     let device = device ?? server.device
     return Proof(
@@ -59,7 +59,7 @@ struct ProofListTests {
     return try await server.api.call("POST", "/v1/grants", body: request).value
   }
 
-  /// Whose the ledger says the transaction of that store is.
+  /// The customers to whom the transaction of that store belongs by the ledger.
   private func customers(of store: String, _ server: ServerHarness) async throws -> [String] {
     try await customers(of: "2000000000000001", at: store, server)
   }

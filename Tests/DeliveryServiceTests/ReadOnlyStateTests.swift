@@ -26,7 +26,7 @@ struct ReadOnlyStateTests {
     disk = try await FormattedDisk(.ext4, .mebibytes(96), in: directory, as: "state")
   }
 
-  /// What was there before: a download whose bytes were all sent, and a grant of another device, which has a key.
+  /// The state that was there before: a download whose bytes were all sent, and a grant of another device, which has a key.
   private struct Held {
     var grant: GrantResponse
     var report: CompletionReport
@@ -59,7 +59,7 @@ struct ReadOnlyStateTests {
       "PUT", "/v1/operator/products/com.example.new", body: ProductDescription(), as: OperatorProduct.self)
   }
 
-  /// What writes is 503 with a time to try again; the server says that it is not ready.
+  /// Expects that requests that write are answered 503 with a time to try again; the server says that it is not ready.
   private func expectRefusals(by server: ServerHarness, of held: Held) async throws {
     let refusals = [
       try await server.problem { try await buyForAnother(at: server) },
@@ -75,7 +75,7 @@ struct ReadOnlyStateTests {
     #expect(unready.code == .unavailable)
   }
 
-  /// What only reads: content, its ranges, tickets, what operators look at, and a grant that stands.
+  /// Expects an answer to requests that only read: content, its ranges, tickets, what operators look at, and a grant that stands.
   private func expectService(by server: ServerHarness, of held: Held) async throws {
     #expect(try await server.fetch(held.grant).body == package)
     let range = try await server.fetch(held.grant, headers: [("Range", "bytes=500-1499")])
@@ -122,7 +122,7 @@ struct ReadOnlyStateTests {
   func forbiddenFiles() async throws {
     try await ServerHarness.run(in: directory) { server in
       let held = try await begin(on: server)
-      // What SQLite's connections tell each other in memory is no part of the state.
+      // The file in which SQLite's connections tell each other what is in memory is no part of the state.
       let entries = try FileSystem.list(directory.path("state")).filter { $0.name != "server.db-shm" }
       let names = entries.filter { $0.kind == .regular || $0.kind == .directory }.map(\.name) + [""]
       try await disk.setWritable(false, names)

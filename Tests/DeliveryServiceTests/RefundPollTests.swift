@@ -24,7 +24,7 @@ struct RefundPollTests {
     try server.store.receipt(of: [server.purchase(cancelled: cancelled)], device: server.device.id)
   }
 
-  /// What the store says from now on of every receipt that is put to it.
+  /// Lets the store say of every receipt from now on that it is refunded.
   private func refund(_ server: ServerHarness) throws {
     let refunded = try receipt(server, cancelled: server.clock.now())
     let answer = server.store.verify(VerifyReceiptRequest(receiptData: refunded, password: nil))

@@ -25,7 +25,7 @@ struct ReleaseTests {
       #expect(try await server.release("1.1", to: 10).percentage == 10)
       #expect(try await server.offered(to: early) == "1.1")
       #expect(try await server.offered(to: late) == "1.0")
-      // What the public catalog says is true for every client.
+      // The public catalog's word is true for every client.
       #expect(try await server.listing()?.contentVersion?.description == "1.0")
       try await server.release("1.1", to: 50)
       #expect(try await server.offered(to: early) == "1.1")

@@ -221,7 +221,7 @@ struct RevocationTests {
         of: [server.purchase(cancelled: server.clock.now())], device: server.device.id)
       let database = server.server.collector.database
       let revocations = server.server.revocations
-      // What each later write finds in the database, and what is enforced at its commit.
+      // The state that each later write finds in the database, and the one that is enforced at its commit.
       let seen = Locked<[(isRevoked: Bool, reason: ProblemCode?)]>([])
       try await withThrowingTaskGroup { group in
         try await database.holdingWrites {

@@ -42,7 +42,7 @@ struct SaleTests {
       // Another device of the same owner, whose receipt shows the purchase.
       #expect(try await server.grant(to: ServerHarness.late).download.version.description == "1.0")
 
-      // What does not say whether it is on sale changes nothing about it.
+      // A description that does not say whether it is on sale changes nothing about it.
       #expect(try await put(server, issue, ProductDescription(type: .nonConsumable)).onSale == false)
       #expect(try await put(server, issue, ProductDescription(onSale: true)).clearedForSale)
       #expect(try await server.productsForSale() == [issue])
@@ -82,7 +82,7 @@ struct SaleTests {
       #expect(try await server.audit([("action", "product.remove")]).map(\.subject) == [typo])
       #expect(try await code { try await delete(typo) } == .productUnknown)
 
-      // What was bought stays its owner's.
+      // A product that was bought stays its owner's.
       let bought = server.purchase(of: plan, expires: server.clock.now() + .seconds(86_400))
       let receipt = try server.store.receipt(of: [bought], device: server.device.id)
       _ = try await server.api.call(
@@ -96,7 +96,7 @@ struct SaleTests {
         ))
       #expect(try await code { try await delete(plan) } == .stateConflict)
 
-      // Who paid for a device's issue long ago may have been anyone who subscribed.
+      // The payer for a device's issue of long ago may have been anyone who subscribed.
       let old = "com.example.old"
       try await put(
         server, old,

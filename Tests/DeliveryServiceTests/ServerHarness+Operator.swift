@@ -7,7 +7,7 @@ import Testing
 
 @testable import DeliveryService
 
-/// What operators do in tests.
+/// The work of operators in tests.
 extension ServerHarness {
   /// A device that a release of `com.example.issue1` to 10 percent reaches: its place is 856 of 10,000.
   static let early = Device(id: device("device-2"))

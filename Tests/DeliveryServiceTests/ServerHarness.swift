@@ -221,7 +221,7 @@ final class ServerHarness: Sendable {
     return try #require(DeliveryHandle(Array(ticket[14..<30])))
   }
 
-  /// What operators call the grant.
+  /// The grant's name for operators.
   func shortName(of grant: GrantResponse) throws -> String { try handle(of: grant).shortName.description }
 
   /// The problem that `body` is refused with.

@@ -144,7 +144,7 @@ struct ServiceMetricsTests {
       let lines = String(decoding: response.body, as: UTF8.self).split(separator: "\n").map(String.init)
       let known = Self.descriptions.split(separator: "\n").map(String.init)
       #expect(lines.filter { known.contains($0) } == known)
-      // What the loops answered and what they deferred are one series.
+      // Requests that the loops answered and those that they deferred are one series.
       #expect(lines.contains("pullbox_http_requests_total{route=\"/v1/content/{digest}\",code=\"206\"} 2"))
       #expect(
         lines.filter { $0.hasPrefix("pullbox_tickets_total") } == [

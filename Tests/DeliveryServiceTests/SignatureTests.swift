@@ -85,7 +85,7 @@ struct SignatureTests {
         }
         #expect(imported.code == .catalogInvalid)
       }
-      // What does not change them is the publisher's to write.
+      // A description that does not change them is the publisher's to write.
       #expect(try await put(nil, "B") == [own])
       #expect(try await put([own], "C") == [own])
       #expect(try await self.put(server, [other]).product.publisherKeys == [other])

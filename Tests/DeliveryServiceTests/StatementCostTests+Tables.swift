@@ -14,7 +14,7 @@ import Testing
 @testable import PaymentStores
 @testable import RouteAccess
 
-/// What the functions of the tables cost that no request of ``StatementCostTests`` leads to. Each group runs in one write that is undone,
+/// The calls of the tables' functions that no request of ``StatementCostTests`` leads to. Each group runs in one write that is undone,
 /// about the grant with the number 51 and what belongs to it.
 struct TableCalls {
   private let database: Database
@@ -126,7 +126,7 @@ struct TableCalls {
   }
 }
 
-// What is granted and paid for.
+// Grants and payments.
 extension TableCalls {
   private func grantsOfOne() async throws {
     let (product, version, device, key, now) = (product, version, device, key, now)
@@ -292,7 +292,7 @@ extension TableCalls {
   }
 }
 
-// What is told to devices, and what stores tell and are told.
+// News for devices, and what stores tell and are told.
 extension TableCalls {
   private func feeds() async throws {
     let (product, device, key, now) = (product, device, key, now)
@@ -360,7 +360,7 @@ extension TableCalls {
   }
 }
 
-// What operators describe.
+// Descriptions by operators.
 extension TableCalls {
   private func products() async throws {
     let (product, publication, now) = (product, publication, now)
@@ -480,7 +480,7 @@ extension TableCalls {
   }
 }
 
-// What is stored, and which processes run.
+// Stored packages, and the processes that run.
 extension TableCalls {
   private func packages() async throws {
     let (product, now) = (product, now)
@@ -565,7 +565,7 @@ extension TableCalls {
     }
   }
 
-  /// What a check of the state does on a connection of its own, by the text of its statements.
+  /// Does what a check of the state does on a connection of its own, by the text of its statements.
   private func checks() async throws {
     let texts = try SourceStatements.all().filter { $0.count == 1 }.map { $0[0] }
     let beginnings: [(beginning: String, values: [SQLValue])] = [

@@ -155,7 +155,7 @@ struct StatementCostTests {
         INSERT INTO remembered_proofs (store, digest, device, environment, transactions, good)
         SELECT store, randomblob(32), device, environment, transaction_id, ? FROM grants
         """, [start])
-      // Of a store that the configuration does not know: as good as one that is away.
+      // A proof of a store that the configuration does not know: as good as one that is away.
       let proof = try APIJSON.encode(Proof(store: "elsewhere", receipt: String(repeating: "A", count: 5000)))
       try connection.execute(
         """
@@ -192,7 +192,7 @@ struct StatementCostTests {
     }
   }
 
-  /// What is known of customers and purchases beside the ledger, and what is told of them: something of every grant.
+  /// Writes what is known of customers and purchases beside the ledger, and what is told of them: something of every grant.
   private func fillBesideLedger(_ connection: borrowing Connection) throws {
     let start = SQLValue.timestamp(ServerHarness.start)
     for statement in [
@@ -253,7 +253,7 @@ struct StatementCostTests {
   /// An answer whose content does not matter here.
   private struct Ignored: Decodable, Sendable {}
 
-  /// What operators and devices ask for and do, all of it.
+  /// Asks for and does everything that operators and devices ask for and do.
   private func exercise(
     _ server: ServerHarness, _ timer: ManualMonotonicClock, grants count: Int, _ costs: Costs
   ) async throws {
@@ -442,7 +442,7 @@ struct StatementCostTests {
     try await step { try await server.step("withdraw", "1.1") }
   }
 
-  /// What goes on by itself.
+  /// Does the work that goes on by itself.
   private func work(_ server: ServerHarness, _ step: Step) async throws {
     // All that is there is young: what is forgotten costs what it was worth.
     try await step { try await server.server.retention.run() }

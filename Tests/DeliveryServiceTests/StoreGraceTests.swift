@@ -27,7 +27,7 @@ struct StoreGraceTests {
     }
   }
 
-  /// What the store said is forgotten, and it is away.
+  /// Lets the server forget what the store said, and the store go away.
   private func goAway(_ server: ServerHarness, _ timer: ManualMonotonicClock) {
     timer.advance(by: VerdictCache.lifetime)
     server.store.state.withLock { $0.isDown = true }
@@ -74,7 +74,7 @@ struct StoreGraceTests {
     }
   }
 
-  /// What the statements about unconfirmed proofs cost, by their text.
+  /// Returns the steps of the statements about unconfirmed proofs, by their text.
   private func steps(
     _ server: ServerHarness, _ body: () async throws -> Void
   ) async throws -> [String: Int] {
@@ -236,12 +236,12 @@ struct StoreGraceTests {
       try await fill(300, of: "sandbox", length: 20_000, server)
       try await fill(300, of: "unknown", length: 20_000, server)
       try await server.server.grants.grantStore.database.write(locking: [.everything]) { connection in
-        // Of a store that is away, as this program writes them.
+        // A proof of a store that is away, as this program writes it.
         let proof = try APIJSON.encode(Proof(store: "unknown", receipt: "a"))
         try connection.execute(
           "UPDATE unconfirmed_proofs SET proof = ? WHERE store = 'unknown'", [.blob(Array(proof))])
       }
-      // What is no proof is refused at once.
+      // A text that is no proof is refused at once.
       try await server.server.confirmation.pass()
       for _ in 0..<3 {
         let found = try await steps(server) { try await server.server.confirmation.pass() }

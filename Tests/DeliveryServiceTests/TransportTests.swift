@@ -15,7 +15,7 @@ struct TransportTests {
   @Test(
     "connections leave descriptors for content and the database, and take half of them at least",
     arguments: [
-      // As configured where there are plenty; else 704 and 64 for each loop are left.
+      // The numbers are as configured where there are plenty; else 704 and 64 for each loop are left.
       (65_536, 2, 4096), (4928, 2, 4096), (4927, 2, 4095), (2048, 2, 1216), (1664, 2, 832), (1024, 2, 512),
       (1, 1, 1),
     ])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// What keeps a client alive when libcurl fails, and what shows that it is.
+/// The means that keep a client alive when libcurl fails, and the signs that it is.
 struct LivenessTests {
   private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-/// What many bytes at a time find is held against the same question asked of one byte after the other.
+/// Findings of many bytes at a time are held against the same question asked of one byte after the other.
 struct ByteWordTests {
   private static let letters = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 
@@ -14,7 +14,7 @@ struct ByteWordTests {
     var wrong: [String] = []
     for place in 0..<33 {
       for byte in UInt8.min...UInt8.max {
-        // What comes behind the place must not matter, so it is made of what could.
+        // The bytes behind the place must not matter, so they are of those that could.
         for rest: UInt8 in [0x61, 0x00, 0x80] {
           let input = [UInt8](repeating: 0x61, count: place) + [byte] + [UInt8](repeating: rest, count: 17)
           let isHost = Self.letters.contains(byte) || digits.contains(byte) || byte == 0x2D || byte == 0x2E

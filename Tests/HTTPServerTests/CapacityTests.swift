@@ -246,7 +246,7 @@ struct CapacityTests {
         })
         defer { unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before) }
         try await client.send(request)
-        // What is open is served; and then the loop has seen the other connection, too.
+        // The open connection is served; and then the loop has seen the other connection, too.
         while server.server.statistics().acceptPauses == 0 {
           try await first.send(request)
           #expect(try await first.receiveResponse().status == 200)

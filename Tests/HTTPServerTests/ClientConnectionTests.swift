@@ -22,9 +22,9 @@ struct ClientConnectionTests {
       var isCorked = false
       var changes = 0
       var paces: [UInt64] = []
-      /// What comes, a number of bytes each time; 0 is the end.
+      /// The numbers of bytes that come each time; 0 is the end.
       var arriving: [Int] = []
-      /// What comes before that, byte by byte.
+      /// The bytes that come before that, one by one.
       var coming: [UInt8] = []
       var hasEnded = false
 
@@ -93,7 +93,7 @@ struct ClientConnectionTests {
 
     func arrive(_ text: String) { state.withLock { $0.coming += Array(text.utf8) } }
 
-    /// What was sent, as text, since the last call.
+    /// Returns the bytes that were sent since the last call, as text.
     func collectText() -> String {
       state.withLock { state in
         defer { state.head = [] }
@@ -504,7 +504,7 @@ struct ClientConnectionTests {
     #expect(isLingering && deadline == .linger)
     line.arrive("GET / HTTP/1.1\r\n")
     line.state.withLock { $0.arriving = [0] }
-    // What came, and then its end.
+    // The bytes that came, and then their end.
     for _ in 0..<2 {
       services.beginTurn()
       connection.wake(.input, through: line, with: &services)

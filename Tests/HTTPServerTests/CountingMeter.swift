@@ -21,7 +21,7 @@ final class CountingMeter: BodyMeter {
 
   var pace: UInt64? { share.current }
 
-  /// What a paced body goes on with.
+  /// Sets the rate that a paced body goes on with.
   func setPace(_ bytesPerSecond: UInt64) { share.withLock { $0 = bytesPerSecond } }
 
   var counts: Counts { state.withLock { $0.counts } }

@@ -10,7 +10,7 @@ import Testing
 struct HostileLoadTests {
   private static let host = "HTTP/1.1\r\nHost: h\r\n"
 
-  /// What a kind of client says first; nothing more comes, and it reads nothing.
+  /// The kinds of clients, by what each says first; nothing more comes, and it reads nothing.
   enum Kind: Int, CaseIterable {
     case silent
     case halfHead

@@ -32,7 +32,7 @@ struct InlineHandlerTests {
         #expect(response.status == 200)
         #expect(response["Content-Length"] == "1000000")
         #expect(response.body == content)
-        // What the loop sent is counted before it answers the next request.
+        // The bytes that the loop sent are counted before it answers the next request.
         try await connection.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
         #expect(try await connection.receiveResponse().status == 200)
         #expect(handler.meter.total == ByteCount(count * 1_000_000))
@@ -43,7 +43,7 @@ struct InlineHandlerTests {
   /// Keeps a file open for the next request, as its connection does.
   private struct KeepingHandler: InlineHandler {
     let file: Locked<SharedDescriptor?>
-    /// What the handler of the loop keeps itself.
+    /// The file that the handler of the loop keeps itself.
     let kept = Locked<SharedDescriptor?>(nil)
 
     func makeConnectionState() -> SharedDescriptor? { nil }

@@ -211,7 +211,7 @@ struct LifeTests {
         server.server.clockDidMove()
         await server.server.ping()
       }
-      // What it answers then is sent.
+      // The answer that it gives then is sent.
       #expect(try await connection.receiveResponse().status == 202)
     }
   }
@@ -383,7 +383,7 @@ struct LifeTests {
       return server
     }
     let first = try start(.unix(path: path))
-    // What was bound before the fault is given back.
+    // The sockets that were bound before the fault are given back.
     let other = directory.path("other.sock")
     #expect(throws: HTTPServerError.self) { try start(.unix(path: other), .unix(path: path)) }
     #expect(try FileSystem.status(of: other) == nil)

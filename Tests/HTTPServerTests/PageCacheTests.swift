@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPServer
 
-/// What a response does whose pages are not in memory.
+/// Responses whose pages are not in memory.
 @Suite("Page cache", .timeLimit(.minutes(10)))
 struct PageCacheTests {
   private static let length = 4 << 20

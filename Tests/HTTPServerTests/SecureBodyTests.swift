@@ -30,7 +30,7 @@ struct SecureBodyTests {
       let whole = try await connection.receiveResponse()
       #expect(whole["Content-Length"] == "1000000")
       #expect(whole.body == content)
-      // What the loop sent is counted before it answers the next request.
+      // The bytes that the loop sent are counted before it answers the next request.
       try await connection.send("GET /count HTTP/1.1\r\nHost: h\r\n\r\n")
       #expect(try await connection.receiveResponse().status == 200)
       #expect(handler.meter.total == ByteCount(1_000_000))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPServer
 
-/// Who gets a TLS session, with what, and what becomes of those who do not.
+/// The clients that get a TLS session, with what, and the end of those that do not.
 @Suite(.timeLimit(.minutes(10)))
 struct SecureHandshakeTests {
   @Test("TLS 1.3 and 1.2 are spoken, with forward secrecy and authenticated encryption")

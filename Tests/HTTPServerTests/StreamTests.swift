@@ -141,7 +141,7 @@ struct StreamTests {
         greatestLead = max(greatestLead, written.current - received)
       }
       #expect(received == 32 << 20)
-      // What the kernel's buffers and the server's own hold, not the whole.
+      // The lead is bounded by the kernel's buffers and the server's own, not by the whole.
       #expect(greatestLead < 16 << 20)
     }
   }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PackageStorage
 
-/// What delivery and publishing rely on. A further shelf passes it before it is used.
+/// The rules that delivery and publishing rely on. A further shelf passes them before it is used.
 @Suite("Every shelf of packages")
 struct PackageShelfTests {
   enum Kind: CaseIterable {

@@ -12,7 +12,7 @@ struct APIRoutesTests {
     var temporaryFailure: TemporaryFailure?
   }
 
-  /// What the router told while it answered.
+  /// The reports and observations of the router while it answered.
   private struct Told {
     var reports: [String] = []
     var observations: [String] = []

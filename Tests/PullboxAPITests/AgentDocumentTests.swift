@@ -4,7 +4,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-/// What apps read of the agent, docs/agent.md.
+/// The documents that apps read of the agent, docs/agent.md.
 @Suite("Documents of the agent")
 struct AgentDocumentTests {
   // MARK: Events

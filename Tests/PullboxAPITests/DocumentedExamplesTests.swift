@@ -10,7 +10,7 @@ struct DocumentedExamplesTests {
     return try String(contentsOf: URL(filePath: "\(root)/docs/\(name)"), encoding: .utf8)
   }
 
-  /// What a body that is sent to such an address is.
+  /// The type of a body that is sent to such an address.
   private static func type(ofBodyFor command: Substring) -> String? {
     let addresses = [
       ("/release", "ReleaseRequest"), ("/versions", "VersionSubmission"),

@@ -4,7 +4,7 @@ import PullboxAPI
 import PullboxTesting
 import Testing
 
-/// What is made of what is there: descriptions of it, reports of it.
+/// The documents that are made of what is there: descriptions of it, reports of it.
 @Suite("Descriptions of what exists")
 struct ExistingDescriptionTests {
   /// With every member that a product has; docs/catalogue.md.

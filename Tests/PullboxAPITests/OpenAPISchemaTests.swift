@@ -13,7 +13,7 @@ struct OpenAPISchemaTests {
     schemas = try #require(document.root["components"]?["schemas"])
   }
 
-  /// What the delivery server and its clients exchange.
+  /// The samples of what the delivery server and its clients exchange.
   private static let samples =
     (WireSample.catalog + WireSample.delivery + WireSample.operators + WireSample.problems)
     .filter { $0.name != "Page" }
@@ -42,7 +42,7 @@ struct OpenAPISchemaTests {
       }
       guard sample.full.hasPrefix("{") else { continue }
       var names = Set(try JSONText.members(sample.full).keys)
-      // Of the kinds of proof a document has one, or several, and the schema all.
+      // A document has one of the kinds of proof, or several, and the schema all.
       if names.contains("receipt") || names == ["proofs"] {
         names.formUnion(["receipt", "signedTransaction", "purchaseToken"])
         if sample.name != "Proof" { names.formUnion(["proofs", "store"]) }
@@ -51,7 +51,7 @@ struct OpenAPISchemaTests {
       #expect(schema["properties"]?.members.map(\.key).sorted() == members, "\(sample.name)")
       let always = try JSONText.members(sample.minimal).keys.sorted()
       #expect((schema["required"]?.texts ?? []).sorted() == always, "\(sample.name)")
-      // What an operator writes has no other members.
+      // A document that an operator writes has no other members.
       #expect((schema["additionalProperties"]?.text == "false") == sample.isOperatorWritten, "\(sample.name)")
     }
   }
@@ -95,7 +95,7 @@ struct OpenAPISchemaTests {
     if let words = schema["enum"]?.texts, let text = value as? String {
       return words.contains(text) ? [] : ["\(path): \(text) is none of \(words)"]
     }
-    // What may be left out of a request may be null as well; samples have no null.
+    // Members that may be left out of a request may be null as well; samples have no null.
     if let choice = schema["anyOf"]?.items.first { return faults(in: value, by: choice, at: path) }
     switch schema["type"]?.text ?? schema["type"]?.texts.first {
     case "object":

@@ -7,7 +7,7 @@ import Testing
 /// The patterns and lengths of docs/openapi.yaml, held against the types that read such texts.
 @Suite("Texts with a pattern in docs/openapi.yaml")
 struct ScalarSchemaTests {
-  /// What becomes of a text that its schema does not allow.
+  /// The treatment of a text that its schema does not allow.
   enum Beyond {
     case refused
     /// It may be read; what is written of it is allowed.
@@ -23,7 +23,7 @@ struct ScalarSchemaTests {
     let beyond: Beyond
     /// Texts that the schema allows.
     let seeds: [String]
-    /// What is written of a text; nil for one that is refused.
+    /// Returns the text that is written of one that was read; nil for one that is refused.
     let rewrite: @Sendable (String) -> String?
 
     var testDescription: String { path.joined(separator: ".") }

@@ -24,7 +24,7 @@ struct RemedyTests {
     return Set(all.map { $0.split(separator: " (").first.map(String.init) ?? $0 }).sorted()
   }
 
-  /// What the program says of a configuration; nil if it takes it.
+  /// The program's complaint about a configuration; nil if it takes it.
   private func complaint(
     _ program: String, _ arguments: [String], of configuration: String, in directory: TemporaryDirectory
   ) async throws -> String? {

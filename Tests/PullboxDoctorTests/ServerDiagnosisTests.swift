@@ -34,7 +34,7 @@ struct ServerDiagnosisTests {
     ProbeAnswer(failure: ProbeAnswer.Failure(code, "it failed"), began: now)
   }
 
-  /// What is found if the plain request is answered so.
+  /// The findings if the plain request is answered so.
   private func findings(_ answer: ProbeAnswer, url: String = Self.url) -> [Finding] {
     var seen = ServerObservations(url: url, pause: .seconds(5))
     seen[.report] = answer

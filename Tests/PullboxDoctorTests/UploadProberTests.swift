@@ -22,7 +22,7 @@ struct UploadProberTests {
     }
   }
 
-  /// What the doctor saw of a server that keeps `kept` of one broken body after the other, and what became of its uploads.
+  /// The doctor's view of a server that keeps `kept` of one broken body after the other, and what became of its uploads.
   private func observe(
     keeping kept: [Int64], timer: Restless
   ) async throws -> (seen: UploadObservation, created: Int, removed: Int) {

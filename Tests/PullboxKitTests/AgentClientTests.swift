@@ -150,7 +150,7 @@ struct AgentClientTests {
         }
         return .continue
       }
-      // What comes after the stream has caught up is the agent's own word, whatever it is.
+      // The answer that comes after the stream has caught up is the agent's own word, whatever it is.
       #expect(seen == [96, 102, 101, 200])
     }
   }

@@ -351,7 +351,7 @@ struct VerifyReceiptFormatTests {
 }
 
 extension VerifyReceiptResponse.Receipt {
-  /// As an answer tells it: the product's type stands in the receipt only.
+  /// The purchase as an answer tells it: the product's type stands in the receipt only.
   fileprivate var withoutHints: Self {
     var copy = self
     for index in copy.purchases.indices { copy.purchases[index].productType = nil }

@@ -43,7 +43,7 @@ struct WrongKeyTests {
     timer.advance(by: .seconds(1))
     let second = wrong.takeReports()
     #expect(second == [WrongKeys.Report(network: network, count: 50)])
-    // What could not be written down is reported again.
+    // Counts that could not be written down are reported again.
     wrong.restore(second)
     #expect(wrong.takeReports() == second)
     timer.advance(by: .seconds(60))

@@ -112,7 +112,7 @@ struct CertificateControlTests {
     ).value
     #expect(!renewed.isRevoked && renewed.serialNumber != revoked.serialNumber)
     #expect(try await verdicts().map(isGood) == [true, true, true])
-    // What is no request is answered as unreadable, with OCSP's own status.
+    // Bytes that are no request are answered as unreadable, with OCSP's own status.
     #expect(try await ask(service, [1, 2, 3], .path).body.suffix(1) == [1])
     await service.stop()
   }

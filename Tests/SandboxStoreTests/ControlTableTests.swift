@@ -117,7 +117,7 @@ struct ControlTableTests {
     ),
   ]
 
-  /// Of a purchase that fails.
+  /// The error of a purchase that fails.
   private static func error(of store: StoreHarness, _ token: String) async throws -> String? {
     let body = try APIJSON.encode(PurchaseRequest(product: StoreHarness.issue))
     _ = try await store.send(.post, "/store/v1/purchases", token: token, body: body)

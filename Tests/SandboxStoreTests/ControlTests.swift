@@ -9,7 +9,7 @@ import Testing
 
 @testable import SandboxStore
 
-/// What tests set under `/sandbox/v1`, and what customers then see.
+/// The settings of tests under `/sandbox/v1`, and the view of customers then.
 @Suite("Test controls and customers' routes")
 struct ControlTests {
   let store: StoreHarness

@@ -15,7 +15,7 @@ import Testing
 @testable import SandboxRecords
 @testable import SandboxStore
 
-/// What the interface answers is read by the code that the delivery server reads Google's answers with.
+/// The interface's answers are read by the code that the delivery server reads Google's answers with.
 @Suite("The Google-like interface", .timeLimit(.minutes(2)))
 struct GooglePurchaseTests {
   private static let base = "/androidpublisher/v3/applications/com.example.pullbox"
@@ -95,7 +95,7 @@ struct GooglePurchaseTests {
     }
   }
 
-  /// What was told of subscriptions and products, by number, and of refunds by order.
+  /// The notifications about subscriptions and products, by number, and about refunds by order.
   private func told() async throws -> [String] {
     try await messages().map { data in
       data.subscriptionNotification.map { "subscription \($0.notificationType)" }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SandboxStore
 
-/// What is told of a purchase and of a subscription's course, each at its moment.
+/// The notifications of a purchase and of a subscription's course, each at its moment.
 @Suite("What notifications tell")
 struct NotificationCourseTests {
   let api: ServerAPIHarness

@@ -30,7 +30,7 @@ private final class Receiver: AsyncHandler {
   }
 }
 
-/// What is posted, again and again until it is taken, and what the history tells of it.
+/// The notifications that are posted, again and again until they are taken, and the history's word on them.
 @Suite("Sending notifications")
 struct NotificationSendingTests {
   let api: ServerAPIHarness

@@ -289,7 +289,7 @@ struct OfferTests {
     #expect(try await offers(token) == [told], "it runs")
     store.clock.advance(by: .seconds(2000))
     #expect(try await offers(token) == [told], "it was had")
-    // Who has a subscription without one gets it after a lapse, and not as a change within the group.
+    // A customer who has a subscription without one gets it after a lapse, and not as a change within the group.
     try await offer(
       ProductOffers(introductory: StoreOffer(payment: .freeTrial, period: .month)), of: StoreHarness.premium)
     let other = try await store.openAccount()

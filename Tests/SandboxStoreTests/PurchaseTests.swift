@@ -122,7 +122,7 @@ struct PurchaseTests {
   func restart() async throws {
     let token = try await store.openAccount()
     let bought = try await store.buy(StoreHarness.issue, token: token)
-    // What a kill in the middle of a purchase leaves behind.
+    // A kill in the middle of a purchase leaves this behind.
     let account = try await store.store.account(token: token)
     let order = try PurchaseOrder(PurchaseRequest(product: StoreHarness.coins))
     try await store.database.write(locking: [.everything]) { [clock = store.clock] connection in

@@ -13,7 +13,7 @@ import Testing
 @Suite("Receipts that are refreshed")
 struct ReceiptRefreshTests {
   let store: StoreHarness
-  /// Of the account that buys, on the device reader-1.
+  /// The token of the account that buys, on the device reader-1.
   private let token: String
 
   init() async throws {

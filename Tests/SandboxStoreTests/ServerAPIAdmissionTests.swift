@@ -9,7 +9,7 @@ import Testing
 
 @testable import SandboxStore
 
-/// Who may ask under `/inApps`, how often, and what reports may say.
+/// The callers that may ask under `/inApps`, how often, and what reports may say.
 @Suite("Admission to the App Store Server API")
 struct ServerAPIAdmissionTests {
   let api: ServerAPIHarness

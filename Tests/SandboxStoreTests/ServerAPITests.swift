@@ -9,7 +9,7 @@ import Testing
 
 @testable import SandboxStore
 
-/// What servers ask under `/inApps`: fields, filters and pages, and every error by its code.
+/// The questions of servers under `/inApps`: fields, filters and pages, and every error by its code.
 @Suite("The App Store Server API")
 struct ServerAPITests {
   let api: ServerAPIHarness

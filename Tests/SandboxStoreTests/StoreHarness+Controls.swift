@@ -4,7 +4,7 @@ import HTTPServer
 import PullboxAPI
 import Testing
 
-/// What tests ask of subscriptions, and what they set.
+/// The questions and settings of tests about subscriptions.
 extension StoreHarness {
   /// The only subscription of the account.
   func subscription(_ token: String) async throws -> StoreSubscription {

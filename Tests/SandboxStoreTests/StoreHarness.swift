@@ -69,7 +69,7 @@ final class StoreHarness: Sendable {
   static let premium = name("com.example.magazine.premium")
   static let basic = name("com.example.magazine.basic")
   static let yearly = name("com.example.magazine.yearly")
-  /// Of the same publication, and free.
+  /// A subscription to the same publication, and free.
   static let free = name("com.example.magazine.free")
   /// A subscription of the type that does not end; its publication is its own.
   static let gratis = name("com.example.gazette.free")

@@ -60,7 +60,7 @@ struct SubscriptionCourseTests {
 
     let again = try StoreHarness(in: store.directory)
     again.clock.advance(by: .seconds(3 * 300 + 1))
-    // What a start does before the first request.
+    // A start does this before the first request.
     try await again.store.catchUp()
     let rows = try await again.database.read { connection in
       try connection.query("SELECT purchased, expires FROM transactions ORDER BY id").map {

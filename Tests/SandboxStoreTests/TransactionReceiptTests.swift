@@ -94,7 +94,7 @@ struct TransactionReceiptTests {
       statuses.insert(try #require(try await answer(Base64.encode(changed))["status"] as? Int))
     }
     #expect(statuses.isSubset(of: [0, 21002, 21003, 21008]) && statuses.isSuperset(of: [21002, 21003]))
-    // What no signature covers is written in the outer list beside it; what was bought is not.
+    // Members that no signature covers are written in the outer list beside it; the purchase is not.
     let text = String(decoding: bytes, as: UTF8.self)
     let info = try #require(text.firstMatch(of: /"purchase-info" = "([^"]+)"/)).output.1
     let other = String(decoding: try #require(Base64.decode(info)), as: UTF8.self)

@@ -46,7 +46,7 @@ struct HelpTests {
     #expect(buy.contains("--json") && !buy.contains("--key"))
     #expect(try text("help", "offer").contains("--key"))
     #expect(throws: UsageError.self) { try text("help", "nothing") }
-    // What it does not use is taken all the same: a wrapper gives it to every command.
+    // An option that it does not use is taken all the same: a wrapper gives it to every command.
     guard
       case .run(let parsed) = try ArgumentParser(Self.command, environment: [:]).parse([
         "buy", "a", "--key", "k",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ServiceRuntime
 
-/// What a service manager hears of a group, in sd_notify(3)'s words.
+/// The messages that a service manager hears of a group, in sd_notify(3)'s words.
 @Suite(.timeLimit(.minutes(10)))
 struct ServiceManagerTests {
   private struct Pulsing: Service {

@@ -9,7 +9,7 @@ struct WorkerTests {
   private struct Failure: Error {}
 
   private let clock = ManualMonotonicClock()
-  /// What each pass is to lead to, the last again and again; nil fails.
+  /// The result that each pass is to lead to, the last again and again; nil fails.
   private let script: Locked<[Worker.Next?]> = Locked([.waitForWake])
   private let passes = Locked(0)
   private let failures = Locked(0)

@@ -17,7 +17,7 @@ import Testing
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
   }
 
-  /// What the reader hands out of the first `length` bytes, and whether the file had so many.
+  /// The bytes that the reader hands out of the first `length` bytes, and whether the file had so many.
   private func read(
     _ file: borrowing FileDescriptor, length: Int, chunks: inout [Int]
   ) throws -> (bytes: [UInt8], isWhole: Bool) {

@@ -16,7 +16,7 @@ import Testing
 /// each of their calls with one fault.
 @Suite("A fault at every file call of a delivery", .serialized, .timeLimit(.minutes(60)))
 struct AgentCrashTests {
-  /// What the delivered package is.
+  /// The kind of the delivered package.
   enum Content: String, CaseIterable, Sendable {
     case file
     case stored

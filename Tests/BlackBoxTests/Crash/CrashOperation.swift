@@ -8,16 +8,16 @@ enum CrashOperation: String, CaseIterable, Sendable {
   case append
   case appendChecked
   case makeVersion
-  /// Of a packed folder, with its signed manifest.
+  /// A version of a packed folder, with its signed manifest.
   case makePackedVersion
   /// The same with bytes that are not those of the manifest.
   case refusePackedVersion
   case release
   case collect
-  /// Of an upload whose time has passed.
+  /// The removal of an upload whose time has passed.
   case expire
 
-  /// What the server is started with for its sake.
+  /// The options that the server is started with for its sake.
   var serverOptions: [String] {
     switch self {
     case .collect, .refusePackedVersion: ["--gc-grace", "0s"]
@@ -26,7 +26,7 @@ enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// What one run of an operation is about.
+  /// The objects that one run of an operation is about.
   struct Subject: Sendable {
     var product: String
     var content: [UInt8]
@@ -135,7 +135,7 @@ enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// What stands between a state and the release.
+  /// The next step between a state and the release.
   private static func nextStep(_ state: VersionState?) -> String? {
     switch state {
     case .draft: "submit"
@@ -145,7 +145,7 @@ enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// What must hold after the server died in the middle.
+  /// Checks the rules that must hold after the server died in the middle.
   func checkAfterCrash(_ subject: Subject, _ desk: PublishingDesk) async throws {
     try await desk.checkVersions(of: subject.product)
     switch self {
@@ -183,7 +183,7 @@ enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// What must hold once it was done again.
+  /// Checks the rules that must hold once it was done again.
   func checkFinished(_ subject: Subject, _ desk: PublishingDesk) async throws {
     try await desk.checkVersions(of: subject.product)
     let versions = try await desk.versions(of: subject.product)

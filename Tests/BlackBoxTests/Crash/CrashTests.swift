@@ -14,7 +14,7 @@ struct CrashTests {
     var description: String
   }
 
-  /// What an attempt left behind.
+  /// The ending of an attempt.
   private enum Ending {
     /// The server died before the step.
     case unfinished(CrashOperation.Subject)
@@ -69,7 +69,7 @@ struct CrashTests {
     }
     let steps = try await Self.share.sweep { try await attempt(step: $0 + 1) }
     #expect(steps > 0, "the operation has no durable step")
-    // What died last is finished as well.
+    // The operation that died last is finished as well.
     _ = try await attempt(step: Self.beyondAll)
     #expect(unfinished == nil)
   }

@@ -17,7 +17,7 @@ struct PackedFolder: Sendable {
   let bytes: [UInt8]
   /// The manifest's exact bytes.
   let manifest: [UInt8]
-  /// As `pack` wrote them: key and signature of each.
+  /// The signatures as `pack` wrote them: key and signature of each.
   let signatures: [[String: String]]
 
   var keys: [String] { signatures.compactMap { $0["keyId"] } }

@@ -166,7 +166,7 @@ struct PublishingDesk: Sendable {
     }
   }
 
-  /// What the server says it holds of an upload is the beginning of `content`.
+  /// Checks that the bytes that the server says it holds of an upload are the beginning of `content`.
   func checkUpload(_ location: String, of content: [UInt8]) async throws -> Int {
     let head = try await tus("HEAD", location)
     guard let offset = head.headers["Upload-Offset"].flatMap({ Int($0) }) else { throw Self.violation(head) }

@@ -58,7 +58,7 @@ struct Daemon: Sendable {
     return Daemon(process: process, addresses: ready.addresses, log: log)
   }
 
-  /// Of the first TCP address.
+  /// The port of the first TCP address.
   var port: UInt16? {
     addresses.lazy.compactMap { $0.split(separator: ":").last.flatMap { UInt16($0) } }.first
   }

@@ -20,7 +20,7 @@ enum Executables {
 
   static func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-  /// What every program gets; nothing else of this process's environment reaches it.
+  /// The environment that every program gets; nothing else of this process's reaches it.
   static var environment: [String: String] { ChildProcess.inheritedEnvironment }
 
   /// How a program ended and what it said.

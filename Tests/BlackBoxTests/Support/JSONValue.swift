@@ -67,7 +67,7 @@ enum JSONValue: Hashable, Sendable, Decodable {
     }
   }
 
-  /// What an agent's lists say whatever their order, and its paths from `directory` on: since they are absolute, downloads
+  /// Returns the document without the order of an agent's lists, and with its paths from `directory` on: since they are absolute, downloads
   /// come the newest first, and one that was cancelled holds no bytes.
   func aligned(in directory: String) -> JSONValue {
     switch self {

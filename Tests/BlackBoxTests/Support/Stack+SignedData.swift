@@ -8,7 +8,7 @@ import SystemCalls
 /// The App Store Server API of the sandbox store, asked as a server asks it.
 extension Stack {
   static let bundle = "com.example.pullbox"
-  /// What the store takes unless told otherwise.
+  /// The issuer that the store takes unless told otherwise.
   static let issuer = "6f1d1c8e-7a0b-4c53-9d55-0f4f3f3a2b10"
 
   /// The key that the store made at its first start.
@@ -51,7 +51,7 @@ extension Stack {
     return try APIJSON.decode(JSONValue.self, from: bytes)
   }
 
-  /// What a customer shows of a transaction.
+  /// The signed text by which a customer shows a transaction.
   func signedTransaction(_ id: String) async throws -> String {
     let answer = try await interface("GET", "/v1/transactions/\(id)")
     guard let text = answer["signedTransactionInfo"].text else {

@@ -16,7 +16,7 @@ actor Stack {
     case agent
   }
 
-  /// What differs from test to test.
+  /// The settings that differ from test to test.
   struct Options: Sendable {
     var parts: Set<Part> = [.store, .server, .agent]
     /// Whether the server knows the store as one of the kind google.
@@ -200,7 +200,7 @@ actor Stack {
     await daemon.process.killAndWait()
   }
 
-  /// Of a part that runs.
+  /// The process of a part that runs.
   func processIdentifier(of part: Part) -> Int32? { daemons[part]?.process.identifier }
 
   /// How a part that runs ends; returns when it has.
@@ -282,7 +282,7 @@ actor Stack {
       in: directory)
   }
 
-  /// As ``pullbox(_:)``, for a test that ends it itself.
+  /// Starts the command line as ``pullbox(_:)`` does, for a test that ends it itself.
   nonisolated func startPullbox(_ arguments: String...) throws -> ChildProcess {
     try ChildProcess(
       Executables.path("pullbox"), arguments, environment: commandEnvironment,
@@ -355,7 +355,7 @@ actor Stack {
       .items
   }
 
-  /// What the store's queue still holds for the account.
+  /// The transactions that the store's queue still holds for the account.
   func unfinishedTransactions() async throws -> [StoreTransaction] {
     try await store().get("/store/v1/transactions?unfinished=true").decoded(TransactionsResponse.self)
       .transactions
@@ -377,7 +377,7 @@ actor Stack {
     return try answer.decoded(ReceiptResponse.self).receipt
   }
 
-  /// What proves a transaction to a server that knows the store as one of the kind google.
+  /// The token that proves a transaction to a server that knows the store as one of the kind google.
   func purchaseToken(of transaction: StoreTransaction) async throws -> String {
     let answer = try await store().post("/store/v1/transactions/\(transaction.id)/purchase-token")
     guard answer.status == 200 else { throw Failure(description: answer.text) }

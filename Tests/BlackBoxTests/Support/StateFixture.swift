@@ -27,7 +27,7 @@ struct StateFixture: Sendable, CustomStringConvertible {
   var description: String { "\(daemon.rawValue)/\(name)" }
   private var folder: String { "\(Self.root)/\(daemon.rawValue)/\(name)" }
 
-  /// What was written down when it was made.
+  /// The facts that were written down when it was made.
   func recorded() throws -> JSONValue {
     let bytes = try Data(contentsOf: URL(filePath: "\(folder)/answers.json"))
     return try JSONDecoder().decode(JSONValue.self, from: bytes)
@@ -106,7 +106,7 @@ actor FixtureStack {
         "--listen", "127.0.0.1:0", "--store-url", storeProxy.url, "--operator-key",
         recorded["credentials"]["operator"].text ?? "", "--store-credential",
         recorded["storeCredential"].text ?? "",
-        // What waited when the fixture was made waits still.
+        // The uploads that waited when the fixture was made wait still.
         "--upload-lifetime", "36500d",
       ]
     case .agent:

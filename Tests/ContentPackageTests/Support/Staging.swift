@@ -19,7 +19,7 @@ struct Staging {
   var areaPath: String { directory.path("staging") }
   var placePath: String { directory.path("library/com.example.sample/1.0") }
 
-  /// As a process opens it that knows nothing of an earlier one.
+  /// Opens the area as a process does that knows nothing of an earlier one.
   func open(_ operations: any FileOperations = SystemFileOperations()) throws -> StagingArea {
     try StagingArea.open(at: areaPath, manifest: sample.manifest, operations: operations)
   }

@@ -423,7 +423,7 @@ struct BackupTests {
   }
 }
 
-/// What the tasks of a test share.
+/// The state that the tasks of a test share.
 private final class Work: Sendable {
   let isDone = Mutex(false)
   let collected = Mutex(0)

@@ -14,7 +14,7 @@ import Testing
 struct FeedFindingTests {
   private let shop = FeedTests()
 
-  /// What a look would write down of the only feed, as things stand now.
+  /// The finding that a look would write down of the only feed, as things stand now.
   private func find(after cursor: FeedService.Cursor?, on server: ServerHarness) async throws -> FeedFinding {
     let service = server.server.components.feeds
     let catalog = try await service.catalog.current()

@@ -57,7 +57,7 @@ extension FeedTests {
       try await publish(1, dated: server.clock.now(), on: server)
       let second = try await event(connection)
       #expect(second.name == "issue-available" && second.data.contains(issue(1)))
-      // What a document tells behind the id of an event is what comes after that event.
+      // The entries that a document tells behind the id of an event are those after that event.
       #expect(kinds(try await read(feed, after: first.id, of: server)) == ["issue-available 1"])
     }
   }

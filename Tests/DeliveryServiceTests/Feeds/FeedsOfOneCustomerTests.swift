@@ -51,7 +51,7 @@ struct FeedsOfOneCustomerTests {
       let waiter = waiters.add(last)
       defer { waiters.remove(waiter) }
       func isWoken() async -> Bool { await waiter.signal.wait(atMost: .zero, clock: SystemMonotonicClock()) }
-      // What the products' releases may have left.
+      // The products' releases may have left a wake.
       _ = await isWoken()
       let first = server.purchase(of: singles[0], id: "2000000000000002")
       _ = try await shop.show([bought, first], to: server)

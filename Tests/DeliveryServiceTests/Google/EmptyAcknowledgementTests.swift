@@ -92,7 +92,7 @@ struct EmptyAcknowledgementTests {
       id: try #require(TransactionIdentifier(order)))
   }
 
-  /// As when the device had shown the purchase, too.
+  /// Writes down what would be known if the device had shown the purchase, too.
   private func know(_ device: Device, of order: String, _ server: ServerHarness) async throws {
     let (now, transaction) = (server.clock.now(), try transaction(order))
     try await server.server.grants.grantStore.database.write(locking: [.transaction(transaction)]) {

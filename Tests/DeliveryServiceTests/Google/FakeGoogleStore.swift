@@ -111,7 +111,7 @@ final class FakeGoogleStore: Sendable {
     self.state.withLock { $0.subscriptions[token] = document }
   }
 
-  /// What Pub/Sub posts, and the token that it bears.
+  /// The message that Pub/Sub posts, and the token that it bears.
   func message(
     _ content: String, id: String, package: String = package, at date: Timestamp = ServerHarness.start
   ) -> [UInt8] {

@@ -222,7 +222,7 @@ struct GoogleStoreTests {
       for _ in 0..<10 {
         #expect(try await post(google.message(voided, id: "2"), bearing: identity, server) == nil)
       }
-      // What the store says of the token does not tell of the refund; what it told once stays.
+      // The store's word on the token does not tell of the refund; what it told once stays.
       #expect(try await post(google.message(bought, id: "1"), bearing: identity, server) == nil)
       #expect(try await server.fetch(grant).status == 403)
       try await expect(.entitlementRevoked, of: "token-1", server)

@@ -177,7 +177,7 @@ struct ProductReviewTests {
       #expect(listing.terms == "2.99 € each month, until you end it")
       #expect(listing.privacyURL == "https://comics.example/privacy")
 
-      // What its buyers must be told is not taken away behind the review.
+      // The terms that its buyers must be told are not taken away behind the review.
       var silent = description
       silent.privacyURL = nil
       silent.localizations?["fr-FR"]?.terms = nil

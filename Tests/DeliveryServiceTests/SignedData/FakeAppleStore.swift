@@ -37,7 +37,7 @@ final class FakeAppleStore: Sendable {
     var finished: [String] = []
     var consumption: [JSONConsumption] = []
     var pageLength = 20
-    /// What is said of app receipts; nil where the store is asked about none.
+    /// The answer about app receipts; nil where the store is asked about none.
     var verifyReceipt: (@Sendable (VerifyReceiptRequest) -> VerifyReceiptResponse)?
   }
 

@@ -246,7 +246,7 @@ struct SignedTransactionTests {
       apple.state.withLock { $0.revoked = [] }
       let second = try apple.sign(apple.transaction("2000000000000002"))
       #expect(try await refusal(of: second, server) == nil)
-      // What was good is believed for a while, also without the responder.
+      // A transaction that was good is believed for a while, also without the responder.
       apple.state.withLock { $0.isResponderDown = true }
       let third = try apple.sign(apple.transaction("2000000000000003"))
       #expect(try await refusal(of: third, server) == nil)

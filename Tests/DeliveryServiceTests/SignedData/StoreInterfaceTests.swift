@@ -100,7 +100,7 @@ struct StoreInterfaceTests {
         #expect(try await server.fetch(grant.value).body == package)
       }
       #expect(apple.state.withLock { $0.calls.count { $0.contains("/history/") } } == 250)
-      // As it stands, and not as it was signed.
+      // The purchase counts as it stands, and not as it was signed.
       #expect(apple.state.withLock { $0.calls.contains("GET /inApps/v1/transactions/1") })
     }
     await apple.stop()

@@ -18,7 +18,7 @@ struct ResumableUploadTests {
     (name, "sha-256=:\(Base64.encode(Checksum.of(bytes, .sha256).bytes)):")
   }
 
-  /// What a problem document's `type` ends with.
+  /// The end of a problem document's `type`.
   private func type(_ response: ClientResponse) -> String? {
     struct Document: Decodable { var type: String }
     return (try? APIJSON.decode(Document.self, from: response.body))?.type.split { "#:".contains($0) }.last

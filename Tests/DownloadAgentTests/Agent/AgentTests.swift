@@ -158,7 +158,7 @@ import Testing
         identifier: .random(), grant: try #require(record.grant), terms: try #require(record.terms))
       job.machine = ContentJobMachine(phase: .place, state: .active, reason: .placing)
       try database.save(job)
-      // What the job's folder holds is removed only once it has finished.
+      // The files in the job's folder are removed only once it has finished.
       try FileSystem.createDirectories(harness.directory.path("state/downloads/\(job.identifier)"))
       try DurableFile.write(
         package.manifest.canonicalBytes().span,

@@ -11,7 +11,7 @@ import Testing
 
 @testable import DownloadAgent
 
-/// What a client may believe of one download by its answers: every situation that it may be in. A download goes on by itself
+/// The belief of a client about one download by its answers: every situation that it may be in. A download goes on by itself
 /// meanwhile, so that there may be several; a command's answer tells some of them apart.
 private struct Belief: Sendable {
   enum State: Sendable { case fetching, reporting, pausedFetching, pausedReporting, cancelled, finished }
@@ -79,7 +79,7 @@ private struct Belief: Sendable {
   private func successors(_ situation: Situation) -> [Situation] {
     switch (situation.state, situation.isHeld) {
     case (.fetching, false), (.pausedFetching, false):
-      // What is being placed when it is paused is placed to the end.
+      // A download that is being placed when it is paused is placed to the end.
       canFetch ? [Situation(state: situation.state, isHeld: true)] : []
     case (.fetching, true): [Situation(state: .reporting, isHeld: true)]
     case (.reporting, true): canReport ? [Situation(state: .finished, isHeld: true)] : []
@@ -90,7 +90,7 @@ private struct Belief: Sendable {
     }
   }
 
-  /// What the agent may answer, and what has become of the download then.
+  /// The answers that the agent may give, and what has become of the download then.
   private func outcomes(
     of command: String, in now: Situation
   ) -> [(status: Int, situation: Situation)] {
@@ -114,7 +114,7 @@ private struct Belief: Sendable {
     case ("resume", .pausedFetching), ("resume", .cancelled): return [(200, becoming(.fetching))]
     case ("resume", .pausedReporting): return [(200, becoming(.reporting))]
     case ("resume", _): return [(200, now)]
-    // What is being placed is not cancelled, and what is placed is not either.
+    // A download that is being placed is not cancelled, and one that is placed is not either.
     case ("cancel", .fetching), ("cancel", .pausedFetching):
       return [(200, becoming(.cancelled))] + (canFetch ? [(409, now)] : [])
     case ("cancel", .cancelled): return [(200, now)]
@@ -127,7 +127,7 @@ private struct Belief: Sendable {
 @Suite(.serialized, .timeLimit(.minutes(10))) struct CommandModelTests {
   private static let commands = ["pause", "resume", "cancel", "priority", "remove"]
 
-  /// What is sent, and what is believed of each product's download.
+  /// The commands that are sent, and the beliefs about each product's download.
   private struct Course: Sendable {
     var generator = SplitMix(seed: 2026)
     var beliefs: [String: Belief]
@@ -155,7 +155,7 @@ private struct Belief: Sendable {
       Set(products.indices.filter { $0 % 4 == rest }.map { products[$0] })
     }
     let server = FakeServer(packages)
-    // Of four, one waits for its manifest, one for its report, and one comes in a while.
+    // One of four waits for its manifest, one for its report, and one comes in a while.
     server.change { [unreadyManifests = every(1), unreadyReports = every(2), slowContent = every(3)] in
       $0.unreadyManifests = unreadyManifests
       $0.unreadyReports = unreadyReports

@@ -318,7 +318,7 @@ import Testing
     }
   }
 
-  /// What the watchdog is to find standing still.
+  /// The loop that the watchdog is to find standing still.
   enum AgentLoop: String, CaseIterable, Sendable {
     case downloads, storeQueue, serverQuestions, reports
 

@@ -79,7 +79,7 @@ import Testing
       let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
       defer { database.close() }
       guard !isAsked else { return }
-      // As a start half a year later does.
+      // A start half a year later does this.
       let later = Timestamp(millisecondsSinceEpoch: .max / 2)
       try database.endOldFailures(now: later)
       try database.pruneDownloads(now: later)

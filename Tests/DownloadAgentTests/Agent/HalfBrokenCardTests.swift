@@ -85,7 +85,7 @@ import Testing
       }
       try await harness.run(server: url) { agent in
         let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
-        // Of a folder nothing is looked at but whether it is there.
+        // Nothing of a folder is looked at but whether it is there.
         #expect(items.map(\.state) == [isFolder ? .present : .damaged])
         try await repair(package, with: harness, agent)
         let repaired = try await harness.get("/v1/library", as: LibraryResponse.self).items
@@ -131,7 +131,7 @@ import Testing
         _ = try await agent.firstDownload { $0.bytesVerified == .mebibytes(2) }
       }
       server.change { $0.sent = [] }
-      // Of what was staged, reading fails from the first byte to the last until something new is there.
+      // Reading what was staged fails from the first byte to the last until something new is there.
       harness.operations.answer { call, name in
         server.state.current.sent.isEmpty && call == .read && name.isEmpty ? EIO : nil
       }

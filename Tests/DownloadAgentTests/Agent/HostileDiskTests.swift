@@ -60,7 +60,7 @@ import Testing
     let package = try FixturePackage.file(length: 6 << 20)
     let openings = Locked(0)
     harness.operations.answer { call, name in
-      // What an area is known by when it is opened again.
+      // The bytes that an area is known by when it is opened again.
       if call == .read, name.contains("/.staging/"), name.hasSuffix("/manifest") {
         openings.withLock { $0 += 1 }
       }
@@ -75,7 +75,7 @@ import Testing
     #expect((0...4 * 5000).contains(sent - package.bytes.count))
   }
 
-  /// What an agent does to a disk of its own while one of its calls fails.
+  /// The work of an agent on a disk of its own while one of its calls fails.
   private final class Attempt: Sendable {
     let package: FixturePackage
     let server: FakeServer
@@ -148,7 +148,7 @@ import Testing
         let what: Comment = "\(steps[call]), call \(call), errno \(number)"
         #expect(try attempt.isPlaced, what)
         #expect(attempt.leastFree.current >= Attempt.reserve, what)
-        // What was on its way when the call failed, or was not saved by it, comes once more.
+        // Pieces that were on their way when the call failed, or were not saved by it, come once more.
         #expect(attempt.server.timesSent(package).allSatisfy { $0 <= 2 }, what)
         try await attempt.run { _ in }
         for folder in [".staging", ".trash"]

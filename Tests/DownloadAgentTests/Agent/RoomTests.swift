@@ -63,7 +63,7 @@ import Testing
         #expect(items.count == 2 && items.allSatisfy { $0.state == .present })
         // Each of the two came once.
         #expect(server.timesSent(packages[0]) == [2, 2])
-        // What is bought later may push out what came before.
+        // A later purchase may push out what came before.
         let first = try #require(items.first)
         #expect(try await harness.ask("DELETE", "/v1/library/\(first.product)").status == 204)
         _ = try await agent.firstDownload { $0.id == waiting.id && $0.state == .finished }

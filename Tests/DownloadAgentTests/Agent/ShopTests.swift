@@ -9,7 +9,7 @@ import Testing
 
 @testable import DownloadAgent
 
-/// What a reader is shown before a purchase, and what a purchase makes of it.
+/// The terms that a reader is shown before a purchase, and those that a purchase makes of them.
 @Suite("The shop of a device", .serialized, .timeLimit(.minutes(5)))
 struct ShopTests {
   private static let issue = FixturePackage.product
@@ -507,7 +507,7 @@ struct ShopTests {
         server.change { $0.listings = [after] }
         #expect(try await buy("3.99 USD").status == 201)
         #expect(server.state.current.purchases.map(\.applicationUsername) == ["reader-7"])
-        // What the account has is asked again after a purchase.
+        // The account's products are asked for again after a purchase.
         _ = try await agent.transaction("finished")
         let shown = try await harness.get("/v1/products?id=\(Self.issue)", as: AgentProductsResponse.self)
         #expect(shown.products.map(\.owned) == [true])

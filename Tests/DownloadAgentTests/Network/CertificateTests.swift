@@ -12,7 +12,7 @@ import Testing
 @testable import AgentRecords
 @testable import DownloadAgent
 
-/// Whose certificates count for the services of an agent.
+/// The certificates that count for the services of an agent.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct CertificateTests {
   @Test("certificates count by the given authority and key, and the agent says which fault it met (D13)")
   func faults() async throws {
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  /// What of an agent's configuration names another certificate than that of its services.
+  /// The setting of an agent that names another certificate than that of its services.
   enum Wrong: String, CaseIterable, Sendable {
     case nothing, serverAuthority, serverPin, storeAuthority
   }
@@ -103,7 +103,7 @@ import Testing
 }
 
 extension TestCertificate {
-  /// As docs/agent.md has an operator compute it.
+  /// The pin as docs/agent.md has an operator compute it.
   func publicKeyPin(in directory: TemporaryDirectory) async throws -> String {
     let output = directory.path("\(UInt64.random(in: .min ... .max)).pin")
     let command =

@@ -35,7 +35,7 @@ import Testing
         let rest = try await agent.transactions.statuses(.over, after: first.last?.id)
         #expect((first + rest).map(\.id.description) == identifiers)
         #expect((first + rest).allSatisfy { $0.reason == nil })
-        // Of downloads that are over the latest 1,000 are kept.
+        // The latest 1,000 of the downloads that are over are kept.
         #expect((first + rest).count { $0.downloads.count == 1 } >= AgentDatabase.keptDownloads)
         #expect(try await agent.transactions.statuses(.unfinished).isEmpty)
       }

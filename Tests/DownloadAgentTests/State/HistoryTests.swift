@@ -104,7 +104,7 @@ import Testing
         #expect(transactions.transactions.count == 1000 && transactions.next != nil)
       }
     }
-    // Of transactions that are over the latest 10,000 are kept (docs/agent.md), and all that are not.
+    // The latest 10,000 of the transactions that are over are kept (docs/agent.md), and all that are not.
     let database = try AgentDatabase(path: harness.directory.path("state/agent.sqlite"))
     let before = try database.database.readBlocking {
       try $0.first("SELECT count(*) AS n FROM transactions")?.integer("n")
@@ -146,7 +146,7 @@ import Testing
         let items = try await harness.get("/v1/library", as: LibraryResponse.self).items
         #expect(items.map(\.state) == [.present, .present])
       }
-      // What is forgotten is not begun anew.
+      // A transaction that is forgotten is not begun anew.
       try await harness.run(server: url) { agent in
         server.change { $0.asked = [] }
         while !server.state.current.asked.contains("GET /store/v1/transactions") { await Task.yield() }

@@ -18,7 +18,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(10))) struct RebuildTests {
   private static let transactions = (1...3).map { "200000000000000\($0)" }
 
-  /// What has become of the agent's database.
+  /// The damage to the agent's database.
   enum Loss: String, CaseIterable, Sendable {
     case nothing, removed, damaged
   }
@@ -70,7 +70,7 @@ import Testing
         _ = try await agent.transaction(Self.transactions[2], isAt: "waiting-for-server")
         server.change { $0.isStoreUp = true }
         try await agent.finished([Self.transactions[2]])
-        // What the store has finished is history, and the history is gone.
+        // Transactions that the store has finished are history, and the history is gone.
         #expect(try await harness.transactions().map(\.id.description) == [Self.transactions[2]])
         let verified = try await harness.ask("POST", "/v1/library/com.example.p1/verify")
         let found = try APIJSON.decode(LibraryVerificationResponse.self, from: verified.body)
@@ -79,7 +79,7 @@ import Testing
     }
     #expect(server.state.current.sent.isEmpty)
     for package in packages { #expect(try harness.placed(package)) }
-    // What there was of the records is kept.
+    // The file with the earlier records is kept.
     let kept = try FileSystem.list(state).map(\.name).filter { $0.hasPrefix("agent.sqlite.replaced-") }
     #expect(kept.isEmpty == (loss == .removed))
   }

@@ -46,7 +46,7 @@ final class AgentHarness: Sendable {
       socket: socket, pollInterval: ConfigurationDuration(.milliseconds(40)),
       maximumDownloads: maximumDownloads)
     configuration.trustedPublisherKeys = keys
-    // What arrives is for tests of that alone: its questions count among all others.
+    // Arrivals are for tests of these alone: their questions count among all others.
     configuration.arrivals = .nothing
     configure(&configuration)
     var tuning = AgentService.Tuning()
@@ -83,7 +83,7 @@ final class AgentHarness: Sendable {
 
   /// How an agent ends.
   enum End: Sendable {
-    /// As by SIGTERM, in this process.
+    /// The end by SIGTERM, in this process.
     case terminated
     /// The built program, by SIGKILL.
     case killed
@@ -184,7 +184,7 @@ extension AgentService {
   private func download(_ fits: (DownloadStatus) -> Bool) async throws -> DownloadStatus {
     let observer = try #require(hub.subscribe())
     defer { hub.unsubscribe(observer) }
-    // What is over is not told to a new observer.
+    // A download that is over is not told to a new observer.
     if let status = try await downloads.downloads().last(where: fits) { return status }
     return try await observer.firstValue { event in
       guard case .download(let status) = event, fits(status) else { return nil }
@@ -235,7 +235,7 @@ extension EventObserver {
     try await firstValue { fits($0) ? $0 : nil }
   }
 
-  /// What `pick` makes of the first event that it makes something of.
+  /// The value that `pick` makes of the first event that it makes something of.
   func firstValue<Value>(_ pick: (AgentEvent) -> Value?) async throws -> Value {
     while let item = await next() {
       if case .event(let event) = item, let value = pick(event) { return value }

@@ -66,7 +66,7 @@ extension ConnectionProperties.Way {
   }
 }
 
-/// What the connections of all inputs share, one after the other as on a loop.
+/// The state that the connections of all inputs share, one after the other as on a loop.
 // Unchecked: whoever has it has its lock.
 private final class SimulatedLoop: @unchecked Sendable {
   final class Clock: MonotonicClock {
@@ -408,7 +408,7 @@ private struct HandledRequest {
   }
 }
 
-/// What the client has sent and not been read, and what it was sent.
+/// The bytes that the client has sent and that were not read, and those that it was sent.
 private final class SimulatedLine: ConnectionLine {
   private enum Piece {
     case bytes([UInt8])

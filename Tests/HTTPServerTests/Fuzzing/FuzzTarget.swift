@@ -1,4 +1,4 @@
-/// What is held against arbitrary bytes: by `scripts/test` with bytes from a seeded ``Mutator``, by
+/// The rules that are held against arbitrary bytes: by `scripts/test` with bytes from a seeded ``Mutator``, by
 /// `scripts/fuzz` with bytes that libFuzzer finds.
 enum FuzzTarget: String, CaseIterable, Sendable {
   case head

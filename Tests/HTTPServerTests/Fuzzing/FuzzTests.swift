@@ -5,7 +5,7 @@ import Testing
 
 /// Bounded runs of the fuzz targets; `scripts/fuzz` runs them without bounds.
 struct FuzzTests {
-  /// Of a whole connection there are fewer: each is some hundred parts and turns.
+  /// The rounds of a target. There are fewer of a whole connection: each is some hundred parts and turns.
   private static func rounds(of target: FuzzTarget) -> Int { target == .connection ? 2000 : 20_000 }
 
   static func mutator(for target: FuzzTarget) -> Mutator {

@@ -86,7 +86,7 @@ enum HeadProperties {
   }
 }
 
-/// What a parser, used again and again as a loop's is, finds in a head; to be compared, without a copy of its texts.
+/// The findings of a parser in a head, used again and again as a loop's is; to be compared, without a copy of its texts.
 private struct HeadReading: Hashable {
   private let positions: [Range<Int>]
   private let content: RequestContent

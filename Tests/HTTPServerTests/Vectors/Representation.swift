@@ -117,7 +117,7 @@ struct Representation: InlineHandler, AsyncHandler {
     path.split(separator: "/").dropFirst().first.flatMap { Int($0) }.map { HTTPStatus(rawValue: $0) }
   }
 
-  /// What came, spelled as a vector's answer; an error where content and fields do not fit each other.
+  /// The response that came, spelled as a vector's answer; an error where content and fields do not fit each other.
   static func summary(_ response: Transcript.Response, method: String) throws -> String {
     func check(_ isTrue: Bool, _ what: String) throws {
       guard isTrue else { throw Transcript.Failure(description: "\(response.status): \(what)") }

@@ -12,7 +12,7 @@ struct VectorRunner: Sendable {
 
   let path: String
 
-  /// What the server under test answers.
+  /// The answer of the server under test.
   static func echo(_ request: HTTPRequest) async -> HTTPResponse {
     if request.path == "/ignore" { return HTTPResponse(status: .ok, body: .bytes(Array("ignored".utf8))) }
     do {
@@ -30,7 +30,7 @@ struct VectorRunner: Sendable {
     try await run(vector, cuts: cuts).map { try Transcript($0).answers }
   }
 
-  /// What the server sent for each of `cuts`.
+  /// The bytes that the server sent for each of `cuts`.
   func run(_ vector: ConnectionVector, cuts: [Int?]) async throws -> [[UInt8]] {
     try await run(
       vector.bytes, then: Array(ConnectionVector.sentinel.utf8), cuts: cuts.map { $0.map { [$0] } ?? [] })
@@ -43,7 +43,7 @@ struct VectorRunner: Sendable {
     return try Transcript(received[0]).answers
   }
 
-  /// What the server sent for each way to cut `bytes` in pieces, after which the client closes its sending
+  /// The bytes that the server sent for each way to cut `bytes` in pieces, after which the client closes its sending
   /// half.
   func runToEnd(_ bytes: [UInt8], cuts: [[Int]]) async throws -> [[UInt8]] {
     try await run(bytes, then: nil, cuts: cuts)

@@ -1,6 +1,6 @@
 import PullboxAPI
 
-/// What is for sale, as everybody reads it.
+/// The documents of what is for sale, as everybody reads them.
 extension WireSample {
   static let listing = """
     {

@@ -56,7 +56,7 @@ extension WireSample {
       "version": "1.10"
     }
     """
-  /// Of a server that does not tell when it appeared.
+  /// The product at a server that does not tell when it appeared.
   static let entitledUndated = """
     {
       "because": "purchased",

@@ -91,7 +91,7 @@ struct ForeignTextTests {
   private static let executable =
     URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path + "/pullbox"
 
-  /// What may not reach a terminal; the line feeds are this program's own.
+  /// Whether the character is one that may not reach a terminal; the line feeds are this program's own.
   private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x0A: false

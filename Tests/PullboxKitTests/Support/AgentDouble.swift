@@ -30,20 +30,20 @@ final class AgentDouble: AsyncHandler {
 
   /// Each script is what one connection to the events gets, text by text; then it ends.
   func script(_ scripts: [[String]]) { state.withLock { $0.scripts = scripts } }
-  /// What connections to the events get when there is no script left.
+  /// Sets the problem that connections to the events get when there is no script left.
   func refuseEvents(with problem: Problem) { state.withLock { $0.eventsRefusal = problem } }
 
-  /// What every question for products is answered.
+  /// Sets the answer to every question for products.
   func answer(products: AgentProductsResponse) { state.withLock { $0.products = products } }
-  /// What was asked for of products.
+  /// The queries of the questions for products.
   var queries: [String] { state.withLock { $0.queries } }
 
   /// So many purchases are taken without an answer that arrives.
   func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
-  /// What each request for a purchase bore as its key.
+  /// The key that each request for a purchase bore.
   var purchaseKeys: [String] { state.withLock { $0.purchaseKeys } }
 
-  /// What each request for a purchase asked for.
+  /// The bodies of the requests for a purchase.
   var purchases: [PurchaseRequest] { state.withLock { $0.purchases } }
 
   var requests: [String] { state.withLock { $0.requests } }

@@ -23,7 +23,7 @@ struct FuzzTests {
     }
   }
 
-  /// What a store posts of a refund, of a renewal that is put off for all, and a test.
+  /// The notifications of a refund, of a renewal that is put off for all, and of a test.
   private static let notificationSeeds = [
     #"{"notificationType":"TEST","notificationUUID":"1","version":"2.0","signedDate":1795249800000,"#
       + #""data":{"bundleId":"a.b","environment":"Sandbox"}}"#,

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Receipts
 
-/// What a store posts by itself, as its payload is read once its signature holds: what is read means the same once it is
+/// The notifications of a store, as their payload is read once its signature holds: what is read means the same once it is
 /// written and read again, and the signed texts in it are read as those of customers are.
 enum NotificationProperties {
   static func check(_ bytes: [UInt8]) -> String? {

@@ -4,7 +4,7 @@ import FoundationEssentials
 
 @testable import Receipts
 
-/// What token endpoints, key files and callers bring: an access token can be put into a header and ends, no token is genuine
+/// The bytes of token endpoints, key files and callers: an access token can be put into a header and ends, no token is genuine
 /// without a key that made it, and claims count only as they are expected.
 enum OAuthProperties {
   private static let now = Timestamp(millisecondsSinceEpoch: 1_800_000_000_000)

@@ -61,7 +61,7 @@ enum GoogleDocuments {
   static func date(_ text: String) throws -> Timestamp { try #require(Timestamp(rfc3339: text)) }
 }
 
-/// What is known before.
+/// The orders that are known before.
 struct KnownOrders: GoogleOrderHistory {
   var transactions: [VerifiedTransaction] = []
 

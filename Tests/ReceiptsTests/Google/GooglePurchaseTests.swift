@@ -129,7 +129,7 @@ struct GooglePurchaseTests {
     // Asked again, also once more is known, it says the same.
     let again = try verdict(subscription: renewed, known: KnownOrders(transactions: [first, second]))
     #expect(again.transactions == [second])
-    // Of one that was never seen before, everything up to now is one period.
+    // A subscription that was never seen before has one period up to now.
     #expect(try verdict(subscription: renewed).transactions.first?.purchaseDate == first.purchaseDate)
   }
 
