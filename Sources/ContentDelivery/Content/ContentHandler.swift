@@ -91,8 +91,7 @@ package struct ContentHandler: InlineHandler {
       return .deferToAsync
     }
 
-    let range = RangeSet.requested(head: head, bytes: bytes, length: package.length)
-    let decision = RangeDecision(Self.verdict(head: head, bytes: bytes, package: package), range)
+    let decision = RangeDecision(on: head, bytes: bytes, for: package)
     if case .parts = decision { return .deferToAsync }
     switch decision.admission(
       of: package.length, to: meter, under: state.limits, now: { timer.now().nanoseconds })
@@ -142,16 +141,6 @@ package struct ContentHandler: InlineHandler {
       bytes: prepared.beforeIdentifier.span, requestIdentifierThen: prepared.afterIdentifier.span)
     ownMetrics.count(refusal)
     return .answered
-  }
-
-  /// The verdict of the conditional fields; nearly every request has none.
-  @inline(__always)
-  private static func verdict(
-    head: borrowing RequestHead, bytes: Span<UInt8>, package: OpenPackage
-  ) -> Preconditions.Verdict {
-    guard head.hasConditions else { return .proceed }
-    let tag = package.entityTagBytes
-    return Preconditions(head: head, bytes: bytes, entityTag: tag.span).verdict
   }
 
   /// Whether a proxy may be told to send the body, which ``ContentRoutes`` decides. Otherwise notes the client that a

@@ -60,9 +60,9 @@ package struct ContentRoutes: Sendable {
   private static func manifest(_ bytes: [UInt8], to request: HTTPRequest) -> HTTPResponse {
     let tag = "\"\(SHA256Digest.of(bytes).hexadecimal)\""
     let length = Int64(bytes.count)
-    let decision = RangeDecision(
-      Preconditions(request, entityTag: tag).verdict, RangeSet.requested(request, length: length))
+    let decision = RangeDecision(on: request, entityTag: tag, length: length)
     var headers: HTTPFields = ["ETag": tag, "Cache-Control": immutable]
+    headers["Content-Range"] = decision.contentRange(of: length)
     switch decision {
     case .whole, .parts:
       headers["Content-Type"] = "application/json"
@@ -70,14 +70,12 @@ package struct ContentRoutes: Sendable {
       return HTTPResponse(status: .ok, headers: headers, body: .bytes(bytes))
     case .part(let range):
       headers["Content-Type"] = "application/json"
-      headers["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
       return HTTPResponse(
         status: decision.status, headers: headers,
         body: .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])))
     case .notModified: return HTTPResponse(status: decision.status, headers: headers)
     case .unsatisfiable, .preconditionFailed:
       headers["Cache-Control"] = "no-store"
-      if decision == .unsatisfiable { headers["Content-Range"] = "bytes */\(length)" }
       return HTTPResponse(status: decision.status, headers: headers)
     }
   }
@@ -86,9 +84,7 @@ package struct ContentRoutes: Sendable {
     to request: HTTPRequest, from package: OpenPackage, for ticket: Ticket
   ) throws(Problem) -> HTTPResponse {
     let settings = verifier.settings.value
-    let decision = RangeDecision(
-      Preconditions(request, entityTag: package.entityTag).verdict,
-      RangeSet.requested(request, length: package.length))
+    let decision = RangeDecision(on: request, entityTag: package.entityTag, length: package.length)
     let meter = meters.meter(for: ticket.handle, device: ticket.device, content: package.digest)
     let limits = settings.classes.limits(of: ticket.rateClass)
     let pacing: UInt64?
@@ -118,20 +114,17 @@ package struct ContentRoutes: Sendable {
   ) -> HTTPResponse {
     var response = HTTPResponse(
       status: decision.status, headers: fields(decision.fields, of: package, for: request))
+    response.headers["Content-Range"] = decision.contentRange(of: package.length)
     switch decision {
     case .whole:
       response.body = .file(package.file, 0..<package.length, meter: meter)
     case .part(let range):
-      response.headers["Content-Range"] =
-        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(package.length)"
       response.body = .file(package.file, range, meter: meter)
     case .parts(let ranges):
       let multipart = MultipartRanges(ranges, of: package.file, partType: package.mediaType)
       response.headers["Content-Type"] = multipart.contentType
       response.body = .parts(multipart.parts, meter: meter)
-    case .unsatisfiable:
-      response.headers["Content-Range"] = "bytes */\(package.length)"
-    case .notModified, .preconditionFailed:
+    case .unsatisfiable, .notModified, .preconditionFailed:
       break
     }
     return response

@@ -6,10 +6,11 @@ import HTTPServer
 /// Preconditions come before ranges (RFC 9110 §13.2.2), and a range counts only if the whole would have been answered
 /// 200 (§14.2).
 ///
-///     let decision = RangeDecision(.proceed, .single(0..<500))  // .part(0..<500)
-///     decision.status                                           // 206
-///     decision.bodyLength(of: 200_000)                          // 500
-///     RangeDecision(.notModified, .ignore).fields               // .common
+///     let decision = RangeDecision(on: request, entityTag: package.entityTag, length: 200_000)
+///     decision                           // .part(0..<500), with Range: bytes=0-499
+///     decision.status                    // 206
+///     decision.bodyLength(of: 200_000)   // 500
+///     decision.contentRange(of: 200_000) // "bytes 0-499/200000"
 enum RangeDecision: Hashable, Sendable {
   /// 200.
   case whole
@@ -35,6 +36,25 @@ enum RangeDecision: Hashable, Sendable {
     }
   }
 
+  /// Decides on a request off the loops for content that is `length` bytes long. `entityTag` is its `ETag`, with quotes.
+  init(on request: HTTPRequest, entityTag: String, length: Int64) {
+    self.init(
+      Preconditions(request, entityTag: entityTag).verdict, RangeSet.requested(request, length: length))
+  }
+
+  /// Decides on a request for the package that a loop has read; `bytes` is the input in which the head's fields stand. Nearly every
+  /// request has no conditions, and then nothing but its range is looked at.
+  @inline(__always)
+  init(on head: borrowing RequestHead, bytes: Span<UInt8>, for package: OpenPackage) {
+    let range = RangeSet.requested(head: head, bytes: bytes, length: package.length)
+    guard head.hasConditions else {
+      self.init(.proceed, range)
+      return
+    }
+    let tag = package.entityTagBytes
+    self.init(Preconditions(head: head, bytes: bytes, entityTag: tag.span).verdict, range)
+  }
+
   package var status: HTTPStatus {
     switch self {
     case .whole: .ok
@@ -52,6 +72,16 @@ enum RangeDecision: Hashable, Sendable {
     // Each part names its media type; the whole is a multipart document.
     case .parts, .notModified: .common
     case .unsatisfiable, .preconditionFailed: .refusal
+    }
+  }
+
+  /// The value of `Content-Range` for content that is `length` bytes long: that of a single part, or of a 416 (RFC 9110 §14.4). Nil for
+  /// a response without one. Several parts have each their own within the document (§15.3.7.2).
+  func contentRange(of length: Int64) -> String? {
+    switch self {
+    case .part(let range): "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+    case .unsatisfiable: "bytes */\(length)"
+    case .whole, .parts, .notModified, .preconditionFailed: nil
     }
   }
 

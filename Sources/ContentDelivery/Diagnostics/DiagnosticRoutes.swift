@@ -100,8 +100,8 @@ package struct DiagnosticRoutes: Sendable {
 
   /// Several ranges are answered with the whole, as RFC 9110 §14.2 allows: nothing here needs more than one.
   private static func decision(on request: HTTPRequest, length: Int64) -> RangeDecision {
-    let verdict = Preconditions(request, entityTag: DiagnosticContent.entityTag(length: length)).verdict
-    let decision = RangeDecision(verdict, RangeSet.requested(request, length: length))
+    let decision = RangeDecision(
+      on: request, entityTag: DiagnosticContent.entityTag(length: length), length: length)
     if case .parts = decision { return .whole }
     return decision
   }
@@ -118,12 +118,7 @@ package struct DiagnosticRoutes: Sendable {
       response.headers["X-Accel-Buffering"] = "no"
     case .notModified, .unsatisfiable, .preconditionFailed: response.headers["Cache-Control"] = "no-store"
     }
-    switch decision {
-    case .part(let range):
-      response.headers["Content-Range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
-    case .unsatisfiable: response.headers["Content-Range"] = "bytes */\(length)"
-    case .whole, .parts, .notModified, .preconditionFailed: break
-    }
+    response.headers["Content-Range"] = decision.contentRange(of: length)
     return response
   }
 }
