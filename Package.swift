@@ -296,8 +296,8 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentDeliveryTests",
     dependencies: [
-      "ContentDelivery", "PullboxAPI", "Commerce", "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto",
-      "CoreTypes", "PullboxTesting",
+      "ContentDelivery", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer", "Monitoring",
+      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PackageStorageTests",
