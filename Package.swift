@@ -324,8 +324,8 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentCatalogTests",
     dependencies: [
-      "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "Database", "Crypto", "CoreTypes",
-      "DeliveryTesting", "PullboxTesting",
+      "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer", "Database", "Crypto",
+      "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentPublishingTests",

@@ -191,13 +191,23 @@ package enum ProductTable {
     /// When a version of it was released first; nil before.
     package var firstReleased: Timestamp?
 
+    /// A row by its columns.
+    package init(
+      document: String, sale: SaleState, created: Timestamp, changed: Timestamp, firstReleased: Timestamp?
+    ) {
+      self.document = document
+      self.sale = sale
+      self.created = created
+      self.changed = changed
+      self.firstReleased = firstReleased
+    }
+
     /// Reads the columns without decoding the document.
     package init(_ row: Row) throws {
-      document = try row.text("document")
-      sale = try row.choice("sale")
-      created = try row.timestamp("created")
-      changed = try row.timestamp("changed")
-      firstReleased = try row.optionalTimestamp("first_released")
+      self.init(
+        document: try row.text("document"), sale: try row.choice("sale"),
+        created: try row.timestamp("created"), changed: try row.timestamp("changed"),
+        firstReleased: try row.optionalTimestamp("first_released"))
     }
 
     /// Decodes the document. Throws `DecodingError`.
