@@ -42,8 +42,12 @@ struct ContentFixture {
     }
   }
 
-  private struct Routes: PublicRoutes {
+  /// Collects routes as a server does, without a look at their queries.
+  struct Routes: PublicRoutes {
     var routes = APIRoutes()
+
+    /// The handler of these routes, for which a failure that is no problem is one of the test.
+    var router: Router { routes.router(reporting: { _, error in Issue.record(error) }) }
 
     mutating func `public`(
       _ method: HTTPMethod, _ pattern: String, query: Set<String>?, repeatable: Set<String>,
@@ -117,7 +121,7 @@ struct ContentFixture {
         return isDamage
       }, verifier: verifier, meters: meters, timer: timer, publicURL: publicURL
     ).add(to: &routes)
-    router = routes.routes.router(reporting: { _, error in Issue.record(error) })
+    router = routes.router
   }
 
   private struct NoKey: Error {}

@@ -1,3 +1,4 @@
+import CoreTypes
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
@@ -40,5 +41,71 @@ struct DiagnosticRouteTests {
     let fourth = try take("2001:db8::3")
     for slot in [second, third, fourth] { slot.release() }
     #expect(DiagnosticRoutes.maximumBodiesOfClient == 2)
+  }
+
+  /// The handler of the diagnostic routes, with the settings and the clocks of `fixture`.
+  private func router(_ fixture: ContentFixture) -> Router {
+    var routes = ContentFixture.Routes()
+    DiagnosticRoutes(
+      settings: fixture.settings, clock: fixture.clock, timer: fixture.timer,
+      file: DiagnosticFile(state: "/nonexistent")
+    ).add(to: &routes)
+    return routes.router
+  }
+
+  @Test("a report names the fields and parameters that arrived, and no value")
+  func report() async throws {
+    let fixture = try ContentFixture(
+      proxies: TrustedProxies(networks: [try #require(PeerNetwork("10.0.0.0/8"))]))
+    let router = router(fixture)
+    var request = ContentRequest(
+      target: "/v1/diagnostics?ticket=secret",
+      fields: [
+        ("Authorization", "Bearer secret"), ("X-Forwarded-For", "192.0.2.7"), ("Accept-Encoding", "gzip"),
+        ("Cookie", "secret=1"),
+      ])
+    for (peer, client) in [("10.1.2.3", "192.0.2.7"), ("198.51.100.1", "198.51.100.1")] {
+      request.peer = try #require(PeerAddress(host: peer))
+      let response = ContentResponse(
+        await router.respond(to: try request.read()), to: request.method, content: [])
+      #expect(response.status == 200)
+      #expect(response["Cache-Control"] == "no-store")
+      let report = try APIJSON.decode(DiagnosticReport.self, from: response.body)
+      #expect(report.fields == ["accept-encoding", "authorization", "x-forwarded-for"])
+      #expect(report.parameters == ["ticket"])
+      #expect(report.client == client)
+      #expect(report.isProxyTrusted == (peer == "10.1.2.3"))
+      #expect(!report.handsOff)
+      #expect(report.time == fixture.clock.now())
+      #expect(!String(decoding: response.body, as: UTF8.self).contains("secret"))
+    }
+  }
+
+  @Test("so many bodies are sent at once; those beyond are refused until one has ended, or was let go")
+  func places() throws {
+    let slots = DiagnosticSlots(count: 2, ofClient: 2)
+    let client = try #require(PeerAddress(host: "192.0.2.1"))
+    func take() -> DiagnosticSlots.Slot? { try? slots.take(for: client) }
+    let first = try #require(take())
+    var second = take()
+    #expect(second != nil)
+    #expect(take() == nil)
+    first.release()
+    first.release()
+    let third = take()
+    #expect(third != nil)
+    #expect(take() == nil)
+    second = nil
+    #expect(take() != nil)
+  }
+
+  @Test("heads of bodies take no place")
+  func heads() async throws {
+    let router = router(try ContentFixture())
+    let request = ContentRequest(method: .head, target: "/v1/diagnostics/body?length=9")
+    for _ in 0..<DiagnosticRoutes.maximumBodies * 2 {
+      let response = await router.respond(to: try request.read())
+      #expect(response.status == .ok)
+    }
   }
 }

@@ -19,26 +19,6 @@ struct DiagnosticRouteTests {
       ClientRequest(method: method, url: server.api.url(target), headers: headers))
   }
 
-  @Test("a report names the fields and parameters that arrived, and no value")
-  func report() async throws {
-    try await ServerHarness.run(options: ["--trusted-proxy", "127.0.0.1"]) { server in
-      let response = try await get(
-        "/v1/diagnostics?ticket=secret",
-        [("Authorization", "Bearer secret"), ("X-Forwarded-For", "192.0.2.7"), ("Cookie", "secret=1")],
-        from: server
-      )
-      let report = try APIJSON.decode(DiagnosticReport.self, from: response.body)
-      #expect(report.fields == ["accept-encoding", "authorization", "x-forwarded-for"])
-      #expect(report.parameters == ["ticket"])
-      #expect(report.client == "192.0.2.7")
-      #expect(report.isProxyTrusted)
-      #expect(!report.handsOff)
-      #expect(report.time == ServerHarness.start)
-      #expect(!String(decoding: response.body, as: UTF8.self).contains("secret"))
-      #expect(response.headers["Cache-Control"] == "no-store")
-    }
-  }
-
   @Test("a body has ranges and conditions as content has", arguments: ["body?length=262144", "file"])
   func ranges(name: String) async throws {
     try await ServerHarness.run { server in
@@ -80,30 +60,6 @@ struct DiagnosticRouteTests {
       #expect(end.body == DiagnosticContent.bytes(in: 8_589_934_492..<8_589_934_592))
       for refused in ["length=8589934593", "length=-1", "pause=181", "pauseAfter=x", "lenght=1"] {
         #expect(try await get("/v1/diagnostics/body?\(refused)", from: server).status == 400, "\(refused)")
-      }
-    }
-  }
-
-  @Test("eight bodies are sent at once; those beyond are refused, and heads take no place")
-  func places() async throws {
-    let slots = DiagnosticSlots(count: 2, ofClient: 2)
-    let client = try #require(PeerAddress(host: "192.0.2.1"))
-    func take() -> DiagnosticSlots.Slot? { try? slots.take(for: client) }
-    let first = try #require(take())
-    var second = take()
-    #expect(second != nil)
-    #expect(take() == nil)
-    first.release()
-    first.release()
-    let third = take()
-    #expect(third != nil)
-    #expect(take() == nil)
-    second = nil
-    #expect(take() != nil)
-    try await ServerHarness.run { server in
-      for _ in 0..<DiagnosticRoutes.maximumBodies * 2 {
-        let head = try await get("/v1/diagnostics/body?length=9", method: "HEAD", from: server)
-        #expect(head.status == 200)
       }
     }
   }
