@@ -111,6 +111,25 @@ public struct Connection: ~Copyable {
     }
   }
 
+  /// Takes a lock that the body has found on its way, until the end of its transaction; once more for one that it holds does
+  /// nothing. It is for kinds that no body names before (``DatabaseLock/isFoundOnTheWay``): the customers of the delivery
+  /// server, whose names stand in the rows of the transactions that a body has locked.
+  ///
+  /// No two bodies wait for each other in a circle: such a lock is taken after all that were named, of several the lesser one
+  /// first, and before the body's first statement that writes, since a row that is written is held like a lock. Where a
+  /// body finds a lesser one later, the engine does not wait for it: it takes the lock if that is free, and otherwise runs the body
+  /// again. What the body has read of the thing before may be outdated once it has the lock.
+  ///
+  /// SQLite has one writer, and nothing to take. Throws ``DatabaseError``: `readOnly` in a read, `misuse` for a
+  /// kind that is to be named before.
+  public func lock(_ lock: DatabaseLock) throws(DatabaseError) {
+    guard mayWrite else { throw DatabaseError(.readOnly, "a read takes no locks") }
+    guard lock.isFoundOnTheWay else {
+      throw DatabaseError(.misuse, "a lock of the kind \(lock.kind) is named before the body runs")
+    }
+    handle.lockObserver?(lock)
+  }
+
   /// How SQLite runs each SELECT that the database's connections prepared lately: `EXPLAIN QUERY PLAN`, line by
   /// line. For tests that a list is found by an index. Another engine has none.
   public func recentPlans() throws(DatabaseError) -> [(sql: String, steps: [String])] {

@@ -15,6 +15,8 @@ final class ConnectionHandle {
   /// Statements that may write and that bodies have run, whatever came of them.
   private(set) var writes = 0
   private var changed: Set<ChangeTopic> = []
+  /// For tests: ``Database/Options/lockObserver``.
+  var lockObserver: (@Sendable (DatabaseLock) -> Void)?
 
   /// Done once, before the first connection; where another library was faster, SQLite works all the same.
   private static let isConfigured = csqlite_configure() == SQLITE_OK

@@ -47,6 +47,9 @@ extension Database {
     public var rehearsal: Rehearsal
     /// For tests: bodies that lock something of these kinds run once all the same.
     public var kindsNotRehearsed: Set<String>
+    /// For tests: called with each lock that a body of a write takes, in the order in which it takes them, where another engine
+    /// would take it. On the thread that writes, before the body's next statement.
+    public var lockObserver: (@Sendable (DatabaseLock) -> Void)?
 
     /// The defaults: nothing committed is lost, a lock is waited for 5 seconds, one connection reads for each
     /// processor up to four, 4096 bodies wait, each at most 5 seconds, and for others at most 2 milliseconds; 8 MiB of the file
@@ -56,7 +59,7 @@ extension Database {
       queueLimit: Int = 4096, longestWait: Duration? = .seconds(5),
       gathering: Duration = .milliseconds(2), cache: ByteCount = .mebibytes(8),
       log: ByteCount = .mebibytes(16), reserve: ByteCount = .zero, rehearsal: Rehearsal = .none,
-      kindsNotRehearsed: Set<String> = []
+      kindsNotRehearsed: Set<String> = [], lockObserver: (@Sendable (DatabaseLock) -> Void)? = nil
     ) {
       self.durability = durability
       self.busyTimeout = busyTimeout
@@ -69,6 +72,7 @@ extension Database {
       self.reserve = reserve
       self.rehearsal = rehearsal
       self.kindsNotRehearsed = kindsNotRehearsed
+      self.lockObserver = lockObserver
     }
 
     /// For a program with one user: one connection reads, and nothing is refused because it waits.

@@ -66,9 +66,9 @@ public final class Database: Sendable {
   }
 
   /// One transaction, committed when `body` returns, rolled back when it throws. `locks` names what the body's
-  /// decision rests on; none where it decides nothing. The body may run again, and has no effect outside the
-  /// connection: what is to follow from it is in its value, and done by the caller or, where the order matters,
-  /// by `effect`.
+  /// decision rests on (``DatabaseLock``); none where it decides nothing, or each of its statements decides by itself. The body
+  /// may run again, and has no effect outside the connection: what is to follow from it is in its value, and done by the caller or,
+  /// where the order matters, by `effect`.
   ///
   /// It answers once the transaction is as durable as ``Options/durability`` says. Bodies that wait at the same
   /// time share a commit; one that throws takes none of the others with it, a commit that fails is the error of

@@ -39,6 +39,7 @@ final class Writer: Sendable {
       try handle.migrate(migrations)
       try handle.keepSavepointsInMemory()
       handle.watchLog()
+      handle.lockObserver = options.lockObserver
       return handle
     }
     try checkpointer.open { [path, options, log] in
@@ -160,7 +161,7 @@ final class Writer: Sendable {
   /// False when the body failed and something of it is written. Throws when there is no transaction any more.
   private func runUnguarded(_ body: QueuedBody, on handle: ConnectionHandle) throws -> Bool {
     let before = handle.writes
-    guard let error = body.run(on: Connection(handle, mayWrite: true)) else { return true }
+    guard let error = perform(body, on: handle) else { return true }
     guard handle.isInTransaction else { throw error }
     failure.note(error)
     return handle.writes == before
@@ -204,7 +205,7 @@ final class Writer: Sendable {
   private func run(_ body: QueuedBody, on handle: ConnectionHandle, undoing: Bool) throws -> Run {
     try handle.beginSavepoint()
     let before = handle.totalChanges
-    let error = body.run(on: Connection(handle, mayWrite: true))
+    let error = perform(body, on: handle)
     let changes = handle.totalChanges - before
     guard handle.isInTransaction else {
       throw error ?? DatabaseError(.other, "SQLite rolled the transaction back")
@@ -214,11 +215,17 @@ final class Writer: Sendable {
     return Run(error: error, changes: changes)
   }
 
+  /// Runs the body in the transaction that is open; answers what it threw.
+  private func perform(_ body: QueuedBody, on handle: ConnectionHandle) -> (any Error)? {
+    if let observer = handle.lockObserver { DatabaseLock.plan(body.locks).forEach(observer) }
+    return body.run(on: Connection(handle, mayWrite: true))
+  }
+
   /// Runs, commits and answers the body in a transaction of its own.
   private func serveAlone(_ body: QueuedBody, on handle: ConnectionHandle) {
     do {
       try handle.begin(.write)
-      if let error = body.run(on: Connection(handle, mayWrite: true)) { throw error }
+      if let error = perform(body, on: handle) { throw error }
       try commit(on: handle)
     } catch {
       handle.rollBack()
