@@ -337,8 +337,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentGrantsTests",
     dependencies: [
-      "ContentGrants", "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI", "Commerce",
-      "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting", "PullboxTesting",
+      "ContentGrants", "ContentCatalog", "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "Commerce", "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "PullboxAPIServerTests",

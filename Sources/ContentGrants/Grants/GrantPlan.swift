@@ -93,17 +93,42 @@ struct GrantPlanner: Sendable {
   /// Whether the transactions pay for everything that is ordered.
   var coversOrders: Bool { orders.allSatisfy { report[$0.product].isOwned } }
 
-  /// The locks on the rows that the plans rest on. They are those of the products, of the transactions that
-  /// pay, and of the runs whose unlocked issues are written down.
-  var locks: [DatabaseLock] {
-    let locks = orders.flatMap { order -> [DatabaseLock] in
-      let paying =
-        isDeliveredOnce(order)
+  /// The transactions that pay for what is ordered; of a consumable all that could. One may be there more than once.
+  var paying: [VerifiedTransaction] {
+    orders.flatMap { order in
+      isDeliveredOnce(order)
         ? (report.claims[order.product] ?? []).compactMap { transactions[$0.transaction] }
         : [try? transaction(for: order)].compactMap(\.self)
-      return [.product(order.product)] + paying.map { .transaction($0.key) }
     }
-    return Array(Set(locks + unlocked.keys.map { .transaction($0) }))
+  }
+
+  /// The locks on the rows that the plans rest on, and the grants that are made by them. The products and what publications open
+  /// are left as they are, so that grants are made side by side; the transactions that pay, the first ones of their purchases, and the
+  /// accounts that are named are this write's alone. The customers are found on the way.
+  var locks: [DatabaseLock] {
+    let paying = paying
+    let accounts = paying.flatMap { transaction in
+      [conditions.account, transaction.account].compactMap(\.self).map {
+        DatabaseLock.account($0, in: transaction.environment)
+      }
+    }
+    return [.publications.shared] + orders.map { .product($0.product).shared } + accounts
+      + DatabaseLock.statements(on: paying, joiningAccounts: conditions.rules.claims.joinsAccounts)
+  }
+
+  /// The transactions of the purchases that the request may take from another account: the grants that they have paid for end then.
+  /// Empty where the store's rule gives no purchase to another account, or no account is named. A read finds them for the locks of a
+  /// write, and the write finds the same or more: with the first transaction of a purchase locked, no other is added to it. Throws
+  /// ``DatabaseError``.
+  func transferable(in connection: borrowing Connection) throws -> Set<TransactionKey> {
+    guard conditions.rules.claims == .transfer else { return [] }
+    var keys: Set<TransactionKey> = []
+    for purchase in Set(
+      paying.filter { conditions.account ?? $0.account != nil }.map(\.originalKey))
+    {
+      keys.formUnion(try LedgerTable.keys(ofPurchase: purchase, in: connection))
+    }
+    return keys
   }
 
   /// Which issues runs of subscriptions unlocked that was not written down yet, by the transaction that each began with.

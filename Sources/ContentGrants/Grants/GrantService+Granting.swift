@@ -172,8 +172,8 @@ extension GrantService {
     }
   }
 
-  /// Writes what is not there yet, all of it at once, with what the store said just now. Nil where the catalog is not the planner's any more; then nothing is
-  /// written.
+  /// Writes what is not there yet, all of it at once, with what the store said just now. Nil where the catalog is not the planner's
+  /// any more, or a purchase that may change hands has transactions that it had not before; then nothing is written.
   ///
   /// One write does all of it: the ledger, the unlocked issues, the grants, the feed, and the marks of what is
   /// to be confirmed. Its effect brings the revocation list in line, in the order of the commits.
@@ -184,18 +184,23 @@ extension GrantService {
     let (device, epoch) = (planner.device.id, FeedService.epoch())
     let unconfirmed = verdict.source == .memory ? try UnconfirmedTable.EncodedProof(proof) : nil
     let said = verdict.source == .store ? verdict.transactions : []
-    let unlocked = planner.unlocked
-    let locks = Set(planner.locks + [.proof(key.digest), .feed(of: device, at: key.store)]).union(
-      said.map { .transaction($0.key) })
-    // A transfer ends grants of transactions that are not named here.
+    let (unlocked, paying) = (planner.unlocked, planner.paying)
+    let joinsAccounts = planner.conditions.rules.claims.joinsAccounts
     let isTransfer = planner.conditions.rules.claims == .transfer
-    return try await grantStore.database.write(locking: isTransfer ? [.everything] : Array(locks)) {
-      connection -> Outcome? in
-      guard try planner.isCurrent(in: connection) else { return nil }
+    let transferable =
+      isTransfer ? try await grantStore.database.read { try planner.transferable(in: $0) } : []
+    let locks =
+      planner.locks + [.proof(key.digest), .feed(of: device, at: key.store)]
+      + DatabaseLock.statements(on: said, joiningAccounts: joinsAccounts)
+      + transferable.map { .transaction($0) }
+    return try await grantStore.database.write(locking: locks) { connection -> Outcome? in
+      guard try planner.isCurrent(in: connection),
+        try planner.transferable(in: connection).isSubset(of: transferable)
+      else { return nil }
       // Refunds were taken in when the store was asked.
-      let joinsAccounts = planner.conditions.rules.claims.joinsAccounts
       let ledger = try GrantStore.record(
-        said, by: .answer(takesRevocations: false, joinsAccounts: joinsAccounts), at: now, in: connection)
+        said, by: .answer(takesRevocations: false, joinsAccounts: joinsAccounts), besides: paying,
+        and: transferable, at: now, in: connection)
       for (transaction, issues) in unlocked {
         try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
       }

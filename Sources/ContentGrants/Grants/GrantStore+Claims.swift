@@ -25,7 +25,8 @@ extension GrantStore {
     }
 
     /// `leaving` are devices that have a place until this grant is made. Throws `device-limit`. A refusal notes
-    /// the irregularity once for each customer. Runs in the write that makes the grants.
+    /// the irregularity once for each customer. Runs in the write that makes the grants, which has locked the
+    /// customer: two devices are counted one after the other, and one of them may be the last.
     mutating func admit(
       to customer: CustomerIdentifier, _ transaction: TransactionKey, leaving: Set<DeviceIdentifier>,
       at now: Timestamp, in connection: borrowing Connection
@@ -120,8 +121,8 @@ extension GrantStore {
   }
 
   /// Writes down whose the purchase is from now on: once nothing refuses the grant. A transfer ends the grants of every other
-  /// device; answers those. Runs in the write that makes the grant. A transfer needs the lock on everything, as
-  /// the grants that it ends are not known before. Throws ``DatabaseError``.
+  /// device; answers those. Runs in the write that makes the grant. A transfer needs the locks of
+  /// ``GrantPlanner/transferable(in:)``, whose grants it ends. Throws ``DatabaseError``.
   package static func write(
     _ decision: PurchaseClaim.Decision, on original: TransactionKey, by device: DeviceIdentifier,
     at now: Timestamp, in connection: borrowing Connection

@@ -17,9 +17,10 @@ extension GrantStore {
     /// where that was not looked at.
     fileprivate var kept: (manifests: [SHA256Digest], length: ByteCount)?
 
-    /// The grants and debts of the transaction, and what is offered of the products: whether one is still owed.
-    fileprivate var locks: [DatabaseLock] {
-      [.transaction(grant.transactionKey)] + owed.union([grant.product]).map(DatabaseLock.product)
+    /// The grants and debts of the transaction are this write's alone. What is offered of the products says whether one is still owed, and
+    /// is left as it is.
+    var locks: [DatabaseLock] {
+      [.transaction(grant.transactionKey)] + owed.union([grant.product]).map { .product($0).shared }
     }
   }
 

@@ -96,6 +96,9 @@ extension GrantStore {
       groups = CustomerGroup.all(of: revisions.map(\.transaction), known: known.map(\.customers))
     }
 
+    /// The customers of the transactions and of their relatives.
+    var customers: Set<CustomerIdentifier> { Set(groups.flatMap(\.customers)) }
+
     /// The transactions by all that is known, in the order of what was said.
     var transactions: [VerifiedTransaction] { revisions.map(\.transaction) }
 
@@ -124,14 +127,24 @@ extension GrantStore {
   }
 
   /// Takes what stores said of these transactions into the ledger: what is later than what it has, or more, and whose they
-  /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says. `heard` is known beside
-  /// what the database has. Runs in a write that locks the transactions; a second run writes the same. Throws
-  /// ``DatabaseError``.
+  /// are. Nothing is written where it tells no more than is known, but for a later date as the rule says. A second run writes the
+  /// same. Throws ``DatabaseError``.
+  ///
+  /// Runs in a write with the locks of ``DatabaseLock/statements(on:joiningAccounts:)``. It locks the customers on the way, before
+  /// it writes.
+  ///
+  /// - Parameters:
+  ///   - said: the statements of stores.
+  ///   - heard: the dates that are known beside what the database has.
+  ///   - others: transactions whose customers, with those of their relatives, are to be locked as well, for what the caller does next.
+  ///   - keys: transactions whose own customers are to be locked as well.
   static func record(
     _ said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard] = [:],
+    besides others: [VerifiedTransaction] = [], and keys: Set<TransactionKey> = [],
     at now: Timestamp, in connection: borrowing Connection
   ) throws -> LedgerUpdate {
-    let survey = try LedgerSurvey(of: said, by: rule, heard: heard, in: connection)
+    let survey = try lockedSurvey(
+      of: said, by: rule, heard: heard, besides: others, and: keys, in: connection)
     var update = LedgerUpdate(
       entries: zip(survey.transactions, survey.known).map { .init(transaction: $0, customer: $1.customer) })
     update.later = survey.later(rule)
@@ -160,6 +173,28 @@ extension GrantStore {
       }
     }
     return update
+  }
+
+  /// Returns the survey of what was said once all the customers that are concerned are locked.
+  private static func lockedSurvey(
+    of said: [VerifiedTransaction], by rule: LedgerRule, heard: [TransactionKey: LaterDates.Heard],
+    besides others: [VerifiedTransaction], and keys: Set<TransactionKey>,
+    in connection: borrowing Connection
+  ) throws -> LedgerSurvey {
+    var known = Set(said.map(\.key))
+    let others = others.filter { known.insert($0.key).inserted }
+    let keys = keys.subtracting(known)
+    while true {
+      let survey = try LedgerSurvey(of: said, by: rule, heard: heard, in: connection)
+      var customers = survey.customers
+      for transaction in others {
+        customers.formUnion(
+          try LedgerTable.known(of: transaction, joiningAccounts: rule.joinsAccounts, in: connection)
+            .customers)
+      }
+      customers.formUnion(try CustomerTable.customers(of: Array(keys), in: connection))
+      if try CustomerTable.lock(customers, in: connection) { return survey }
+    }
   }
 
   /// Takes what stores said of these transactions into the ledger, with the device that showed them, and brings all grants
@@ -211,7 +246,8 @@ extension GrantStore {
     var rule = rule
     while true {
       let (heard, current) = (dates.heard(of: Array(keys)), rule)
-      let update = try await database.write(locking: said.map { .transaction($0.key) }) { connection in
+      let locks = DatabaseLock.statements(on: said, joiningAccounts: rule.joinsAccounts)
+      let update = try await database.write(locking: locks) { connection in
         let update = try Self.record(said, by: current, heard: heard, at: now, in: connection)
         if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
         return update
@@ -236,9 +272,13 @@ extension GrantStore {
     }
     guard isNews else { return }
     do {
-      // The decision rests on all that the customers ever bought.
-      try await database.write(locking: [.everything]) { connection in
-        for var group in try Self.groups(of: transactions, in: connection) {
+      // The decision rests on all that the customers ever bought, which is theirs.
+      try await database.write(locking: []) { connection in
+        var groups: [CustomerGroup]
+        repeat {
+          groups = try Self.groups(of: transactions, in: connection)
+        } while try !CustomerTable.lock(Set(groups.flatMap(\.customers)), in: connection)
+        for var group in groups {
           // An earlier group may have given one another name.
           var names: Set<CustomerIdentifier> = []
           group.customers = try group.customers.map { try CustomerTable.current($0, in: connection) }
@@ -267,7 +307,7 @@ extension GrantStore {
     try customers.count > 1 && !CustomerTable.shareStore(customers, in: connection)
   }
 
-  /// Notes that a device was seen with these customers.
+  /// Notes that a device was seen with these customers, in a write that has locked them.
   ///
   /// - Parameters:
   ///   - customers: the customers of the transactions that the device showed.

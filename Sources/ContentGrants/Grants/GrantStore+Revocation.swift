@@ -24,8 +24,10 @@ extension GrantStore {
     then effect: @escaping @Sendable (Standing) -> Void
   ) async throws -> OperatorGrant {
     let now = clock.now()
-    let (grant, _) = try await database.write(locking: [.everything]) { connection in
+    let transaction = try await database.read { try Self.find(name, in: $0).transactionKey }
+    let (grant, _) = try await database.write(locking: [.transaction(transaction)]) { connection in
       var grant = try Self.find(name, in: connection)
+      try CustomerTable.lockCustomers(of: [transaction], in: connection)
       var standing = TransactionStanding(
         storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
         operatorWord: grant.operatorWord)

@@ -77,6 +77,8 @@ package struct GrantStore: Sendable {
   /// where its grant was revoked, and `content-withdrawn` where the version was withdrawn since the basis was
   /// looked at: its package may be collected by now, and what is collected is decided under the same lock.
   ///
+  /// Runs in a write with ``GrantPlanner/locks`` that has locked the customers.
+  ///
   /// `proof` is what the proof holds; `ledger` is what was recorded in this transaction already; what a new grant rests on is recorded besides, with the
   /// device.
   static func grants(

@@ -4,8 +4,8 @@ package import Database
 
 /// Customers: names that transactions have in the ledger, with the devices that showed them. A customer who turns out to be
 /// another goes on under one of the two names, and the other one is an alias. Its functions run in the caller's
-/// transaction and throw ``DatabaseError``. Those that write need the lock of a transaction of the customer's,
-/// or the lock on everything.
+/// transaction and throw ``DatabaseError``. Those that write, and ``hasPlace(for:of:leaving:under:at:in:)``, need the
+/// customer's lock (``lock(_:in:)``).
 package enum CustomerTable {
   /// A device that is seen again within this time is not written down again.
   package static let deviceFreshness: Duration = .seconds(86_400)
@@ -16,6 +16,26 @@ package enum CustomerTable {
   ) throws -> CustomerIdentifier {
     try connection.first("SELECT customer FROM customer_aliases WHERE alias = ?", [.customer(customer)])?
       .customer("customer") ?? customer
+  }
+
+  /// Locks these customers until the end of the caller's write, before its first statement that writes. False where one of them has
+  /// become another meanwhile: then whose the caller's transactions are is to be read again.
+  package static func lock(
+    _ customers: Set<CustomerIdentifier>, in connection: borrowing Connection
+  ) throws -> Bool {
+    for lock in customers.map(DatabaseLock.customer).sorted() { try connection.lock(lock) }
+    return try customers.allSatisfy { try current($0, in: connection) == $0 }
+  }
+
+  /// Locks the customers whose these transactions are, as ``lock(_:in:)`` does, and answers them.
+  @discardableResult
+  package static func lockCustomers(
+    of transactions: [TransactionKey], in connection: borrowing Connection
+  ) throws -> Set<CustomerIdentifier> {
+    while true {
+      let customers = try customers(of: transactions, in: connection)
+      if try lock(customers, in: connection) { return customers }
+    }
   }
 
   /// The one customer that the group is; nil where none of them is known, or they are another account's. Customers of one
@@ -206,7 +226,8 @@ package enum CustomerTable {
     }
   }
 
-  /// Removes some of the devices that were last seen before `cutoff`; whether there may be more.
+  /// Removes some of the devices that were last seen before `cutoff`; whether there may be more. Needs no lock: one that is
+  /// seen at that moment stays.
   package static func forgetDevices(
     silentSince cutoff: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> Bool {
@@ -214,7 +235,8 @@ package enum CustomerTable {
       """
       DELETE FROM customer_devices WHERE (customer, device) IN (
         SELECT customer, device FROM customer_devices WHERE last_seen < ? ORDER BY last_seen LIMIT ?)
-      """, [.timestamp(cutoff), .integer(limit)])
+        AND last_seen < ?
+      """, [.timestamp(cutoff), .integer(limit), .timestamp(cutoff)])
     return removed == limit
   }
 

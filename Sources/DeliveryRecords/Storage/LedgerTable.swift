@@ -80,7 +80,8 @@ package enum LedgerTable {
     return known
   }
 
-  /// Writes the transaction in whole, in place of what the row had. The caller has merged both before.
+  /// Writes the transaction in whole, in place of what the row had. The caller has merged both before, in a write with
+  /// the locks of ``DatabaseLock/statements(on:joiningAccounts:)`` and that of the customer.
   package static func write(
     _ transaction: VerifiedTransaction, of customer: CustomerIdentifier, in connection: borrowing Connection
   ) throws {
@@ -118,7 +119,8 @@ package enum LedgerTable {
     try ProductTable.noteBought(transaction.product, in: connection)
   }
 
-  /// Its store has repeated what the row has, as of these dates. Nothing changes where the row was written since.
+  /// Its store has repeated what the row has, as of these dates. Nothing changes where the row was written since. Runs in a write
+  /// that locks the transaction: one that merges a statement with the row would take the dates back.
   package static func setDates(_ dates: LaterDates.Dated, in connection: borrowing Connection) throws {
     let heard = dates.heard
     if let license = heard.licenseAsOf {

@@ -146,7 +146,8 @@ package enum ProductTable {
     try connection.first("SELECT 1 FROM bought_products WHERE product = ?", [.identifier(id)]) != nil
   }
 
-  /// Notes that there was a payment for the product, whether the catalog has it or not.
+  /// Notes that there was a payment for the product, whether the catalog has it or not. Runs in a write that holds the product at
+  /// least shared, so that no other write removes it beside.
   static func noteBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws {
     try connection.execute(
       "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING", [.identifier(id)])
