@@ -90,11 +90,8 @@ struct FeedFinding: Sendable {
     (self.standings, self.isUsed, self.room) = (standings, isUsed, room)
   }
 
-  /// The locks of the write that tells the finding: the feed's, and those of the transactions whose unlocked
-  /// issues are written down.
-  var locks: [DatabaseLock] {
-    [.feed(of: feed.device, at: feed.store)] + standings.unlocked.keys.map { .transaction($0) }
-  }
+  /// The lock of the write that tells the finding: the feed's.
+  var lock: DatabaseLock { .feed(of: feed.device, at: feed.store) }
 
   /// Whether there is anything to write down: items, issues that a run unlocked, or the time of this use.
   /// Without news the page of the facts is the answer, and no write is made.
@@ -115,20 +112,22 @@ struct FeedFinding: Sendable {
   }
 
   /// Writes down what the feed tells by now, unless another look has told something since it was read. A change of the catalog since then
-  /// is no matter: it wakes the feed, which is told of it next. Runs in a write that holds ``locks``. A second
+  /// is no matter: it wakes the feed, which is told of it next. Runs in a write that holds ``lock``. A second
   /// run of the same body writes the same. Throws ``DatabaseError``.
   func tell(at now: Timestamp, in connection: borrowing Connection) throws -> Telling {
     guard var feed = try FeedTable.find(feed.number, in: connection) else { return .forgotten }
     // Whatever is told takes the sequence on.
     guard feed.sequence == self.feed.sequence else { return .overtaken }
-    for (transaction, issues) in standings.unlocked {
-      try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
-    }
     let acknowledged = cursor?.epoch == feed.epoch ? cursor?.sequence ?? .max : .max
     let fitting = room.fit(
       FeedPlan.changes(told: told.items, standings: standings.products, acknowledged: acknowledged),
       told: told.items, standings: standings.products)
-    let new = try FeedTable.tell(fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
+    guard
+      let new = try FeedTable.tell(fitting.told, forgetting: fitting.forgotten, to: feed, in: connection)
+    else { return .overtaken }
+    for (transaction, issues) in standings.unlocked {
+      try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+    }
     var told = told
     told.take(new, forgetting: fitting.forgotten)
     feed.sequence = new.last?.sequence ?? feed.sequence

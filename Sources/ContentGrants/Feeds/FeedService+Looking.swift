@@ -71,7 +71,7 @@ extension FeedService {
       arranged.withLock { $0 = gained.kept(beside: $0) }
       guard !news.isEmpty else { return looks }
       let findings = news.map(\.finding)
-      let tellings = try await database.write(locking: Array(Set(findings.flatMap(\.locks)))) { connection in
+      let tellings = try await database.write(locking: findings.map(\.lock)) { connection in
         try findings.map { try $0.tell(at: now, in: connection) }
       }
       for (telling, place) in zip(tellings, news.map(\.place)) {

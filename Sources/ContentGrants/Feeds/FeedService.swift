@@ -319,7 +319,7 @@ package final class FeedService: Sendable {
       let now = timer.now()
       if watched.withLock({ $0.swept.map { now - $0 >= Self.day } ?? true }) {
         let cutoff = clock.now() - Self.memory
-        let forgotten = try await database.write(locking: [.everything]) {
+        let forgotten = try await database.write(locking: []) {
           try FeedTable.forget(unusedSince: cutoff, limit: 500, in: $0)
         }
         if forgotten < 500 { watched.withLock { $0.swept = now } }

@@ -101,9 +101,12 @@ package struct DeliveryRecorder: Sendable {
 
 extension DeliveryRecorder.Unrecorded {
   /// Adds what was sent to the counts in the table. Runs in a write that needs no lock, since additions do not
-  /// depend on their order. Throws ``DatabaseError``.
+  /// depend on their order; in one order of the grants, so that two writes that count for the same ones do not wait for each
+  /// other. Throws ``DatabaseError``.
   func write(in connection: borrowing Connection) throws {
-    for (handle, bytes) in sent { try DeliveredBytesTable.add(bytes, to: handle, in: connection) }
+    for (handle, bytes) in sent.sorted(by: {
+      ($0.handle.high, $0.handle.low) < ($1.handle.high, $1.handle.low)
+    }) { try DeliveredBytesTable.add(bytes, to: handle, in: connection) }
   }
 }
 

@@ -159,7 +159,9 @@ package final class GrantConfirmation: Sendable {
     }
     switch answer {
     case .vouched:
-      try await database.write(locking: [.everything]) { try UnconfirmedTable.remove(waiting.id, in: $0) }
+      try await database.write(locking: [.proof(waiting.digest)]) {
+        try UnconfirmedTable.remove(waiting.id, in: $0)
+      }
     case .refused(let problem): try await refuse(waiting, because: problem)
     case .refusedHere(let problem):
       refusals.note(waiting.id, at: grants.verifier.timer.now())
@@ -176,18 +178,26 @@ package final class GrantConfirmation: Sendable {
   }
 
   /// Revokes every grant that rests on the proof, then forgets the proof. A stop between the two leaves the
-  /// proof marked, and the next pass goes on.
+  /// proof marked, and the next pass goes on. Grants that are made meanwhile are revoked as well.
   private func refuse(_ waiting: UnconfirmedTable.Waiting, because problem: Problem) async throws {
-    let resting = try await database.read { try UnconfirmedTable.grants(restingOn: waiting.id, in: $0) }
     let reason =
       "the store refused the proof when it could be asked again: \(problem.code?.text ?? "refused")"
-    for grant in resting {
-      _ = try await grants.revoke(grant.handle.shortName, by: AuditTable.serverActor, reason: reason)
-    }
-    try await database.write(locking: [.everything]) { connection in
-      try UnconfirmedTable.remove(waiting.id, in: connection)
-      if let store = StoreIdentifier(waiting.store) {
-        try RememberedProofTable.forget(waiting.digest, at: store, in: connection)
+    var revoked: Set<Int64> = []
+    var isForgotten = false
+    while !isForgotten {
+      let resting = try await database.read { try UnconfirmedTable.grants(restingOn: waiting.id, in: $0) }
+      for grant in resting where revoked.insert(grant.number).inserted {
+        _ = try await grants.revoke(grant.handle.shortName, by: AuditTable.serverActor, reason: reason)
+      }
+      let known = revoked
+      isForgotten = try await database.write(locking: [.proof(waiting.digest)]) { connection in
+        let resting = try UnconfirmedTable.grants(restingOn: waiting.id, in: connection)
+        guard resting.allSatisfy({ known.contains($0.number) }) else { return false }
+        try UnconfirmedTable.remove(waiting.id, in: connection)
+        if let store = StoreIdentifier(waiting.store) {
+          try RememberedProofTable.forget(waiting.digest, at: store, in: connection)
+        }
+        return true
       }
     }
   }

@@ -132,7 +132,8 @@ package struct GrantService: Sendable {
   func noteUnlocked(_ issues: [TransactionKey: [ProductIdentifier: EntitlementRule]]) async throws {
     guard !issues.isEmpty else { return }
     do {
-      try await grantStore.database.write(locking: issues.keys.map { .transaction($0) }) { connection in
+      // What is written first stays.
+      try await grantStore.database.write(locking: []) { connection in
         for (transaction, unlocked) in issues {
           try EntitlementRecordTable.noteUnlocked(unlocked, by: transaction, in: connection)
         }

@@ -7,7 +7,8 @@ import PullboxAPI
 import ServiceRuntime
 import Synchronization
 
-/// One call, from the store's answer to what is written of it.
+/// One call, from the store's answer to what is written of it. Each change of a row is one statement that says as what it was found;
+/// only what is accepted locks its transaction, for the grants that are finished with it.
 extension Outbox {
   /// After an abandoned call, which a shutdown explains: how long until it may be made again.
   private static let pauseAfterAbandoned: Duration = .seconds(1)
@@ -135,9 +136,7 @@ extension Outbox {
     let next = schedule.now() + delay
     // Cancelled: the row stays due.
     let isPostponed = try? await write("a call that failed", entry) { [grantStore] in
-      try await grantStore.database.write(
-        locking: [.transaction(entry.subject)], waiting: .unlimited
-      ) { connection in
+      try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
         try OutboxTable.postpone(
           entry, until: next, isRefused: isRefused, because: detail, in: connection)
       }
@@ -156,9 +155,7 @@ extension Outbox {
   private func putBehind(_ entry: OutboxEntry) async {
     let lease = lease()
     _ = try? await write("a probe that failed", entry) { [grantStore] in
-      try await grantStore.database.write(
-        locking: [.transaction(entry.subject)], waiting: .unlimited
-      ) { connection in
+      try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
         try OutboxTable.putBehind(entry.id, lease, in: connection)
       }
     }
@@ -169,7 +166,7 @@ extension Outbox {
     let now = grantStore.clock.now()
     let entry: OutboxEntry? = if case .entry(let entry) = row { entry } else { nil }
     let isParked = try? await write("a parked call", entry) { [grantStore] in
-      try await grantStore.database.write(locking: [.everything], waiting: .unlimited) { connection in
+      try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
         switch row {
         case .entry(let entry):
           try OutboxTable.park(entry, at: now, isRefused: isRefused, because: detail, in: connection)
@@ -195,7 +192,7 @@ extension Outbox {
       environment: entry.subject.environment.rawValue)
     // Cancelled: the row stays due, and is dropped after the next start.
     let isDropped = try? await write("an overdue call", entry) { [grantStore] in
-      try await grantStore.database.write(locking: [.everything], waiting: .unlimited) { connection in
+      try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
         guard try OutboxTable.expire(entry, at: now, because: Self.overdue, in: connection) else {
           return false
         }

@@ -25,14 +25,14 @@ extension Outbox {
   package func retry(_ id: Int64, by actor: String) async throws -> OutboxCall {
     let now = grantStore.clock.now()
     let lease = lease(on: [])
-    let (call, entry) = try await grantStore.database.write(locking: [.everything]) { connection in
-      let before = try Self.find(id, in: connection)
-      guard before.state != .done else { return (before, OutboxEntry?.none) }
-      try OutboxTable.retry(id, in: connection)
-      try AuditTable.add(
-        AuditEntry(at: now, actor: actor, action: "outbox.retry", subject: Self.subject(before)),
-        in: connection)
+    let (call, entry) = try await grantStore.database.write(locking: []) { connection in
+      // The row is this write's from then on.
+      let isRetried = try OutboxTable.retry(id, in: connection)
       let after = try Self.find(id, in: connection)
+      guard isRetried else { return (after, OutboxEntry?.none) }
+      try AuditTable.add(
+        AuditEntry(at: now, actor: actor, action: "outbox.retry", subject: Self.subject(after)),
+        in: connection)
       return (after, try OutboxTable.claim(id, lease, in: connection))
     }
     readmit(id, of: call.store)
@@ -71,16 +71,19 @@ extension Outbox {
     _ id: Int64, because reason: String?, by actor: String, isRunning: Bool
   ) async throws -> OutboxCall {
     let now = grantStore.clock.now()
-    return try await grantStore.database.write(locking: [.everything]) { connection in
-      let before = try Self.find(id, in: connection)
-      switch before.state {
-      case .done, .dropped: return before
-      case .waiting where reason == nil:
-        throw Problem(.requestMalformed, "a call that waits is dropped for a reason only")
-      case .waiting where isRunning: throw Problem(.stateConflict, "the call is being made")
-      case .waiting, .parked: break
-      }
-      try OutboxTable.drop(id, at: now, in: connection)
+    return try await grantStore.database.write(locking: []) { connection in
+      var before: OutboxCall
+      // Once more where the row has changed between the two statements.
+      repeat {
+        before = try Self.find(id, in: connection)
+        switch before.state {
+        case .done, .dropped: return before
+        case .waiting where reason == nil:
+          throw Problem(.requestMalformed, "a call that waits is dropped for a reason only")
+        case .waiting where isRunning: throw Problem(.stateConflict, "the call is being made")
+        case .waiting, .parked: break
+        }
+      } while try !OutboxTable.drop(id, foundParked: before.state == .parked, at: now, in: connection)
       try AuditTable.add(
         AuditEntry(
           at: now, actor: actor, action: "outbox.drop", subject: Self.subject(before), detail: reason),

@@ -118,10 +118,11 @@ extension Outbox {
     }
     guard !entries.isEmpty else { return 0 }
     let wanted = entries
-    let taken = try await grantStore.database.write(
-      locking: wanted.map { .transaction($0.subject) }, waiting: .unlimited
-    ) { connection in
-      try wanted.filter { try OutboxTable.take($0.id, lease, in: connection) }
+    // Each claim is one statement. In one order, so that two processes that claim the same rows do not wait for each other.
+    let taken = try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
+      let claimed = try Set(
+        wanted.map(\.id).sorted().filter { try OutboxTable.take($0, lease, in: connection) })
+      return wanted.filter { claimed.contains($0.id) }
     }
     let calls = taken.map { call($0) }
     let now = timer.now()
@@ -150,8 +151,7 @@ extension Outbox {
   private func lookAfterTable() async throws {
     let now = schedule.now()
     let stores = stores.keys
-    let moved = try await grantStore.database.write(locking: [.everything], waiting: .unlimited) {
-      connection in
+    let moved = try await grantStore.database.write(locking: [], waiting: .unlimited) { connection in
       try stores.reduce(0) {
         try $0
           + OutboxTable.bringForward(

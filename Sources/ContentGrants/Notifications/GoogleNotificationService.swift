@@ -145,7 +145,8 @@ package final class GoogleNotificationService: Sendable {
       store: name, uuid: message.identifier, type: notification.kind, subtype: nil,
       signed: notification.date, environment: first?.environment ?? .production, transaction: first?.id,
       effect: first == nil ? .none : .statement, received: clock.now())
-    return try await database.write(locking: [.everything]) { connection in
+    // What it says was taken in before, with the locks of its transactions.
+    return try await database.write(locking: []) { connection in
       try NotificationTable.insert(record, in: connection)
     }
   }

@@ -117,7 +117,7 @@ package struct NotificationHistory: Sendable {
   private func write(
     _ position: Timestamp, recovered: Int, of store: StoreIdentifier, _ environment: StoreEnvironment
   ) async throws {
-    try await database.write(locking: [.everything]) { connection in
+    try await database.write(locking: []) { connection in
       try NotificationHistoryTable.setPosition(
         store, environment, until: position, recovered: recovered, in: connection)
     }

@@ -172,7 +172,8 @@ package final class NotificationService: Sendable {
       store: store, uuid: uuid, type: type, subtype: notification.subtype, signed: signed,
       environment: environment, transaction: statement?.id, effect: statement == nil ? .none : .statement,
       received: clock.now())
-    return try await database.write(locking: [.everything]) { connection in
+    // What it says was taken in before, with the locks of its transactions.
+    return try await database.write(locking: []) { connection in
       try NotificationTable.insert(record, in: connection)
     }
   }

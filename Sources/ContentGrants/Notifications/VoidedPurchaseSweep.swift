@@ -88,7 +88,7 @@ package struct VoidedPurchaseSweep: Sendable {
       page = next
     }
     let found = recovered
-    try await database.write(locking: [.everything]) { connection in
+    try await database.write(locking: []) { connection in
       try NotificationHistoryTable.setPosition(
         name, .production, until: end, recovered: found, in: connection)
     }

@@ -74,7 +74,7 @@ package enum EntitlementRecordTable {
   }
 
   /// Writes down which issues a run unlocked, and by which rule each, with the transaction that it began with, unless that was done
-  /// before. Runs in a write that locks the transaction. Throws ``DatabaseError``.
+  /// before. Needs no lock: what is written first stays. Throws ``DatabaseError``.
   package static func noteUnlocked(
     _ issues: [ProductIdentifier: EntitlementRule], by transaction: TransactionKey,
     in connection: borrowing Connection
@@ -91,7 +91,7 @@ package enum EntitlementRecordTable {
 
   /// Writes down how long a new payment lasts that its store tells no end of, where its product is a subscription that does not
   /// renew by itself. The catalog may say otherwise later. Runs in the write that takes the payment into the
-  /// ledger. Throws ``DatabaseError``.
+  /// ledger and holds the product shared. Throws ``DatabaseError``.
   package static func noteLength(
     of payment: VerifiedTransaction, in connection: borrowing Connection
   ) throws {

@@ -5,8 +5,8 @@ import PullboxAPI
 
 /// The feeds of devices, and what each was told last of every product. A product has one row, so that a feed takes no more
 /// room than what its customer owns, and no cursor is ever too old for it. Its functions run in the caller's
-/// transaction, and those that write in one that locks the device's feeds at the store. They throw
-/// ``DatabaseError`` and ``ColumnTypeMismatch``.
+/// transaction, and those that write in one that locks the device's feeds at the store, but for
+/// ``forget(unusedSince:limit:in:)``. They throw ``DatabaseError`` and ``ColumnTypeMismatch``.
 package enum FeedTable {
   /// Products of one feed that are told of, at most.
   package static let maximumItems = 5000
@@ -131,7 +131,7 @@ package enum FeedTable {
     let customer = try customer.map { try CustomerTable.current($0, in: connection) }
     let empty = try find(of: device, at: store, customer: nil, in: connection)
     guard customer != nil || empty == nil else { return empty.map { Placed(feed: $0) } }
-    if let empty { try forget(empty.number, in: connection) }
+    if let empty { _ = try forget(empty.number, in: connection) }
     if let customer, var feed = try find(of: device, at: store, customer: customer, in: connection) {
       if let environment, feed.environment != environment {
         try connection.execute(
@@ -166,17 +166,24 @@ package enum FeedTable {
   }
 
   /// Puts each in the place of what was told of its product before, and forgets what was told of `forgotten`; answers them with their
-  /// places in the feed, which are behind all that it has.
+  /// places in the feed, which are behind all that it has. Nil where the feed is gone, or has told something since it
+  /// was read: then nothing is told.
   package static func tell(
     _ items: [FeedItem], forgetting forgotten: [ProductIdentifier] = [], to feed: Feed,
     in connection: borrowing Connection
-  ) throws -> [FeedItem] {
+  ) throws -> [FeedItem]? {
+    // First: the row is this write's from then on, so that no other one removes the feed beside it.
+    let isCurrent = try connection.execute(
+      "UPDATE feeds SET sequence = ? WHERE number = ? AND sequence = ?",
+      [
+        .integer(feed.sequence + Int64(items.count)), .integer(feed.number), .integer(feed.sequence),
+      ])
+    guard isCurrent == 1 else { return nil }
     for product in forgotten {
       try connection.execute(
         "DELETE FROM feed_items WHERE feed = ? AND product = ?",
         [.integer(feed.number), .identifier(product)])
     }
-    guard !items.isEmpty else { return [] }
     var (told, sequence) = (items, feed.sequence)
     for place in told.indices {
       sequence += 1
@@ -197,8 +204,6 @@ package enum FeedTable {
           .identifier(item.transaction), .optional(item.notBefore), .optional(item.until), .integer(sequence),
         ])
     }
-    try connection.execute(
-      "UPDATE feeds SET sequence = ? WHERE number = ?", [.integer(sequence), .integer(feed.number)])
     return told
   }
 
@@ -226,7 +231,8 @@ package enum FeedTable {
       """, [.integer(life), .integer(life), .integer(lifeLength), .integer(lifeLength)])
   }
 
-  /// Forgets feeds that were not asked since `cutoff`, `limit` at most; answers how many.
+  /// Forgets feeds that were not asked since `cutoff`, `limit` at most; answers how many it found. Needs no lock: one that is
+  /// asked at that moment stays.
   package static func forget(
     unusedSince cutoff: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> Int {
@@ -234,7 +240,7 @@ package enum FeedTable {
       "SELECT number FROM feeds WHERE used < ? ORDER BY used LIMIT ?", [.timestamp(cutoff), .integer(limit)]
     ).map { try $0.integer("number") }
     for feed in feeds {
-      try forget(feed, in: connection)
+      _ = try forget(feed, unusedSince: cutoff, in: connection)
     }
     return feeds.count
   }
@@ -259,9 +265,16 @@ package enum FeedTable {
       notBefore: try row.optionalTimestamp("not_before"), until: try row.optionalTimestamp("until"))
   }
 
-  /// Removes a feed with its items.
-  private static func forget(_ feed: Int64, in connection: borrowing Connection) throws {
+  /// Removes a feed with its items, unless it was asked since `cutoff`; whether it did. The feed's row goes first: a write
+  /// that tells it something has that row, and is waited for.
+  private static func forget(
+    _ feed: Int64, unusedSince cutoff: Timestamp = Timestamp(millisecondsSinceEpoch: .max),
+    in connection: borrowing Connection
+  ) throws -> Bool {
+    let isRemoved = try connection.execute(
+      "DELETE FROM feeds WHERE number = ? AND used < ?", [.integer(feed), .timestamp(cutoff)])
+    guard isRemoved == 1 else { return false }
     try connection.execute("DELETE FROM feed_items WHERE feed = ?", [.integer(feed)])
-    try connection.execute("DELETE FROM feeds WHERE number = ?", [.integer(feed)])
+    return true
   }
 }

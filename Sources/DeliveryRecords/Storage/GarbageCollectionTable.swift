@@ -60,9 +60,13 @@ package enum GarbageCollectionTable {
       [.digest(digest), .timestamp(now)])
   }
 
-  /// The package is needed again; a condemned one is so no more.
-  package static func unmark(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
-    try connection.execute("DELETE FROM unneeded_blobs WHERE digest = ?", [.digest(digest)])
+  /// The package is needed again; a condemned one is so no more, unless it is to stay so.
+  package static func unmark(
+    _ digest: SHA256Digest, keepingCondemned keepsCondemned: Bool = false, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "DELETE FROM unneeded_blobs WHERE digest = ? AND (? = 0 OR condemned IS NULL)",
+      [.digest(digest), .boolean(keepsCondemned)])
   }
 
   /// Its file is about to be removed. One that was marked keeps its time.

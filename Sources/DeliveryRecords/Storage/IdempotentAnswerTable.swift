@@ -70,7 +70,8 @@ package enum IdempotentAnswerTable {
       ])
   }
 
-  /// Removes the oldest of those older than `oldest`, at most `limit`; whether there may be more.
+  /// Removes the oldest of those older than `oldest`, at most `limit`; whether there may be more. Needs no lock: one whose
+  /// place another answer takes at that moment stays.
   @discardableResult
   package static func remove(
     before oldest: Timestamp, limit: Int, in connection: borrowing Connection
@@ -78,7 +79,7 @@ package enum IdempotentAnswerTable {
     try connection.execute(
       """
       DELETE FROM idempotent_answers WHERE (actor, key) IN (
-        SELECT actor, key FROM idempotent_answers WHERE created < ? ORDER BY created LIMIT ?)
-      """, [.timestamp(oldest), .integer(limit)]) == limit
+        SELECT actor, key FROM idempotent_answers WHERE created < ? ORDER BY created LIMIT ?) AND created < ?
+      """, [.timestamp(oldest), .integer(limit), .timestamp(oldest)]) == limit
   }
 }

@@ -132,14 +132,15 @@ package enum IrregularityTable {
     try connection.first("SELECT 1 FROM irregularities WHERE id = ?", [.integer(id)]) != nil
   }
 
-  /// Removes some of those that were last seen before `cutoff`; whether there may be more.
+  /// Removes some of those that were last seen before `cutoff`; whether there may be more. Needs no lock: one that is
+  /// seen at that moment stays.
   package static func forget(
     before cutoff: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> Bool {
     try connection.execute(
       """
       DELETE FROM irregularities WHERE id IN (
-        SELECT id FROM irregularities WHERE last_seen < ? ORDER BY last_seen LIMIT ?)
-      """, [.timestamp(cutoff), .integer(limit)]) == limit
+        SELECT id FROM irregularities WHERE last_seen < ? ORDER BY last_seen LIMIT ?) AND last_seen < ?
+      """, [.timestamp(cutoff), .integer(limit), .timestamp(cutoff)]) == limit
   }
 }

@@ -3,8 +3,7 @@ package import Database
 import Synchronization
 
 /// The holders of work that one process alone may do at a time, and the ends of their leases. Its functions run
-/// in the caller's transaction, ``take(_:for:until:at:in:)`` in one that locks the lease. They throw
-/// ``DatabaseError``.
+/// in the caller's transaction and throw ``DatabaseError``. Each is one statement that needs no lock.
 package enum LeaseTable {
   /// Takes the lease or lets it last longer, unless another process holds it; whether it is held now. A hold of another one
   /// that would last longer than twice as long as this one was taken by a clock that is wrong, and does not count.
@@ -27,6 +26,16 @@ package enum LeaseTable {
       [
         .text(name), .text(holder), .timestamp(until), .timestamp(now), .timestamp(until + (until - now)),
       ]) != nil
+  }
+
+  /// Whether some process holds the lease, which it takes for `duration`. A hold that would last longer than twice as long was
+  /// taken by a clock that is wrong, and does not count.
+  package static func isHeld(
+    _ name: String, takenFor duration: Duration, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM leases WHERE name = ? AND until > ? AND until <= ?",
+      [.text(name), .timestamp(now), .timestamp(now + duration + duration)]) != nil
   }
 
   /// Lets go of a lease, unless another process has taken it by now.
@@ -65,7 +74,8 @@ package final class WorkerLease: Sendable {
     let now = clock.now()
     if machine.withLock({ $0.decide(at: now) }) == .work { return true }
     let (name, holder) = (name, holder)
-    let isHeld = try await database.write(locking: [.lease(name)]) {
+    // One statement, which decides by itself.
+    let isHeld = try await database.write(locking: []) {
       try LeaseTable.take(name, for: holder, until: now + LeaseMachine.duration, at: now, in: $0)
     }
     machine.withLock { $0.handle(isHeld: isHeld, askedAt: now) }

@@ -101,20 +101,24 @@ extension OutboxTable {
     try connection.first("SELECT \(callColumns) FROM outbox WHERE id = ?", [.integer(id)]).map(call)
   }
 
-  /// Has a call made again that waits, is parked or was dropped: at once, and with its refusals forgotten.
-  package static func retry(_ id: Int64, in connection: borrowing Connection) throws {
+  /// Has a call made again that waits, is parked or was dropped: at once, and with its refusals forgotten. False where it is over.
+  package static func retry(_ id: Int64, in connection: borrowing Connection) throws -> Bool {
     try connection.execute(
       """
       UPDATE outbox SET next_attempt = ?, refusals = 0, parked = NULL, done = NULL, dropped = NULL
       WHERE id = ? AND (done IS NULL OR dropped IS NOT NULL)
-      """, [.timestamp(OutboxEntry.atOnce), .integer(id)])
+      """, [.timestamp(OutboxEntry.atOnce), .integer(id)]) == 1
   }
 
-  /// Decides that a call is not made.
-  package static func drop(_ id: Int64, at now: Timestamp, in connection: borrowing Connection) throws {
+  /// Decides that a call is not made which was found parked, or waiting. False where it is not so any more.
+  package static func drop(
+    _ id: Int64, foundParked isParked: Bool, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
     try connection.execute(
-      "UPDATE outbox SET done = ?, dropped = ?, parked = NULL WHERE id = ? AND done IS NULL",
-      [.timestamp(now), .timestamp(now), .integer(id)])
+      """
+      UPDATE outbox SET done = ?, dropped = ?, parked = NULL
+      WHERE id = ? AND done IS NULL AND CASE WHEN parked IS NULL THEN 0 ELSE 1 END = ?
+      """, [.timestamp(now), .timestamp(now), .integer(id), .boolean(isParked)]) == 1
   }
 
   /// Calls to one store, of one kind, that wait or are parked.

@@ -94,7 +94,8 @@ package enum RememberedProofTable {
     )?.timestamp("good")
   }
 
-  /// Removes some of those that were last good before `cutoff`; whether there may be more.
+  /// Removes some of those that were last good before `cutoff`; whether there may be more. Needs no lock: one that is
+  /// good again at that moment stays.
   package static func sweep(
     before cutoff: Timestamp, limit: Int, in connection: borrowing Connection
   ) throws -> Bool {
@@ -102,7 +103,8 @@ package enum RememberedProofTable {
       """
       DELETE FROM remembered_proofs WHERE (store, digest, device) IN (
         SELECT store, digest, device FROM remembered_proofs WHERE good < ? ORDER BY good LIMIT ?)
-      """, [.timestamp(cutoff), .integer(limit)])
+        AND good < ?
+      """, [.timestamp(cutoff), .integer(limit), .timestamp(cutoff)])
     return removed == limit
   }
 }

@@ -3,7 +3,7 @@ package import Database
 
 /// The removal of rows that are old and that nothing needs. Each call looks at a few rows, so that others get their turn,
 /// and returns the position where to go on: nil when no older rows are left. The calls run in writes of their
-/// own and throw ``DatabaseError``.
+/// own, without locks, since each statement removes what is old and unneeded when it comes to the row. They throw ``DatabaseError``.
 package enum RetentionTable {
   /// Behind the row that was looked at last.
   package struct Position: Hashable, Sendable {
@@ -56,7 +56,7 @@ package enum RetentionTable {
     for row in rows {
       try connection.execute(
         """
-        DELETE FROM outbox WHERE id = ? AND done IS NOT NULL AND (kind = 'consumption'
+        DELETE FROM outbox WHERE id = ? AND done < ? AND (kind = 'consumption'
           OR kind IN ('finish', 'acknowledge', 'consume')
           AND EXISTS (SELECT 1 FROM grants
             WHERE grants.transaction_id = subject AND grants.store = outbox.store
@@ -65,7 +65,7 @@ package enum RetentionTable {
             SELECT 1 FROM grants
             WHERE grants.transaction_id = subject AND grants.store = outbox.store
               AND grants.environment = outbox.environment AND NOT \(isFinished)))
-        """, [.integer(try row.integer("id"))])
+        """, [.integer(try row.integer("id")), .timestamp(cutoff)])
     }
     guard rows.count == batch, let last = rows.last else { return nil }
     return Position(date: try last.timestamp("done"), row: try last.integer("id"))

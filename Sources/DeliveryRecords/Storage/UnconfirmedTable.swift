@@ -50,7 +50,8 @@ package enum UnconfirmedTable {
   }
 
   /// Marks the grants; false where there is no room for the proof. A grant that is marked already keeps its
-  /// first proof.
+  /// first proof. Runs in a write that locks the proof. Writes that decide side by side about other proofs may go beyond
+  /// the bounds, each by its own.
   package static func mark(
     _ grants: [Int64], restingOn proof: EncodedProof, _ digest: SHA256Digest, at store: StoreIdentifier,
     now: Timestamp,
@@ -61,10 +62,13 @@ package enum UnconfirmedTable {
     if try connection.first(find, key) == nil {
       let (count, kept) = (proof.bytes.count, try CounterTable.unconfirmed(in: connection))
       guard kept.proofs < maximumCount, kept.length + ByteCount(count) <= maximumLength else { return false }
-      try connection.execute(
-        "INSERT INTO unconfirmed_proofs (store, digest, proof, length, since) VALUES (?, ?, ?, ?, ?)",
-        key + [.blob(proof.bytes), .integer(count), .timestamp(now)])
     }
+    // Also where the row is there: it is this write's from then on, so that none which confirms its last grant removes it beside.
+    try connection.execute(
+      """
+      INSERT INTO unconfirmed_proofs (store, digest, proof, length, since) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (store, digest) DO UPDATE SET length = excluded.length
+      """, key + [.blob(proof.bytes), .integer(proof.bytes.count), .timestamp(now)])
     guard let id = try connection.first(find, key)?.integer("id") else {
       // SQLite has the row still. In PostgreSQL another transaction may have removed it since the first look.
       return try mark(grants, restingOn: proof, digest, at: store, now: now, in: connection)
@@ -117,13 +121,14 @@ package enum UnconfirmedTable {
     ).map(GrantTable.record)
   }
 
-  /// The store has answered: nothing is kept of the proof.
+  /// The store has answered: nothing is kept of the proof. Runs in a write that locks it.
   package static func remove(_ proof: Int64, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM unconfirmed_grants WHERE proof = ?", [.integer(proof)])
     try connection.execute("DELETE FROM unconfirmed_proofs WHERE id = ?", [.integer(proof)])
   }
 
-  /// The store vouches for what these grants were made for, by whatever proof: they rest on no earlier word any more.
+  /// The store vouches for what these grants were made for, by whatever proof: they rest on no earlier word any more. Runs in
+  /// a write that locks the grants' transactions; the proofs that they rested on need no lock.
   package static func confirm(_ grants: [Int64], in connection: borrowing Connection) throws {
     for number in grants {
       let row = try connection.first(
@@ -132,8 +137,19 @@ package enum UnconfirmedTable {
       try connection.execute("DELETE FROM unconfirmed_grants WHERE grant_number = ?", [.integer(number)])
       let isNeeded = try connection.first(
         "SELECT 1 AS one FROM unconfirmed_grants WHERE proof = ? LIMIT 1", [.integer(proof)])
-      if isNeeded == nil { try remove(proof, in: connection) }
+      if isNeeded == nil { try removeUnneeded(proof, in: connection) }
     }
+  }
+
+  /// Removes a proof on which nothing rests any more. The first statement waits for writes that mark grants by it, so that
+  /// the second one sees them.
+  private static func removeUnneeded(_ proof: Int64, in connection: borrowing Connection) throws {
+    try connection.execute("UPDATE unconfirmed_proofs SET length = length WHERE id = ?", [.integer(proof)])
+    try connection.execute(
+      """
+      DELETE FROM unconfirmed_proofs
+      WHERE id = ? AND NOT EXISTS (SELECT 1 FROM unconfirmed_grants WHERE proof = unconfirmed_proofs.id)
+      """, [.integer(proof)])
   }
 
   /// Since when a grant rests on a store's earlier word; nil for one that is confirmed.

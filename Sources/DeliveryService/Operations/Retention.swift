@@ -82,11 +82,11 @@ struct Retention: Sendable {
     }
   }
 
-  /// Calls `batch` in writes of its own until it says that nothing is left.
+  /// Calls `batch` in writes of its own until it says that nothing is left. Its statements say of each row why it goes.
   private func sweep(
     _ batch: @escaping @Sendable (borrowing Connection) throws -> Bool
   ) async throws {
-    while try await database.write(locking: [.everything], batch) { try Task.checkCancellation() }
+    while try await database.write(locking: [], batch) { try Task.checkCancellation() }
   }
 
   /// Goes on where the last walk came to what was young; once in ``walkInterval`` from the beginning, for what was kept then
@@ -100,7 +100,7 @@ struct Retention: Sendable {
     var (last, position): (RetentionTable.Position, RetentionTable.Position?) = (begin, begin)
     while let place = position {
       try Task.checkCancellation()
-      position = try await database.write(locking: [.everything]) { try batch(place, $0) }
+      position = try await database.write(locking: []) { try batch(place, $0) }
       // The last batch may have held young rows: the next walk looks at it again.
       if position != nil { last = place }
     }

@@ -139,7 +139,7 @@ public final class DeliveryServer: Service {
   private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
     // Nothing makes room on a full disk before the server runs.
     let run = try database.usingReserveBlocking {
-      try database.writeBlocking(locking: [.everything]) { connection in
+      try database.writeBlocking(locking: []) { connection in
         // The state directory is this process's alone: leases are those of processes that ended.
         try LeaseTable.removeAll(in: connection)
         return try ServerRunTable.begin(at: now, in: connection)
@@ -210,7 +210,7 @@ public final class DeliveryServer: Service {
       try await components.grants.grantStore.writeLaterDates()
       let run = run
       let now = clock.now()
-      try await database.write(locking: [.everything]) { try ServerRunTable.end(run, at: now, in: $0) }
+      try await database.write(locking: []) { try ServerRunTable.end(run, at: now, in: $0) }
     } catch {
       log.error("the end of this run could not be written down", ["error": LogValue(error)])
     }

@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import Database
 import DeliveryRecords
 import PaymentStores
@@ -23,7 +24,9 @@ struct StoredGooglePurchases: GooglePurchaseMemory {
   func keep(
     _ records: [(token: GooglePurchaseToken, record: GooglePurchaseRecord)], at store: StoreIdentifier
   ) async throws {
-    try await database.write(locking: [.everything]) { connection in
+    // Each is one statement. In one order, so that two writes about the same tokens do not wait for each other.
+    let records = records.sorted { $0.token.digest.hexadecimal < $1.token.digest.hexadecimal }
+    try await database.write(locking: []) { connection in
       for (token, record) in records {
         try GooglePurchaseTable.put(record, of: token, at: store, in: connection)
       }

@@ -34,7 +34,7 @@ struct FeedFindingTests {
 
   private func tell(_ finding: FeedFinding, on server: ServerHarness) async throws -> FeedFinding.Telling {
     let now = server.clock.now()
-    return try await server.server.components.feeds.database.write(locking: finding.locks) {
+    return try await server.server.components.feeds.database.write(locking: [finding.lock]) {
       try finding.tell(at: now, in: $0)
     }
   }
