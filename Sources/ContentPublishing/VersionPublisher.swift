@@ -140,7 +140,10 @@ package struct VersionPublisher: Sendable {
     by actor: String
   ) async throws -> (record: VersionRecord, isNew: Bool) {
     let now = clock.now()
-    return try await database.write(locking: [.product(manifest.product), .upload(upload.id)]) { connection in
+    let locks = [
+      DatabaseLock.product(manifest.product), .upload(upload.id), .content(manifest.digest),
+    ]
+    return try await database.write(locking: locks) { connection in
       // The upload's row keeps the package from being collected: without it, it may be gone.
       guard try UploadTable.find(upload.id, in: connection)?.digest == manifest.digest else {
         throw Problem(.uploadExpired)

@@ -205,6 +205,36 @@ struct CondemnedPackageTests {
     #expect(try await shelf.list().count == 1)
   }
 
+  @Test("a package that another process removes is neither removed nor put there beside it")
+  func removalElsewhere() async throws {
+    try await putUnneeded()
+    let (digest, now, removal) = (digest, clock.now(), PackageRemoval(of: digest))
+    let hasBegun = try await database.write(locking: [.content(digest)]) {
+      try removal.begin(at: now, in: $0)
+    }
+    #expect(hasBegun)
+    #expect(try await !collector.removeIfUnneeded(digest))
+    let upload = try await completeUpload()
+    let refusal = await #expect(throws: Problem.self) { _ = try await uploads.takeOver(upload) }
+    #expect(refusal?.code == .unavailable && refusal?.retryAfterSeconds != nil)
+    #expect(try await shelf.list().count == 1)
+    try await database.write(locking: [.content(digest)]) { try removal.end(in: $0) }
+    _ = try await uploads.takeOver(upload)
+    #expect(try await !collector.removeIfUnneeded(digest))
+  }
+
+  @Test("a removal that another process left behind ends by itself")
+  func removalLeftBehind() async throws {
+    try await putUnneeded()
+    let (digest, now) = (digest, clock.now())
+    _ = try await database.write(locking: [.content(digest)]) {
+      try PackageRemoval(of: digest).begin(at: now, in: $0)
+    }
+    clock.advance(by: PackageRemoval.longest)
+    #expect(try await collector.removeIfUnneeded(digest))
+    #expect(try await shelf.list().isEmpty)
+  }
+
   @Test("an upload that is completed before it is condemned keeps it, whatever the plan said")
   func uploadBefore() async throws {
     try await putUnneeded()

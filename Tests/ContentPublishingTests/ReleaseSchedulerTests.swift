@@ -144,6 +144,56 @@ struct ReleaseSchedulerTests {
     #expect(try await state("1.1", versions) == .released)
   }
 
+  @Test("a release at a date locks its product and its package, and lets all other writes go on")
+  func locks() async throws {
+    let recorder = LockRecorder()
+    let database = try file.open(options: recorder.options)
+    let scheduler = scheduler(database)
+    let versions = versions(database, scheduler)
+    try await approve("1.0", versions)
+    let date = clock.now() + .seconds(600)
+    _ = try await versions.release(product, try version("1.0"), as: ReleaseRequest(at: date), by: "ada")
+    clock.set(date)
+    recorder.forget()
+    #expect(try await scheduler.releaseDue() == 1)
+    let package = SHA256Digest.of(Array("1.0".utf8))
+    #expect(Set(recorder.writes) == [[.everything.shared, .content(package), .product(product)]])
+  }
+
+  @Test("a step names the transactions whose debts it settles, and only where it changes what is offered")
+  func stepLocks() async throws {
+    let database = try file.open()
+    let versions = versions(database, scheduler(database))
+    try await approve("1.0", versions)
+    let (product, version) = (product, try version("1.0"))
+    let device = try #require(DeviceIdentifier("device-1"))
+    let now = clock.now()
+    try await database.write(locking: [.everything]) { connection in
+      let digest = SHA256Digest.of([1])
+      var grant = GrantRecord(
+        id: try #require(GrantIdentifier(String(repeating: "0", count: 32))), handle: .make(at: now),
+        store: .sandbox, environment: .sandbox, transaction: .numbered(1), product: product, version: version,
+        device: device, digest: digest, length: ByteCount(1), manifestDigest: digest, machine: GrantMachine(),
+        created: now)
+      grant.machine = GrantMachine(state: .completed)
+      try GrantTable.insert(grant, in: connection)
+      try ObligationTable.add([product], to: ObligationTable.Debt(grant), in: connection)
+    }
+    let transition = VersionTransition(product: product, version: version, actor: "ada", now: now)
+    let (withdrawal, submission) = try await database.read { connection in
+      (
+        try VersionTransition.basis(
+          of: .withdraw(stopsDownloads: false), with: product, version, in: connection),
+        try VersionTransition.basis(of: .submit, with: product, version, in: connection)
+      )
+    }
+    let package = SHA256Digest.of(Array("1.0".utf8))
+    #expect(
+      Set(transition.locks(on: withdrawal))
+        == [.product(product), .content(package), .transaction(.numbered(1))])
+    #expect(Set(transition.locks(on: submission)) == [.product(product), .content(package)])
+  }
+
   @Test("the scheduler sleeps until the next date and no longer, and wakes when a nearer one is set")
   func sleeps() async throws {
     let database = try file.open()

@@ -66,8 +66,11 @@ struct CatalogSnapshotTests {
   private func step(_ step: VersionMachine.Step, _ version: String, of name: String) async throws {
     let transition = VersionTransition(
       product: try id(name), version: try #require(ContentVersion(version)), actor: "ada", now: now)
-    try await database.write(locking: [.product(transition.product)]) {
-      _ = try transition.apply(step, in: $0)
+    let basis = try await database.read {
+      try VersionTransition.basis(of: step, with: transition.product, transition.version, in: $0)
+    }
+    try await database.write(locking: transition.locks(on: basis)) {
+      _ = try transition.apply(step, on: basis, in: $0)
     }
   }
 

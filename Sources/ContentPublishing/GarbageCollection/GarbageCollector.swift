@@ -142,9 +142,12 @@ package struct GarbageCollector: Sendable {
   private func mark(_ plan: GarbageCollectionPlan) async throws {
     guard !plan.newlyUnneeded.isEmpty || !plan.noLongerUnneeded.isEmpty else { return }
     let now = clock.now()
-    try await database.write(locking: [.everything]) { connection in
+    // Whether a blob is needed is decided again before it goes, by what holds then.
+    try await database.write(locking: []) { connection in
       for digest in plan.newlyUnneeded { try GarbageCollectionTable.mark(digest, since: now, in: connection) }
-      for digest in plan.noLongerUnneeded { try GarbageCollectionTable.unmark(digest, in: connection) }
+      for digest in plan.noLongerUnneeded {
+        try GarbageCollectionTable.unmark(digest, keepingCondemned: true, in: connection)
+      }
     }
   }
 
@@ -155,18 +158,21 @@ package struct GarbageCollector: Sendable {
     }
   }
 
-  /// Removes the blob unless something needs it; whether it did. In the audit log where there is an actor. An upload of
-  /// the same bytes waits meanwhile, and then puts its own there.
+  /// Removes the blob unless something needs it, or another process removes it; whether it did. In the audit log where there is an
+  /// actor. An upload of the same bytes waits meanwhile, and then puts its own there; one at another node is refused until
+  /// then (``PackageRemoval``).
   private func remove(
     _ digest: SHA256Digest, length: ByteCount, by actor: String?
   ) async throws -> Bool {
     try await locks.withLock(digest) {
       let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
+      let removal = PackageRemoval(of: digest)
       let isCondemned = try await database.write(locking: [.content(digest)]) { connection in
         if try GarbageCollectionTable.isNeeded(digest, keepsWithdrawn: keepsWithdrawn, in: connection) {
           try GarbageCollectionTable.unmark(digest, in: connection)
           return false
         }
+        guard try removal.begin(at: now, in: connection) else { return false }
         try GarbageCollectionTable.condemn(digest, length: length, at: now, in: connection)
         return true
       }
@@ -174,12 +180,15 @@ package struct GarbageCollector: Sendable {
       do throws(BlobStoreError) {
         try await shelf.remove(digest)
       } catch {
+        // Where that fails as well, the lease ends by itself.
+        _ = try? await database.write(locking: [.content(digest)]) { try removal.end(in: $0) }
         // A backup is being taken: the next run finds what is condemned.
         guard error.code == .inUse else { throw error }
         return false
       }
       didRemove(digest)
       return try await database.write(locking: [.content(digest)]) { connection in
+        try removal.end(in: connection)
         guard try GarbageCollectionTable.forget(digest, in: connection) else { return false }
         if let actor {
           try AuditTable.add(

@@ -181,11 +181,16 @@ package actor PackageScrubber {
   /// then is written down.
   func runRound() async throws {
     let (expected, checks) = try await facts()
+    let keepsWithdrawn = rules.keepsWithdrawn
     for digest in checks.keys where !expected.contains(digest) {
-      try await database.write(locking: [.content(digest)]) {
-        try PackageCheckTable.remove(digest, in: $0)
-      } then: { [stops] in
-        stops.takeBack(repaired: digest)
+      try await database.write(locking: [.content(digest)]) { connection in
+        // A version may have come since.
+        guard try !PackageCheckTable.isExpected(digest, keepsWithdrawn: keepsWithdrawn, in: connection)
+        else { return false }
+        try PackageCheckTable.remove(digest, in: connection)
+        return true
+      } then: { [stops] isRemoved in
+        if isRemoved { stops.takeBack(repaired: digest) }
       }
     }
     let due = due(expected, checks)

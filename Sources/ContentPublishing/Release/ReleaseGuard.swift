@@ -60,7 +60,8 @@ package final class ReleaseGuard: Sendable {
     }
     guard let known else { return }
     if !known {
-      try await database.write(locking: [.product(product)]) { connection in
+      // A device counts by one statement; what a release forgets it forgets alone.
+      try await database.write(locking: [.product(product).shared]) { connection in
         guard try VersionTable.find(product, version, in: connection)?.state == .released else { return }
         try VerificationFailureTable.note(grant, at: now, in: connection)
       }
@@ -74,18 +75,24 @@ package final class ReleaseGuard: Sendable {
   /// Counts again, and pauses the release where the rule is exceeded still.
   private func pause(_ grant: GrantRecord) async throws {
     let (now, rule) = (clock.now(), rule)
+    let basis = VersionTransition.Basis(
+      digest: grant.digest,
+      transactions: try await database.read {
+        try ObligationTable.transactions(owing: grant.product, in: $0)
+      })
+    let pausing = VersionTransition(
+      product: grant.product, version: grant.version, actor: AuditTable.serverActor, now: now)
     let outcome = try await database.write(
-      locking: [.product(grant.product)]
+      locking: pausing.locks(on: basis)
     ) { connection -> VersionTransition.Outcome? in
       let record = try VersionTable.find(grant.product, grant.version, in: connection)
       guard record?.state == .released else { return nil }
       let counts = try Counts(of: grant.product, grant.version, by: rule, in: connection)
       guard counts.isExceeded(by: rule) else { return nil }
-      let transition = VersionTransition(
-        product: grant.product, version: grant.version, actor: AuditTable.serverActor, now: now,
-        reason:
-          "devices of \(counts.failed) of \(counts.failed + counts.verified) purchases could not verify it")
-      return try transition.apply(.pause, in: connection)
+      var transition = pausing
+      transition.reason =
+        "devices of \(counts.failed) of \(counts.failed + counts.verified) purchases could not verify it"
+      return try transition.apply(.pause, on: basis, in: connection)
     } then: { [stops] outcome in
       if let outcome { stops?.follow(outcome) }
     }

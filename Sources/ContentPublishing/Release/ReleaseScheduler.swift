@@ -99,8 +99,10 @@ package final class ReleaseScheduler: Sendable {
     let late = await lateRelease(scheduled, at: now)
     let outcome: VersionTransition.Outcome?
     do {
-      outcome = try await database.write(locking: [.everything], waiting: .unlimited) { connection in
-        try Self.release(scheduled, at: now, opening: late, in: connection)
+      let (transition, basis) = try await transition(of: scheduled, at: now, opening: late)
+      outcome = try await database.write(locking: transition.locks(on: basis), waiting: .unlimited) {
+        connection in
+        try Self.take(transition, on: basis, in: connection)
       } then: { [stops] outcome in
         if let outcome { stops?.follow(outcome) }
       }
@@ -143,21 +145,33 @@ package final class ReleaseScheduler: Sendable {
     }
   }
 
-  /// Takes the step within the write; nil where the date is not there any more. The actor is the key that set
-  /// the date.
-  private static func release(
-    _ scheduled: VersionTable.Scheduled, at now: Timestamp, opening late: LateRelease?,
-    in connection: borrowing Connection
-  ) throws -> VersionTransition.Outcome? {
+  /// Reads what the release rests on. Throws ``ColumnTypeMismatch`` for a row that names no version, and the problem of a
+  /// product or a version that is not there any more.
+  private func transition(
+    of scheduled: VersionTable.Scheduled, at now: Timestamp, opening late: LateRelease?
+  ) async throws -> (VersionTransition, VersionTransition.Basis) {
     guard let product = ProductIdentifier(scheduled.product), let version = ContentVersion(scheduled.version)
     else { throw ColumnTypeMismatch(column: "version", expected: "a version of a product") }
-    // A release that came before may have taken this date away.
-    let current = try VersionTable.find(product, version, in: connection)
-    guard let schedule = current?.machine.schedule, schedule.at <= now else { return nil }
     let transition = VersionTransition(
-      product: product, version: version, actor: schedule.by, now: now, note: "scheduled for \(schedule.at)",
-      lateRelease: late)
-    return try transition.apply(.release(schedule.share), in: connection)
+      product: product, version: version, actor: AuditTable.serverActor, now: now, lateRelease: late)
+    let basis = try await database.read(waiting: .unlimited) {
+      try VersionTransition.basis(of: .release(.all), with: product, version, in: $0)
+    }
+    return (transition, basis)
+  }
+
+  /// Takes the step within the write; nil where the date is not there any more. The actor is the key that set
+  /// the date.
+  private static func take(
+    _ transition: VersionTransition, on basis: VersionTransition.Basis, in connection: borrowing Connection
+  ) throws -> VersionTransition.Outcome? {
+    // A release that came before may have taken this date away.
+    let current = try VersionTable.find(transition.product, transition.version, in: connection)
+    guard let schedule = current?.machine.schedule, schedule.at <= transition.now else { return nil }
+    var transition = transition
+    transition.actor = schedule.by
+    transition.note = "scheduled for \(schedule.at)"
+    return try transition.apply(.release(schedule.share), on: basis, in: connection)
   }
 
   /// Until the first date after `last`, up to which all were looked at: it may have come meanwhile. What could not be released is

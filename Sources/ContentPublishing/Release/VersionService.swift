@@ -180,12 +180,15 @@ package struct VersionService: Sendable {
       product: product, version: version, actor: actor, now: now, reason: reason,
       lateRelease: try await lateRelease(step, of: product, at: now))
     let conditions = conditions
-    let outcome = try await database.write(locking: [.product(product)]) { connection in
+    let basis = try await database.read {
+      try VersionTransition.basis(of: step, with: product, version, in: $0)
+    }
+    let outcome = try await database.write(locking: transition.locks(on: basis)) { connection in
       // A version that does not exist is refused as such.
       if let present = try Self.recordWithHistory(product, version, in: connection) {
         try conditions.check(present)
       }
-      return try transition.apply(step, in: connection)
+      return try transition.apply(step, on: basis, in: connection)
     } then: { [stops] outcome in
       stops?.follow(outcome)
     }

@@ -21,10 +21,18 @@ struct VersionTransition: Sendable {
     var hasSettledDebts = false
   }
 
+  /// The facts that the locks of a step's write are made of. They are read before the write, which finds the same or more.
+  struct Basis: Sendable {
+    /// The package of the version, which never changes. Versions of other products may have the same.
+    var digest: SHA256Digest
+    /// The transactions whose debts the step may settle. Those that come later are left to the outbox.
+    var transactions: Set<TransactionKey> = []
+  }
+
   let product: ProductIdentifier
   let version: ContentVersion
   /// The name of the operator key.
-  let actor: String
+  var actor: String
   /// The date of the step, for the version, the audit log and the catalog's revision.
   let now: Timestamp
   /// Kept with a version that is rejected or withdrawn.
@@ -34,17 +42,45 @@ struct VersionTransition: Sendable {
   /// The subscribers to whom the issue opens, where this is its first release.
   var lateRelease: LateRelease?
 
-  /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has
-  /// changed then. A refusal is thrown, which undoes the caller's write. A step that changes nothing returns
-  /// the version as it is, without an entry in the audit log. Runs in a write that locks the product. Throws
-  /// also ``DatabaseError``.
-  func apply(_ step: VersionMachine.Step, in connection: borrowing Connection) throws -> Outcome {
+  /// Reads what a step with the version rests on. Throws `product-unknown`, `version-unknown` and ``DatabaseError``.
+  static func basis(
+    of step: VersionMachine.Step, with product: ProductIdentifier, _ version: ContentVersion,
+    in connection: borrowing Connection
+  ) throws -> Basis {
+    var basis = Basis(digest: try find(product, version, in: connection).digest)
+    if step.changesCatalog {
+      basis.transactions = try ObligationTable.transactions(owing: product, in: connection)
+    }
+    return basis
+  }
+
+  /// The locks of the write that takes a step: the product is this write's alone, and so are the package, since versions of other
+  /// products that have it decide whether it is blocked, and the transactions whose debts are settled.
+  func locks(on basis: Basis) -> [DatabaseLock] {
+    [.product(product), .content(basis.digest)] + basis.transactions.map { .transaction($0) }
+  }
+
+  /// Throws `product-unknown` or `version-unknown` where there is no such version.
+  private static func find(
+    _ product: ProductIdentifier, _ version: ContentVersion, in connection: borrowing Connection
+  ) throws -> VersionRecord {
     guard try ProductTable.exists(product, in: connection) else {
       throw try Problem.unknownProduct(product, in: connection)
     }
-    guard let target = try VersionTable.find(product, version, in: connection) else {
+    guard let record = try VersionTable.find(product, version, in: connection) else {
       throw try VersionTable.unknown(version, of: product, in: connection)
     }
+    return record
+  }
+
+  /// Throws `product-unknown`, `version-unknown`, `state-conflict`, `second-key-required`; nothing has
+  /// changed then. A refusal is thrown, which undoes the caller's write. A step that changes nothing returns
+  /// the version as it is, without an entry in the audit log. Runs in a write with ``locks(on:)``. Throws
+  /// also ``DatabaseError``.
+  func apply(
+    _ step: VersionMachine.Step, on basis: Basis, in connection: borrowing Connection
+  ) throws -> Outcome {
+    let target = try Self.find(product, version, in: connection)
     var records = [target.version: target]
     for record in try VersionTable.released(of: product, in: connection) { records[record.version] = record }
     var plan = RolloutPlan(records.mapValues(\.machine))
@@ -89,7 +125,7 @@ struct VersionTransition: Sendable {
     }
     outcome.stopped[target.digest] = isStopped
     if plan.reach < reach {
-      try ObligationTable.settleDebts(owing: product, at: now, in: connection)
+      try ObligationTable.settleDebts(owing: product, of: basis.transactions, at: now, in: connection)
       outcome.hasSettledDebts = true
     }
     return outcome

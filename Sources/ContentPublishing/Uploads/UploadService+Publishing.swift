@@ -10,8 +10,8 @@ extension UploadService {
   /// The complete upload's bytes, moved to their digest in the blob store. Can be repeated after a crash at
   /// any point, until the upload's row is removed; while that is there, the blob is not collected. The digest
   /// is written down before the file is moved, so that a repetition finds the package on the shelf. Throws
-  /// `upload-unknown`, `upload-expired`, `upload-locked`, and `upload-incomplete` while bytes or the end are
-  /// missing.
+  /// `upload-unknown`, `upload-expired`, `upload-locked`, `upload-incomplete` while bytes or the end are
+  /// missing, and `unavailable` while another process removes a package of the same bytes.
   func takeOver(_ id: String) async throws -> (upload: Upload, received: BlobDescription) {
     try await withLock(id, onConflict: .fail) { () in
       var upload = try await self.find(id)
@@ -28,9 +28,17 @@ extension UploadService {
       // A package of the same bytes that is being removed is gone by then, and one that is there may have been damaged since:
       // this one takes its place.
       try await self.packageLocks.withLock(received.digest) {
-        try await self.database.write(locking: [.upload(id), .content(received.digest)]) { connection in
+        let isFree = try await self.database.write(locking: [.upload(id), .content(received.digest)]) {
+          connection in
+          guard try !PackageRemoval.isRunning(of: received.digest, at: now, in: connection) else {
+            return false
+          }
           try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
           try GarbageCollectionTable.unmark(received.digest, in: connection)
+          return true
+        }
+        guard isFree else {
+          throw Problem(.unavailable, "a package of the same bytes is being removed", retryAfterSeconds: 1)
         }
         try await Self.asProblem { _ = try await shelf.put(blob, as: received.digest) }
       }

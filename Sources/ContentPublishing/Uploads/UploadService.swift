@@ -82,7 +82,7 @@ package actor UploadService {
     database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
     packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits
   ) throws -> UploadService {
-    try database.writeBlocking(locking: [.everything]) { try UploadTable.removeUnaddressed(in: $0) }
+    try database.writeBlocking(locking: []) { try UploadTable.removeUnaddressed(in: $0) }
     let lengths = try blobs.incomingLengthsBlocking()
     let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
     var reservations: [String: StorageQuota.Reservation] = [:]

@@ -170,7 +170,7 @@ extension ObligationTable {
   /// Puts the transaction's end in the outbox if the device completed something of it and nothing else is
   /// owed. With a lease the call is claimed for the caller, who then has it made. `products` is what ``products(owedBy:in:)`` has said.
   ///
-  /// It may be called any number of times: a call that is there is not added again.
+  /// It may be called any number of times: a call that is there is not added again. Runs in a write that locks the transaction.
   ///
   /// - Parameters:
   ///   - products: what the debt was made of; nil reads it.
@@ -204,11 +204,21 @@ extension ObligationTable {
     }
   }
 
-  /// Settles the debts that the product is a part of, ``maximumSettledAtOnce`` at most.
+  /// The transactions of the debts that ``settleDebts(owing:of:at:in:)`` would settle now, for the write's locks.
+  package static func transactions(
+    owing product: ProductIdentifier, in connection: borrowing Connection
+  ) throws -> Set<TransactionKey> {
+    Set(try debts(owing: product, limit: maximumSettledAtOnce, in: connection).map(\.transaction))
+  }
+
+  /// Settles the debts that the product is a part of, ``maximumSettledAtOnce`` at most, as far as they are of these
+  /// transactions, which the caller's write locks.
   package static func settleDebts(
-    owing product: ProductIdentifier, at now: Timestamp, in connection: borrowing Connection
+    owing product: ProductIdentifier, of transactions: Set<TransactionKey>, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws {
-    for debt in try debts(owing: product, limit: maximumSettledAtOnce, in: connection) {
+    for debt in try debts(owing: product, limit: maximumSettledAtOnce, in: connection)
+    where transactions.contains(debt.transaction) {
       _ = try settle(debt, at: now, in: connection)
     }
   }
