@@ -57,8 +57,9 @@ extension Catalog {
     try await step(.withdraw, id, because: reason, under: conditions, by: actor) { _, _ in }
   }
 
-  /// Takes a step in one write that locks everything, since a subscription is judged with its issues. A step to
-  /// where the product is already writes nothing and returns the product.
+  /// Takes a step in one write. A subscription is judged with its issues as the catalog has them: what becomes of an issue beside
+  /// the step comes after it, as it could a moment later. A step to where the product is already writes nothing and returns the
+  /// product.
   ///
   /// - Parameters:
   ///   - change: changes the review that is kept with the product, at the time of the step.
@@ -70,7 +71,7 @@ extension Catalog {
     let now = clock.now()
     defer { didChange() }
     return try await cache.current { catalog in
-      try await database.write(locking: [.everything]) { connection in
+      try await database.write(locking: [.product(id)]) { connection in
         guard try catalog.isCurrent(in: connection) else { return nil }
         guard let entry = try ProductTable.find(id, in: connection) else {
           throw try Problem.unknownProduct(id, in: connection)

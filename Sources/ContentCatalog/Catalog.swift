@@ -112,7 +112,9 @@ package struct Catalog: Sendable {
     defer { didChange() }
     let catalog = cache.latest
     let prepared = try WantedProduct(product, description, before: catalog[id]?.row)
-    return try await database.write(locking: [.product(id)]) { connection in
+    // The tier that it names is there as long as the write runs.
+    let locks = [DatabaseLock.product(id)] + (product.priceTier == nil ? [] : [.priceTiers.shared])
+    return try await database.write(locking: locks) { connection in
       let wanted =
         try catalog.isCurrent(in: connection)
         ? prepared : WantedProduct(product, description, before: ProductTable.find(id, in: connection))
@@ -162,8 +164,8 @@ package struct Catalog: Sendable {
 
   /// Writes the product unless it is so already, and answers it as it is then. Throws `forbidden`, `state-conflict`, and `product-invalid` for
   /// a price tier that there is not, as ``put(_:_:by:mayChangeKeys:under:)`` does. What `wanted` has from
-  /// before is what the connection sees. Runs in a write that locks the product; the audit log says what
-  /// changed.
+  /// before is what the connection sees. Runs in a write that locks the product, and holds the price tiers
+  /// shared where it names one; the audit log says what changed.
   package func put(
     _ wanted: WantedProduct, by actor: String, mayChangeKeys: Bool, at now: Timestamp,
     in connection: borrowing Connection

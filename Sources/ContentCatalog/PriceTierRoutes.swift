@@ -106,7 +106,7 @@ extension Catalog {
     _ name: PriceTierName, by actor: String, under conditions: WriteConditions
   ) async throws {
     let now = clock.now()
-    try await database.write(locking: [.everything]) { connection in
+    try await database.write(locking: [.priceTiers]) { connection in
       let before = try PriceTierTable.find(name, in: connection)
       try conditions.check(before)
       guard before != nil else { throw try Problem.unknownPriceTier(name, in: connection) }
