@@ -64,6 +64,7 @@ actor ArrivalFollower {
   let backoff: Backoff
   /// How long until it is looked again whether what was under way is here.
   let secondLook: Duration
+  private let arrivalRhythm: Rhythm
   private let ownershipRhythm: Rhythm
   let receiptBackoff = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
 
@@ -93,7 +94,8 @@ actor ArrivalFollower {
     transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policies: ArrivalPolicies,
     listings: ListingKeeper, clock: any MonotonicClock, wallClock: any WallClock, log: Log,
     backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)),
-    secondLook: Duration = .seconds(60), ownershipRhythm: Rhythm = .ofOwnership
+    secondLook: Duration = .seconds(60), arrivalRhythm: Rhythm = .ofArrivals,
+    ownershipRhythm: Rhythm = .ofOwnership
   ) {
     self.database = database
     self.server = server
@@ -108,6 +110,7 @@ actor ArrivalFollower {
     self.log = log
     self.backoff = backoff
     self.secondLook = secondLook
+    self.arrivalRhythm = arrivalRhythm
     self.ownershipRhythm = ownershipRhythm
   }
 
@@ -115,7 +118,7 @@ actor ArrivalFollower {
   func run() async {
     guard !policies.areNothing else { return await follow(ownershipRhythm) }
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.follow(.ofArrivals) }
+      group.addTask { await self.follow(self.arrivalRhythm) }
       group.addTask { await self.watchSlots() }
       group.addTask { await self.watchReceipt() }
       group.addTask { await self.watchPurchases() }

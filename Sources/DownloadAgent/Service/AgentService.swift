@@ -23,6 +23,8 @@ public final class AgentService: Service {
     /// The pauses after questions to the feed that were not answered.
     var feedRetry = Backoff(initial: .seconds(1), cap: .seconds(300))
     var feedSecondLook: Duration = .seconds(60)
+    /// When the feed is asked by an agent that fetches or lists what it tells.
+    var arrivalRhythm = ArrivalFollower.Rhythm.ofArrivals
     /// When the feed is asked by an agent that fetches nothing of it.
     var ownershipRhythm = ArrivalFollower.Rhythm.ofOwnership
     /// The pauses after titles and covers that could not be read.
@@ -145,7 +147,8 @@ public final class AgentService: Service {
         locale: configuration.locale ?? ReaderLocale.tag(environment), clock: clock, log: log,
         backoff: tuning.listingRetry),
       clock: clock, wallClock: wallClock, log: log,
-      backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook, ownershipRhythm: tuning.ownershipRhythm)
+      backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook, arrivalRhythm: tuning.arrivalRhythm,
+      ownershipRhythm: tuning.ownershipRhythm)
     library.evictionAdvice = Library.EvictionAdvice(
       removable: { [transactions] in await transactions.removable(for: $0) },
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) })

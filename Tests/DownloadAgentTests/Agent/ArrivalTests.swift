@@ -227,6 +227,8 @@ struct ArrivalTests {
         #expect(try await harness.ask("DELETE", "/v1/library/\(packages[0].manifest.product)").status == 204)
       }
       let grants = server.state.current.grants.count
+      // So that there is something to read.
+      server.tell(FeedEntry(kind: .withdrawn, product: villains, transaction: asked.transaction))
       try await run { agent in
         async let ready: Void = self.ready(agent, packages[1])
         server.tell(try self.entry(packages[1], month: 2))

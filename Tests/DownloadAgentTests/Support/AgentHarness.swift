@@ -56,6 +56,7 @@ final class AgentHarness: Sendable {
     tuning.transactionRetry = tuning.downloadRetry
     tuning.feedRetry = quick
     tuning.feedSecondLook = .milliseconds(50)
+    tuning.arrivalRhythm.pace = .milliseconds(20)
     tuning.listingRetry = quick
     tuning.transfer.stallAfter = .seconds(20)
     tuning.heartbeat = .milliseconds(50)
