@@ -251,7 +251,8 @@ let tests: [Target] = [
   .testTarget(name: "CoreTypesTests", dependencies: ["CoreTypes", "PullboxTesting"]),
   .testTarget(name: "SystemCallsTests", dependencies: ["SystemCalls", "PullboxTesting"]),
   .testTarget(name: "CryptoTests", dependencies: ["Crypto"]),
-  .testTarget(name: "PullboxTestingTests", dependencies: ["PullboxTesting"]),
+  .testTarget(
+    name: "PullboxTestingTests", dependencies: ["PullboxTesting", "SystemCalls", "CoreTypes"]),
   .testTarget(
     name: "HTTPServerTests",
     dependencies: ["HTTPServer", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),

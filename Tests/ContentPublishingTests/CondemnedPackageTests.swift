@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
@@ -32,6 +33,7 @@ struct CondemnedPackageTests {
 
   init() throws {
     directory = try TemporaryDirectory()
+    try NewDatabase.put(into: directory.path)
     database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
     incoming = try BlobStore.open(directory: directory.path, reserve: .zero)
     let whileRemoving = Locked<(@Sendable () async -> Void)?>(nil)

@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Database
+import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
@@ -21,6 +22,7 @@ struct GarbageCollectionScheduleTests {
 
   init() throws {
     directory = try TemporaryDirectory()
+    try NewDatabase.put(into: directory.path)
     database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
     let blobs = try BlobStore.open(directory: directory.path, reserve: .zero)
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: Log(level: .error))

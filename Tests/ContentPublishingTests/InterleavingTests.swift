@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
@@ -27,6 +28,7 @@ struct InterleavingTests {
     arguments: 1...6)
   func mixed(seed: Int) async throws {
     let directory = try TemporaryDirectory()
+    try NewDatabase.put(into: directory.path)
     let uploads = try UploadService.open(
       database: Database.open(path: directory.path("server.db"), migrations: Migrations.all),
       blobs: BlobStore.open(directory: directory.path, reserve: .zero),

@@ -66,6 +66,8 @@ final class ServerHarness: Sendable {
     database: Database.Options
   ) async throws {
     self.directory = try directory ?? TemporaryDirectory()
+    // Of a directory that a test brings, the server makes what is not there.
+    if directory == nil { try NewDatabase.put(into: self.directory.path("state")) }
     clock = ManualWallClock(Self.start)
     store = try FakePaymentStore(clock: clock)
     let arguments =

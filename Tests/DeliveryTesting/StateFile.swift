@@ -25,10 +25,27 @@ package final class StateFile {
       opened.append(database)
       return database
     }
+    if migrations == nil, opened.isEmpty { try NewDatabase.put(into: directory.path) }
     let database = try Database.open(
       path: directory.path("server.db"), migrations: migrations ?? Migrations.all,
       options: options ?? TestDatabase.options)
     opened.append(database)
     return database
   }
+}
+
+/// A server's database as its first start makes it. The migrations are a third of a short test's work, so they run once in a process of
+/// tests, and each test gets a copy of the file.
+package enum NewDatabase {
+  private static let template = Result { try make() }
+
+  private static func make() throws -> DirectoryTemplate {
+    let directory = try TemporaryDirectory()
+    try Database.open(path: directory.path("server.db"), migrations: Migrations.all).close()
+    return try withExtendedLifetime(directory) { try DirectoryTemplate(reading: directory.path) }
+  }
+
+  /// Puts `server.db` into the directory at `path`, and makes that unless it is there. Blocks. Throws what opening a database throws,
+  /// or `SystemError`, also where there is such a file.
+  package static func put(into path: String) throws { try template.get().copy(to: path) }
 }
