@@ -185,6 +185,7 @@ struct SandboxServiceTests {
 
   @Test("what is for sale to some devices only is sold to these")
   func partOfTheDevices() async throws {
+    try NewStore.putKeys(into: directory.path("state"))
     let catalog = try catalogServer()
     let service = service(catalog: "http://\(try #require(catalog.boundAddresses.first))")
     try await service.start()
@@ -212,6 +213,7 @@ struct SandboxServiceTests {
 
   @Test("a second store in the same directory does not start, nor does one on a port that is taken")
   func exclusive() async throws {
+    try NewStore.putKeys(into: directory.path("state"))
     let service = service(catalog: "http://127.0.0.1:1")
     try await service.start()
     await #expect(throws: StateDirectoryError.self) {
@@ -227,6 +229,7 @@ struct SandboxServiceTests {
 
   @Test("a delivery server that does not answer makes the catalog unavailable, with a time to try again")
   func unreachableCatalog() async throws {
+    try NewStore.putKeys(into: directory.path("state"))
     let service = service(catalog: "http://127.0.0.1:1")
     try await service.start()
     let opened: AccountResponse = try await api(service).call(

@@ -96,6 +96,7 @@ final class StoreHarness: Sendable {
     sharedSecret: String? = nil, environment: StoreEnvironment = .sandbox
   ) throws {
     self.directory = try directory ?? TemporaryDirectory()
+    if directory == nil { try NewStore.putDatabase(into: self.directory.path) }
     catalog = TestCatalog([
       Self.listing(Self.issue, .nonConsumable, price: "2.99"),
       Self.listing(Self.coins, .consumable, price: "0.99"),
