@@ -30,6 +30,8 @@ struct StoreQueueClient: Sendable {
   private let name: StoreIdentifier?
   /// How long what the store offers is waited for: a shop is shown without it as well.
   private let offersPatience: Duration
+  /// Transactions that a page is asked for; 1 or more.
+  private let pageLength: Int
   /// A moment's receipt, so that the questions of one turn share it.
   private let receipts: RecentAnswers<DeviceIdentifier, Proof, APICallError>
 
@@ -39,13 +41,15 @@ struct StoreQueueClient: Sendable {
   /// `api` carries the account's token.
   init(
     api: APIClient, monitor: EndpointHealth, device: DeviceIdentifier, name: StoreIdentifier? = nil,
-    clock: any MonotonicClock = SystemMonotonicClock(), offersPatience: Duration = .seconds(5)
+    clock: any MonotonicClock = SystemMonotonicClock(), offersPatience: Duration = .seconds(5),
+    pageLength: Int = Self.pageLength
   ) {
     self.api = api
     self.monitor = monitor
     self.device = device
     self.name = name
     self.offersPatience = offersPatience
+    self.pageLength = pageLength
     receipts = RecentAnswers(lifetime: .seconds(60), clock: clock)
   }
 
@@ -76,7 +80,7 @@ struct StoreQueueClient: Sendable {
       queue.revision = answer.revision
       let new = page.filter { known.insert($0.id).inserted }
       queue.transactions += new
-      if page.count < Self.pageLength {
+      if page.count < pageLength {
         queue.isComplete = true
         break
       }
@@ -91,7 +95,7 @@ struct StoreQueueClient: Sendable {
   private var queue: [(String, String)] { [("unfinished", "true"), ("device", device.description)] }
 
   private func page(after: TransactionIdentifier?) async throws(APICallError) -> TransactionsResponse {
-    var query = queue + [("limit", "\(Self.pageLength)")]
+    var query = queue + [("limit", "\(pageLength)")]
     if let after { query.append(("after", after.description)) }
     return try await monitor.observe("GET /store/v1/transactions") { () async throws(APICallError) in
       try await api.get("/store/v1/transactions", query: query, as: TransactionsResponse.self)

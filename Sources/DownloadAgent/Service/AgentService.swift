@@ -20,6 +20,8 @@ public final class AgentService: Service {
     var downloadRetry = RetryPolicy()
     var transactionRetry = RetryPolicy(
       backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
+    /// Transactions that a page of the store's queue is asked for.
+    var queuePage = StoreQueueClient.pageLength
     /// The pauses after questions to the feed that were not answered.
     var feedRetry = Backoff(initial: .seconds(1), cap: .seconds(300))
     var feedSecondLook: Duration = .seconds(60)
@@ -114,7 +116,7 @@ public final class AgentService: Service {
       })
     let store = StoreQueueClient(
       api: storeAPI, monitor: storeMonitor, device: identity.identifier, name: configuration.storeName,
-      clock: clock)
+      clock: clock, pageLength: tuning.queuePage)
     hub = EventHub()
     let inbox = TransactionInbox(wakeUp: AsyncSignal())
     let maximumDownloads = configuration.maximumDownloads ?? 3

@@ -25,7 +25,8 @@ import Testing
     }
     try await server.open { url in
       try server.queuePurchase()
-      try await harness.run(server: url) { agent in
+      // The restore goes on with what the canceled one had begun, over the connection that says nothing.
+      try await harness.run(server: url, stallAfter: .seconds(3)) { agent in
         let first = try await agent.download(.active, "transferring")
         #expect(try await harness.ask("POST", "/v1/downloads/\(first.id)/cancel").status == 200)
         _ = try await agent.transaction("delivering", "download-cancelled")

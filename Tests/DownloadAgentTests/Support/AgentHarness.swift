@@ -36,7 +36,8 @@ final class AgentHarness: Sendable {
   func run<Result: Sendable>(
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
-    ownershipRhythm: ArrivalFollower.Rhythm? = nil,
+    ownershipRhythm: ArrivalFollower.Rhythm? = nil, queuePage: Int? = nil,
+    stallAfter: Duration = .seconds(20),
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
@@ -58,10 +59,11 @@ final class AgentHarness: Sendable {
     tuning.feedSecondLook = .milliseconds(50)
     tuning.arrivalRhythm.pace = .milliseconds(20)
     tuning.listingRetry = quick
-    tuning.transfer.stallAfter = .seconds(20)
+    tuning.transfer.stallAfter = stallAfter
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }
     if let ownershipRhythm { tuning.ownershipRhythm = ownershipRhythm }
+    if let queuePage { tuning.queuePage = queuePage }
     tuning.fileOperations = operations
     let agent = try AgentService(
       configuration: configuration, log: log, clock: SystemMonotonicClock(),
