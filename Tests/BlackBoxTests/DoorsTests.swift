@@ -129,7 +129,7 @@ struct DoorsTests {
     }
   }
 
-  @Test("50,000 made-up locales leave nothing in memory")
+  @Test("10,000 made-up locales leave nothing in memory")
   func locales() async throws {
     // One address asks all of them.
     try await withServer(["--unlimited-address", "127.0.0.0/8"]) { daemon, web, port in
@@ -145,7 +145,8 @@ struct DoorsTests {
       #expect(unassigned.status == 400, "\(unassigned.text)")
       let connection = try RawConnection.tcp(port: port)
       var before = 0
-      for round in 0..<1000 {
+      // What a server needs for its work it has after some thousand requests.
+      for round in 0...300 {
         var requests = ""
         for number in 0..<50 {
           requests +=
@@ -155,7 +156,8 @@ struct DoorsTests {
         for _ in 0..<50 { #expect(try await connection.receiveResponse().status == 200) }
         if round == 100 { before = try memory(of: daemon).now }
       }
-      #expect(try memory(of: daemon).now - before <= 16 << 20)
+      // Less than 400 bytes for each of them.
+      #expect(try memory(of: daemon).now - before <= 15 << 18)
     }
   }
 }
