@@ -89,8 +89,15 @@ public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
     return [12, 40, 52, 56, 64, 108, 124].contains(start.littleEndian(at: 14, as: UInt32.self))
   }
 
+  /// The first bytes of white space, of the byte order mark and of `<`, in UTF-8.
+  private static let markupStarts: Set<UInt8> = [
+    0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x20, 0x3C, 0xC2, 0xE1, 0xE2, 0xE3, 0xEF,
+  ]
+
   /// Markup whose root is `svg`, as far as the start shows it.
   private static func isVector(_ start: [UInt8]) -> Bool {
+    // Most files begin with another byte, and are not read as text.
+    guard let first = start.first, markupStarts.contains(first) else { return false }
     let text = String(decoding: start, as: UTF8.self).drop { $0.isWhitespace || $0 == "\u{FEFF}" }
     guard text.first == "<" else { return false }
     return text.contains("<svg") || text.contains(":svg")
