@@ -3,15 +3,21 @@ import SystemCalls
 
 /// Bytes that no compressor shortens; the same for the same seed.
 package func noise(_ count: Int, seed: UInt64) -> [UInt8] {
+  words(count, seed: seed) { $0 }
+}
+
+/// The bytes of as many words of xorshift64 as are needed, each as `change` makes it. By words, since what is done for each byte is slow
+/// in a build for debugging, and some tests want many of them.
+private func words(_ count: Int, seed: UInt64, _ change: (UInt64) -> UInt64) -> [UInt8] {
   var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-  var bytes: [UInt8] = []
-  bytes.reserveCapacity(count + 8)
-  while bytes.count < count {
-    state ^= state << 13
-    state ^= state >> 7
-    state ^= state << 17
-    unsafe withUnsafeBytes(of: state) { unsafe bytes.append(contentsOf: $0) }
+  var words = [UInt64](repeating: 0, count: (count + 7) / 8)
+  for index in 0..<words.count {
+    state ^= state &<< 13
+    state ^= state &>> 7
+    state ^= state &<< 17
+    words[index] = change(state)
   }
+  var bytes = unsafe words.withUnsafeBytes { unsafe [UInt8]($0) }
   bytes.removeLast(bytes.count - count)
   return bytes
 }
@@ -23,7 +29,8 @@ package func jpeg(_ number: Int, length: Int = 64) -> [UInt8] {
 
 /// Text that deflates to about three quarters.
 package func prose(_ count: Int, seed: UInt64) -> [UInt8] {
-  noise(count, seed: seed).map { 0x20 + $0 & 0x3F }
+  // In each byte six bits of eight, from the space on.
+  words(count, seed: seed) { 0x2020_2020_2020_2020 &+ $0 & 0x3F3F_3F3F_3F3F_3F3F }
 }
 
 package func contents(of path: String) throws -> [UInt8] {

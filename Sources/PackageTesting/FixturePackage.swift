@@ -65,13 +65,14 @@ package struct FixturePackage: Sendable {
   /// that no two pieces are alike.
   package static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-    var block: [UInt8] = []
-    for _ in 0..<4096 {
-      state ^= state >> 12
-      state ^= state << 25
-      state ^= state >> 27
-      append(state &* 0x2545_F491_4F6C_DD1D, to: &block)
+    var words = [UInt64](repeating: 0, count: 4096)
+    for index in 0..<words.count {
+      state ^= state &>> 12
+      state ^= state &<< 25
+      state ^= state &>> 27
+      words[index] = (state &* 0x2545_F491_4F6C_DD1D).littleEndian
     }
+    let block = unsafe words.withUnsafeBytes { unsafe [UInt8]($0) }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + block.count)
     while bytes.count < count {

@@ -134,11 +134,12 @@ public final class RawConnection: ResponseReader {
     if !buffered.isEmpty { return buffered }
     return try await perform {
       try self.wait(for: POLLIN)
-      var bytes = [UInt8](repeating: 0, count: limit)
-      let count = try SystemCall.run("recv") {
-        unsafe bytes.withUnsafeMutableBytes { unsafe recv(self.socket.number, $0.baseAddress, limit, 0) }
+      let number = self.socket.number
+      let length = min(limit, 1 << 20)
+      return try unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+        let address = buffer.baseAddress
+        count = try SystemCall.run("recv") { unsafe recv(number, address, length, 0) }
       }
-      return Array(bytes.prefix(count))
     }
   }
 

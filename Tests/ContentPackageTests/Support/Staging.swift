@@ -43,7 +43,7 @@ struct Staging {
   /// The sample's files that are not in `path` as they were packed, and anything else that is there.
   func differences(in path: String) throws -> [String] {
     var differences: [String] = []
-    for file in Sample.files where try contents(of: "\(path)/\(file.path)") != file.bytes {
+    for file in Sample.files where try !contents(of: "\(path)/\(file.path)").hasSameBytes(as: file.bytes) {
       differences.append(file.path)
     }
     let expected = Set(Sample.files.map(\.path))

@@ -124,7 +124,7 @@ import Testing
       get throws {
         let root = disk.path("library/\(package.manifest.product)/\(package.manifest.version)")
         return try package.files.allSatisfy { path, bytes in
-          try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)) == bytes
+          try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)).hasSameBytes(as: bytes)
         }
       }
     }

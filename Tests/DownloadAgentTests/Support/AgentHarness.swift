@@ -154,7 +154,7 @@ final class AgentHarness: Sendable {
     let root = "\(library ?? self.library)/\(package.manifest.product)/\(package.manifest.version)"
     return try package.files.allSatisfy { path, bytes in
       guard try FileSystem.status(of: "\(root)/\(path)") != nil else { return false }
-      return try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)) == bytes
+      return try FileSystem.read("\(root)/\(path)", upTo: .gibibytes(1)).hasSameBytes(as: bytes)
     }
   }
 }
