@@ -10,7 +10,8 @@ import Testing
 struct BlobDirectoryTests {
   private let directory: TemporaryDirectory
   private let store: BlobStore
-  private let content = (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private static let content = (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private let content = Self.content
   private var digest: SHA256Digest { .of(content) }
 
   init() throws {

@@ -10,19 +10,34 @@ import Testing
 /// Packages with deflated files of many pieces.
 @Suite("Inflating as the bytes come")
 struct InflatingTests {
-  private struct Deflated {
-    let folder: Folder
+  /// A text that deflates to some pieces and a little more, behind a page.
+  private struct Packed: Sendable {
     let manifest: Manifest
     let package: [UInt8]
 
-    /// The text deflates to `pieces` pieces and a little more; a page stands before it.
-    init(pieces: Int) throws {
-      folder = try Folder()
+    /// Each made once for all tests.
+    static let short: Result<Packed, any Error> = Result { try Packed(pieces: 12) }
+    static let long: Result<Packed, any Error> = Result { try Packed(pieces: 24) }
+
+    private init(pieces: Int) throws {
+      let folder = try Folder()
       try folder.write(noise(300_000, seed: 1), to: "a.jpg")
       try folder.write(prose((pieces << 20) * 4 / 3, seed: 2), to: "b.txt")
       let output = folder.directory.path("package")
       manifest = try Sample.builder.pack(folder: folder.path, to: output).manifest
       package = try contents(of: output)
+    }
+  }
+
+  private struct Deflated {
+    let folder: Folder
+    let manifest: Manifest
+    let package: [UInt8]
+
+    init(_ packed: Result<Packed, any Error>) throws {
+      folder = try Folder()
+      manifest = try packed.get().manifest
+      package = try packed.get().package
     }
 
     var path: String { folder.directory.path("staging") }
@@ -48,7 +63,7 @@ struct InflatingTests {
 
   @Test("a file of any length needs a few pieces beside itself, not all of its stored bytes (D7)")
   func bounded() throws {
-    let deflated = try Deflated(pieces: 24)
+    let deflated = try Deflated(Packed.long)
     var area = try deflated.open()
     for index in deflated.manifest.pieces.indices {
       let isAccepted = area.accepts(index)
@@ -62,7 +77,7 @@ struct InflatingTests {
 
   @Test("a process that ends in the middle of a long file leaves nothing to be fetched twice (D7, K3)")
   func checkpoints() throws {
-    let deflated = try Deflated(pieces: 12)
+    let deflated = try Deflated(Packed.short)
     for index in deflated.manifest.pieces.indices {
       var area = try deflated.open()
       #expect(area.pieces.missing.first == index)
@@ -75,7 +90,7 @@ struct InflatingTests {
     "a checkpoint that is damaged, or whose file is, costs that file and no more",
     arguments: ["spool/c1", "tree/b.txt"])
   func damagedCheckpoint(_ name: String) throws {
-    let deflated = try Deflated(pieces: 12)
+    let deflated = try Deflated(Packed.short)
     let length = 10
     do {
       var area = try deflated.open()
@@ -101,7 +116,7 @@ struct InflatingTests {
 
   @Test("pieces that come before their turn wait in at most 16 MiB, and the missing one is asked for (D7)")
   func outOfOrder() throws {
-    let deflated = try Deflated(pieces: 24)
+    let deflated = try Deflated(Packed.long)
     var area = try deflated.open()
     var refused: [Int] = []
     for index in deflated.manifest.pieces.indices where index != 2 {

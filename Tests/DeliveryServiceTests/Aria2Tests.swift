@@ -13,7 +13,8 @@ import Testing
 /// With the real aria2c.
 @Suite("Other download tools", .timeLimit(.minutes(10)))
 struct Aria2Tests {
-  let package = (0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
+  private static let package = (0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
+  let package = Self.package
 
   private func aria2(_ server: ServerHarness, _ grant: GrantResponse, _ options: [String]) throws
     -> ChildProcess

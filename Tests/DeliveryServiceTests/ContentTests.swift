@@ -11,7 +11,8 @@ import Testing
 
 @Suite("Gated content")
 struct ContentTests {
-  let package = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
+  private static let package = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
+  let package = Self.package
 
   private func problem(_ response: ClientResponse) throws -> ProblemCode? {
     #expect(response.headers["Content-Type"] == "application/problem+json")

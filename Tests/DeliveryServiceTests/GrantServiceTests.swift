@@ -13,7 +13,8 @@ import Testing
 
 @Suite("Receipt to grant to finished transaction")
 struct GrantServiceTests {
-  let package = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+  private static let package = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+  let package = Self.package
 
   @Test("a purchase becomes a grant, bytes, a completion and a finished transaction")
   func chain() async throws {

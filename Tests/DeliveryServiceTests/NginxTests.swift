@@ -14,7 +14,8 @@ import Testing
 @Suite("Behind nginx", .timeLimit(.minutes(10)))
 struct NginxTests {
   let large = [UInt8](repeating: 7, count: 24 << 20)
-  let small = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+  private static let small = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+  let small = Self.small
 
   private static let trusting = ["--trusted-proxy", "127.0.0.1"]
   private static let handingOff = trusting + ["--accel-redirect-prefix", "/pullbox-blobs/"]

@@ -12,7 +12,8 @@ import Testing
 
 @Suite("Metrics and access log")
 struct OperationsTests {
-  let package = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
+  private static let package = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 17 >> 2) }
+  let package = Self.package
 
   private func metrics(_ server: ServerHarness) async throws -> [String: Double] {
     let response = try await server.client.send(ClientRequest(method: "GET", url: server.api.url("/metrics")))

@@ -12,7 +12,8 @@ import Testing
 
 @Suite("Stored packages that are lost or damaged")
 struct PackageScrubberTests {
-  private let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private static let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private let bytes = Self.bytes
 
   private func path(of digest: SHA256Digest, _ server: ServerHarness) -> String {
     let name = digest.hexadecimal

@@ -10,7 +10,8 @@ import Testing
 
 @Suite("Publishing")
 struct PublishingTests {
-  let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  let package = Self.package
   private let tus = [("Tus-Resumable", "1.0.0")]
 
   private func send(

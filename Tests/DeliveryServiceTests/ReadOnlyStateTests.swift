@@ -16,7 +16,8 @@ import Testing
 /// A state directory on a real disk that takes no write any more while the server runs.
 @Suite("A state directory that may not be written", .timeLimit(.minutes(2)))
 struct ReadOnlyStateTests {
-  private let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  private let package = Self.package
   private let disk: FormattedDisk
   private let directory: TemporaryDirectory
 

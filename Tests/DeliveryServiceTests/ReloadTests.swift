@@ -12,7 +12,8 @@ import Testing
 
 @Suite("Reloading")
 struct ReloadTests {
-  let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+  private static let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+  let small = Self.small
 
   private func keyFile(_ server: ServerHarness) -> String {
     TicketKeyFile.path(in: server.configuration.state)

@@ -11,7 +11,8 @@ import Testing
 
 @Suite("Content that a device has of an earlier version")
 struct ReusableContentTests {
-  private let first = (0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 &* 13 ^ $0 >> 9) }
+  private static let first = (0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 &* 13 ^ $0 >> 9) }
+  private let first = Self.first
 
   private var second: [UInt8] {
     var bytes = first

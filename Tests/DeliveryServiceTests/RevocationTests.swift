@@ -17,7 +17,8 @@ import Testing
 struct RevocationTests {
   /// More than all buffers between the server and a slow reader hold together.
   let large = [UInt8](repeating: 7, count: 24 << 20)
-  let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+  private static let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+  let small = Self.small
 
   private func device(_ name: String) throws -> Device {
     Device(id: try #require(DeviceIdentifier(name)))

@@ -16,7 +16,8 @@ import Testing
 @Suite("What lessens a debt settles it", .timeLimit(.minutes(1)))
 struct SettlementTests {
   private static let transaction = "2000000000000001"
-  let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  let package = Self.package
 
   /// A subscription that pays for `com.example.latest` and `com.example.during`; its receipt.
   private func subscribe(

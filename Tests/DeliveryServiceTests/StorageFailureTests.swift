@@ -19,7 +19,8 @@ import Testing
 
 @Suite("A disk that is full, may not be written, or holds something else", .timeLimit(.minutes(2)))
 struct StorageFailureTests {
-  private let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  private let package = Self.package
 
   private func otherDevice() throws -> Device {
     Device(id: try #require(DeviceIdentifier("another-device")))

@@ -9,8 +9,10 @@ import Testing
 
 @Suite("The size of an update")
 struct UpdateSizeTests {
-  private let first = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
-  private let second = (0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+  private static let first = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private let first = Self.first
+  private static let second = (0..<60_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+  private let second = Self.second
 
   private func updateSize(
     _ server: ServerHarness, _ version: String, percentage: Int? = nil

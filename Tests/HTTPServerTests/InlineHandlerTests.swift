@@ -10,15 +10,14 @@ import Testing
 struct InlineHandlerTests {
   private let directory: TemporaryDirectory
   /// 1,000,000 bytes that repeat after a prime number.
-  private let content: [UInt8]
+  private static let content = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 % 251) }
+  private let content = Self.content
   private let handler: FileHandler
 
   init() throws {
     directory = try TemporaryDirectory()
-    let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 % 251) }
-    content = bytes
     let file = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
-    try file.write(bytes.span, at: .zero)
+    try file.write(Self.content.span, at: .zero)
     handler = FileHandler(file: try SharedDescriptor(file))
   }
 

@@ -12,17 +12,16 @@ import Testing
 @Suite("Page cache", .timeLimit(.minutes(10)))
 struct PageCacheTests {
   private static let length = 4 << 20
+  private static let content = (0..<length).map { UInt8(truncatingIfNeeded: $0 % 251) }
 
   private let directory: TemporaryDirectory
-  private let content: [UInt8]
+  private let content = Self.content
   private let file: SharedDescriptor
 
   init() throws {
     directory = try TemporaryDirectory()
-    let bytes = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 % 251) }
-    content = bytes
     let written = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
-    try written.write(bytes.span, at: .zero)
+    try written.write(Self.content.span, at: .zero)
     try written.synchronize()
     file = try SharedDescriptor(written)
   }

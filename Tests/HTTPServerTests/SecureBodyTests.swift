@@ -10,15 +10,14 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct SecureBodyTests {
   private let directory: TemporaryDirectory
-  private let content: [UInt8]
+  private static let content = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 % 251) }
+  private let content = Self.content
   private let handler: FileHandler
 
   init() throws {
     directory = try TemporaryDirectory()
-    let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 % 251) }
-    content = bytes
     let file = try FileDescriptor.open(directory.path("content"), .readWrite, options: .create)
-    try file.write(bytes.span, at: .zero)
+    try file.write(Self.content.span, at: .zero)
     handler = FileHandler(file: try SharedDescriptor(file))
   }
 
@@ -210,7 +209,7 @@ struct SecureBodyTests {
   @Test("a body that breaks off is not ended in order")
   func brokenBody() async throws {
     let file = try FileDescriptor.open(directory.path("short"), .readWrite, options: .create)
-    try file.write(content.span, at: .zero)
+    try file.write(Self.content.span, at: .zero)
     let shared = try SharedDescriptor(file)
     let handler = FileHandler(file: shared)
     #expect(unsafe truncate(directory.path("short"), 100_000) == 0)

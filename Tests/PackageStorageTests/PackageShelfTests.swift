@@ -18,7 +18,8 @@ struct PackageShelfTests {
 
   private let directory: TemporaryDirectory
   private let incoming: BlobStore
-  private let bytes = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+  private static let bytes = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+  private let bytes = Self.bytes
 
   init() throws {
     directory = try TemporaryDirectory()

@@ -18,7 +18,8 @@ import Testing
 
 @Suite("Backups of a server's state")
 struct BackupTests {
-  private let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private let bytes = Self.bytes
 
   private func backup(
     _ state: String, to directory: BackupDirectory, keep: Int? = nil

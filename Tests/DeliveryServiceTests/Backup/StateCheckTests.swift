@@ -16,7 +16,8 @@ import Testing
 
 @Suite("Checking a server's state")
 struct StateCheckTests {
-  private let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private let bytes = Self.bytes
 
   private func path(of digest: SHA256Digest, _ server: ServerHarness) -> String {
     let name = digest.hexadecimal

@@ -18,7 +18,8 @@ import Testing
 
 @Suite("Restoring a server's state")
 struct StateRestoreTests {
-  private let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  private let bytes = Self.bytes
   private let place: TemporaryDirectory
   private let directory: BackupDirectory
   private var restored: String { place.path("state") }

@@ -11,7 +11,8 @@ import Testing
 
 @Suite("draft-ietf-httpbis-resumable-upload")
 struct ResumableUploadTests {
-  private let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private let package = Self.package
   private let partial = ("Content-Type", "application/partial-upload")
 
   private func digest(_ name: String, _ bytes: some Collection<UInt8>) -> (String, String) {

@@ -12,7 +12,8 @@ import Testing
 
 @Suite("tus 1.0.0")
 struct TusTests {
-  private let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+  private let package = Self.package
 
   private func checksum(_ name: String, _ algorithm: ChecksumAlgorithm, _ bytes: some Collection<UInt8>)
     -> [(String, String)]
