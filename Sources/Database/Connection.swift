@@ -127,7 +127,10 @@ public struct Connection: ~Copyable {
     guard lock.isFoundOnTheWay else {
       throw DatabaseError(.misuse, "a lock of the kind \(lock.kind) is named before the body runs")
     }
-    handle.lockObserver?(lock)
+    switch session {
+    case .file(let handle): handle.lockObserver?(lock)
+    case .server(let session): try session.lock(lock)
+    }
   }
 
   /// How SQLite runs each SELECT that the database's connections prepared lately: `EXPLAIN QUERY PLAN`, line by

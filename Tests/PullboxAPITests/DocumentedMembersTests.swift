@@ -116,7 +116,7 @@ struct DocumentedMembersTests {
       "subscribedSince", "subscribedUntil",
       "ticketExpires",
       "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",
-      "availableUntil", "before", "nextAcknowledgement", "lastAnswer", "lastFailure",
+      "availableUntil", "before", "nextAcknowledgement", "lastAnswer", "lastFailure", "heldUntil",
     ]
     let digests: Set<String> = ["digest", "manifestDigest", "keyId"]
     let date = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/

@@ -12,23 +12,26 @@ extension Outbox {
   package func page(after: Int64?, matching filter: OutboxTable.Filter, limit: Int) async throws -> Page<
     OutboxCall
   > {
+    let now = schedule.now()
     let calls = try await grantStore.database.read { connection in
       if let after, try OutboxTable.call(after, in: connection) == nil { throw Problem.unknownCursor }
       return try OutboxTable.page(before: after ?? .max, matching: filter, limit: limit + 1, in: connection)
+        .map { try OutboxTable.withHolders($0, at: now, in: connection) }
     }
     let items = calls.prefix(limit).map(shown)
     return Page(items: items, next: calls.count > limit ? items.last.map { String($0.id) } : nil)
   }
 
   /// Has the call made again at once, also one that is parked or was dropped, and also while its store does not answer: then it
-  /// is the probe. One that the store has accepted stays as it is. Throws `call-unknown`.
+  /// is the probe. One that the store has accepted stays as it is. One that waits for other products of its order is made no
+  /// earlier, since the store would take them for delivered; the answer names them. Throws `call-unknown`.
   package func retry(_ id: Int64, by actor: String) async throws -> OutboxCall {
     let now = grantStore.clock.now()
     let lease = lease(on: [])
     let (call, entry) = try await grantStore.database.write(locking: []) { connection in
       // The row is this write's from then on.
       let isRetried = try OutboxTable.retry(id, in: connection)
-      let after = try Self.find(id, in: connection)
+      let after = try OutboxTable.withHolders(Self.find(id, in: connection), at: lease.now, in: connection)
       guard isRetried else { return (after, OutboxEntry?.none) }
       try AuditTable.add(
         AuditEntry(at: now, actor: actor, action: "outbox.retry", subject: Self.subject(after)),

@@ -60,18 +60,20 @@ extension Outbox {
       return try await takeProbe(of: store, besides: inHand, afterNew: seen.wasProbedWithNew, lease)
     case .calls(let count):
       let limit = inHand.count + count
-      let (due, next) = try await grantStore.database.read(waiting: .unlimited) { connection in
+      let (due, next, hasHeld) = try await grantStore.database.read(waiting: .unlimited) { connection in
         let due = try OutboxTable.due(to: store, for: lease, limit: limit, in: connection)
         let next = try OutboxTable.nextAttempt(to: store, after: lease.now, in: connection)
         // Asked only where few rows are due, all of which it reads.
         let isAll = due.count < limit
         let end = isAll ? try OutboxTable.nextLeaseEnd(of: store, for: lease, in: connection) : nil
-        return (due, [next, end].compactMap { $0 }.min())
+        // No event tells of the day from which others of an order hold a call no longer.
+        let hasHeld = isAll ? try OutboxTable.hasHeld(to: store, at: lease.now, in: connection) : false
+        return (due, [next, end].compactMap { $0 }.min(), hasHeld)
       }
       let others = Array(due.filter { !inHand.contains($0.id) }.prefix(count))
       _ = change(store) { queue, _ in queue.mayHaveMore = others.count == count }
       let isTaken = try await take(others, of: store, lease) == others.count
-      let pause = next.map { $0 - lease.now }
+      let pause = next.map { $0 - lease.now } ?? (hasHeld ? Self.longestPause : nil)
       // What was not taken was claimed by another node meanwhile, or parked.
       return isTaken ? pause : .zero
     }

@@ -101,6 +101,31 @@ extension OutboxTable {
     try connection.first("SELECT \(callColumns) FROM outbox WHERE id = ?", [.integer(id)]).map(call)
   }
 
+  /// The purchases named as those that hold a call, at most. The store bounds the products of an order.
+  private static let maximumHolders = 100
+
+  /// Returns the call with the purchases of its order that hold it at `now`, by the outbox's ``ScheduleClock``, and without a
+  /// next attempt then; a call that none holds as it is.
+  package static func withHolders(
+    _ call: OutboxCall, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> OutboxCall {
+    // Only the end of a transaction is told for an order as a whole.
+    guard call.state == .waiting, OutboxEntry.Kind.ends.contains(OutboxEntry.Kind(rawValue: call.kind)) else {
+      return call
+    }
+    let holders = try connection.query(
+      """
+      SELECT other.transaction_id AS transaction_id, other.acknowledgement_due AS due FROM outbox, \(order)
+      WHERE outbox.id = ? AND outbox.kind IN ('acknowledge', 'consume') AND \(isOwed) LIMIT ?
+      """, [.integer(call.id), heldSince(now), .integer(maximumHolders)])
+    guard let last = try holders.map({ try $0.timestamp("due") }).max() else { return call }
+    var held = call
+    held.waitsFor = try holders.map { try $0.text("transaction_id") }.sorted()
+    held.heldUntil = last + AcknowledgementTable.window
+    held.nextAttempt = nil
+    return held
+  }
+
   /// Has a call made again that waits, is parked or was dropped: at once, and with its refusals forgotten. False where it is over.
   package static func retry(_ id: Int64, in connection: borrowing Connection) throws -> Bool {
     try connection.execute(

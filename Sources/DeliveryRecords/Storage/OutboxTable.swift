@@ -34,25 +34,34 @@ package enum OutboxTable {
   /// A store that sold several products by one order is told of all of them at once: each call waits until there is one for
   /// every other product of the order that the store would take back. Its one parameter is ``heldSince(_:)``:
   /// a purchase that the store has taken back meanwhile holds nothing up.
-  private static let isHeld = """
-    (kind IN ('acknowledge', 'consume') AND EXISTS (
-      SELECT 1 FROM transactions AS own JOIN transactions AS other
-        ON other.store = own.store AND other.environment = own.environment
-          AND other.original_id = own.original_id AND other.original_id <> other.transaction_id
-      WHERE own.store = outbox.store AND own.environment = outbox.environment
-        AND own.transaction_id = outbox.subject
-        AND own.original_id <> own.transaction_id AND other.transaction_id <> own.transaction_id
-        AND other.purchased = own.purchased
-        AND other.acknowledgement_due > ? AND other.revoked IS NULL
-        AND NOT EXISTS (
-          SELECT 1 FROM outbox AS call
-          WHERE call.store = other.store AND call.kind IN ('acknowledge', 'consume')
-            AND call.subject = other.transaction_id AND call.environment = other.environment)))
+  static let isHeld = """
+    (outbox.kind IN ('acknowledge', 'consume') AND EXISTS (SELECT 1 FROM \(order) WHERE \(isOwed)))
     """
 
-  /// The deadline before which a purchase is the store's to tell of, as in ``AcknowledgementTable``.
-  private static func heldSince(_ lease: OutboxLease) -> SQLValue {
-    .timestamp(lease.now - AcknowledgementTable.window)
+  /// The purchase of a call beside the others of its order, which have the number of the order in common.
+  static let order = """
+    transactions AS own JOIN transactions AS other
+      ON other.store = own.store AND other.environment = own.environment
+        AND other.original_id = own.original_id AND other.original_id <> other.transaction_id
+    """
+
+  /// The condition that the other purchase is still to be delivered. Its one parameter is ``heldSince(_:)``.
+  static let isOwed = """
+    own.store = outbox.store AND own.environment = outbox.environment
+      AND own.transaction_id = outbox.subject
+      AND own.original_id <> own.transaction_id AND other.transaction_id <> own.transaction_id
+      AND other.purchased = own.purchased
+      AND other.acknowledgement_due > ? AND other.revoked IS NULL
+      AND NOT EXISTS (
+        SELECT 1 FROM outbox AS call
+        WHERE call.store = other.store AND call.kind IN ('acknowledge', 'consume')
+          AND call.subject = other.transaction_id AND call.environment = other.environment)
+    """
+
+  /// The deadline before which a purchase is the store's to tell of, as in ``AcknowledgementTable``. `now` is by the outbox's
+  /// ``ScheduleClock``.
+  static func heldSince(_ now: Timestamp) -> SQLValue {
+    .timestamp(now - AcknowledgementTable.window)
   }
 
   /// How a call stands once it was added.
@@ -143,7 +152,8 @@ package enum OutboxTable {
       UPDATE outbox SET leased_by = ?, leased_until = ?
       WHERE id = ? AND done IS NULL AND parked IS NULL
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
-      """, [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease) + [heldSince(lease)])
+      """,
+      [.text(lease.holder), .timestamp(lease.until), .integer(id)] + values(lease) + [heldSince(lease.now)])
       == 1
   }
 
@@ -202,7 +212,7 @@ package enum OutboxTable {
         AND (leased_by IS NULL OR leased_by = ? OR leased_until <= ? OR leased_until > ?) AND NOT \(isHeld)
       ORDER BY next_attempt, id LIMIT ?
       """,
-      [.identifier(store), .timestamp(lease.now)] + values(lease) + [heldSince(lease), .integer(limit)]
+      [.identifier(store), .timestamp(lease.now)] + values(lease) + [heldSince(lease.now), .integer(limit)]
     ).map(found)
   }
 
@@ -221,7 +231,7 @@ package enum OutboxTable {
       ORDER BY next_attempt, id LIMIT ?
       """,
       [.identifier(store), .timestamp(place.nextAttempt), .integer(place.id)] + values(lease)
-        + [heldSince(lease), .integer(limit)]
+        + [heldSince(lease.now), .integer(limit)]
     ).map(found)
   }
 
@@ -236,6 +246,17 @@ package enum OutboxTable {
         AND leased_until > ? AND leased_until <= ?
       """, [.identifier(store), .timestamp(lease.now)] + values(lease)
     )?.optionalTimestamp("next")
+  }
+
+  /// Whether a call to the store whose time has come is held by others of its order.
+  package static func hasHeld(
+    to store: StoreIdentifier, at now: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      """
+      SELECT 1 FROM outbox \(SQLDialect.index("outbox_waiting"))
+      WHERE done IS NULL AND parked IS NULL AND store = ? AND next_attempt <= ? AND \(isHeld) LIMIT 1
+      """, [.identifier(store), .timestamp(now), heldSince(now)]) != nil
   }
 
   /// When the next call to the store is due of those that are not due yet; nil without any.

@@ -28,7 +28,7 @@ public struct OutboxCall: Codable, Sendable {
   public var attempts: Int64
   /// How often the store refused it, since an operator last asked for it.
   public var refusals: Int64
-  /// When it is made next; absent for a call that is not waiting.
+  /// When it is made next; absent for a call that is not waiting, and for one that is held.
   public var nextAttempt: Timestamp?
   /// The error of the last attempt; absent unless it failed.
   public var lastError: String?
@@ -40,12 +40,18 @@ public struct OutboxCall: Codable, Sendable {
   public var done: Timestamp?
   /// The environment of the purchase, `Production` or `Sandbox`; absent from servers that did not tell them apart.
   public var environment: String?
+  /// The purchases of the same order that are still to be delivered, as transactions, at most 100: the store is told of the
+  /// order once, when all of it is delivered. Absent unless they hold the call.
+  public var waitsFor: [String]?
+  /// When a call that is held is made at the latest: its store has taken back by then what was not delivered.
+  public var heldUntil: Timestamp?
 
   /// Creates the document from its members.
   public init(
     id: Int64, store: String, kind: String, transaction: String, state: State, attempts: Int64,
     refusals: Int64, nextAttempt: Timestamp? = nil, lastError: String? = nil, created: Timestamp,
-    parked: Timestamp? = nil, done: Timestamp? = nil, environment: String? = nil
+    parked: Timestamp? = nil, done: Timestamp? = nil, environment: String? = nil,
+    waitsFor: [String]? = nil, heldUntil: Timestamp? = nil
   ) {
     self.id = id
     self.store = store
@@ -60,5 +66,7 @@ public struct OutboxCall: Codable, Sendable {
     self.parked = parked
     self.done = done
     self.environment = environment
+    self.waitsFor = waitsFor
+    self.heldUntil = heldUntil
   }
 }

@@ -71,7 +71,7 @@ extension OperatorClient {
   }
 
   /// Has a call made again at once, also one that is parked or was dropped. One that the store has accepted stays
-  /// as it is.
+  /// as it is, and one that is held is made no earlier.
   public func retryOutboxCall(_ id: Int64) async throws(APICallError) -> OutboxCall {
     try await api.call(
       "POST", "/v1/operator/outbox/\(id)/retry", body: EmptyBody?.none, headers: Self.stepHeaders()

@@ -14,6 +14,8 @@ enum OutboxCommand: Command {
       The server repeats a call until the store accepts it. A call that the store
       refused too often is parked: it waits for --retry or --retry-parked, once the
       cause is gone, or for --drop.
+      A store that sold several products by one order is told of all of them at once: a
+      call that waits for the others is held, and no retry makes it earlier.
       """,
     options: [
       .value(
@@ -69,6 +71,20 @@ enum OutboxCommand: Command {
     if call.state == .done {
       context.console.note("the store has accepted call \(id) before: it is not made again")
     }
+    explainHolds([call], on: context.console)
+  }
+
+  /// A remark for each call that a retry does not make, since its store is told of an order as a whole.
+  private static func explainHolds(_ calls: [OutboxCall], on console: Console) {
+    for call in calls {
+      guard let until = call.heldUntil else { continue }
+      let others = (call.waitsFor ?? []).joined(separator: ", ")
+      console.note(
+        """
+        call \(call.id) is not made yet: its store is told of an order once all of it is delivered. It waits for \(others), \
+        until \(LocalTime.text(until)) at the latest
+        """)
+    }
   }
 
   /// A call that the store has accepted is exit code 1.
@@ -96,6 +112,7 @@ enum OutboxCommand: Command {
     var retried: [OutboxCall] = []
     for call in parked { retried.append(try await client.retryOutboxCall(call.id)) }
     try print(retried, on: context.console)
+    explainHolds(retried, on: context.console)
   }
 
   /// The newest calls first, filtered by the server.
@@ -116,7 +133,7 @@ enum OutboxCommand: Command {
     }
   }
 
-  /// SINCE is when the call was done or parked, else when it was made.
+  /// SINCE is when the call was done or parked, else when it was made. A call that is held has no NEXT but the latest time.
   private static func print(_ calls: [OutboxCall], on console: Console) throws {
     try console.print(
       calls,
@@ -127,10 +144,15 @@ enum OutboxCommand: Command {
     ) { call in
       [
         String(call.id), call.state.rawValue, call.store, call.kind, call.transaction, String(call.attempts),
-        LocalTime.text(call.done ?? call.parked ?? call.created), call.nextAttempt.map(LocalTime.text) ?? "",
+        LocalTime.text(call.done ?? call.parked ?? call.created), next(of: call),
         call.lastError ?? "",
       ]
     }
+  }
+
+  private static func next(of call: OutboxCall) -> String {
+    if let until = call.heldUntil { return "held until \(LocalTime.text(until))" }
+    return call.nextAttempt.map(LocalTime.text) ?? ""
   }
 
   /// Nil where the option is not given. Throws for what is no number from 1 on.

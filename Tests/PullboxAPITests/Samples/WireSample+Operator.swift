@@ -413,6 +413,7 @@ extension WireSample {
         "created": "2026-11-21T05:26:07.100Z",
         "done": "2026-11-21T05:30:07.100Z",
         "environment": "Production",
+        "heldUntil": "2026-12-01T05:26:07.100Z",
         "id": 4711,
         "kind": "finish",
         "lastError": "forbidden: only the delivery server finishes transactions",
@@ -421,7 +422,8 @@ extension WireSample {
         "refusals": 20,
         "state": "parked",
         "store": "sandbox",
-        "transaction": "2000000000000001"
+        "transaction": "2000000000000001",
+        "waitsFor": ["2000000000000001.1"]
       }
       """,
       minimal: """
