@@ -175,8 +175,10 @@ extension TableCalls {
     try await measure { connection in
       _ = try LedgerTable.find(key, in: connection)
       _ = try LedgerTable.keys(ofPurchase: key, in: connection)
-      _ = try LedgerTable.subscribers(to: payment.product, at: now, butNotAt: now, in: connection)
-      _ = try LedgerTable.payersWithoutEnd(to: payment.product, after: now, until: now, in: connection)
+      _ = try LedgerTable.subscribers(to: payment.product, at: now, butNotAt: now, limit: 20, in: connection)
+      let start = Timestamp(millisecondsSinceEpoch: 0)
+      _ = try LedgerTable.payersWithoutEnd(
+        to: payment.product, after: start, until: now, limit: 20, in: connection)
       _ = try LedgerTable.transactions(of: Self.customer(51), in: connection)
       _ = try LedgerTable.known(of: payment, joiningAccounts: true, in: connection)
       _ = try TransactionTable.word(on: key, in: connection)

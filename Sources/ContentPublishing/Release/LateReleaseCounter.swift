@@ -7,7 +7,7 @@ import PullboxAPI
 /// Counts, before an issue is released behind its date, the subscribers to whom it opens and would not have at
 /// that date. It reads only, over several transactions: the count is what the ledger said while it was made.
 struct LateReleaseCounter: Sendable {
-  /// Customers that are looked at in one turn of the database, so that others get theirs.
+  /// Payments that are looked at in one turn of the database, so that others get theirs.
   private static let batch = 500
   /// Subscriptions of one type to a publication that are looked at.
   private static let maximumSubscriptions = 1000
@@ -21,10 +21,14 @@ struct LateReleaseCounter: Sendable {
     let publication: ProductIdentifier
     /// The issue's publication date.
     let date: Timestamp
-    /// Customers who may have to be counted.
-    let customers: [CustomerIdentifier]
-    /// Where periods have to be computed: all subscriptions to the publication. Empty where all of ``customers`` are counted.
+    /// Where periods have to be computed: all subscriptions to the publication. Empty where all of its subscribers are counted.
     let subscriptions: [Product]
+  }
+
+  /// The payments by which subscribers are found.
+  private enum Payments: Sendable {
+    case withEnd
+    case withoutEnd
   }
 
   /// The release at `now`. Nil for what is no issue, for one that is not dated earlier, and for one that was
@@ -32,19 +36,22 @@ struct LateReleaseCounter: Sendable {
   func lateRelease(of product: ProductIdentifier, at now: Timestamp) async throws -> LateRelease? {
     let question = try await database.read { try Self.question(about: product, at: now, in: $0) }
     guard let question else { return nil }
-    var count = question.customers.count
-    if !question.subscriptions.isEmpty {
-      count = 0
-      for start in stride(from: 0, to: question.customers.count, by: Self.batch) {
-        let part = question.customers.dropFirst(start).prefix(Self.batch)
-        count += try await database.read { connection in
-          var later = 0
-          for customer in part {
-            if try Self.isLater(customer, question, at: now, in: connection) { later += 1 }
-          }
-          return later
+    var count = 0
+    // Who pays twice is looked at once.
+    var seen: Set<CustomerIdentifier> = []
+    for payments: Payments in question.subscriptions.isEmpty ? [.withEnd] : [.withEnd, .withoutEnd] {
+      var place: LedgerTable.PaymentPlace?
+      repeat {
+        let (start, known) = (place, seen)
+        let (customers, later, next) = try await database.read { connection in
+          let page = try Self.page(payments, question, at: now, after: start, in: connection)
+          let customers = page.customers.subtracting(known)
+          return (customers, try Self.later(customers, question, at: now, in: connection), page.next)
         }
-      }
+        seen.formUnion(customers)
+        count += later
+        place = next
+      } while place != nil
     }
     return LateRelease(publicationDate: question.date, laterSubscribers: count)
   }
@@ -57,17 +64,41 @@ struct LateReleaseCounter: Sendable {
       let publication = issue.publication, issue.firstReleased == nil, let date = issue.publicationDate,
       date < now
     else { return nil }
-    let subscribers = try LedgerTable.subscribers(to: publication, at: now, butNotAt: date, in: connection)
     let withoutEnd = try subscriptions(
       to: publication, of: [.nonRenewingSubscription, .freeSubscription], in: connection)
     guard !withoutEnd.isEmpty else {
-      return Question(publication: publication, date: date, customers: subscribers, subscriptions: [])
+      return Question(publication: publication, date: date, subscriptions: [])
     }
-    let payers = try LedgerTable.payersWithoutEnd(to: publication, after: date, until: now, in: connection)
     let renewing = try subscriptions(to: publication, of: [.autoRenewableSubscription], in: connection)
-    return Question(
-      publication: publication, date: date, customers: Array(Set(subscribers).union(payers)),
-      subscriptions: renewing + withoutEnd)
+    return Question(publication: publication, date: date, subscriptions: renewing + withoutEnd)
+  }
+
+  /// Returns the customers of the payments behind `place` who may have to be counted.
+  private static func page(
+    _ payments: Payments, _ question: Question, at now: Timestamp, after place: LedgerTable.PaymentPlace?,
+    in connection: borrowing Connection
+  ) throws -> LedgerTable.PayerPage {
+    switch payments {
+    case .withEnd:
+      try LedgerTable.subscribers(
+        to: question.publication, at: now, butNotAt: question.date, after: place, limit: batch, in: connection
+      )
+    case .withoutEnd:
+      try LedgerTable.payersWithoutEnd(
+        to: question.publication, after: question.date, until: now, after: place, limit: batch, in: connection
+      )
+    }
+  }
+
+  /// Counts those of the customers to whom the issue opens now.
+  private static func later(
+    _ customers: Set<CustomerIdentifier>, _ question: Question, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws -> Int {
+    guard !question.subscriptions.isEmpty else { return customers.count }
+    var later = 0
+    for customer in customers where try isLater(customer, question, at: now, in: connection) { later += 1 }
+    return later
   }
 
   /// Returns the catalog's subscriptions to the publication of these types, ``maximumSubscriptions`` of each
