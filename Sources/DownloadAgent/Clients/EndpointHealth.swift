@@ -1,5 +1,6 @@
 import ContentLibrary
 import CoreTypes
+import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import Synchronization
@@ -29,9 +30,12 @@ final class EndpointHealth: Sendable {
   /// Throws the service's earlier refusal without asking while it wants to be left alone with such requests,
   /// and what the last probe met while something else answers in its place (``NetworkGate``).
   ///
-  /// - Parameter request: method and route, without identifiers.
+  /// - Parameters:
+  ///   - request: method and route, without identifiers.
+  ///   - isOptional: the caller waits for a moment only, and goes on without an answer. That none came in this time is no sign
+  ///     that the service cannot be reached.
   func observe<Value: Sendable>(
-    _ request: String, _ call: () async throws(APICallError) -> Value
+    _ request: String, isOptional: Bool = false, _ call: () async throws(APICallError) -> Value
   ) async throws(APICallError) -> Value {
     try network.checkWishes(about: request)
     do {
@@ -39,14 +43,16 @@ final class EndpointHealth: Sendable {
       note(nil, to: request)
       return value
     } catch {
-      note(error, to: request)
+      if !isOptional || !error.has(.timedOut) { note(error, to: request) }
       throw error
     }
   }
 
   /// A call that ``observe(_:_:)`` cannot run ended so; nil for well. A status of 500 or more counts as
-  /// unreachable. A 401 and an unknown store are kept as refusals until an answer takes them back.
+  /// unreachable. A 401 and an unknown store are kept as refusals until an answer takes them back. A call that this side gave
+  /// up, since its reader hung up for example, says nothing of the service.
   func note(_ error: APICallError?, to request: String) {
+    if let error, error.has(.cancelled) { return }
     let now = clock.now()
     state.withLock { state in
       state.lastRequest = request
@@ -69,5 +75,12 @@ final class EndpointHealth: Sendable {
         }
       }
     }
+  }
+}
+
+extension APICallError {
+  /// Whether no answer came, for that reason.
+  fileprivate func has(_ code: HTTPClientError.Code) -> Bool {
+    if case .unreachable(let cause) = self { cause.code == code } else { false }
   }
 }

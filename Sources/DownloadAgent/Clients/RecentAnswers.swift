@@ -1,16 +1,22 @@
 import CoreTypes
+import ServiceRuntime
 
 /// Answers that serve for a moment, at most ``capacity`` of them: each question is asked once, however many ask it at the same
 /// time, and what it failed with is shared as well.
 ///
 ///     let answer = try await answers.value(of: question) { try await service.ask(question) }
 actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Error> {
+  /// A question as it was asked between two removals.
+  private struct Asked: Hashable, Sendable {
+    var question: Question
+    var removals: Int
+  }
+
   private let lifetime: Duration
   private let capacity: Int
   private let clock: any MonotonicClock
+  private let questions = SharedQuestions<Asked, Result<Value, Failure>>()
   private var kept: [Question: (value: Value, until: MonotonicInstant)] = [:]
-  /// By what is being asked: those that wait for the end of it, which is told as a failure or as nil.
-  private var waiting: [Question: [CheckedContinuation<Failure?, Never>]] = [:]
   /// Counts the removals: what was asked before one is not kept after it.
   private var removals = 0
 
@@ -21,30 +27,49 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
     self.clock = clock
   }
 
+  /// How many wait for answers.
+  nonisolated var waiterCount: Int { questions.waiterCount }
+
   /// The kept answer, or what `ask` brings; `isKept` tells that this call asked nothing. Throws what `ask`
-  /// throws, also to all who waited for it. A caller whose task is cancelled while it asks takes nothing from
-  /// the others: the next of them asks.
+  /// throws, also to all who waited for it. A caller whose task is cancelled takes nothing from the others, who wait on for the
+  /// same answer, and itself fails with what `ask` throws in a task that is cancelled.
   func value(
-    of question: Question, asking ask: () async throws(Failure) -> Value
+    of question: Question, asking ask: @escaping @Sendable () async throws(Failure) -> Value
   ) async throws(Failure) -> (value: Value, isKept: Bool) {
     while true {
-      if let kept = kept[question], clock.now() < kept.until { return (kept.value, true) }
-      guard waiting[question] != nil else { break }
-      if let failure = await withCheckedContinuation({ waiting[question, default: []].append($0) }) {
-        throw failure
+      if let value = fresh(question) { return (value, true) }
+      let asked = Asked(question: question, removals: removals)
+      guard let (answer, isShared) = await answer(to: asked, asking: ask) else {
+        return (try await ask(), false)
       }
+      let value = try answer.get()
+      guard removals == asked.removals else {
+        // Something was removed meanwhile: who only waited asks anew.
+        if isShared { continue }
+        return (value, false)
+      }
+      // The first of those that waited keeps it.
+      if fresh(question) == nil { keep(value, of: question) }
+      return (value, isShared)
     }
-    waiting[question] = []
-    let removals = removals
-    do {
-      let value = try await ask()
-      if removals == self.removals { keep(value, of: question) }
-      end(question, with: nil)
-      return (value, false)
-    } catch {
-      // One that was given up says nothing of the service: the next of those that wait asks.
-      end(question, with: Task.isCancelled ? nil : error)
-      throw error
+  }
+
+  /// The kept answer while it serves.
+  private func fresh(_ question: Question) -> Value? {
+    guard let kept = kept[question], clock.now() < kept.until else { return nil }
+    return kept.value
+  }
+
+  /// Nil where the caller's task is cancelled: nothing else ends a question without an answer or a failure.
+  private func answer(
+    to asked: Asked, asking ask: @escaping @Sendable () async throws(Failure) -> Value
+  ) async -> (answer: Result<Value, Failure>, isShared: Bool)? {
+    try? await questions.answer(to: asked) {
+      do throws(Failure) {
+        return .success(try await ask())
+      } catch {
+        return .failure(error)
+      }
     }
   }
 
@@ -63,12 +88,5 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
       kept[oldest.key] = nil
     }
     kept[question] = (value, clock.now() + lifetime)
-  }
-
-  /// Wakes all that wait; those look again.
-  private func end(_ question: Question, with failure: Failure?) {
-    for continuation in waiting.removeValue(forKey: question) ?? [] {
-      continuation.resume(returning: failure)
-    }
   }
 }

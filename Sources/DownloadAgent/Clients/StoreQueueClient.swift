@@ -224,14 +224,15 @@ extension StoreQueueClient {
 
   /// Returns the store's offers to the account for these products, 1 to ``AccountOffersResponse/maximumProducts``, and its
   /// bonus, as far as they can be read. The result is empty where the store does not say. Products that were
-  /// not asked for are dropped from the answer.
+  /// not asked for are dropped from the answer. The store may be there and not answer this in time.
   func offers(
     of products: [ProductIdentifier]
   ) async throws(APICallError) -> [ProductIdentifier: ProductAccountOffers] {
     var api = api
     api.timeout = offersPatience
     do {
-      let answer = try await monitor.observe("GET /store/v1/offers") { () async throws(APICallError) in
+      let answer = try await monitor.observe("GET /store/v1/offers", isOptional: true) {
+        () async throws(APICallError) in
         try await api.get(
           "/store/v1/offers", query: products.map { ("product", $0.description) }, as: AccountOfferList.self)
       }

@@ -150,6 +150,8 @@ struct Shop: Sendable {
     do {
       return try await store.offers(of: subscriptions)
     } catch {
+      // No reader waits any more.
+      guard !Task.isCancelled else { throw error }
       let failure = StepFailure(error, from: .store)
       log.info(
         "what the store offers cannot be read",

@@ -18,11 +18,11 @@ struct ShopOfferTests {
   private static let trial = #"{"kind":"introductory","payment":"free-trial","period":"P1W","payments":1}"#
 
   private static func store(
-    _ url: String, offersPatience: Duration = .seconds(30)
+    _ url: String, offersPatience: Duration = .seconds(30), health: EndpointHealth? = nil
   ) throws -> StoreQueueClient {
     StoreQueueClient(
       api: APIClient(baseURL: url, client: try HTTPClient()),
-      monitor: EndpointHealth(url: url, clock: SystemWallClock()),
+      monitor: health ?? EndpointHealth(url: url, clock: SystemWallClock()),
       device: try #require(DeviceIdentifier("device")), offersPatience: offersPatience)
   }
 
@@ -116,13 +116,44 @@ struct ShopOfferTests {
     #expect(offers == [:])
   }
 
-  @Test("a store that does not answer what it offers is given up soon")
+  @Test("a store that does not answer what it offers is given up soon, and counts as reachable as before")
   func deafStore() async throws {
     let server = FakeServer()
     server.change { $0.isDeafForOffers = true }
     try await server.open { url in
-      let store = try Self.store(url, offersPatience: .milliseconds(50))
+      let health = EndpointHealth(url: url, clock: SystemWallClock())
+      let store = try Self.store(url, offersPatience: .milliseconds(50), health: health)
       await #expect(throws: APICallError.self) { _ = try await store.offers(of: Self.products()) }
+      #expect(health.status.reachable == nil)
+      _ = try await store.account()
+      await #expect(throws: APICallError.self) { _ = try await store.offers(of: Self.products()) }
+      #expect(health.status.reachable == true && health.status.lastError == nil)
+    }
+  }
+
+  @Test("a store that refuses connections for its offers is not reachable")
+  func absentStore() async throws {
+    let url = try await FakeServer().open { $0 }
+    let health = EndpointHealth(url: url, clock: SystemWallClock())
+    let store = try Self.store(url, health: health)
+    await #expect(throws: APICallError.self) { _ = try await store.offers(of: Self.products()) }
+    #expect(health.status.reachable == false && health.status.lastError != nil)
+  }
+
+  @Test("a reader that hangs up while the store is asked says nothing of the store")
+  func hungUp() async throws {
+    let server = FakeServer()
+    server.change { $0.isDeafForOffers = true }
+    try await server.open { url in
+      let health = EndpointHealth(url: url, clock: SystemWallClock())
+      let store = try Self.store(url, health: health)
+      _ = try await store.account()
+      let products = try Self.products()
+      let reader = Task { try await store.offers(of: products) }
+      while server.state.current.arrivals["GET /store/v1/offers"] == nil { await Task.yield() }
+      reader.cancel()
+      await #expect(throws: APICallError.self) { _ = try await reader.value }
+      #expect(health.status.reachable == true && health.status.lastError == nil)
     }
   }
 
