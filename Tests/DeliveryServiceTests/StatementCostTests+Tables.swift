@@ -310,7 +310,7 @@ extension TableCalls {
       #expect(try FeedTable.tell([item], to: told, in: connection) != nil)
       told.sequence += 1
       #expect(try FeedTable.tell([], forgetting: [product], to: told, in: connection) != nil)
-      _ = try FeedTable.numbers(of: Self.customer(51), in: connection)
+      _ = try FeedTable.feeds(of: Self.customer(51), in: connection)
       _ = try FeedTable.forget(unusedSince: now + .seconds(1), limit: 5, in: connection)
     }
     try await measure { connection in

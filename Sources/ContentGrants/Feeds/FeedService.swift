@@ -203,18 +203,16 @@ package final class FeedService: Sendable {
     }
     do {
       let latest = transactions.sorted { $0.purchaseDate > $1.purchaseDate }.prefix(Self.lookups)
-      let (found, isEnding, customer, others) = try await database.read { connection in
+      let (found, isEnding, customer) = try await database.read { connection in
         var customer: CustomerIdentifier?
         for transaction in latest where customer == nil {
           customer = try LedgerTable.find(transaction.key, in: connection)?.customer
         }
-        var others: [Int64]? = []
-        if let customer { others = try FeedTable.numbers(of: customer, in: connection) }
         return (
           try FeedTable.find(of: device, at: store, customer: customer, in: connection),
           try customer != nil
             && FeedTable.find(of: device, at: store, customer: nil, in: connection) != nil,
-          customer, others
+          customer
         )
       }
       var placed = found.map { FeedTable.Placed(feed: $0) }
@@ -231,9 +229,9 @@ package final class FeedService: Sendable {
       enrolled.withLock {
         $0.insert(Enrolled(feed: name, shown: shown), for: key, length: Enrolled.length)
       }
+      waiters.wake([name.number] + [placed.ended].compactMap(\.self))
       // What this proof shows may be news to the customer's other devices.
-      let own = [name.number] + [placed.ended].compactMap(\.self)
-      wake(others.map { $0 + own })
+      if let customer { await wakeFeeds(of: [customer]) }
       return reference(to: name, of: device, base: base)
     } catch {
       log.warning("a device's feed cannot be made", ["device": LogValue(device), "error": LogValue(error)])
@@ -245,30 +243,43 @@ package final class FeedService: Sendable {
   func noteNews(of transactions: [VerifiedTransaction]) async {
     guard waiters.count > 0 else { return }
     do {
-      let feeds = try await database.read { connection -> [Int64]? in
+      let customers = try await database.read { connection in
         var customers: Set<CustomerIdentifier> = []
         for transaction in transactions.prefix(Self.lookups) {
           if let known = try LedgerTable.find(transaction.key, in: connection) {
             customers.insert(known.customer)
           }
         }
-        var feeds: [Int64] = []
-        for customer in customers {
-          guard let numbers = try FeedTable.numbers(of: customer, in: connection) else { return nil }
-          feeds += numbers
-        }
-        return feeds
+        return customers
       }
-      wake(feeds)
+      await wakeFeeds(of: customers)
     } catch {
-      // They hear of it when they ask next.
-      log.warning("waiting devices cannot be found", ["error": LogValue(error)])
+      logUnfound(error)
     }
   }
 
-  /// Wakes those who wait at these feeds; without them, where a customer has more than are looked up, all that wait.
-  private func wake(_ feeds: [Int64]?) {
-    if let feeds { waiters.wake(feeds) } else { waiters.wake() }
+  /// Wakes those who wait at the feeds of these customers, and no others, as each page of feeds is found.
+  private func wakeFeeds(of customers: Set<CustomerIdentifier>) async {
+    do {
+      for customer in customers {
+        var place: FeedTable.CustomerPlace?
+        repeat {
+          // Who comes from now on looks for itself.
+          guard waiters.count > 0 else { return }
+          let start = place
+          let page = try await database.read { try FeedTable.feeds(of: customer, after: start, in: $0) }
+          waiters.wake(page.feeds)
+          place = page.next
+        } while place != nil
+      }
+    } catch {
+      logUnfound(error)
+    }
+  }
+
+  /// The waiting devices hear of the news when they ask next.
+  private func logUnfound(_ error: any Error) {
+    log.warning("waiting devices cannot be found", ["error": LogValue(error)])
   }
 
   /// The reference that replaces the one by which the feed was read.

@@ -10,8 +10,8 @@ import PullboxAPI
 package enum FeedTable {
   /// Products of one feed that are told of, at most.
   package static let maximumItems = 5000
-  /// Feeds of one customer that are looked up are fewer than these.
-  package static let maximumNumbers = 100
+  /// Feeds of one customer, and names of that customer, that are looked at for one page.
+  package static let pageLength = 100
 
   /// A feed, as its row has it.
   package struct Feed: Sendable {
@@ -88,19 +88,60 @@ package enum FeedTable {
     try connection.first(selectionByNumber, [.integer(number)]).map(feed)
   }
 
-  /// The feeds of a customer's devices. Nil where they are ``maximumNumbers`` or more, as a store's `deviceLimit` may allow: what
-  /// is for all of them is for every feed then.
-  package static func numbers(
-    of customer: CustomerIdentifier, in connection: borrowing Connection
-  ) throws -> [Int64]? {
-    let numbers = try connection.query(
-      """
-      SELECT number FROM feeds WHERE customer IN (
-        SELECT ? UNION ALL SELECT alias FROM customer_aliases WHERE customer = ?)
-      LIMIT ?
-      """, [.customer(customer), .customer(customer), .integer(maximumNumbers)]
-    ).map { try $0.integer("number") }
-    return numbers.count < maximumNumbers ? numbers : nil
+  /// Where the feeds of a customer are to be read on: behind that feed of the name.
+  package struct CustomerPlace: Hashable, Sendable {
+    var name: CustomerIdentifier
+    var feed: Int64
+  }
+
+  /// Some of the feeds of a customer's devices.
+  package struct CustomerPage: Hashable, Sendable {
+    package var feeds: [Int64]
+    /// Where the next page begins; nil behind the last feed.
+    package var next: CustomerPlace?
+  }
+
+  /// The feeds of a customer's devices, of all names of the customer, a page of them: a store's `deviceLimit` may allow any
+  /// number. A page may be short, or empty, and not the last one.
+  ///
+  /// - Parameters:
+  ///   - place: where the page before ended; nil for the first.
+  ///   - limit: feeds and names that are looked at.
+  package static func feeds(
+    of customer: CustomerIdentifier, after place: CustomerPlace? = nil, limit: Int = pageLength,
+    in connection: borrowing Connection
+  ) throws -> CustomerPage {
+    var place = place ?? CustomerPlace(name: customer, feed: 0)
+    var page = CustomerPage(feeds: [])
+    var room = limit
+    while room > 0 {
+      let found = try connection.query(
+        """
+        SELECT number FROM feeds \(SQLDialect.index("feeds_by_customer"))
+        WHERE customer = ? AND number > ? ORDER BY number LIMIT ?
+        """, [.customer(place.name), .integer(place.feed), .integer(room)]
+      ).map { try $0.integer("number") }
+      page.feeds += found
+      if found.count == room, let last = found.last {
+        page.next = CustomerPlace(name: place.name, feed: last)
+        return page
+      }
+      guard let alias = try alias(of: customer, after: place.name, in: connection) else { return page }
+      place = CustomerPlace(name: alias, feed: 0)
+      room -= found.count + 1
+    }
+    page.next = place
+    return page
+  }
+
+  /// The next of the names that the customer had before, in their order; `name` is one of these, or the customer's own.
+  private static func alias(
+    of customer: CustomerIdentifier, after name: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> CustomerIdentifier? {
+    try connection.first(
+      "SELECT alias FROM customer_aliases WHERE customer = ? AND alias > ? ORDER BY alias LIMIT 1",
+      [.customer(customer), name == customer ? .blob([]) : .customer(name)]
+    )?.customer("alias")
   }
 
   /// The feed of a proof.
