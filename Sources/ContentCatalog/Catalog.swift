@@ -31,7 +31,7 @@ package struct Catalog: Sendable {
   private let currentSaleRules: @Sendable () -> SaleMachine.Rules
   /// Those whose receipts count here.
   package let applications: Set<ApplicationIdentifier>
-  private let names = CatalogDerived { catalog, _ in ProductNames(catalog) }
+  private let names = CatalogDerived(from: .names) { catalog, _ in ProductNames(catalog) }
 
   /// Creates the catalog over a database that is open.
   ///

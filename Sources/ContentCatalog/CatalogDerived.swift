@@ -5,40 +5,63 @@ import PullboxAPI
 import Synchronization
 import SystemCalls
 
-/// A value computed from the whole catalog: once for each change of the catalog, its own or one that a product's dates
-/// bring, and not for each request.
+/// The part of the catalog that a derived value comes from: it is made anew where this has changed, and not before.
+enum CatalogBasis: Sendable {
+  /// Everything, and what the dates of products say at the time.
+  case sale
+  /// Everything, at whichever time.
+  case products
+  /// The set of the products' identifiers alone.
+  case names
+}
+
+/// A value computed from the whole catalog: once for each change of its basis, one that a product's dates bring included
+/// where these count, and not for each request.
 ///
-///     let names = CatalogDerived { catalog, _ in catalog.publicationNames.sorted() }
+///     let names = CatalogDerived(from: .products) { catalog, _ in catalog.publicationNames.sorted() }
 ///     let page = try await names.value(of: try await cache.current(), at: clock.now())
 final class CatalogDerived<Value: Sendable>: Sendable {
-  /// The value that was made last, and for which revision and which time it holds.
+  /// The value that was made last, and for which catalog and which time it holds.
   private struct Made {
     var revision: CatalogRevision
+    var namesRevision: CatalogRevision
     var sale: SteadySale
     var value: Value
   }
 
+  private let basis: CatalogBasis
   private let make: @Sendable (CatalogSnapshot, Timestamp) throws -> Value
   private let made: Mutex<Made?> = Mutex(nil)
 
-  /// `make` runs on a thread for computations.
-  init(_ make: @escaping @Sendable (CatalogSnapshot, Timestamp) throws -> Value) {
+  /// `make` runs on a thread for computations, and reads nothing but the basis.
+  init(
+    from basis: CatalogBasis = .sale, _ make: @escaping @Sendable (CatalogSnapshot, Timestamp) throws -> Value
+  ) {
+    self.basis = basis
     self.make = make
   }
 
-  /// Throws what the maker throws. The value of an earlier revision or of other dates is made anew. Two
-  /// requests at one time may both make it.
+  /// Throws what the maker throws. The value of an earlier basis is made anew. Two requests at one time may both
+  /// make it.
   func value(of catalog: CatalogSnapshot, at now: Timestamp) async throws -> Value {
-    if let made = made.withLock({ $0 }), made.revision == catalog.revision, made.sale.contains(now) {
-      return made.value
-    }
+    if let made = made.withLock({ $0 }), holds(made, for: catalog, at: now) { return made.value }
     let value = try await BlockingPool.computing.run { [make] in try make(catalog, now) }
     made.withLock { held in
       // Two requests may have made one; the older must not take the newer's place.
       if let kept = held, kept.revision.number > catalog.revision.number { return }
-      held = Made(revision: catalog.revision, sale: catalog.steadySale(around: now), value: value)
+      held = Made(
+        revision: catalog.revision, namesRevision: catalog.namesRevision,
+        sale: catalog.steadySale(around: now), value: value)
     }
     return value
+  }
+
+  private func holds(_ made: Made, for catalog: CatalogSnapshot, at now: Timestamp) -> Bool {
+    switch basis {
+    case .sale: made.revision == catalog.revision && made.sale.contains(now)
+    case .products: made.revision == catalog.revision
+    case .names: made.namesRevision == catalog.namesRevision
+    }
   }
 }
 

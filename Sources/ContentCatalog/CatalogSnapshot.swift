@@ -49,6 +49,9 @@ package struct CatalogSnapshot: Sendable {
   /// The revision of the database that it shows; -1 for the empty one.
   package private(set) var revision = CatalogRevision(
     number: -1, changed: Timestamp(millisecondsSinceEpoch: 0))
+  /// The revision with which a product came in or went last: two catalogs that have the same have the same products by name.
+  private(set) var namesRevision = CatalogRevision(
+    number: -1, changed: Timestamp(millisecondsSinceEpoch: 0))
   private var entries = PersistentDictionary<ProductIdentifier, Entry>()
   /// By publication: its issues and the subscriptions to it.
   private var publications = PersistentDictionary<ProductIdentifier, Set<ProductIdentifier>>()
@@ -172,14 +175,21 @@ package struct CatalogSnapshot: Sendable {
   /// product; then nothing has changed.
   func applying(_ changes: Changes) throws -> CatalogSnapshot {
     var next = self
-    for id in changes.removed { next.remove(id) }
+    // One that was made anew since comes in again below.
+    var gone: Set<ProductIdentifier> = []
+    for id in changes.removed {
+      if next.remove(id) { gone.insert(id) }
+    }
+    var hasNew = false
     try changes.products.takeEach { stored in
       var entry = try stored.entry()
       next.common.share(with: &entry.product)
       let id = entry.product.id
-      next.availability.replace(next.entries[id]?.product, by: entry.product)
-      if let old = next.entries[id]?.product.publication {
-        next.publications.change(old, or: []) { $0.remove(id) }
+      let old = next.entries[id]?.product
+      if old == nil, gone.remove(id) == nil { hasNew = true }
+      next.availability.replace(old, by: entry.product)
+      if let publication = old?.publication {
+        next.publications.change(publication, or: []) { $0.remove(id) }
       }
       if let publication = entry.product.publication {
         next.publications.change(publication, or: []) { $0.insert(id) }
@@ -203,15 +213,17 @@ package struct CatalogSnapshot: Sendable {
     next.availability.sort()
     next.policies = next.described.compactMapValues { $0.policy?.policy }
     next.revision = changes.revision
+    if hasNew || !gone.isEmpty { next.namesRevision = changes.revision }
     return next
   }
 
-  /// Takes a product out of the entries and of everything that is kept beside them.
-  private mutating func remove(_ id: ProductIdentifier) {
-    guard let old = entries.removeValue(forKey: id)?.product else { return }
+  /// Takes a product out of the entries and of everything that is kept beside them; false where there is none.
+  private mutating func remove(_ id: ProductIdentifier) -> Bool {
+    guard let old = entries.removeValue(forKey: id)?.product else { return false }
     availability.replace(old, by: nil)
     if let publication = old.publication { publications.change(publication, or: []) { $0.remove(id) } }
     ownedWithApplications.remove(id)
+    return true
   }
 }
 

@@ -27,7 +27,7 @@ final class ProductListDocuments: Sendable {
   /// The list of the products that belong to no application.
   private let others: Derived
   /// Applications that products belong to.
-  private let owners = CatalogDerived { catalog, _ in
+  private let owners = CatalogDerived(from: .products) { catalog, _ in
     Set(catalog.entriesInOrder.compactMap(\.product.application))
   }
   /// They count by number alone.

@@ -14,7 +14,7 @@ struct PublicationRoutes: Sendable {
   /// Has the languages in which prices are written.
   let settings: LiveSettings
   /// The order of the lists, made once for each change of the catalog.
-  private let index = CatalogDerived { catalog, _ in PublicationIndex(catalog) }
+  private let index = CatalogDerived(from: .products) { catalog, _ in PublicationIndex(catalog) }
   /// The documents of `/products_v2.json`.
   private let forSale: ProductListDocuments
 
