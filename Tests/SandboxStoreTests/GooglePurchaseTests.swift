@@ -120,6 +120,12 @@ struct GooglePurchaseTests {
     let own = try GoogleServiceAccount(keyFile: APIJSON.encode(store.google.keyFile))
     let old = try own.tokenRequest(at: store.clock.now() - .seconds(7200))
     #expect(try await accessToken { $0 = old } == "refused 400")
+    // Clocks may differ by a minute, and an assertion lasts an hour.
+    for (difference, isTaken) in [(60, true), (61, false), (-3659, true), (-3660, false)] as [(Int64, Bool)] {
+      let request = try own.tokenRequest(at: store.clock.now() + .seconds(difference))
+      let isRefused = try await accessToken { $0 = request }.hasPrefix("refused")
+      #expect(isRefused != isTaken, "\(difference)")
+    }
     // Google's libraries name Google's own endpoint whatever the key file says.
     var elsewhere = store.google.keyFile
     for (address, isTaken) in [

@@ -42,7 +42,7 @@ struct UploadProber: Sendable {
     let (creation, whole) = await create()
     guard let whole else { return UploadObservation(creation: creation) }
     var observation = UploadObservation(creation: creation)
-    observation.body = await step(expecting: 204) { () async throws(APICallError) in
+    observation.body = await step { () async throws(APICallError) in
       try await api.exchange(
         "PATCH", whole, bytes: DiagnosticContent.bytes(in: 0..<Self.length),
         mediaType: "application/offset+octet-stream", headers: [Self.version, ("Upload-Offset", "0")]
@@ -81,9 +81,8 @@ struct UploadProber: Sendable {
     }
   }
 
-  private func step(
-    expecting status: Int, _ send: () async throws(APICallError) -> Int
-  ) async -> UploadObservation.Step {
+  /// Sends one request, and says how it was answered: `send` returns the status.
+  private func step(_ send: () async throws(APICallError) -> Int) async -> UploadObservation.Step {
     do {
       let status = try await send()
       return UploadObservation.Step(status: status, isProblem: false, message: "status \(status)")

@@ -21,7 +21,10 @@ final class GoogleAuthority: Sendable {
   private static let maximumTokens = 1000
   /// Bytes of an assertion.
   private static let maximumLength = 8192
+  /// How far the clock of a client may be from this one.
   private static let skew: Duration = .seconds(60)
+  /// From `iat` to `exp` of an assertion, at most.
+  private static let assertionLifetime: Duration = .seconds(3600)
   /// The audience that Google's own libraries name, whatever the key file's `token_uri` is.
   private static let documentedAudience = "https://oauth2.googleapis.com/token"
 
@@ -132,8 +135,9 @@ final class GoogleAuthority: Sendable {
       throw Refusal(error: "invalid_grant", description: "Invalid JWT: another account or audience.")
     }
     let now = clock.now()
-    let seconds = Double(now.millisecondsSinceEpoch) / 1000
-    guard claims.iat <= seconds + 60, claims.exp > seconds - 60, claims.exp - claims.iat <= 3600 else {
+    guard claims.iat <= Self.seconds(now + Self.skew), claims.exp > Self.seconds(now - Self.skew),
+      claims.exp - claims.iat <= Double(Self.assertionLifetime.components.seconds)
+    else {
       throw Refusal(
         error: "invalid_grant", description: "Invalid JWT: Token must be a short-lived token (60 minutes).")
     }
@@ -150,6 +154,9 @@ final class GoogleAuthority: Sendable {
     }
     return token
   }
+
+  /// Seconds since the epoch, with their fraction, as claims have them.
+  private static func seconds(_ moment: Timestamp) -> Double { Double(moment.millisecondsSinceEpoch) / 1000 }
 
   /// Whether an access token counts. None outlives the process. Nil counts as none.
   func accepts(_ token: String?) -> Bool {
