@@ -62,7 +62,8 @@ extension ResponseReader {
     if head["Transfer-Encoding"]?.lowercased() == "chunked" {
       while true {
         let line = try await receive(through: "\r\n")
-        guard let count = Int(String(decoding: line.utf8.dropLast(2), as: UTF8.self), radix: 16) else {
+        let size = String(decoding: line.utf8.dropLast(2), as: UTF8.self)
+        guard size.allSatisfy({ $0.isASCII && $0.isHexDigit }), let count = Int(size, radix: 16) else {
           throw RawConnection.Failure(description: "not a chunk size: \(line)")
         }
         response.body += try await receive(exactly: count)

@@ -19,6 +19,8 @@ struct MarkupTextTests {
       ("&nbsp; A &nbsp;", "A"), ("<![CDATA[<b>&amp;]]>", "<b>&amp;"), ("Tom & Jerry", "Tom & Jerry"),
       ("AT&T; R&D", "AT&T; R&D"), ("&amp;lt;", "&lt;"), ("&#65;&#x42;", "AB"),
       ("a&#0;&#x1F;&#xD800;&#x110000;b", "ab"),
+      // A sign is no digit.
+      ("a&#+65;&#x+42;&#-0;&#x;b", "ab"),
       ("&eacute;&Eacute;&yuml;&mdash;", "éÉÿ—"), ("&foo;", "&foo;"), ("a\u{B}b", "ab"),
       ("a<i> b</i> c", "a b c"),
       ("a<!-- & <x> -->b", "ab"), ("a<?x & ?>b", "ab"), ("<x:y>a</x:y>", "a"), ("&#x9B;31mred", "31mred"),

@@ -105,12 +105,13 @@ struct MarkupText {
     position = end + 1
   }
 
-  /// A character reference's value, decimal or after an `x` hexadecimal. Nil for what XML 1.0 does not count
-  /// as a character (section 2.2).
-  private static func scalar(_ digits: Substring) -> Unicode.Scalar? {
-    let isHexadecimal = digits.first == "x" || digits.first == "X"
-    guard let value = UInt32(isHexadecimal ? digits.dropFirst() : digits, radix: isHexadecimal ? 16 : 10),
-      let scalar = Unicode.Scalar(value)
+  /// A character reference's value, decimal or after an `x` hexadecimal. Nil for anything but digits (XML 1.0, section 4.1), and
+  /// for what XML does not count as a character (section 2.2).
+  private static func scalar(_ reference: Substring) -> Unicode.Scalar? {
+    let isHexadecimal = reference.first == "x" || reference.first == "X"
+    let digits = isHexadecimal ? reference.dropFirst() : reference
+    guard digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
+      let value = UInt32(digits, radix: isHexadecimal ? 16 : 10), let scalar = Unicode.Scalar(value)
     else { return nil }
     let isCharacter =
       value >= 0x20 && value != 0xFFFE && value != 0xFFFF || [0x09, 0x0A, 0x0D].contains(value)

@@ -2,8 +2,8 @@
 struct FormFields: Sendable {
   private var values: [String: String] = [:]
 
-  /// Never fails. A percent sign that begins no octet stands for itself, octets that are not UTF-8 are
-  /// replaced, and a field without an equals sign is empty.
+  /// Never fails. A percent sign that begins no octet stands for itself: two hexadecimal digits must follow (RFC 3986 §2.1).
+  /// Octets that are not UTF-8 are replaced, and a field without an equals sign is empty.
   init(_ body: [UInt8]) {
     for pair in body.split(separator: UInt8(ascii: "&")) {
       let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
@@ -21,8 +21,11 @@ struct FormFields: Sendable {
       switch byte {
       case UInt8(ascii: "+"): decoded.append(0x20)
       case UInt8(ascii: "%"):
-        let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-        guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else {
+        let digits = rest.prefix(2)
+        // Without this a sign would count as a digit.
+        guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+          let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+        else {
           decoded.append(byte)
           continue
         }
