@@ -330,6 +330,30 @@ struct GooglePurchaseTests {
     #expect(try await refusal(.get, "/orders:batchGet?orderIds=GPA.9") == "404 NOT_FOUND")
   }
 
+  @Test(
+    "an order's total is what was paid for all of its units",
+    arguments: [(1, "0", 990_000_000), (3, "2", 970_000_000)])
+  func total(quantity: Int, units: String, nanos: Int) async throws {
+    struct Order: Decodable {
+      struct Money: Decodable {
+        var currencyCode: String
+        var units: String
+        var nanos: Int
+      }
+      var total: Money
+    }
+    let account = try await store.openAccount()
+    let bought: TransactionResponse = try await store.call(
+      .post, "/store/v1/purchases", token: account,
+      body: PurchaseRequest(
+        product: StoreHarness.coins, quantity: quantity, device: DeviceIdentifier("reader-1")), status: 201)
+    _ = try await token(of: bought.transaction, account)
+    // One costs 0.99.
+    let answer = try await ask(.get, "/orders/GPA.2000-0000-0000-0001")
+    let total = try APIJSON.decode(Order.self, from: answer.body).total
+    #expect(total.currencyCode == "EUR" && total.units == units && total.nanos == nanos)
+  }
+
   @Test("a subscription renews under one token, with an order of its own for each period")
   func renewals() async throws {
     let account = try await store.openAccount()

@@ -68,10 +68,10 @@ enum GoogleDocuments {
     var units: String
     var nanos: Int
 
-    /// Nil without a price: for what is free, was restored, or was not sold.
-    init?(_ price: Price?) {
+    /// The price of `quantity` units. Nil without a price: for what is free, was restored, or was not sold.
+    init?(_ price: Price?, times quantity: Int = 1) {
       guard let price else { return nil }
-      let thousandths = Optional(price).thousandths
+      let thousandths = Int128(Optional(price).thousandths) * Int128(quantity)
       currencyCode = price.currency
       units = String(thousandths / 1000)
       nanos = Int(thousandths % 1000) * 1_000_000
@@ -151,7 +151,7 @@ enum GoogleDocuments {
     /// `PENDING`, `PROCESSED` or `REFUNDED`.
     var state: String
     var createTime: Timestamp
-    /// The price of one unit; left out for what cost nothing.
+    /// The sum that the customer paid, for all units of the order; left out for what cost nothing.
     var total: Money?
   }
 

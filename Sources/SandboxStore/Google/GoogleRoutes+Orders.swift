@@ -53,7 +53,7 @@ extension GoogleRoutes {
     return GoogleDocuments.Order(
       orderId: name, purchaseToken: purchase.token.token, state: state,
       createTime: transaction.sale?.date ?? transaction.requested,
-      total: GoogleDocuments.Money(transaction.sale?.price))
+      total: GoogleDocuments.Money(transaction.sale?.price, times: transaction.quantity))
   }
 
   /// The purchase of an order, with the transaction of that payment, after all renewals that have fallen due.
