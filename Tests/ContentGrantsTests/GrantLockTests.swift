@@ -79,9 +79,8 @@ struct GrantLockTests {
   }
 
   /// Makes the grants that are planned, as ``GrantService`` does; whether there are any.
-  private func grant(_ planner: GrantPlanner) async throws -> Bool {
-    let now = clock.now()
-    return try await database.write(locking: planner.locks) { connection in
+  private static func grant(_ planner: GrantPlanner, at now: Timestamp, in database: Database) async throws -> Bool {
+    try await database.write(locking: planner.locks) { connection in
       _ = try GrantStore.record([], by: .answer(), besides: planner.paying, at: now, in: connection)
       let bases = try planner.plans(in: connection).compactMap { plan in try? plan.get().basis }
       let made = try GrantStore.grants(
@@ -165,8 +164,9 @@ struct GrantLockTests {
     }
     // They have no lock in common before the customer is found.
     #expect(!planners[0].locks.conflict(with: planners[1].locks))
+    let (database, now) = (database, clock.now())
     let granted = try await withThrowingTaskGroup(of: Bool.self) { group in
-      for planner in planners { group.addTask { try await grant(planner) } }
+      for planner in planners { group.addTask { try await Self.grant(planner, at: now, in: database) } }
       return try await group.reduce(into: [Bool]()) { $0.append($1) }.count { $0 }
     }
     #expect(granted == conditions.rules.deviceLimit)

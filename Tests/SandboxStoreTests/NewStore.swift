@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import PullboxTesting
+import SandboxRecords
 
 @testable import SandboxStore
 

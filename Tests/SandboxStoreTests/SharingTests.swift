@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Database
 import HTTPServer
 import PullboxAPI
 import PullboxTesting
@@ -177,6 +178,33 @@ struct SharingTests {
     #expect(claims.expirationDate == nil, "something else counts")
     claims = try UnverifiedAppReceipt(base64: await store.receipt(next.token)).claims
     #expect(claims.expirationDate == nil && claims.purchases.allSatisfy { $0.cancellationDate == nil })
+  }
+
+  @Test(
+    "a license that is taken back is a change that every device sees, and a history that goes on lists it")
+  func licenseRevision() async throws {
+    let reader = try await store.openNamedAccount()
+    func revision() async throws -> Int64? {
+      try await store.get(
+        "/store/v1/transactions?unfinished=true&device=reader-2", token: reader.token,
+        as: TransactionsResponse.self
+      ).revision
+    }
+    let license = try await license(seats: 1)
+    _ = try await seat("assign", license, reader)
+    let assigned = try #require(try await revision())
+    let bought = try #require(try await store.all(reader.token).first)
+    _ = try await store.finish(bought)
+    #expect(try await revision() == assigned, "what is finished is still owned")
+    _ = try await seat("revoke", license, reader)
+    let revoked = try #require(try await revision())
+    #expect(revoked > assigned)
+    let changed = try await store.database.read {
+      let account = try AccountTable.named(reader.account, in: $0).id
+      return try TransactionTable.revised(
+        in: $0, account: account, beyond: assigned, isAscending: true, limit: 10)
+    }
+    #expect(changed.map(\.transaction.id.description) == [bought.id.description])
   }
 
   @Test(

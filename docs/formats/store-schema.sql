@@ -202,5 +202,5 @@ CREATE INDEX transactions_by_revision ON transactions (revision) WHERE revision 
 CREATE INDEX transactions_in_queue ON transactions (account, id) WHERE finished IS NULL AND state <> 'failed';
 CREATE INDEX transactions_purchasing ON transactions (id) WHERE state = 'purchasing';
 CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;
-CREATE TRIGGER transaction_revisions AFTER UPDATE OF state, expires, upgraded, revoked, application_username ON transactions WHEN NEW.state = 'purchased' AND (OLD.state <> 'purchased' OR OLD.expires IS NOT NEW.expires OR OLD.upgraded IS NOT NEW.upgraded OR OLD.revoked IS NOT NEW.revoked OR OLD.application_username IS NOT NEW.application_username)
+CREATE TRIGGER transaction_revisions AFTER UPDATE OF state, expires, upgraded, revoked, application_username, license_ends ON transactions WHEN NEW.state = 'purchased' AND (OLD.state <> 'purchased' OR OLD.expires IS NOT NEW.expires OR OLD.upgraded IS NOT NEW.upgraded OR OLD.revoked IS NOT NEW.revoked OR OLD.application_username IS NOT NEW.application_username OR OLD.license_ends IS NOT NEW.license_ends)
 BEGIN UPDATE transactions SET revision = 1 + coalesce( (SELECT max(revision) FROM transactions WHERE revision IS NOT NULL), 0) WHERE id = NEW.id; END;

@@ -5,7 +5,7 @@ package import Database
 package enum StoreSchema {
   /// The place of each is its version: none of those that were released is changed, moved or removed.
   /// Transactions count up from 2000000000000001. A trigger gives a transaction a new revision when it is
-  /// sold, and with each change of its end, upgrade, revocation or application username.
+  /// sold, and with each change of its end, that of its license included, upgrade, revocation or application username.
   package static let migrations = [
     Migration(
       "accounts and transactions",
@@ -251,6 +251,20 @@ package enum StoreSchema {
       script: """
         ALTER TABLE redemptions ADD COLUMN idempotency_key TEXT;
         ALTER TABLE redemptions ADD COLUMN transaction_id INTEGER;
+        """),
+    Migration(
+      "licenses that are taken back in the order of changes",
+      script: """
+        DROP TRIGGER transaction_revisions;
+        CREATE TRIGGER transaction_revisions
+          AFTER UPDATE OF state, expires, upgraded, revoked, application_username, license_ends ON transactions
+          WHEN NEW.state = 'purchased' AND (OLD.state <> 'purchased' OR OLD.expires IS NOT NEW.expires
+            OR OLD.upgraded IS NOT NEW.upgraded OR OLD.revoked IS NOT NEW.revoked
+            OR OLD.application_username IS NOT NEW.application_username OR OLD.license_ends IS NOT NEW.license_ends)
+        BEGIN
+          UPDATE transactions SET revision = 1 + coalesce(
+            (SELECT max(revision) FROM transactions WHERE revision IS NOT NULL), 0) WHERE id = NEW.id;
+        END;
         """),
   ]
 }

@@ -5,7 +5,8 @@ package import Database
 /// Queries of the table of transactions for the App Store Server API and notifications.
 ///
 /// Every sold transaction has a revision. A trigger renews it when the transaction is sold, refunded,
-/// reversed, upgraded or extended. A reader that goes on from a revision sees every change since.
+/// reversed, upgraded or extended, and when its license is taken back. A reader that goes on from a revision sees every change
+/// since. That a transaction is finished is none: queues, which are read whole, tell of it, and it changes nothing that is owned.
 extension TransactionTable {
   /// A transaction with the number of its latest change.
   package struct Revised: Hashable, Sendable {

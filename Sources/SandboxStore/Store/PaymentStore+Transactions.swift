@@ -23,7 +23,7 @@ extension PaymentStore {
   }
 
   /// The number of the latest change of what was sold to the account; nil while nothing was. A sale, a
-  /// renewal, a refund, its reversal, an upgrade and an extension change it, on whatever device.
+  /// renewal, a refund, its reversal, an upgrade, an extension and a license that is taken back change it, on whatever device.
   func revision(of account: Account) async throws -> Int64? {
     try await database.read { connection in
       try TransactionTable.revised(
