@@ -248,6 +248,42 @@ struct LedgerTests {
     #expect(reversed.transaction.revokedDate == nil && reversed.isRevocationNews)
   }
 
+  @Test(
+    "of two statements of one moment the one by which the service ends earlier counts, in whatever order they come"
+  )
+  func oneMoment() throws {
+    let long = try period(expires: 90_000, asOf: 10)
+    let short = try period(expires: 50_000, asOf: 10)
+    let graceful = try period(expires: 50_000, grace: 95_000, asOf: 10)
+    for (said, recorded) in [(long, short), (short, long)] {
+      let merged = revision(said, after: recorded)
+      #expect(merged.expiresDate == short.expiresDate && merged.asOf == short.asOf)
+    }
+    // What only one of them tells is kept all the same.
+    for (said, recorded) in [(graceful, short), (short, graceful)] {
+      #expect(revision(said, after: recorded).graceExpiresDate == graceful.graceExpiresDate)
+    }
+    // A later statement extends the period again.
+    let extended = try period(expires: 99_000, asOf: 11)
+    #expect(revision(extended, after: short).expiresDate == extended.expiresDate)
+    #expect(revision(short, after: extended).expiresDate == extended.expiresDate)
+  }
+
+  @Test(
+    "a purchase that another one replaced ends there, though both were asked about in the same millisecond")
+  func replacedInOneMoment() async throws {
+    let read = try purchase("1", asOf: 20)
+    let ended = read.ended(at: date(50), asOf: read.asOf)
+    let key = try key("1")
+    // The answer about the token that was replaced comes before the other one, and after it.
+    try await record(read)
+    for said in [ended, read] {
+      try await record(said)
+      let kept = try #require(try await database.read { try LedgerTable.find(key, in: $0)?.transaction })
+      #expect(kept.expiresDate == date(50) && kept.asOf == read.asOf)
+    }
+  }
+
   @Test("a purchase that another one replaced says nothing of a refund that was heard of since it was read")
   func refundedWhileReplaced() async throws {
     let read = try purchase("1", asOf: 8)

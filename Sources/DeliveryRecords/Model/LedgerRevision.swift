@@ -4,7 +4,8 @@ package import CoreTypes
 /// The ledger's entry about a transaction once a store's statement is taken in. Pure: statements arrive in any order, and
 /// the later one counts.
 ///
-/// Of two statements the one of the later date counts, and it is completed by what only the earlier one tells.
+/// Of two statements the one of the later date counts, and it is completed by what only the earlier one tells. Of two of one
+/// moment the one counts by which the service ends earlier, whichever came first: what ended by then does not begin again.
 /// A refund counts by its own rule (``TransactionStanding``): a statement that tells of no refunds leaves the
 /// one that is known.
 package struct LedgerRevision: Sendable {
@@ -34,7 +35,7 @@ package struct LedgerRevision: Sendable {
       endsEarlier = false
       return
     }
-    let (later, earlier) = said.asOf > recorded.asOf ? (said, recorded) : (recorded, said)
+    let (later, earlier) = said.counts(over: recorded) ? (said, recorded) : (recorded, said)
     transaction = later.completed(by: earlier).revised(revokedDate: word.revoked, asOf: word.asOf)
     isNews =
       transaction.asOf - recorded.asOf > freshness
@@ -55,11 +56,18 @@ extension VerifiedTransaction {
   /// Whether the transaction's period, its grace or its license ends before the other's; no end counts as the
   /// latest.
   fileprivate func ends(before other: VerifiedTransaction) -> Bool {
-    func isEarlier(_ end: Timestamp?, than other: Timestamp?) -> Bool {
-      end.map { end in other.map { end < $0 } ?? true } ?? false
-    }
-    return isEarlier(serviceEnd, than: other.serviceEnd)
-      || isEarlier(licenseEndDate, than: other.licenseEndDate)
+    Self.isEarlier(serviceEnd, than: other.serviceEnd)
+      || Self.isEarlier(licenseEndDate, than: other.licenseEndDate)
+  }
+
+  /// Whether this statement counts where the other one says something else: it is of a later date, or of the same one and the
+  /// service ends earlier by it.
+  fileprivate func counts(over other: VerifiedTransaction) -> Bool {
+    asOf == other.asOf ? Self.isEarlier(serviceEnd, than: other.serviceEnd) : asOf > other.asOf
+  }
+
+  private static func isEarlier(_ end: Timestamp?, than other: Timestamp?) -> Bool {
+    end.map { end in other.map { end < $0 } ?? true } ?? false
   }
 
   /// The last moment that the store may serve the period, nil where it has no end.

@@ -116,7 +116,8 @@ package struct GoogleStoreClient: PaymentStoreClient {
   }
 
   /// Writes down whose token it is, and answers its transactions, with those of the purchase that it replaces: what that one
-  /// opened ends where this one began.
+  /// opened ends where this one began. An answer about the other token of the same moment does not change that, in whichever
+  /// order both are taken in.
   package func taken(_ purchase: Purchase) async throws(StoreRefusal) -> [VerifiedTransaction] {
     let (store, verdict, environment) = (name, purchase.verdict, purchase.environment)
     guard let first = verdict.transactions.first else { return [] }
