@@ -143,6 +143,11 @@ struct QueryPlanTests {
       _ = try OutboxTable.waiting(for: .sandbox, after: place, for: lease, limit: 2, in: connection)
       _ = try OutboxTable.nextLeaseEnd(of: .sandbox, for: lease, in: connection)
       _ = try OutboxTable.nextAttempt(to: .sandbox, after: OutboxEntry.atOnce, in: connection)
+      _ = try OutboxTable.hasHeld(to: .sandbox, at: OutboxEntry.atOnce, in: connection)
+      let call = OutboxCall(
+        id: 1, store: "sandbox", kind: "acknowledge", transaction: "t1", state: .waiting, attempts: 0,
+        refusals: 0, created: OutboxEntry.atOnce)
+      _ = try OutboxTable.withHolders(call, at: OutboxEntry.atOnce, in: connection)
       for state in OutboxCall.State.allCases.map(Optional.some) + [nil] {
         for store in ["sandbox", nil] {
           for kind in ["finish", nil] {
