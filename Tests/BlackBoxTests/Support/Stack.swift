@@ -99,10 +99,13 @@ actor Stack {
   ) async throws {
     switch part {
     case .store:
+      let state = directory.path("store")
+      // One that is set up anew later makes its own.
+      if account.isEmpty, try FileSystem.status(of: state) == nil { try await StoreKeys.put(into: state) }
       let daemon = try await Daemon.start(
         "pullbox-sandbox",
         [
-          "--listen", "127.0.0.1:0", "--state", directory.path("store"), "--catalog", serverProxy.url,
+          "--listen", "127.0.0.1:0", "--state", state, "--catalog", serverProxy.url,
           "--server-credential", storeCredential,
         ] + signingStoreArguments + (options.asksAsGoogle ? googleStoreOptions : []) + arguments,
         name: part.rawValue, in: directory)
