@@ -106,7 +106,13 @@ final class Transfer {
     case .none: break
     case .bytes(let bytes):
       let start = Int(bytesSent)
-      for index in 0..<buffer.count { buffer[index] = bytes[start + index] }
+      let next = bytes.span.extracting(start..<start + buffer.count)
+      // Both have as many bytes.
+      unsafe buffer.withUnsafeMutableBytes { target in
+        unsafe next.withUnsafeBytes { source in
+          unsafe target.copyMemory(from: source)
+        }
+      }
       bytesSent += Int64(buffer.count)
     case .file(let file, let range, let progress):
       do {

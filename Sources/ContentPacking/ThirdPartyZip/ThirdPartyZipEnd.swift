@@ -20,8 +20,10 @@ struct ThirdPartyZipEnd {
     var bytes: [UInt8] = []
     try file.read(upTo: count, at: ByteCount(start), into: &bytes)
     guard bytes.count == count, count >= ZipFormat.endLength else { return nil }
+    // Hardly any place has even that.
+    let first = UInt8(truncatingIfNeeded: ZipFormat.endSignature)
     for position in stride(from: count - ZipFormat.endLength, through: 0, by: -1)
-    where bytes.littleEndian(at: position) == ZipFormat.endSignature
+    where bytes[position] == first && bytes.littleEndian(at: position) == ZipFormat.endSignature
       && position + ZipFormat.endLength + Int(bytes.littleEndian(at: position + 20, as: UInt16.self)) == count
     {
       let record = Array(bytes[position..<position + ZipFormat.endLength])
