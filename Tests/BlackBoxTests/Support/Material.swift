@@ -9,12 +9,30 @@ enum Material {
     var description: String
   }
 
+  private struct Recipe: Hashable {
+    let length: Int64
+    let seed: Int
+  }
+
+  /// The files of a mebibyte or less that were made so far: most tests want one of the same few.
+  private static let made = Locked<[Recipe: [UInt8]]>([:])
+
   /// A single file (`.cbz`) of exactly that many bytes.
   static func file(_ name: String, length: Int64, seed: Int = 1, in directory: TemporaryDirectory)
     async throws -> String
   {
     let path = directory.path(name)
+    let recipe = Recipe(length: length, seed: seed)
+    if let bytes = made.current[recipe] {
+      let file = try FileDescriptor.open(path, .writeOnly, options: [.create, .truncate])
+      try file.write(bytes.span, at: .zero)
+      return path
+    }
     try await generate(["--size", "\(length)", "--seed", "\(seed)", path], in: directory)
+    if length <= 1 << 20 {
+      let bytes = try FileSystem.read(path, upTo: .mebibytes(1))
+      made.withLock { $0[recipe] = bytes }
+    }
     return path
   }
 
