@@ -143,7 +143,7 @@ struct GrantLockTests {
     let customer = try #require(known)
     let planner = try await planner([payments[0]])
     recorder.forget()
-    #expect(try await grant(planner))
+    #expect(try await Self.grant(planner, at: clock.now(), in: database))
     let taken = try #require(recorder.writes.last)
     #expect(taken.last == .customer(customer))
     #expect(taken.first == .everything.shared)
@@ -210,7 +210,7 @@ struct GrantLockTests {
     try await publish(1)
     let payment = try purchase(1)
     let planner = try await planner([payment])
-    #expect(try await grant(planner))
+    #expect(try await Self.grant(planner, at: clock.now(), in: database))
     let key = payment.key
     let (grants, known) = try await database.read {
       (try GrantTable.all(paidBy: key, in: $0), try CustomerTable.customer(of: key, in: $0))

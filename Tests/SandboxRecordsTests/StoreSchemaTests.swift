@@ -2,7 +2,7 @@ import Database
 import PullboxTesting
 import Testing
 
-@testable import SandboxStore
+@testable import SandboxRecords
 
 @Suite("State directories of earlier versions of the sandbox store")
 struct StoreSchemaTests {
