@@ -2,9 +2,11 @@ import Commerce
 import CoreTypes
 import Database
 import DeliveryTesting
+import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import Receipts
 import Testing
 
 @testable import ContentGrants
@@ -45,7 +47,7 @@ struct LockTests {
       #expect(recorder.writes.count > 10)
       #expect(alone(recorder) == 0)
       recorder.forget()
-      let item = ProductDescription(id: try #require(ProductIdentifier("com.example.issue2")))
+      let item = ProductDescription(id: ProductIdentifier("com.example.issue2"))
       _ = try await server.operatorAPI.call(
         "POST", "/v1/operator/catalog", body: CatalogImport(products: [item]), as: CatalogImportReport.self)
       #expect(alone(recorder) >= 1)
