@@ -105,8 +105,9 @@ struct FuzzTests {
   @Test("no mutation of an input breaks a rule", arguments: FuzzTarget.allCases)
   func mutations(_ target: FuzzTarget) {
     var mutator = Self.mutator(for: target)
-    for _ in 0..<Self.rounds {
+    for round in 0..<Self.rounds {
       let bytes = mutator.next()
+      guard ExhaustiveShare.environment.takes(round) else { continue }
       if let broken = target.check(bytes) {
         Issue.record("\(target): \(broken): \(String(decoding: bytes, as: UTF8.self).debugDescription)")
         return
