@@ -26,10 +26,21 @@ package struct FixturePackage: Sendable {
   ) throws -> FixturePackage {
     let directory = try TemporaryDirectory()
     let path = directory.path(name)
-    try DurableFile.write(bytes.span, to: path)
+    try write(bytes, to: path)
     let packed = try builder(product, version).describe(file: path)
     return FixturePackage(bytes: bytes, manifest: packed.manifest, files: [name: bytes])
   }
+
+  /// Nothing is synced: no test asks what is left of its source after a power cut.
+  private static func write(_ bytes: [UInt8], to path: String) throws {
+    let file = try FileDescriptor.open(path, .writeOnly, options: [.create, .truncate])
+    try file.write(bytes.span, at: .zero)
+  }
+
+  private static let pages = (0..<6).map { noise(700_000 + $0, seed: UInt64($0) + 10) }
+  private static let longNotes = [[UInt8]](
+    repeating: Array("All in color for a dime. ".utf8), count: 100_000
+  ).flatMap { $0 }
 
   /// A folder of stored and deflated files, packed.
   package static func folder(
@@ -38,14 +49,13 @@ package struct FixturePackage: Sendable {
   ) throws -> FixturePackage {
     let directory = try TemporaryDirectory()
     var files: [String: [UInt8]] = ["notes/empty.txt": []]
-    for page in 0..<6 { files["pages/page\(page).jpg"] = noise(700_000 + page, seed: UInt64(page) + 10) }
+    for (page, bytes) in pages.enumerated() { files["pages/page\(page).jpg"] = bytes }
     if let firstPage { files["pages/page0.jpg"] = firstPage }
-    files["notes/long.txt"] = Array(repeating: Array("All in color for a dime. ".utf8), count: 100_000)
-      .flatMap { $0 }
+    files["notes/long.txt"] = longNotes
     for (path, bytes) in files {
       let target = directory.path("source/\(path)")
       try FileSystem.createDirectories(FileSystem.parent(of: target))
-      try DurableFile.write(bytes.span, to: target)
+      try write(bytes, to: target)
     }
     let output = directory.path("package.zip")
     let packed = try builder(product, version).pack(
