@@ -1,5 +1,6 @@
 import CoreTypes
 import HTTPClient
+import PullboxTesting
 import ServiceRuntime
 import Testing
 

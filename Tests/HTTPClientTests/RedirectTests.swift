@@ -1,4 +1,5 @@
 import HTTPClient
+import PullboxTesting
 import Testing
 
 struct RedirectTests {

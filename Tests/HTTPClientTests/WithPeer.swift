@@ -1,5 +1,6 @@
 import CoreTypes
 import HTTPClient
+import PullboxTesting
 import SystemCalls
 
 /// Runs `body` while a peer follows `scripts`; the peer is gone afterwards, however `body` ends.

@@ -1,20 +1,26 @@
-import CLinux
-import Glibc
-import Synchronization
-import SystemCalls
+internal import CLinux
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+internal import SystemCalls
 
 /// A server that says exactly what a test tells it to say: one script per connection, one connection after
 /// the other.
-final class ScriptedPeer: Sendable {
-  enum Step: Sendable {
+public final class ScriptedPeer: Sendable {
+  /// A step of a script.
+  public enum Step: Sendable {
     /// Reads one request, with its body where it has a `Content-Length`, and records it.
     case readRequest
     /// Reads only up to the end of the head.
     case readHead
     /// Reads exactly so many bytes and records them.
     case readBytes(Int)
+    /// Sends the text in UTF-8.
     case send(String)
+    /// Sends the bytes.
     case sendBytes([UInt8])
+    /// Sends the same text again and again, until the client has closed.
+    case sendEndlessly(String)
     /// Goes on when the test opens the gate.
     case pass(Gate)
     /// Waits until the client has closed.
@@ -23,7 +29,8 @@ final class ScriptedPeer: Sendable {
     case reset
   }
 
-  let port: UInt16
+  /// The port on loopback; 0 with a Unix socket.
+  public let port: UInt16
   private let listener: FileDescriptor
   private let scripts: [[Step]]
   private let state = Mutex(State())
@@ -36,7 +43,8 @@ final class ScriptedPeer: Sendable {
     var isClosed = false
   }
 
-  init(_ scripts: [[Step]], unixSocket path: String? = nil) throws {
+  /// Listens on a port of loopback, or at a Unix socket; ``serve()`` answers.
+  public init(_ scripts: [[Step]], unixSocket path: String? = nil) throws {
     self.scripts = scripts
     let family = path == nil ? AF_INET : AF_UNIX
     listener = FileDescriptor(
@@ -78,14 +86,17 @@ final class ScriptedPeer: Sendable {
     return UInt16(bigEndian: address.sin_port)
   }
 
-  var url: String { "http://127.0.0.1:\(port)/" }
-  var requests: [String] { state.withLock { $0.requests } }
-  var connections: Int { state.withLock { $0.connections } }
+  /// The address, with a slash at its end.
+  public var url: String { "http://127.0.0.1:\(port)/" }
+  /// The requests that were read, in order: heads, with their bodies where a step reads those too.
+  public var requests: [String] { state.withLock { $0.requests } }
+  /// Connections so far.
+  public var connections: Int { state.withLock { $0.connections } }
   /// How many scripts waited for the client's close and saw it.
-  var sawClose: Int { state.withLock { $0.sawClose } }
+  public var sawClose: Int { state.withLock { $0.sawClose } }
 
   /// Ends a running ``serve()``, wherever it stands.
-  func close() {
+  public func close() {
     state.withLock { state in
       state.isClosed = true
       if let current = state.current { _ = shutdown(current, Int32(SHUT_RDWR)) }
@@ -94,7 +105,7 @@ final class ScriptedPeer: Sendable {
   }
 
   /// Blocks until all scripts are through, or ``close()``.
-  func serve() {
+  public func serve() {
     for script in scripts {
       let number = clinux_accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
       guard number >= 0 else { return }
@@ -131,6 +142,10 @@ final class ScriptedPeer: Sendable {
         guard write(Array(text.utf8), connection) else { return }
       case .sendBytes(let bytes):
         guard write(bytes, connection) else { return }
+      case .sendEndlessly(let text):
+        let bytes = Array(text.utf8)
+        while write(bytes, connection) {}
+        state.withLock { $0.sawClose += 1 }
       case .pass(let gate):
         gate.wait()
       case .untilClosed:
@@ -190,6 +205,24 @@ final class ScriptedPeer: Sendable {
       sent += count
     }
     return true
+  }
+}
+
+/// Holds a script until a test lets it go on.
+public final class Gate: Sendable {
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  /// Closed.
+  public init() {}
+
+  /// Lets one step pass, now or later.
+  public func open() {
+    semaphore.signal()
+  }
+
+  /// Blocks, on the peer's own thread.
+  func wait() {
+    semaphore.wait()
   }
 }
 
