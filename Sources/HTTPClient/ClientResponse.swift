@@ -64,6 +64,9 @@ public struct ResponseHead: Hashable, Sendable {
   /// `Date` (RFC 9110 §6.6.1); nil where it is missing or malformed.
   public var date: Timestamp? { headers["Date"].flatMap(Self.date) }
 
+  /// `Last-Modified` (RFC 9110 §8.8.2); nil where it is missing or malformed.
+  public var lastModified: Timestamp? { headers["Last-Modified"].flatMap(Self.date) }
+
   /// An IMF-fixdate (RFC 9110 §5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`; nil for anything else.
   private static func date(_ text: String) -> Timestamp? {
     let parts = text.split(separator: " ", omittingEmptySubsequences: false)

@@ -57,6 +57,18 @@ struct ContentRangeTests {
     #expect(head("Sun, 06 Foo 1994 09:49:37 GMT").retryAfter == nil)
   }
 
+  @Test("Last-Modified is read as an IMF-fixdate, and as nothing else (RFC 9110 section 8.8.2)")
+  func lastModified() {
+    func head(_ value: String) -> ResponseHead {
+      ResponseHead(status: 200, headers: ResponseFields([.init(name: "last-modified", value: value)]))
+    }
+    let moment = Timestamp(rfc3339: "1994-11-15T12:45:26Z")
+    #expect(head("Tue, 15 Nov 1994 12:45:26 GMT").lastModified == moment)
+    #expect(head("1994-11-15T12:45:26Z").lastModified == nil)
+    #expect(head("").lastModified == nil)
+    #expect(ResponseHead(status: 200).lastModified == nil)
+  }
+
   @Test("Retry-After counts in its form of seconds (R1)")
   func retryAfter() {
     func head(_ value: String) -> ResponseHead {
