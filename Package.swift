@@ -39,6 +39,7 @@ let plumbing: [Target] = [
   .target(name: "PostgreSQLEngine", dependencies: ["CPostgreSQL", "CLinux", "Database", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
+  .target(name: "ObjectStore", dependencies: ["HTTPClient", "ServiceRuntime", "Crypto", "CoreTypes"]),
 ]
 
 let domain: [Target] = [
@@ -270,6 +271,11 @@ let tests: [Target] = [
   .testTarget(
     name: "ServiceRuntimeTests",
     dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "ObjectStoreTests",
+    dependencies: [
+      "ObjectStore", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+    ]),
   .testTarget(
     name: "MonitoringTests",
     dependencies: [
