@@ -36,7 +36,8 @@ let plumbing: [Target] = [
   .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CTLS", "CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "Database", dependencies: ["CSQLite", "CSQLiteLog", "SystemCalls", "CoreTypes"]),
-  .target(name: "PostgreSQLEngine", dependencies: ["CPostgreSQL", "CLinux", "Database", "SystemCalls", "CoreTypes"]),
+  .target(
+    name: "PostgreSQLEngine", dependencies: ["CPostgreSQL", "CLinux", "Database", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "ObjectStore", dependencies: ["HTTPClient", "ServiceRuntime", "Crypto", "CoreTypes"]),
@@ -157,7 +158,8 @@ let services: [Target] = [
       "PackageStorage", "PaymentStores", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
-      "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "BlobStore", "Monitoring", "ServiceRuntime",
+      "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "BlobStore", "Monitoring",
+      "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(

@@ -11,17 +11,18 @@ final class PostgreSQLDatabase: DatabaseEngine {
   private let longestWait: Duration?
 
   init(_ address: PostgreSQLAddress, options: PostgreSQLOptions) throws(SystemError) {
-    link = ServerLink(address: address, application: options.application)
+    link = ServerLink(address: address, application: options.application, isAlone: options.isAlone)
     writers = ServerWorkers(.write, count: options.writers, queueLimit: options.queueLimit, link: link)
     readers = ServerWorkers(.read, count: options.readers, queueLimit: options.queueLimit, link: link)
     listener = try ServerListener(link: link)
     longestWait = options.longestWait
   }
 
-  func start() {
+  /// `first` is the connection that has claimed the tables, where that is asked for.
+  func start(listeningOn first: ServerHandle) {
     writers.start()
     readers.start()
-    listener.start()
+    listener.start(on: first)
   }
 
   var reads: BodyQueue { readers.queue }
@@ -68,17 +69,20 @@ public struct PostgreSQLOptions: Sendable {
   public var queueLimit: Int
   /// How long a body waits for its turn, and for a server that is away; nil waits for ever.
   public var longestWait: Duration?
+  /// Whether no other process that asks for it may use the same tables.
+  public var isAlone: Bool
 
   /// The defaults: eight connections write and four read, 4096 bodies wait, each at most 5 seconds.
   public init(
     application: String = "pullbox", writers: Int = 8, readers: Int = 4, queueLimit: Int = 4096,
-    longestWait: Duration? = .seconds(5)
+    longestWait: Duration? = .seconds(5), isAlone: Bool = false
   ) {
     self.application = application
     self.writers = writers
     self.readers = readers
     self.queueLimit = queueLimit
     self.longestWait = longestWait
+    self.isAlone = isAlone
   }
 }
 
@@ -86,16 +90,17 @@ extension Database {
   /// Connects to a database on PostgreSQL and brings its tables up to date. Each connection has a thread; each body is a transaction of
   /// its own, which takes its locks first, and runs again where another one, or the connection, was in its way. Blocks: at start-up, not
   /// on the cooperative pool. Throws ``DatabaseError``: `cannotOpen` for a server that refuses, is too old or is hidden behind a pooler
-  /// in transaction mode, `unavailable` where no server answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
+  /// in transaction mode, or whose tables another process uses alone, `unavailable` where no server answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
   public static func open(
     _ address: PostgreSQLAddress, schema: SchemaDefinition, options: PostgreSQLOptions = PostgreSQLOptions()
   ) throws -> Database {
     let first = try ServerHandle(address, application: options.application)
     let second = try ServerHandle(address, application: options.application)
     try first.checkServer(other: second)
+    if options.isAlone { try first.waitToBeAlone() }
     try first.apply(schema)
     let engine = try PostgreSQLDatabase(address, options: options)
-    engine.start()
+    engine.start(listeningOn: first)
     return Database(engine: engine, longestWait: options.longestWait)
   }
 }

@@ -22,8 +22,23 @@ final class ServerListener: Sendable {
       takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
   }
 
-  func start() {
-    end.withLock { $0 = pool.start { [self] in work() } }
+  /// Begins with a connection that is there; later ones are made by the listener.
+  func start(on first: ServerHandle) {
+    let given = GivenHandle(first)
+    end.withLock { $0 = pool.start { [self] in work(on: given) } }
+  }
+
+  /// A connection on its way to the listener's thread.
+  // Sendable because the thread that opened it has no other use of it.
+  private final class GivenHandle: @unchecked Sendable {
+    private var handle: ServerHandle?
+
+    init(_ handle: ServerHandle) { self.handle = handle }
+
+    func take() -> ServerHandle? {
+      defer { handle = nil }
+      return handle
+    }
   }
 
   /// Ends, sooner or later.
@@ -38,11 +53,18 @@ final class ServerListener: Sendable {
     end.withLock { $0 }?.get()
   }
 
-  private func work() {
+  private func work(on given: GivenHandle) {
     var pause: Int32 = 100
     while !isClosed.load(ordering: .acquiring) {
       do {
-        let handle = try link.connect()
+        let handle: ServerHandle
+        if let first = given.take() {
+          handle = first
+        } else {
+          handle = try link.connect()
+          // The server forgot the claim with the connection.
+          if link.isAlone { try handle.waitToBeAlone() }
+        }
         _ = try handle.executeAlone("LISTEN pullbox")
         pause = 100
         while !isClosed.load(ordering: .acquiring) {

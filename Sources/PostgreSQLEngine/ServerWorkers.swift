@@ -43,6 +43,7 @@ final class ServerWorkers: Sendable {
 final class ServerLink: Sendable {
   let address: PostgreSQLAddress
   let application: String
+  let isAlone: Bool
   let changes = ChangeCounts()
   let failure = Mutex<DatabaseError?>(nil)
   /// The effects of writes happen one at a time.
@@ -50,9 +51,10 @@ final class ServerLink: Sendable {
   /// Taken on when all connections are to be made anew.
   private let generation = Atomic<Int>(0)
 
-  init(address: PostgreSQLAddress, application: String) {
+  init(address: PostgreSQLAddress, application: String, isAlone: Bool) {
     self.address = address
     self.application = application
+    self.isAlone = isAlone
   }
 
   var currentGeneration: Int { generation.load(ordering: .acquiring) }

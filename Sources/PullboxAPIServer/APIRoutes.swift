@@ -195,7 +195,8 @@ extension Problem {
     case .outOfSpace: self.init(.outOfSpace, "the disk is full", retryAfterSeconds: 30)
     case .overloaded: self.init(.unavailable, "too much is asked for at once", retryAfterSeconds: 2)
     case .storage: self.init(.unavailable, "what is stored cannot be used now", retryAfterSeconds: 10)
-    case .unreachable: self.init(.unavailable, "where this is written down cannot be reached now", retryAfterSeconds: 2)
+    case .unreachable:
+      self.init(.unavailable, "where this is written down cannot be reached now", retryAfterSeconds: 2)
     case .outcomeUnknown:
       self.init(.unavailable, "whether this was done is not known; ask again", retryAfterSeconds: 2)
     }

@@ -9,8 +9,8 @@ extension Timestamp {
     self.init(millisecondsSinceEpoch: min(max(milliseconds, 0), Self.latestWritable))
   }
 
-  /// A date that a store tells in RFC 3339, brought to the same years: text has the years before 1970, and its offset leads
-  /// beyond 9999. Nil for what is no date.
+  /// A date that a store tells in RFC 3339, which has the years before 1970 as well, brought to the same years. Nil for what is no date,
+  /// and for one whose offset leads beyond 9999.
   init?(clampingRFC3339 text: String) {
     guard let date = Timestamp(rfc3339: text) else { return nil }
     self.init(clampingMilliseconds: date.millisecondsSinceEpoch)

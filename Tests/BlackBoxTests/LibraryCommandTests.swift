@@ -88,7 +88,9 @@ struct LibraryCommandTests {
 
       let before = fetched(stack)
       let repair = try await stack.pullbox("repair", Self.issue)
-      #expect(repair.ending == .exited(0) && repair.output.contains("Test package 1.0"), "\(repair.output)")
+      #expect(
+        repair.ending == .exited(0) && repair.output.contains("Test package 1.0"),
+        "\(repair.output)\(repair.errors)")
       try await eventually {
         let downloads = try await stack.agent.downloads()
         return downloads.count == 3 && downloads.allSatisfy { $0.state == .finished }

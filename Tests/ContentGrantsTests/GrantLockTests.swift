@@ -79,7 +79,9 @@ struct GrantLockTests {
   }
 
   /// Makes the grants that are planned, as ``GrantService`` does; whether there are any.
-  private static func grant(_ planner: GrantPlanner, at now: Timestamp, in database: Database) async throws -> Bool {
+  private static func grant(_ planner: GrantPlanner, at now: Timestamp, in database: Database) async throws
+    -> Bool
+  {
     try await database.write(locking: planner.locks) { connection in
       _ = try GrantStore.record([], by: .answer(), besides: planner.paying, at: now, in: connection)
       let bases = try planner.plans(in: connection).compactMap { plan in try? plan.get().basis }

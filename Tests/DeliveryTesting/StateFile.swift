@@ -21,7 +21,8 @@ package final class StateFile {
   package func open(_ migrations: [Migration]? = nil, options: Database.Options? = nil) throws -> Database {
     if migrations == nil, options == nil, let url = try TestDatabase.url(for: directory.path) {
       let database = try Database.open(
-        try PostgreSQLAddress(url), schema: TestDatabase.schema, options: PostgreSQLOptions(writers: 4, readers: 2))
+        try PostgreSQLAddress(url), schema: TestDatabase.schema,
+        options: PostgreSQLOptions(writers: 4, readers: 2))
       opened.append(database)
       return database
     }

@@ -12,7 +12,8 @@ package enum TestDatabase {
   package static let options = Database.Options(reserve: .mebibytes(4), rehearsal: rehearsal(named: name))
 
   /// The tables of a delivery server on PostgreSQL.
-  package static let schema = SchemaDefinition(version: PostgreSQLSchema.version, script: PostgreSQLSchema.script)
+  package static let schema = SchemaDefinition(
+    version: PostgreSQLSchema.version, script: PostgreSQLSchema.script)
 
   /// Whether records lie in PostgreSQL.
   package static var isOnServer: Bool { serverURL != nil }
@@ -26,7 +27,8 @@ package enum TestDatabase {
     case "twice": .twice
     case "interleaved": .interleaved
     case let name? where name.hasPrefix("postgresql://"): .none
-    case let name?: preconditionFailure("PULLBOX_TEST_DATABASE is plain, twice, interleaved or a URL, not \(name)")
+    case let name?:
+      preconditionFailure("PULLBOX_TEST_DATABASE is plain, twice, interleaved or a URL, not \(name)")
     }
   }
 

@@ -30,7 +30,7 @@ struct StoreUnderTest {
   }()
 }
 
-/// What Pullbox asks of a store (docs/object-stores.md), tried on a real one. PULLBOX_TEST_S3_ENDPOINT, _BUCKET and _KEY_FILE name it,
+/// The operations that Pullbox asks of a store (docs/object-stores.md), tried on a real one. PULLBOX_TEST_S3_ENDPOINT, _BUCKET and _KEY_FILE name it,
 /// perhaps also _REGION; the bucket has to be there.
 @Suite(.enabled(if: StoreUnderTest.present != nil), .serialized, .timeLimit(.minutes(5)))
 struct ContractTests {

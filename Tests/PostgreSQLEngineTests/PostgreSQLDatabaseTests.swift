@@ -247,6 +247,19 @@ struct PostgreSQLDatabaseTests {
     #expect(try other.executeAlone("SELECT count(*) FROM books") == [["1"]])
   }
 
+  @Test("tables that one process claims are refused to another that does, and free once the first has ended")
+  func alone() throws {
+    let address = try PostgreSQLServer.emptyAddress()
+    let options = PostgreSQLOptions(writers: 1, readers: 1, isAlone: true)
+    let first = try Database.open(address, schema: Self.schema, options: options)
+    let error = #expect(throws: DatabaseError.self) {
+      try Database.open(address, schema: Self.schema, options: options)
+    }
+    #expect(error?.code == .cannotOpen)
+    first.close()
+    try Database.open(address, schema: Self.schema, options: options).close()
+  }
+
   @Test("tables of a later version are refused, and steps are applied once")
   func versions() throws {
     let address = try PostgreSQLServer.emptyAddress()

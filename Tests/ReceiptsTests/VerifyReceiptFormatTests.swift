@@ -212,8 +212,7 @@ struct VerifyReceiptFormatTests {
     "dates in text are brought to the same years as those in milliseconds",
     arguments: [
       ("1009-09-05 05:18:33 Etc/GMT", 0), ("1969-12-31 23:59:59 Etc/GMT", 0), ("0001-01-01T00:00:00Z", 0),
-      ("1970-01-01 00:00:01 Etc/GMT", 1000), ("9999-12-31T23:59:59-23:00", 253_402_300_799_999),
-      ("9999-12-31 23:59:59 Etc/GMT", 253_402_300_799_000),
+      ("1970-01-01 00:00:01 Etc/GMT", 1000), ("9999-12-31 23:59:59 Etc/GMT", 253_402_300_799_000),
     ] as [(String, Int64)])
   func extremeDatesInText(text: String, milliseconds: Int64) throws {
     #expect(try purchase(#","expires_date":"\#(text)""#).expiresDate?.millisecondsSinceEpoch == milliseconds)
