@@ -14,11 +14,104 @@ public struct ChangeTopic: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// How often each topic was changed.
+/// The changes of a topic that others have committed since they were last taken: of what is named, or of anything.
+public enum ChangeNews: Hashable, Sendable {
+  /// The changes since then are of these names, and of no others.
+  case of(Set<String>)
+  /// Something was changed of which no names came.
+  case ofAnything
+
+  /// The names that are kept until somebody takes them; more become ``ofAnything``.
+  static let maximumNames = 10_000
+
+  mutating func add(_ more: ChangeNews) {
+    guard case .of(let old) = self, case .of(let new) = more, old.count + new.count <= Self.maximumNames
+    else {
+      self = .ofAnything
+      return
+    }
+    self = .of(old.union(new))
+  }
+}
+
+/// A reader of the news of one topic. It hears of what other processes that use the database commit, and of what this one does; nothing
+/// of a file, which is one process's alone.
+public final class ChangeReader: Sendable {
+  private struct State {
+    var news: ChangeNews?
+    var waiting: CheckedContinuation<Void, Never>?
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+
+  init() {}
+
+  /// Returns the news since the last call, once there are any; nil when the task is cancelled or the reader is closed. One task at a
+  /// time may wait.
+  public func next() async -> ChangeNews? {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isReady = state.withLock { state -> Bool in
+          guard state.news == nil, !state.isClosed, !Task.isCancelled else { return true }
+          precondition(state.waiting == nil, "two tasks wait for the same news")
+          state.waiting = continuation
+          return false
+        }
+        if isReady { continuation.resume() }
+      }
+    } onCancel: {
+      wake()
+    }
+    return state.withLock { state in
+      defer { state.news = nil }
+      return Task.isCancelled || state.isClosed ? nil : state.news
+    }
+  }
+
+  func add(_ news: ChangeNews) {
+    state.withLock { state in
+      if state.news == nil { state.news = news } else { state.news?.add(news) }
+    }
+    wake()
+  }
+
+  /// Ends the wait for news, of which there are none any more.
+  public func close() {
+    state.withLock { $0.isClosed = true }
+    wake()
+  }
+
+  private func wake() {
+    state.withLock { state in
+      defer { state.waiting = nil }
+      return state.waiting
+    }?.resume()
+  }
+}
+
+/// How often each topic was changed, and who reads of it.
 package final class ChangeCounts: Sendable {
   private let counts = Mutex<[ChangeTopic: Int]>([:])
+  private let readers = Mutex<[ChangeTopic: [ChangeReader]]>([:])
 
   package init() {}
+
+  func reader(of topic: ChangeTopic) -> ChangeReader {
+    let reader = ChangeReader()
+    readers.withLock { $0[topic, default: []].append(reader) }
+    return reader
+  }
+
+  /// Ends the waits of all readers: nothing is heard any more.
+  package func close() {
+    for reader in readers.withLock({ $0.values.flatMap(\.self) }) { reader.close() }
+  }
+
+  /// Tells the topic's readers.
+  package func tell(_ news: ChangeNews, of topic: ChangeTopic) {
+    for reader in readers.withLock({ $0[topic] ?? [] }) { reader.add(news) }
+  }
 
   package func count(of topic: ChangeTopic) -> Int { counts.withLock { $0[topic] ?? 0 } }
 
@@ -34,13 +127,22 @@ package final class ChangeCounts: Sendable {
 }
 
 extension Connection {
-  /// Says that the body changes something of the topic: ``Database/changes(of:)`` counts it once the transaction is committed.
+  /// Says that the body changes something of the topic: ``Database/changes(of:)`` counts it once the transaction is committed, and the
+  /// topic's readers are told. With `names`, readers are told what was changed; without, that it may be anything. A name is one word.
   /// Throws ``DatabaseError`` `readOnly` in a read.
-  public func noteChange(of topic: ChangeTopic) throws(DatabaseError) {
+  public func noteChange(of topic: ChangeTopic, names: Set<String> = []) throws(DatabaseError) {
     guard mayWrite else { throw DatabaseError(.readOnly, "a read changes nothing of \(topic)") }
     switch session {
     case .file(let handle): handle.noteChange(of: topic)
-    case .server(let session): try session.noteChange(of: topic)
+    case .server(let session): try session.noteChange(of: topic, names: names)
+    }
+  }
+
+  /// Whether other processes may use the database beside this one: never that of a file.
+  public var isShared: Bool {
+    switch session {
+    case .file: false
+    case .server: true
     }
   }
 }
@@ -49,4 +151,10 @@ extension Database {
   /// How often commits have changed something of the topic since the database was opened, or a little more; counted before the
   /// writes of a commit are answered. Who reads the count first and the database then has everything that is counted.
   public func changes(of topic: ChangeTopic) -> Int { engine.changes.count(of: topic) }
+
+  /// Returns a reader of the topic's news from now on. The database keeps it, and closes it at its own end.
+  public func reader(of topic: ChangeTopic) -> ChangeReader { engine.changes.reader(of: topic) }
+
+  /// Whether other processes may use the database beside this one: never a file.
+  public var isShared: Bool { engine.file == nil }
 }

@@ -35,8 +35,8 @@ package protocol DatabaseSession: AnyObject {
   func enqueue(_ sql: String, _ values: [SQLValue]) throws(DatabaseError)
   /// Runs any number of statements without values.
   func execute(script: String) throws(DatabaseError)
-  /// Counts a change of the topic once the transaction is committed.
-  func noteChange(of topic: ChangeTopic) throws(DatabaseError)
+  /// Counts a change of the topic, of those names if there are any, once the transaction is committed.
+  func noteChange(of topic: ChangeTopic, names: Set<String>) throws(DatabaseError)
   /// Takes a lock until the end of the transaction.
   func lock(_ lock: DatabaseLock) throws(DatabaseError)
 }

@@ -19,10 +19,11 @@ final class PostgreSQLDatabase: DatabaseEngine {
   }
 
   /// `first` is the connection that has claimed the tables, where that is asked for.
-  func start(listeningOn first: ServerHandle) {
+  /// Throws ``DatabaseError`` where it cannot be listened on; then nothing has begun.
+  func start(listeningOn first: ServerHandle) throws(DatabaseError) {
+    try listener.start(on: first)
     writers.start()
     readers.start()
-    listener.start(on: first)
   }
 
   var reads: BodyQueue { readers.queue }
@@ -100,7 +101,7 @@ extension Database {
     if options.isAlone { try first.waitToBeAlone() }
     try first.apply(schema)
     let engine = try PostgreSQLDatabase(address, options: options)
-    engine.start(listeningOn: first)
+    try engine.start(listeningOn: first)
     return Database(engine: engine, longestWait: options.longestWait)
   }
 }

@@ -22,10 +22,13 @@ final class ServerListener: Sendable {
       takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
   }
 
-  /// Begins with a connection that is there; later ones are made by the listener.
-  func start(on first: ServerHandle) {
-    let given = GivenHandle(first)
-    end.withLock { $0 = pool.start { [self] in work(on: given) } }
+  /// Begins with a connection that is there; later ones are made by the listener. Everything that is committed afterwards is heard of.
+  /// Blocks for the first look, which is no news. Throws ``DatabaseError``.
+  func start(on first: ServerHandle) throws(DatabaseError) {
+    var begin = HeardSignals()
+    _ = try first.beginListening(&begin, link.changes)
+    let (given, heard) = (GivenHandle(first), begin)
+    end.withLock { $0 = pool.start { [self] in work(on: given, heard) } }
   }
 
   /// A connection on its way to the listener's thread.
@@ -53,8 +56,10 @@ final class ServerListener: Sendable {
     end.withLock { $0 }?.get()
   }
 
-  private func work(on given: GivenHandle) {
+  /// Listens until it is closed, with a new connection whenever one is lost.
+  private func work(on given: GivenHandle, _ begin: HeardSignals) {
     var pause: Int32 = 100
+    var heard = begin
     while !isClosed.load(ordering: .acquiring) {
       do {
         let handle: ServerHandle
@@ -64,18 +69,12 @@ final class ServerListener: Sendable {
           handle = try link.connect()
           // The server forgot the claim with the connection.
           if link.isAlone { try handle.waitToBeAlone() }
-        }
-        _ = try handle.executeAlone("LISTEN pullbox")
-        pause = 100
-        while !isClosed.load(ordering: .acquiring) {
-          for row in try handle.executeAlone("SELECT topic, revision FROM signals") {
-            guard row.count == 2, let topic = row[0], let revision = row[1].flatMap({ Int($0) }) else {
-              continue
-            }
-            link.changes.raise(ChangeTopic(topic), to: revision)
+          for (topic, news) in try handle.beginListening(&heard, link.changes) {
+            link.changes.tell(news, of: topic)
           }
-          _ = try handle.notifications(waiting: Self.interval, orUntil: wake.number)
         }
+        pause = 100
+        try listen(on: handle, &heard)
       } catch {
         // Bodies that read or write are told; here it is tried again.
         var descriptor = pollfd(fd: wake.number, events: Int16(POLLIN), revents: 0)
@@ -83,5 +82,48 @@ final class ServerListener: Sendable {
         pause = min(pause * 2, Self.interval)
       }
     }
+    link.changes.close()
+  }
+
+  /// Listens until the connection is lost or the listener ends. Looks at the revisions every two seconds.
+  private func listen(on handle: ServerHandle, _ heard: inout HeardSignals) throws(DatabaseError) {
+    var looked = ContinuousClock.now
+    while !isClosed.load(ordering: .acquiring) {
+      for payload in try handle.notifications(waiting: Self.interval, orUntil: wake.number) {
+        guard let signal = ServerSignal(payload: payload) else { continue }
+        link.changes.raise(signal.topic, to: signal.revision)
+        if let news = heard.hear(signal) { link.changes.tell(news, of: signal.topic) }
+      }
+      guard .now - looked >= .milliseconds(Int(Self.interval)) else { continue }
+      for (topic, news) in try handle.lookAtRevisions(&heard, link.changes) {
+        link.changes.tell(news, of: topic)
+      }
+      looked = .now
+    }
+  }
+}
+
+extension ServerHandle {
+  /// Lets notifications come, and looks at what was changed before. Returns the news.
+  fileprivate func beginListening(
+    _ heard: inout HeardSignals, _ changes: ChangeCounts
+  ) throws(DatabaseError) -> [(ChangeTopic, ChangeNews)] {
+    _ = try executeAlone("LISTEN pullbox")
+    return try lookAtRevisions(&heard, changes)
+  }
+
+  /// Counts what was changed until now. Returns the news of it.
+  fileprivate func lookAtRevisions(
+    _ heard: inout HeardSignals, _ changes: ChangeCounts
+  ) throws(DatabaseError) -> [(ChangeTopic, ChangeNews)] {
+    var news: [(ChangeTopic, ChangeNews)] = []
+    for row in try executeAlone("SELECT topic, revision FROM signals") {
+      guard row.count == 2, let topic = row[0].map({ ChangeTopic($0) }),
+        let revision = row[1].flatMap({ Int($0) })
+      else { continue }
+      changes.raise(topic, to: revision)
+      if let change = heard.see(revision, of: topic) { news.append((topic, change)) }
+    }
+    return news
   }
 }

@@ -48,7 +48,8 @@ final class ServerSession: DatabaseSession {
   private var kind = Kind.read
   private var locks: [DatabaseLock] = []
   private var isBegun = false
-  private(set) var changed: Set<ChangeTopic> = []
+  /// The topics that the body changes, each with the names of what it changes; with none, it may be anything.
+  private var changed: [ChangeTopic: Set<String>] = [:]
   /// The first error of the server in this transaction: whatever the body makes of it, nothing more can be done in it.
   private(set) var failure: DatabaseError?
   /// Whether the body sent anything that writes.
@@ -67,7 +68,7 @@ final class ServerSession: DatabaseSession {
     isBegun = false
     hasBegun = false
     failure = nil
-    changed = []
+    changed = [:]
   }
 
   /// Sends the last statements and the commit, and waits for it. Returns how often each changed topic has been changed. Throws
@@ -76,12 +77,15 @@ final class ServerSession: DatabaseSession {
     guard isBegun || !changed.isEmpty else { return [:] }
     if let failure { throw failure }
     var revisions: [ChangeTopic: Int] = [:]
-    for topic in changed.sorted(by: { $0.description < $1.description }) {
-      try enqueue("SELECT pg_notify('pullbox', ?)", [.text(topic.description)])
+    for (topic, names) in changed.sorted(by: { $0.key.description < $1.key.description }) {
+      var revision = 0
       _ = try run(Self.takeRevisionOn, [.text(topic.description)]) { row throws(DatabaseError) in
-        revisions[topic] = Int(try row.integer("revision"))
+        revision = Int(try row.integer("revision"))
         return .end
       }
+      revisions[topic] = revision
+      let signal = ServerSignal(topic: topic, revision: revision, names: names)
+      try enqueue("SELECT pg_notify('pullbox', ?)", [.text(signal.payload)])
     }
     if let mark { try enqueue(CommitMark.statement, mark.values) }
     try enqueue("COMMIT")
@@ -165,7 +169,13 @@ final class ServerSession: DatabaseSession {
     preconditionFailure("schemas are changed outside of bodies here")
   }
 
-  func noteChange(of topic: ChangeTopic) { changed.insert(topic) }
+  func noteChange(of topic: ChangeTopic, names: Set<String>) {
+    guard let before = changed[topic] else {
+      changed[topic] = names
+      return
+    }
+    changed[topic] = before.isEmpty || names.isEmpty ? [] : before.union(names)
+  }
 
   func lock(_ lock: DatabaseLock) throws(DatabaseError) {
     try enqueue(lock.statement, [.integer(lock.key)])

@@ -159,6 +159,32 @@ struct PostgreSQLDatabaseTests {
     #expect(seen.withLock { $0 } == Array(0..<8))
   }
 
+  @Test(
+    "readers of a topic are told what was changed, by each node, and what was missed meanwhile is anything")
+  func readers() async throws {
+    let address = try PostgreSQLServer.emptyAddress()
+    let options = PostgreSQLOptions(writers: 1, readers: 1)
+    let first = try Database.open(address, schema: Self.schema, options: options)
+    defer { first.close() }
+    let second = try Database.open(address, schema: Self.schema, options: options)
+    defer { second.close() }
+    let topic = ChangeTopic("shelf")
+    let (near, far) = (first.reader(of: topic), second.reader(of: topic))
+    try await first.write(locking: []) { try $0.noteChange(of: topic, names: ["a", "b"]) }
+    #expect(await far.next() == .of(["a", "b"]))
+    #expect(await near.next() == .of(["a", "b"]))
+    try await second.write(locking: []) { connection in
+      try connection.noteChange(of: topic, names: ["c"])
+      try connection.noteChange(of: topic)
+    }
+    #expect(await far.next() == .ofAnything)
+    // A revision without its notification, as where that was lost with a connection.
+    try await first.write(locking: []) { connection in
+      try connection.execute("UPDATE signals SET revision = revision + 1 WHERE topic = 'shelf'")
+    }
+    #expect(await far.next() == .ofAnything)
+  }
+
   @Test("a topic that one node changes is counted there at once, and heard of by the others")
   func topics() async throws {
     let address = try PostgreSQLServer.emptyAddress()

@@ -1,0 +1,54 @@
+internal import Database
+
+/// A notification of a committed change: the topic, its revision, and the names of what was changed, as far as there is room for them.
+struct ServerSignal: Hashable {
+  let topic: ChangeTopic
+  let revision: Int
+  /// Empty where it may be anything.
+  let names: Set<String>
+
+  /// PostgreSQL takes payloads of fewer than 8000 bytes.
+  private static let maximumLength = 7900
+
+  init(topic: ChangeTopic, revision: Int, names: Set<String>) {
+    self.topic = topic
+    self.revision = revision
+    self.names = names
+  }
+
+  /// Nil for what no node of this program sends.
+  init?(payload: String) {
+    let words = payload.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count >= 2, let revision = Int(words[1]) else { return nil }
+    self.init(
+      topic: ChangeTopic(String(words[0])), revision: revision, names: Set(words[2...].map(String.init)))
+  }
+
+  /// The topic, the revision and the names, one space between them; no names where they are too many.
+  var payload: String {
+    let head = "\(topic) \(revision)"
+    let whole = ([head] + names.sorted()).joined(separator: " ")
+    return whole.utf8.count <= Self.maximumLength ? whole : head
+  }
+}
+
+/// What a listener has heard of each topic: what to tell readers at each notification, and where revisions show that one was missed.
+struct HeardSignals {
+  private var revisions: [ChangeTopic: Int] = [:]
+
+  /// The news in a notification; nil for one that was heard of before.
+  mutating func hear(_ signal: ServerSignal) -> ChangeNews? {
+    let last = revisions[signal.topic] ?? 0
+    guard signal.revision > last else { return nil }
+    revisions[signal.topic] = signal.revision
+    guard signal.revision == last + 1, !signal.names.isEmpty else { return .ofAnything }
+    return .of(signal.names)
+  }
+
+  /// The news in a look at the revision itself: none where its notification has come.
+  mutating func see(_ revision: Int, of topic: ChangeTopic) -> ChangeNews? {
+    guard revision > revisions[topic] ?? 0 else { return nil }
+    revisions[topic] = revision
+    return .ofAnything
+  }
+}
