@@ -280,7 +280,7 @@ struct DeliveryRecorderTests {
     }
     func isExcused(_ grant: GrantRecord) async throws -> Bool {
       try await database.read {
-        try ServerRunTable.mayHaveLostCounts(ofGrantMade: grant.created, at: clock.now(), in: $0)
+        try ServerRunTable.mayHaveLostCounts(of: grant.number, made: grant.created, at: clock.now(), in: $0)
       }
     }
     #expect(try await !begin())

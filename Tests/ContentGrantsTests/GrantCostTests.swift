@@ -74,7 +74,7 @@ struct GrantCostTests {
         VALUES (?, '1.0', '00000001', 'released', 100, ?, 1000, ?, 1, 1, 0)
         """, [.identifier(product), .digest(content.digest), .digest(content.manifestDigest)])
       try connection.execute(
-        "INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, 1000 FROM grants WHERE number % 10 = 1"
+        "INSERT INTO delivered_bytes (grant_number, node, bytes) SELECT number, 0, 1000 FROM grants WHERE number % 10 = 1"
       )
       // One that an operator revoked, so that the list of these has something to find.
       try connection.execute(

@@ -94,7 +94,7 @@ struct StatementCostTests {
       try connection.execute(
         "INSERT INTO grant_events (grant_number, state, at) SELECT number, 'granted', created FROM grants")
       try connection.execute(
-        "INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, length FROM grants")
+        "INSERT INTO delivered_bytes (grant_number, node, bytes) SELECT number, 0, length FROM grants")
       try connection.execute(
         """
         INSERT INTO obligations (store, environment, transaction_id, device, product)

@@ -76,9 +76,11 @@ CREATE INDEX customer_devices_by_age ON customer_devices (last_seen);
 CREATE INDEX customer_devices_granted ON customer_devices (customer, last_seen) WHERE granted = 1;
 
 CREATE TABLE delivered_bytes (
-  grant_number INTEGER PRIMARY KEY REFERENCES grants (number),
-  bytes INTEGER NOT NULL
-) STRICT;
+  grant_number INTEGER NOT NULL REFERENCES grants (number),
+  node INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  PRIMARY KEY (grant_number, node)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE feed_items (
   feed INTEGER NOT NULL,
@@ -208,6 +210,17 @@ CREATE TABLE leases (
 CREATE TABLE manifests (
   digest BLOB PRIMARY KEY,
   document BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE nodes (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  process TEXT NOT NULL,
+  address TEXT NOT NULL,
+  version TEXT NOT NULL,
+  started INTEGER NOT NULL,
+  heartbeat INTEGER NOT NULL,
+  gone INTEGER
 ) STRICT;
 
 CREATE TABLE notification_history (
@@ -384,9 +397,30 @@ CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
   started INTEGER NOT NULL,
   ended INTEGER,
-  died INTEGER
+  died INTEGER,
+  node INTEGER,
+  heard INTEGER
 ) STRICT;
 CREATE INDEX runs_died ON runs (died) WHERE died IS NOT NULL;
+
+CREATE TABLE stop_log (
+  revision INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stop_revision (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  revision INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE ticket_keys (
+  id INTEGER PRIMARY KEY,
+  secret BLOB NOT NULL,
+  seals INTEGER NOT NULL,
+  retired INTEGER
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE transactions (
   store TEXT NOT NULL,
@@ -461,7 +495,8 @@ CREATE TABLE unlocked_issues (
   store TEXT NOT NULL,
   environment TEXT NOT NULL,
   transaction_id TEXT NOT NULL,
-  product TEXT NOT NULL, is_back_issue INTEGER NOT NULL DEFAULT 0,
+  product TEXT NOT NULL,
+  is_back_issue INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (store, environment, transaction_id, product)
 ) STRICT, WITHOUT ROWID;
 

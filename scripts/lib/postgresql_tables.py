@@ -97,7 +97,8 @@ def _numbered(sqlite, tables):
     """The tables in which the database gives numbers: those of an integer key that is nothing else."""
     found = {}
     for table, text in tables:
-        if re.search(r"\b(\w+) INTEGER PRIMARY KEY(?: AUTOINCREMENT)?,", text) and "grant_number INTEGER PRIMARY KEY" not in text:
+        if (re.search(r"\b(\w+) INTEGER PRIMARY KEY(?: AUTOINCREMENT)?,", text)
+                and "grant_number INTEGER PRIMARY KEY" not in text and "WITHOUT ROWID" not in text):
             found[table] = True
     return found
 

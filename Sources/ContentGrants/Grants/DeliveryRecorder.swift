@@ -28,12 +28,15 @@ package struct DeliveryRecorder: Sendable {
   package let database: Database
   /// Times the passes of ``run(log:)``.
   package let timer: any MonotonicClock
+  /// The node that sends; 0 for the only server of a file.
+  package let node: Int64
 
   /// Creates a recorder. Several recorders over the same meters never write the same bytes twice.
-  package init(meters: MeterRegistry, database: Database, timer: any MonotonicClock) {
+  package init(meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0) {
     self.meters = meters
     self.database = database
     self.timer = timer
+    self.node = node
   }
 
   /// After this call the database counts everything that was sent before it. Writes ``batch`` grants at a time.
@@ -43,7 +46,7 @@ package struct DeliveryRecorder: Sendable {
     while !rest.isEmpty {
       let batch = Array(rest.prefix(Self.batch))
       do {
-        try await database.write(locking: []) { try Unrecorded(sent: batch).write(in: $0) }
+        try await database.write(locking: []) { try Unrecorded(sent: batch, node: node).write(in: $0) }
       } catch {
         // Not written down, so not forgotten either.
         meters.restore(Array(rest))
@@ -58,6 +61,8 @@ package struct DeliveryRecorder: Sendable {
   struct Unrecorded: Sendable {
     /// To be written down.
     var sent: [Sent] = []
+    /// The node that sent it.
+    var node: Int64 = 0
     /// Being written down by others, who may be done by the time this is looked at.
     var beingRecorded = ByteCount.zero
   }
@@ -74,7 +79,7 @@ package struct DeliveryRecorder: Sendable {
     for _ in 0..<Self.attempts {
       let (sent, others) = meters.drain(content: content, device: Ticket.tag(of: device))
       do {
-        let value = try await body(Unrecorded(sent: sent, beingRecorded: others.bytes))
+        let value = try await body(Unrecorded(sent: sent, node: node, beingRecorded: others.bytes))
         meters.confirm(sent)
         if let value { return value }
       } catch {
@@ -106,7 +111,7 @@ extension DeliveryRecorder.Unrecorded {
   func write(in connection: borrowing Connection) throws {
     for (handle, bytes) in sent.sorted(by: {
       ($0.handle.high, $0.handle.low) < ($1.handle.high, $1.handle.low)
-    }) { try DeliveredBytesTable.add(bytes, to: handle, in: connection) }
+    }) { try DeliveredBytesTable.add(bytes, to: handle, sentBy: node, in: connection) }
   }
 }
 

@@ -82,7 +82,7 @@ extension GrantStore {
       }
       if check.lacksBytes, try check.wrongStep(in: completion) == nil {
         check.mayHaveLostCounts = try ServerRunTable.mayHaveLostCounts(
-          ofGrantMade: grant.created, at: now, in: connection)
+          of: grant.number, made: grant.created, at: now, in: connection)
         if !check.mayHaveLostCounts {
           let manifests = try ReusableContent.manifests(completedBeside: grant, in: connection)
           guard manifests == basis.kept?.manifests ?? [] else { return nil }

@@ -99,10 +99,11 @@ package final class Outbox: Sendable {
     var isStopped = false
   }
 
-  /// Without a lease for the sweep, no other process uses the database.
+  /// Without a lease for the sweep, no other process uses the database. `claimClock` dates rows and claims; nil stands for the clock of
+  /// the grants.
   package init(
     grantStore: GrantStore, stores: [StoreIdentifier: any PaymentStoreClient], timer: any MonotonicClock,
-    options: Options = Options(), sweepLease: WorkerLease? = nil, log: Log
+    options: Options = Options(), sweepLease: WorkerLease? = nil, claimClock: (any WallClock)? = nil, log: Log
   ) {
     self.grantStore = grantStore
     self.stores = stores
@@ -110,7 +111,7 @@ package final class Outbox: Sendable {
     self.options = options
     self.sweepLease = sweepLease
     self.log = log
-    schedule = ScheduleClock(wall: grantStore.clock, timer: timer)
+    schedule = ScheduleClock(wall: claimClock ?? grantStore.clock, timer: timer)
     begun = AsyncStream.makeStream()
     worker = Worker(clock: timer)
     patienceWorker = Worker(clock: timer)

@@ -7,20 +7,22 @@ package import PullboxAPI
 /// How many bytes were sent for each grant, in rows of a few bytes: while downloads run, these change every few
 /// seconds.
 package enum DeliveredBytesTable {
-  /// Adds to the count of the grant; of one that is not there, nothing is counted.
+  /// Adds to the node's count of the grant; of one that is not there, nothing is counted. `node` is 0 for the only server of a file.
   package static func add(
-    _ bytes: ByteCount, to grant: DeliveryHandle, in connection: borrowing Connection
+    _ bytes: ByteCount, to grant: DeliveryHandle, sentBy node: Int64, in connection: borrowing Connection
   ) throws {
     try connection.execute(
       """
-      INSERT INTO delivered_bytes (grant_number, bytes) SELECT number, ? FROM grants WHERE handle = ?
-      ON CONFLICT (grant_number) DO UPDATE SET bytes = delivered_bytes.bytes + excluded.bytes
-      """, [.byteCount(bytes), .handle(grant)])
+      INSERT INTO delivered_bytes (grant_number, node, bytes) SELECT number, ?, ? FROM grants WHERE handle = ?
+      ON CONFLICT (grant_number, node) DO UPDATE SET bytes = delivered_bytes.bytes + excluded.bytes
+      """, [.integer(node), .byteCount(bytes), .handle(grant)])
   }
 
-  /// Returns the bytes that were sent for one grant. Zero for a grant of which nothing was written down.
+  /// Returns the bytes that all nodes sent for one grant. Zero for a grant of which nothing was written down.
   package static func bytes(of grant: Int64, in connection: borrowing Connection) throws -> ByteCount {
-    try connection.first("SELECT bytes FROM delivered_bytes WHERE grant_number = ?", [.integer(grant)])?
+    try connection.first(
+      "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes FROM delivered_bytes WHERE grant_number = ?",
+      [.integer(grant)])?
       .byteCount("bytes") ?? .zero
   }
 

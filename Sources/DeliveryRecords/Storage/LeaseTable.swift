@@ -46,6 +46,13 @@ package enum LeaseTable {
       "DELETE FROM leases WHERE name = ? AND holder = ?", [.text(name), .text(holder)])
   }
 
+  /// Lets go of the leases of a process that is dead, and of those of its requests, whose holders are its name and another word.
+  package static func removeAll(of process: String, in connection: borrowing Connection) throws {
+    try connection.execute(
+      "DELETE FROM leases WHERE holder = ? OR (holder >= ? AND holder < ?)",
+      [.text(process), .text(process + " "), .text(process + "!")])
+  }
+
   /// Lets go of all leases, of whatever process: where no other one uses the database.
   package static func removeAll(in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM leases")

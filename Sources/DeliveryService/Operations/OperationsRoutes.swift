@@ -11,6 +11,8 @@ import RouteAccess
 struct OperationsRoutes: Sendable {
   /// The database whose check says whether the server is ready.
   let database: Database
+  /// This server among those that share the database.
+  let node: NodeMembership
   let metrics: ServiceMetrics
 
   /// Adds the routes of health and `/metrics`.
@@ -25,7 +27,7 @@ struct OperationsRoutes: Sendable {
   private func unreadiness() async -> String? {
     do {
       try await database.check()
-      return nil
+      return node.unreadiness
     } catch {
       return
         "the database cannot be used: \((error as? DatabaseError)?.code.description ?? "it does not answer")"

@@ -23,7 +23,8 @@ struct ContentComponents: Sendable {
     settings = access.settings
     let meters = MeterRegistry(timer: timer)
     self.meters = meters
-    recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
+    recorder = DeliveryRecorder(
+      meters: meters, database: database, timer: timer, node: infrastructure.node.number)
     let revocations = RevocationList(meters: meters, generation: access.generation)
     self.revocations = revocations
     let revoked = try database.readBlocking { connection in

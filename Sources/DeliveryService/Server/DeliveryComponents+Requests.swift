@@ -11,7 +11,7 @@ extension DeliveryComponents {
   /// Everything that is not answered on a loop.
   func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
     let answers = IdempotentAnswers(
-      database: infrastructure.database, clock: infrastructure.clock, process: leases.process,
+      database: infrastructure.database, clock: leases.clock, process: leases.process,
       log: infrastructure.log)
     let scrubber = publishing.scrubber
     var routes = ScopedRoutes(keys: access.operators, answers: answers)

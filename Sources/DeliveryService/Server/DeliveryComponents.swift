@@ -22,6 +22,8 @@ struct DeliveryComponents: Sendable {
   struct Infrastructure: Sendable {
     let configuration: DeliveryConfiguration
     let database: Database
+    /// This server among those that share the database.
+    let node: NodeMembership
     /// The incoming files.
     let blobs: BlobStore
     /// Where packages lie.
@@ -58,7 +60,7 @@ struct DeliveryComponents: Sendable {
     catalog = CatalogComponents(on: infrastructure)
     access = try AccessComponents(on: infrastructure)
     content = try ContentComponents(on: infrastructure, access: access)
-    leases = try ProcessLeases(on: infrastructure)
+    leases = ProcessLeases(on: infrastructure)
     stores = try StoreComponents(on: infrastructure, catalog: catalog, leases: leases)
     releases = try ReleaseComponents(
       on: infrastructure, catalog: catalog, access: access, content: content, stores: stores, leases: leases)

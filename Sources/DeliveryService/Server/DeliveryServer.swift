@@ -35,7 +35,7 @@ public final class DeliveryServer: Service {
   let configuration: DeliveryConfiguration
   let accessLog: AccessLog?
   private let clock: any WallClock
-  private let run: Int64
+  private let node: NodeMembership
   let log: Log
 
   /// The name of the service in the log.
@@ -88,16 +88,27 @@ public final class DeliveryServer: Service {
     let pools = DeliveryPools()
     let blobs = try BlobStore.open(
       directory: state, measures: configuration.storageQuota != nil, pool: pools.blobs)
-    let components = try DeliveryComponents(
-      on: DeliveryComponents.Infrastructure(
-        configuration: configuration, database: database, blobs: blobs, shelf: blobs,
-        client: client, clock: clock, timer: timer, log: log, pools: pools))
-    self.components = components
     let accessLog = configuration.accessLog.map { AccessLog(path: $0, log: log) }
     try accessLog?.check()
     self.accessLog = accessLog
-    // Only now: a configuration that cannot be used is no run, and none that died.
-    run = try Self.beginRun(in: database, at: clock.now(), log: log)
+    let node = try NodeMembership.join(
+      as: try configuration.nodeName(), database: database, wall: clock, timer: timer)
+    self.node = node
+    if node.previousDied {
+      log.warning("the last run was not ended: some bytes that were sent may not have been counted")
+    }
+    let components: DeliveryComponents
+    do {
+      components = try DeliveryComponents(
+        on: DeliveryComponents.Infrastructure(
+          configuration: configuration, database: database, node: node, blobs: blobs, shelf: blobs,
+          client: client, clock: clock, timer: timer, log: log, pools: pools))
+    } catch {
+      // A configuration that cannot be used is no run that died.
+      try node.leaveBlocking()
+      throw error
+    }
+    self.components = components
 
     http.unlimitedAddresses += components.access.settings.value.proxies.networks
     http.recorder = accessLog
@@ -136,21 +147,6 @@ public final class DeliveryServer: Service {
     components.content.meters.releaseIdle { [weak server] in server?.releaseIdleFiles() }
   }
 
-  private static func beginRun(in database: Database, at now: Timestamp, log: Log) throws -> Int64 {
-    // Nothing makes room on a full disk before the server runs.
-    let run = try database.usingReserveBlocking {
-      try database.writeBlocking(locking: []) { connection in
-        // The state directory is this process's alone: leases are those of processes that ended.
-        try LeaseTable.removeAll(in: connection)
-        return try ServerRunTable.begin(at: now, in: connection)
-      }
-    }
-    if run.previousDied {
-      log.warning("the last run was not ended: some bytes that were sent may not have been counted")
-    }
-    return run.id
-  }
-
   /// The addresses it listens on, with the real port where any free one was asked for.
   public var addresses: [String] {
     server.boundAddresses.map(\.description) + server.boundSecureAddresses.map { "https://\($0)" }
@@ -168,6 +164,7 @@ public final class DeliveryServer: Service {
       await management?.drain()
       throw error
     }
+    try await node.tell(address: addresses.joined(separator: " "))
     log.info("listening", ["addresses": LogValue(addresses.joined(separator: " "))])
     if management != nil {
       log.info(
@@ -185,9 +182,11 @@ public final class DeliveryServer: Service {
 
   /// Makes store calls, scheduled releases, collections and records until the task is cancelled.
   public func run() async throws {
-    await withTaskGroup { group in
+    try await withThrowingTaskGroup { group in
       group.addTask { await self.components.run() }
+      group.addTask { try await self.node.run(log: self.log) }
       if let accessLog = self.accessLog { group.addTask { await accessLog.run() } }
+      try await group.waitForAll()
     }
   }
 
@@ -208,9 +207,7 @@ public final class DeliveryServer: Service {
     do {
       try await components.content.recorder.record()
       try await components.grants.grantStore.writeLaterDates()
-      let run = run
-      let now = clock.now()
-      try await database.write(locking: []) { try ServerRunTable.end(run, at: now, in: $0) }
+      try await node.leave()
     } catch {
       log.error("the end of this run could not be written down", ["error": LogValue(error)])
     }

@@ -1,20 +1,19 @@
 import CoreTypes
-import Crypto
 import Database
 import DeliveryRecords
 
 /// The leases that this process takes, and the name that it takes them under.
 struct ProcessLeases: Sendable {
-  /// Names this process in leases. No other process has this name, whatever it calls its node.
+  /// Names this process in leases, and no other one.
   let process: String
+  /// The clock that leases go by.
+  let clock: any WallClock
   private let database: Database
-  private let clock: any WallClock
 
-  /// Throws ``ConfigurationError`` for a node without a name that can be used.
-  init(on infrastructure: DeliveryComponents.Infrastructure) throws {
-    process = "\(try infrastructure.configuration.nodeName()) \(RandomBytes.token(bits: 64))"
+  init(on infrastructure: DeliveryComponents.Infrastructure) {
+    process = infrastructure.node.process
+    clock = infrastructure.node.clock
     database = infrastructure.database
-    clock = infrastructure.clock
   }
 
   func lease(_ name: String) -> WorkerLease {

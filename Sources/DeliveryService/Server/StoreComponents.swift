@@ -45,7 +45,7 @@ struct StoreComponents: Sendable {
       grantStore: grantStore, stores: Dictionary(uniqueKeysWithValues: clients.map { ($0.name, $0) }),
       timer: timer,
       options: try infrastructure.configuration.outboxOptions(), sweepLease: leases.lease("settling"),
-      log: log)
+      claimClock: leases.clock, log: log)
     self.outbox = outbox
     proofs = ProofVerifier(stores: clients, clock: clock, timer: timer, log: log)
     sales = EmptySales(

@@ -40,7 +40,7 @@ struct UpkeepComponents: Sendable {
   /// Adds the routes of health and metrics, and those of lists and reports for operators.
   func addRoutes(to routes: inout ScopedRoutes, metrics: ServiceMetrics, recorder: DeliveryRecorder) {
     let (database, clock) = (infrastructure.database, infrastructure.clock)
-    OperationsRoutes(database: database, metrics: metrics).add(to: &routes)
+    OperationsRoutes(database: database, node: infrastructure.node, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
     SalesReportRoutes(database: database, clock: clock).add(to: &routes)
   }

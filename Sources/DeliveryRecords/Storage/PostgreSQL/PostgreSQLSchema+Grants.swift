@@ -72,8 +72,10 @@ extension PostgreSQLSchema {
     CREATE INDEX grant_events_by_grant ON grant_events (grant_number, id);
 
     CREATE TABLE delivered_bytes (
-      grant_number BIGINT PRIMARY KEY REFERENCES grants (number),
-      bytes BIGINT NOT NULL
+      grant_number BIGINT NOT NULL REFERENCES grants (number),
+      node BIGINT NOT NULL,
+      bytes BIGINT NOT NULL,
+      PRIMARY KEY (grant_number, node)
     ) WITH (fillfactor = 80);
 
     CREATE TABLE obligations (
