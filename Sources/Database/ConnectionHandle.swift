@@ -59,6 +59,11 @@ final class ConnectionHandle {
     try check(unsafe csqlite_set_option(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0))
   }
 
+  /// From now on no trigger of the schema runs on this connection.
+  func disableTriggers() throws(DatabaseError) {
+    try check(unsafe csqlite_set_option(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0))
+  }
+
   func statement(for sql: String) throws(DatabaseError) -> Statement {
     try cache.statement(for: sql) { sql throws(DatabaseError) in
       unsafe try Statement(sql, database: database, log: log.entry(for: sql))
