@@ -11,15 +11,14 @@ final class PostgreSQLDatabase: DatabaseEngine {
   private let longestWait: Duration?
 
   init(_ address: PostgreSQLAddress, options: PostgreSQLOptions) throws(SystemError) {
-    link = ServerLink(address: address, application: options.application, isAlone: options.isAlone)
+    link = ServerLink(address: address, application: options.application, claim: options.claim)
     writers = ServerWorkers(.write, count: options.writers, queueLimit: options.queueLimit, link: link)
     readers = ServerWorkers(.read, count: options.readers, queueLimit: options.queueLimit, link: link)
     listener = try ServerListener(link: link)
     longestWait = options.longestWait
   }
 
-  /// `first` is the connection that has claimed the tables, where that is asked for.
-  /// Throws ``DatabaseError`` where it cannot be listened on; then nothing has begun.
+  /// `first` is the connection that has claimed the tables. Throws ``DatabaseError`` where it cannot be listened on; then nothing has begun.
   func start(listeningOn first: ServerHandle) throws(DatabaseError) {
     try listener.start(on: first)
     writers.start()
@@ -70,20 +69,21 @@ public struct PostgreSQLOptions: Sendable {
   public var queueLimit: Int
   /// How long a body waits for its turn, and for a server that is away; nil waits for ever.
   public var longestWait: Duration?
-  /// Whether no other process that asks for it may use the same tables.
-  public var isAlone: Bool
+  /// Whether other processes may use the same tables.
+  public var claim: Claim
 
-  /// The defaults: eight connections write and four read, 4096 bodies wait, each at most 5 seconds.
+  /// The defaults: eight connections write and four read, 4096 bodies wait, each at most 5 seconds. The tables
+  /// are shared.
   public init(
     application: String = "pullbox", writers: Int = 8, readers: Int = 4, queueLimit: Int = 4096,
-    longestWait: Duration? = .seconds(5), isAlone: Bool = false
+    longestWait: Duration? = .seconds(5), claim: Claim = .shared
   ) {
     self.application = application
     self.writers = writers
     self.readers = readers
     self.queueLimit = queueLimit
     self.longestWait = longestWait
-    self.isAlone = isAlone
+    self.claim = claim
   }
 }
 
@@ -91,14 +91,15 @@ extension Database {
   /// Connects to a database on PostgreSQL and brings its tables up to date. Each connection has a thread; each body is a transaction of
   /// its own, which takes its locks first, and runs again where another one, or the connection, was in its way. Blocks: at start-up, not
   /// on the cooperative pool. Throws ``DatabaseError``: `cannotOpen` for a server that refuses, is too old or is hidden behind a pooler
-  /// in transaction mode, or whose tables another process uses alone, `unavailable` where no server answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
+  /// in transaction mode, or whose tables another process uses so that this one may not, `unavailable` where no server answers,
+  /// `newerSchema`; and `SystemError` where the process has no descriptor left.
   public static func open(
     _ address: PostgreSQLAddress, schema: SchemaDefinition, options: PostgreSQLOptions = PostgreSQLOptions()
   ) throws -> Database {
     let first = try ServerHandle(address, application: options.application)
     let second = try ServerHandle(address, application: options.application)
     try first.checkServer(other: second)
-    if options.isAlone { try first.waitToBeAlone() }
+    try first.beginUse(options.claim)
     try first.apply(schema)
     let engine = try PostgreSQLDatabase(address, options: options)
     try engine.start(listeningOn: first)

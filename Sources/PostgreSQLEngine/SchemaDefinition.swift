@@ -1,5 +1,4 @@
 internal import Database
-internal import Glibc
 
 /// The tables of a database on PostgreSQL: all of one version by one script, and what later versions add.
 public struct SchemaDefinition: Sendable {
@@ -56,19 +55,6 @@ extension ServerHandle {
         sql: "")
     }
     _ = try executeAlone("RESET pullbox.probe")
-  }
-
-  /// Claims the tables for this process, as long as the connection lasts. A process that has just ended may hold them for a moment.
-  func waitToBeAlone() throws(DatabaseError) {
-    let end = ContinuousClock.now + .seconds(5)
-    while true {
-      let claim = "SELECT pg_try_advisory_lock(hashtext('pullbox alone'), hashtext(current_schema()))"
-      if try executeAlone(claim).first?.first == "t" { return }
-      guard .now < end else {
-        throw DatabaseError(.cannotOpen, "another server uses these tables, and only one may", sql: "")
-      }
-      usleep(100_000)
-    }
   }
 
   /// Brings the tables up to date; several nodes that start at the same moment do so one after the other.

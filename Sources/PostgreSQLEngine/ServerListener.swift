@@ -68,7 +68,7 @@ final class ServerListener: Sendable {
         } else {
           handle = try link.connect()
           // The server forgot the claim with the connection.
-          if link.isAlone { try handle.waitToBeAlone() }
+          try handle.beginUse(link.claim)
           for (topic, news) in try handle.beginListening(&heard, link.changes) {
             link.changes.tell(news, of: topic)
           }

@@ -43,7 +43,7 @@ final class ServerWorkers: Sendable {
 final class ServerLink: Sendable {
   let address: PostgreSQLAddress
   let application: String
-  let isAlone: Bool
+  let claim: PostgreSQLOptions.Claim
   let changes = ChangeCounts()
   let failure = Mutex<DatabaseError?>(nil)
   /// The effects of writes happen one at a time.
@@ -51,10 +51,10 @@ final class ServerLink: Sendable {
   /// Taken on when all connections are to be made anew.
   private let generation = Atomic<Int>(0)
 
-  init(address: PostgreSQLAddress, application: String, isAlone: Bool) {
+  init(address: PostgreSQLAddress, application: String, claim: PostgreSQLOptions.Claim) {
     self.address = address
     self.application = application
-    self.isAlone = isAlone
+    self.claim = claim
   }
 
   var currentGeneration: Int { generation.load(ordering: .acquiring) }

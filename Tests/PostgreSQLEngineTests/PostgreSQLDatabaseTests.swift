@@ -273,17 +273,36 @@ struct PostgreSQLDatabaseTests {
     #expect(try other.executeAlone("SELECT count(*) FROM books") == [["1"]])
   }
 
-  @Test("tables that one process claims are refused to another that does, and free once the first has ended")
-  func alone() throws {
+  @Test(
+    "tables that one process has alone are refused to any other, which names it, and free once the first has ended",
+    arguments: [(.alone, .alone), (.alone, .shared), (.shared, .alone)]
+      as [(PostgreSQLOptions.Claim, PostgreSQLOptions.Claim)])
+  func claims(held: PostgreSQLOptions.Claim, asked: PostgreSQLOptions.Claim) throws {
     let address = try PostgreSQLServer.emptyAddress()
-    let options = PostgreSQLOptions(writers: 1, readers: 1, isAlone: true)
-    let first = try Database.open(address, schema: Self.schema, options: options)
+    let first = try Database.open(address, schema: Self.schema, options: Self.options("shelf-1", held))
     let error = #expect(throws: DatabaseError.self) {
-      try Database.open(address, schema: Self.schema, options: options)
+      try Database.open(address, schema: Self.schema, options: Self.options("shelf-2", asked))
     }
     #expect(error?.code == .cannotOpen)
+    #expect(error?.message.hasPrefix("shelf-1 ") == true)
     first.close()
-    try Database.open(address, schema: Self.schema, options: options).close()
+    try Database.open(address, schema: Self.schema, options: Self.options("shelf-2", asked)).close()
+  }
+
+  @Test("tables that are shared are used by several processes, and those of another schema are others")
+  func sharedTables() throws {
+    let address = try PostgreSQLServer.emptyAddress()
+    let first = try Database.open(address, schema: Self.schema, options: Self.options("shelf-1", .shared))
+    let second = try Database.open(address, schema: Self.schema, options: Self.options("shelf-2", .shared))
+    try Database.open(
+      try PostgreSQLServer.emptyAddress(), schema: Self.schema, options: Self.options("shelf-3", .alone)
+    ).close()
+    first.close()
+    second.close()
+  }
+
+  private static func options(_ name: String, _ claim: PostgreSQLOptions.Claim) -> PostgreSQLOptions {
+    PostgreSQLOptions(application: name, writers: 1, readers: 1, claim: claim)
   }
 
   @Test("tables of a later version are refused, and steps are applied once")

@@ -35,7 +35,7 @@ extension DeliveryConfiguration {
         schema: SchemaDefinition(version: PostgreSQLSchema.version, script: PostgreSQLSchema.script),
         options: PostgreSQLOptions(
           application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
-          longestWait: options.longestWait, isAlone: true))
+          longestWait: options.longestWait, claim: .alone))
     } catch let error as DatabaseError where error.code == .cannotOpen || error.code == .unavailable {
       throw ConfigurationError(subject: "database", message: "\(address): \(error.message)")
     }
