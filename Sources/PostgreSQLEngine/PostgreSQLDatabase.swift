@@ -91,8 +91,8 @@ extension Database {
   /// Connects to a database on PostgreSQL and brings its tables up to date. Each connection has a thread; each body is a transaction of
   /// its own, which takes its locks first, and runs again where another one, or the connection, was in its way. Blocks: at start-up, not
   /// on the cooperative pool. Throws ``DatabaseError``: `cannotOpen` for a server that refuses, is too old or is hidden behind a pooler
-  /// in transaction mode, or whose tables another process uses so that this one may not, `unavailable` where no server answers,
-  /// `newerSchema`; and `SystemError` where the process has no descriptor left.
+  /// in transaction mode, whose tables another process uses so that this one may not, or whose records were moved away, `unavailable`
+  /// where no server answers, `newerSchema`; and `SystemError` where the process has no descriptor left.
   public static func open(
     _ address: PostgreSQLAddress, schema: SchemaDefinition, options: PostgreSQLOptions = PostgreSQLOptions()
   ) throws -> Database {
@@ -100,6 +100,7 @@ extension Database {
     let second = try ServerHandle(address, application: options.application)
     try first.checkServer(other: second)
     try first.beginUse(options.claim)
+    try first.refuseMark()
     try first.apply(schema)
     let engine = try PostgreSQLDatabase(address, options: options)
     try engine.start(listeningOn: first)

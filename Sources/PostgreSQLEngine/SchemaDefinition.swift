@@ -23,6 +23,9 @@ public struct SchemaDefinition: Sendable {
   /// The steps behind it, the first to `version + 1`.
   public let steps: [Step]
 
+  /// The version that tables have once they are up to date.
+  public var latest: Int { version + steps.count }
+
   /// The tables of a version, and the steps behind it.
   public init(version: Int, script: String, steps: [Step] = []) {
     self.version = version
@@ -57,16 +60,14 @@ extension ServerHandle {
     _ = try executeAlone("RESET pullbox.probe")
   }
 
-  /// Brings the tables up to date; several nodes that start at the same moment do so one after the other.
+  /// Brings the tables up to date; several nodes that start at the same moment do so one after the other. The tables of the engine
+  /// are there then.
   func apply(_ schema: SchemaDefinition) throws(DatabaseError) {
     _ = try executeAlone("SELECT pg_advisory_lock(hashtext('pullbox schema'))")
     defer { _ = try? executeAlone("SELECT pg_advisory_unlock(hashtext('pullbox schema'))") }
-    let latest = schema.version + schema.steps.count
+    let latest = schema.latest
     _ = try executeAlone(Self.ownTables)
-    guard
-      let found = try executeAlone("SELECT max(version) FROM schema_version").first?.first.flatMap({ $0 })
-        .flatMap({ Int($0) })
-    else {
+    guard let found = try schemaVersion() else {
       return try inTransaction(
         "\(schema.script);\n\(Self.record(schema.version))\n\(steps(of: schema, after: schema.version))")
     }
@@ -78,6 +79,19 @@ extension ServerHandle {
         .newerSchema, "its version is \(found), which no released program has made", sql: "")
     }
     if found < latest { try inTransaction(steps(of: schema, after: found)) }
+  }
+
+  /// The version of the tables; nil where there are none.
+  func schemaVersion() throws(DatabaseError) -> Int? {
+    guard try isTable("schema_version") else { return nil }
+    return try executeAlone("SELECT max(version) FROM schema_version").first?.first.flatMap { $0 }
+      .flatMap { Int($0) }
+  }
+
+  /// Whether the schema has a table of that name, which is one of ours.
+  func isTable(_ name: String) throws(DatabaseError) -> Bool {
+    try executeAlone("SELECT to_regclass(format('%I.%I', current_schema(), '\(name)')) IS NOT NULL").first?
+      .first == "t"
   }
 
   private func steps(of schema: SchemaDefinition, after version: Int) -> String {
@@ -109,6 +123,7 @@ extension ServerHandle {
       closed BOOLEAN NOT NULL DEFAULT false, written TIMESTAMPTZ NOT NULL DEFAULT now()) WITH (fillfactor = 50);
     CREATE TABLE IF NOT EXISTS signals (
       topic TEXT COLLATE "C" PRIMARY KEY, revision BIGINT NOT NULL) WITH (fillfactor = 50);
+    \(MoveMark.table)
     RESET client_min_messages
     """
 }

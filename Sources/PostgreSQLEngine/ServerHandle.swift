@@ -166,6 +166,46 @@ final class ServerHandle {
     return answer.textRows
   }
 
+  /// Runs `COPY … FROM STDIN`, and sends what `next` answers until that is nil. Returns the number of rows that came in. The server may
+  /// work for long after the last of them: that is waited for without an end. Throws what `next` throws; none of the rows came in then.
+  func copy(_ sql: String, _ next: () throws -> [UInt8]?) throws -> Int {
+    guard unsafe PQexitPipelineMode(connection) == 1 else { throw lost("the pipeline is not empty") }
+    defer { _ = unsafe PQenterPipelineMode(connection) }
+    guard let begun = unsafe PQexec(connection, sql) else { throw lost() }
+    let begin = unsafe ServerAnswer(begun)
+    guard begin.kind == .copying else { throw begin.error(sql: sql) ?? lost("rows are not taken") }
+    var failure: (any Error)?
+    do {
+      while let bytes = try next() { try send(bytes) }
+    } catch { failure = error }
+    try endCopy(failing: failure != nil)
+    var count = 0
+    while let result = unsafe PQgetResult(connection) {
+      let answer = unsafe ServerAnswer(result)
+      if let error = answer.error(sql: sql), failure == nil { failure = error }
+      count = answer.changedRows
+    }
+    if let failure { throw failure }
+    return count
+  }
+
+  /// Hands bytes to the kernel, as fast as the server takes them.
+  private func send(_ bytes: [UInt8]) throws(DatabaseError) {
+    let result = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe PQputCopyData(
+        connection, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(clamping: bytes.count))
+    }
+    guard result == 1 else { throw lost() }
+    try flush()
+  }
+
+  private func endCopy(failing: Bool) throws(DatabaseError) {
+    guard unsafe PQputCopyEnd(connection, failing ? "the copy was broken off" : nil) == 1 else {
+      throw lost()
+    }
+    try flush()
+  }
+
   /// The name of each notification that has come, after waiting for at most `milliseconds`, or until `descriptor` can be read. Only outside of a pipeline's use.
   func notifications(waiting milliseconds: Int32, orUntil descriptor: Int32) throws(DatabaseError) -> [String]
   {
@@ -249,6 +289,8 @@ final class ServerAnswer {
   enum Kind {
     case rows
     case done
+    /// Rows are taken from now on.
+    case copying
     case sync
     /// An error before it left this command out.
     case leftOut
@@ -259,6 +301,7 @@ final class ServerAnswer {
     switch unsafe PQresultStatus(result) {
     case PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE: .rows
     case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: .done
+    case PGRES_COPY_IN: .copying
     case PGRES_PIPELINE_SYNC: .sync
     case PGRES_PIPELINE_ABORTED: .leftOut
     default: .failed
@@ -269,7 +312,11 @@ final class ServerAnswer {
   func error(sql: String) -> DatabaseError? {
     guard kind == .failed || kind == .leftOut else { return nil }
     let state = field(UnicodeScalar("C"))
-    let message = field(UnicodeScalar("M")) ?? "the server has left this out"
+    var message = field(UnicodeScalar("M")) ?? "the server has left this out"
+    // The table and the line of a row that is copied.
+    if let context = field(UnicodeScalar("W")), context.hasPrefix("COPY ") {
+      message += " (\(context.prefix { $0 != ":" && !$0.isNewline }))"
+    }
     // A connection that was lost is an answer without a state.
     guard let state else { return DatabaseError(.unavailable, state: "08006", message, sql: sql) }
     return ServerFailure.error(state: state, message: message, sql: sql)

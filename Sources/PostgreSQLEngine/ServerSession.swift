@@ -143,6 +143,17 @@ final class ServerSession: DatabaseSession {
   /// The connection is of no use any more.
   private(set) var isDropped = false
 
+  /// Waits for the answers of all that was sent, and leaves the transaction open: then statements may run outside of the pipeline.
+  func settle() throws(DatabaseError) {
+    try beginIfNeeded()
+    do {
+      try handle.sendSync()
+      pending.append(.sync)
+      try handle.flush()
+      try readPending()
+    } catch { throw note(error) }
+  }
+
   // MARK: DatabaseSession
 
   func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
