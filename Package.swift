@@ -83,8 +83,8 @@ let delivery: [Target] = [
   .target(
     name: "DeliveryRecords",
     dependencies: [
-      "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database", "ServiceRuntime", "SystemCalls",
-      "Crypto", "CoreTypes",
+      "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database", "PostgreSQLEngine", "ServiceRuntime",
+      "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PaymentStores",
@@ -316,8 +316,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryRecordsTests",
     dependencies: [
-      "DeliveryRecords", "PullboxAPI", "Commerce", "Database", "Crypto", "CoreTypes", "DeliveryTesting",
-      "PullboxTesting",
+      "DeliveryRecords", "PullboxAPI", "Commerce", "Database", "PostgreSQLEngine", "SystemCalls", "Crypto",
+      "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "PaymentStoresTests",

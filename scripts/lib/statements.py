@@ -7,7 +7,7 @@ FOLDERS = tuple(
     f"Sources/{name}" for name in (
         "DeliveryRecords", "RouteAccess", "ContentCatalog", "ContentPublishing", "ContentGrants", "DeliveryService"))
 # What the two databases do not share.
-DIALECT = re.compile(r"/(?:SQLDialect|Migrations(?:\+\w+)?)\.swift$|/PostgreSQL/\w+(?:\+\w+)?\.swift$")
+DIALECT = re.compile(r"/(?:SQLDialect|Migrations)(?:\+\w+)?\.swift$|/PostgreSQL/\w+(?:\+\w+)?\.swift$")
 
 
 def sources(root):
