@@ -11,7 +11,8 @@ package enum SampleRecords {
     "%_$1?",
     "\u{1}\u{7F}\u{80}",
   ]
-  private static let integers: [Int64] = [0, 1, -1, .max, .min, 255, 256, 1_795_249_800_000]
+  private static let integers: [Int64] = [0, 1, 255, 256, 1_795_249_800_000]
+  private static let extremes: [Int64] = [-1, .max, .min]
   private static let blobs: [[UInt8]] = [[], [0], [0xFF, 0, 0x5C, 0x0A, 0x09], Array(0...255)]
 
   private struct Column {
@@ -22,8 +23,11 @@ package enum SampleRecords {
     var parent: (table: String, column: String)?
   }
 
-  /// Makes a file of SQLite with `count` rows in each table, one where there can be no more.
-  package static func make(_ path: String, rows count: Int, seed: UInt64 = 1) throws {
+  /// Makes a file of SQLite with `count` rows in each table, one where there can be no more. Without `extremes` numbers are such as a
+  /// server counts on from.
+  package static func make(
+    _ path: String, rows count: Int, extremes: Bool = true, seed: UInt64 = 1
+  ) throws {
     var random = SplitMix(seed: seed)
     let tables = try RecordTable.all()
     try Database.create(path, migrations: Migrations.all) { connection in
@@ -35,7 +39,8 @@ package enum SampleRecords {
         for index in 0..<number {
           var row: [String: SQLValue] = [:]
           for column in columns {
-            row[column.name] = value(of: column, of: table, row: index, values, &random)
+            row[column.name] = value(
+              of: column, of: table, row: index, values, extremes: extremes, &random)
           }
           values[table.name, default: []].append(row)
           let places = columns.map { _ in "?" }.joined(separator: ", ")
@@ -69,7 +74,7 @@ package enum SampleRecords {
 
   private static func value(
     of column: Column, of table: RecordTable, row index: Int, _ values: [String: [[String: SQLValue]]],
-    _ random: inout SplitMix
+    extremes: Bool, _ random: inout SplitMix
   ) -> SQLValue {
     if let parent = column.parent, let rows = values[parent.table], !rows.isEmpty {
       return rows[index % rows.count][parent.column] ?? .null
@@ -84,12 +89,15 @@ package enum SampleRecords {
       let text = "\(["a", "B", "_", "ä", "Z"][index % 5])\(index)\(texts[index % texts.count])"
       return switch column.type {
       case "INTEGER": .integer(Int64(index * 3 + 1))
+      case "BLOB" where column.name.hasSuffix("digest"):
+        .blob([UInt8(index % 251), UInt8(index / 251), 0, 0xFF] + [UInt8](repeating: 7, count: 28))
       case "BLOB": .blob(Array(text.utf8) + [0])
       default: .text(text)
       }
     }
     if !column.isRequired, random.next() % 4 == 0 { return .null }
     let choice = Int(random.next() % 1024)
+    let integers = integers + (extremes ? Self.extremes : [])
     return switch column.type {
     case "INTEGER": .integer(integers[choice % integers.count])
     case "BLOB": .blob(blobs[choice % blobs.count])

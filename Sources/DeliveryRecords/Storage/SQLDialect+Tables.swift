@@ -77,6 +77,17 @@ extension SQLDialect {
       "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [.text(table), .integer(number)])
   }
 
+  /// Drops the indexes that have a statement of their own, and returns those statements: an index is sorted once behind all rows, whose
+  /// values come in no order of it.
+  package static func dropIndexes(in connection: borrowing Connection) throws(DatabaseError) -> [String] {
+    let indexes = try connection.query(
+      "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+    for index in indexes {
+      try connection.execute("DROP INDEX \(RecordTable.quoted(try index.text("name")))")
+    }
+    return try indexes.map { index throws(DatabaseError) in try index.text("sql") }
+  }
+
   /// Removes the rows that the migrations make. Counts stay: triggers only add to them.
   package static func removeRows(
     of table: RecordTable, in connection: borrowing Connection

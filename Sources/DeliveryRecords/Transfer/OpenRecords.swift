@@ -1,14 +1,6 @@
 package import Database
 package import PostgreSQLEngine
 
-/// Where a server's records lie.
-package enum RecordsPlace: Hashable, Sendable {
-  /// A file of SQLite.
-  case file(String)
-  /// A schema of a database on PostgreSQL.
-  case server(PostgreSQLAddress)
-}
-
 extension PostgreSQLSchema {
   /// The tables of this program.
   package static let definition = SchemaDefinition(version: version, script: script)
@@ -20,14 +12,6 @@ package enum OpenRecords {
   case file(String)
   /// A connection to PostgreSQL.
   case server(TableTransfer)
-
-  /// Opens the records. Blocks. `application` is the name by which PostgreSQL lists the connection. Throws ``DatabaseError``.
-  package init(_ place: RecordsPlace, application: String) throws(DatabaseError) {
-    switch place {
-    case .file(let path): self = .file(path)
-    case .server(let address): self = .server(try TableTransfer(address, application: application))
-    }
-  }
 
   /// Brings the tables up to date, as the start of a server does. Blocks. No server uses them.
   package func update() throws {

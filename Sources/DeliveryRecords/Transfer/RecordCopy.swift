@@ -9,10 +9,19 @@ package import PostgreSQLEngine
 package struct RecordCopy {
   /// How far a copy is.
   package struct Progress: Hashable, Sendable {
+    /// The steps of a copy.
+    package enum Step: Hashable, Sendable {
+      /// Rows come.
+      case copying
+      /// Indexes and references are made, over all rows.
+      case indexing
+      /// The rows that have come are read again.
+      case comparing
+    }
+
+    package var step: Step
     /// The table that is copied, or compared.
     package var table: String
-    /// Whether what has come is compared.
-    package var isComparing: Bool
     /// Rows that were copied or compared, of all tables.
     package var done: Int
     /// Rows that will be; each of them is copied and compared.
@@ -59,6 +68,7 @@ package struct RecordCopy {
             try filling.passOver(max(last, numbers[table.name] ?? 0), in: table.name, column: column)
           }
         }
+        try counter.begin(.indexing)
       } comparing: { target in
         try compare(summaries, in: target, counting: &counter)
       }
@@ -74,6 +84,7 @@ package struct RecordCopy {
       let numbers = try source.lastNumbers(of: tables, in: connection)
       var counter = try RowCounter(of: tables, in: connection, progress: progress)
       try Database.create(path, migrations: Migrations.all) { target in
+        let indexes = try SQLDialect.dropIndexes(in: target)
         for table in tables {
           var reader = try counter.reader(of: table)
           try SQLDialect.removeRows(of: table, in: target)
@@ -86,6 +97,8 @@ package struct RecordCopy {
           try SQLDialect.passOver(max(last, numbers[table.name] ?? 0), in: table.name, in: target)
         }
         try SQLDialect.completeCounts(in: target)
+        try counter.begin(.indexing)
+        for index in indexes { try target.execute(index) }
       }
       return counter
     }
@@ -108,9 +121,8 @@ package struct RecordCopy {
   private func compare(
     _ summaries: [Summary], in target: borrowing Connection, counting counter: inout RowCounter
   ) throws {
-    counter.isComparing = true
     for (table, summary) in zip(tables, summaries) {
-      try counter.begin(table.name)
+      try counter.begin(.comparing, table.name)
       let found = try RecordDigest.of(table, in: target) { try counter.count($0) }
       guard found == summary.content else {
         throw RecordTransferError(
@@ -159,7 +171,7 @@ private struct RowCounter {
   /// Counts for a copy whose length is not known.
   init(progress: @escaping (RecordCopy.Progress) throws -> Void) {
     self.progress = progress
-    state = RecordCopy.Progress(table: "", isComparing: false, done: 0, total: 0)
+    state = RecordCopy.Progress(step: .copying, table: "", done: 0, total: 0)
   }
 
   init(
@@ -173,17 +185,13 @@ private struct RowCounter {
     }
   }
 
-  var isComparing: Bool {
-    get { state.isComparing }
-    set { state.isComparing = newValue }
-  }
-
   mutating func reader(of table: RecordTable) throws -> TableReader {
-    try begin(table.name)
+    try begin(.copying, table.name)
     return TableReader(of: table)
   }
 
-  mutating func begin(_ table: String) throws {
+  mutating func begin(_ step: RecordCopy.Progress.Step, _ table: String = "") throws {
+    state.step = step
     state.table = table
     try progress(state)
   }

@@ -8,23 +8,6 @@ import Testing
 
 @testable import DeliveryRecords
 
-/// A schema of a test's own on the server that `PULLBOX_TEST_POSTGRESQL` names.
-enum EmptyServer {
-  static let url = ProcessInfo.processInfo.environment["PULLBOX_TEST_POSTGRESQL"]
-
-  static func address() throws -> PostgreSQLAddress {
-    let url = try #require(url)
-    let name = "test_" + UUID().uuidString.replacing("-", with: "").lowercased()
-    let options = "\(url.contains("?") ? "&" : "?")options=-csearch_path%3D"
-    let database = try Database.open(
-      try PostgreSQLAddress(url + options + "public"), schema: SchemaDefinition(version: 1, script: ""),
-      options: PostgreSQLOptions(writers: 1, readers: 1))
-    defer { database.close() }
-    try database.writeBlocking(locking: []) { try $0.execute("CREATE SCHEMA \(name)") }
-    return try PostgreSQLAddress(url + options + name)
-  }
-}
-
 @Suite("Records from one file to another")
 struct RecordFileCopyTests {
   private let directory: TemporaryDirectory
@@ -53,6 +36,11 @@ struct RecordFileCopyTests {
       }
       #expect(table.isOfCounts || found[0] == found[1], "\(table.name)")
     }
+    let schema = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+    let schemas = try ["a.db", "b.db"].map { name in
+      try Database.inspect(directory.path(name)) { try $0.query(schema).map(\.values) }
+    }
+    #expect(schemas[0] == schemas[1])
     let database = try Database.open(path: directory.path("b.db"), migrations: Migrations.all)
     defer { database.close() }
     let (number, count) = try database.writeBlocking(locking: [.everything]) { connection in
@@ -90,12 +78,12 @@ struct RecordFileCopyTests {
     let copy = RecordCopy(of: tables, from: .file(directory.path("a.db"))) { seen.append($0) }
     let rows = try copy.makeFile(directory.path("b.db")).reduce(0) { $0 + $1.content.rows }
     let last = try #require(seen.last)
-    #expect(last.isComparing)
+    #expect(last.step == .comparing)
     #expect(last.done == 2 * rows)
     // Counts of nothing are rows that do not come.
     #expect(last.total >= last.done && last.total < last.done + 100)
     #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.done <= $1.done })
-    #expect(Set(seen.map(\.table)) == Set(tables.map(\.name)))
+    #expect(Set(seen.map(\.table)) == Set(tables.map(\.name) + [""]))
   }
 }
 
@@ -231,10 +219,10 @@ struct RecordServerCopyTests {
     try SampleRecords.make(directory.path("few.db"), rows: 3)
     let file = OpenRecords.file(directory.path("few.db"))
     let before = try digests(file)
-    for isComparing in [false, true] {
-      for table in tables.map(\.name) {
+    for step in [RecordCopy.Progress.Step.copying, .indexing, .comparing] {
+      for table in step == .indexing ? [""] : tables.map(\.name) {
         let copy = RecordCopy(of: tables, from: file) { progress in
-          if progress.table == table, progress.isComparing == isComparing { throw BrokenOff() }
+          if progress.table == table, progress.step == step { throw BrokenOff() }
         }
         #expect(throws: BrokenOff.self) { try copy.fill(transfer, marking: mark) }
         try OpenRecords.refuseRecords(of: tables, in: transfer)
