@@ -3,12 +3,14 @@ import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryRecords
+import PostgreSQLEngine
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Backs a state directory up, beside a server that runs or without one: the database as it was at one moment, and every
-/// package that it refers to. See docs/decisions/0027.
+/// Backs a server's state up, beside servers that run or without one: the records as they were at one moment, and every
+/// package that they refer to. Records in PostgreSQL become a file of SQLite: a generation is restored to either. See docs/decisions/0027.
 ///
 /// A package of the generation before is linked, any other copied and compared with its digest on the way. Nothing counts
 /// until the generation is complete; a process that is killed, or a disk that is full, leaves the earlier ones
@@ -44,6 +46,8 @@ struct Backup: Sendable {
   let state: String
   /// Where the generations are; it is created where it is not there.
   let directory: BackupDirectory
+  /// The database of the records; nil for the file in the state directory.
+  var database: PostgreSQLAddress?
   /// Generations that are kept, this one among them; nil keeps all.
   var keep: Int?
   /// Bounds the bytes that are read a second; linked packages are not read.
@@ -58,7 +62,9 @@ struct Backup: Sendable {
   /// incomplete generation, sync it and give it its name, leave a note in the state directory, and remove what
   /// is beyond ``keep``.
   func run() throws -> Outcome {
-    try StateFiles.requireDatabase(in: state)
+    let place = StatePlace(directory: state, database: database)
+    let records = try place.openRecords(for: "backup")
+    try records.refuseMark(of: place)
     try refuseOwnState()
     do {
       _ = try TicketKeyFile.load(TicketKeyFile.path(in: state))
@@ -74,7 +80,7 @@ struct Backup: Sendable {
     let (name, incomplete) = try directory.begin(at: clock.now())
     var outcome: Outcome
     do {
-      outcome = try fill(incomplete, named: name, after: previous)
+      outcome = try fill(incomplete, named: name, of: records, after: previous)
       outcome.passedOver = passedOver.map(\.reason)
       try directory.complete(name, from: incomplete)
     } catch {
@@ -137,7 +143,7 @@ struct Backup: Sendable {
   /// Fills the generation. Removals of packages are held off from before the database is copied until the last
   /// package was.
   private func fill(
-    _ incomplete: String, named name: String, after previous: Previous?
+    _ incomplete: String, named name: String, of records: OpenRecords, after previous: Previous?
   ) throws -> Outcome {
     let operations = directory.operations
     let stored = BlobDirectory(state)
@@ -145,14 +151,8 @@ struct Backup: Sendable {
     let hold = try stored.holdRemovals()
     let made = clock.now()
     let database = incomplete + "/server.db"
-    try Database.copy(state + "/server.db", to: database)
-    let needs = try Database.inspect(database) { connection in
-      let faults = try connection.faults()
-      guard faults.isEmpty else {
-        throw StateCareError(.damaged, "\(state)/server.db is damaged: \(faults.joined(separator: "; "))")
-      }
-      return try PackageNeed.all(in: connection)
-    }
+    try copy(records, to: database)
+    let needs = try Database.inspect(database) { try PackageNeed.all(in: $0) }
     let keys = TicketKeyFile.path(in: state)
     let secrets = try operations.read(keys, upTo: SecretFile.maximumLength)
     try DurableFile.write(
@@ -198,6 +198,19 @@ struct Backup: Sendable {
       manifest.span, to: "\(incomplete)/\(BackupManifest.fileName)", permissions: 0o600,
       operations: operations)
     return outcome
+  }
+
+  /// Copies one state of the records to a new file. Throws ``StateCareError`` `damaged` for a file that is.
+  private func copy(_ records: OpenRecords, to path: String) throws {
+    switch records {
+    case .file(let file):
+      try Database.copy(file, to: path)
+      let faults = try Database.inspect(path) { try $0.faults() }
+      guard faults.isEmpty else {
+        throw StateCareError(.damaged, "\(file) is damaged: \(faults.joined(separator: "; "))")
+      }
+    case .server: _ = try RecordCopy(of: RecordTable.all(), from: records).makeFile(path)
+    }
   }
 
   /// Whether the package was linked and not copied. What the generation before cannot link is copied from the state, and from

@@ -19,7 +19,8 @@ enum BackupCommands {
     discussion: """
       Adds a generation to DIR: the database as it is now, every package that it refers to, and the ticket keys. Packages \
       that the generation before has are linked where the file system can do that. A backup that does not end leaves the \
-      earlier generations as they were. Exit code 6: all is there but packages that are missing or damaged in the state.
+      earlier generations as they were. Records in PostgreSQL (--database) become a file, so that the generation can be \
+      restored to either. Exit code 6: all is there but packages that are missing or damaged in the state.
       """,
     operands: [.init("DIR")],
     options: [
@@ -34,8 +35,8 @@ enum BackupCommands {
     "restore", summary: "Put a backup into an empty state directory",
     discussion: """
       Takes the newest complete generation of DIR, compares every byte with its digest, and says so when all is there. Given \
-      again after it was killed, it goes on. With --package only that package is put into a state directory in use, in \
-      place of a missing or damaged one.
+      again after it was killed, it goes on. With --database the records go into that database, which has to be empty. With \
+      --package only that package is put into a state directory in use, in place of a missing or damaged one.
       """,
     operands: [.init("DIR")],
     options: [
@@ -64,8 +65,9 @@ enum BackupCommands {
 
   /// Makes a backup and prints its outcome. Exit code 6 where a package is missing or damaged in the state and
   /// in the generation before; what it throws has its code by ``ExitCode/of(_:)``.
-  static func runBackup(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
-    var backup = Backup(state: state, directory: BackupDirectory(arguments.operands[0]))
+  static func runBackup(_ arguments: ParsedArguments, at place: StatePlace) throws -> ExitCode {
+    var backup = Backup(
+      state: place.directory, directory: BackupDirectory(arguments.operands[0]), database: place.database)
     backup.keep = try arguments.integer("keep", in: 1...100_000)
     backup.rate = try rate(arguments)
     let outcome = try backup.run()
@@ -94,8 +96,9 @@ enum BackupCommands {
 
   /// Restores a whole generation, or with `--package` single packages. Throws `UsageError` for options that do
   /// not go together.
-  static func runRestore(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
+  static func runRestore(_ arguments: ParsedArguments, at place: StatePlace) throws -> ExitCode {
     let directory = BackupDirectory(arguments.operands[0])
+    let state = place.directory
     let packages = arguments.values("package")
     guard packages.isEmpty else {
       guard arguments.value("generation") == nil else {
@@ -104,8 +107,8 @@ enum BackupCommands {
       return try restorePackages(packages, from: directory, to: state, arguments)
     }
     let outcome = try StateRestore(
-      state: state, directory: directory, generation: arguments.value("generation"),
-      rate: try rate(arguments)
+      state: state, directory: directory, database: place.database,
+      generation: arguments.value("generation"), rate: try rate(arguments)
     ).run()
     let manifest = outcome.manifest
     guard !arguments.isSet("json") else {
@@ -149,9 +152,10 @@ enum BackupCommands {
 
   /// Checks a state directory or a generation, and repairs it from a backup where one is given. Exit code 6
   /// where something is faulty still.
-  static func runCheck(_ arguments: ParsedArguments, state: String) throws -> ExitCode {
+  static func runCheck(_ arguments: ParsedArguments, at place: StatePlace) throws -> ExitCode {
     let rate = try rate(arguments)
-    var check = StateCheck(state: state, rate: rate)
+    let state = place.directory
+    var check = StateCheck(state: state, database: place.database, rate: rate)
     if let path = arguments.value("repair-from") {
       check.repair = try repair(state, from: BackupDirectory(path), rate: rate)
     }

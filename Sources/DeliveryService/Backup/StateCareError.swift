@@ -1,10 +1,11 @@
 import BlobStore
 import Database
+import DeliveryRecords
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Why a state directory could not be backed up, restored or checked. Operators read it on the command line.
+/// Why a server's state could not be backed up, restored, checked or moved. Operators read it on the command line.
 struct StateCareError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failures. Of them only `damaged` has an exit code of its own, 6; the others are a plain
   /// failure.
@@ -15,8 +16,12 @@ struct StateCareError: Error, Hashable, Sendable, CustomStringConvertible {
     case notEmpty
     /// Another process works on it.
     case inUse
-    /// There is no server's state in the directory.
+    /// There is no server's state in the directory, or in the database.
     case noState
+    /// The server of the database does not take this program.
+    case unreachable
+    /// The records were moved away, or have not all come.
+    case moved
     /// The stored bytes are not those that were written.
     case damaged
   }
@@ -45,6 +50,7 @@ extension ExitCode {
     case let error as BlobStoreError where error.code == .digestMismatch: .integrity
     case let error as DatabaseError where error.code == .corrupt: .integrity
     case let error as StateCareError where error.code == .damaged: .integrity
+    case let error as RecordTransferError where error.code == .differs: .integrity
     case is UsageError: .usage
     case is ConfigurationError: .configuration
     default: .failed

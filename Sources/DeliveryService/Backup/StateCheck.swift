@@ -4,6 +4,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryRecords
+import PostgreSQLEngine
 import PullboxAPI
 import SystemCalls
 
@@ -13,6 +14,8 @@ import SystemCalls
 struct StateCheck: Sendable {
   /// The state directory, or the directory of a generation.
   let state: String
+  /// The database of the records; nil for the file in the directory, which a generation always has.
+  var database: PostgreSQLAddress?
   /// Where packages are taken from that are missing or damaged.
   var repair: PackageRepair?
   /// Bounds the bytes that are read a second.
@@ -28,12 +31,15 @@ struct StateCheck: Sendable {
     // Before the database is opened, which writes a log into it that is beside it.
     let manifest = try manifestOfGeneration()
     if let manifest { report.files = try faults(ofFilesIn: manifest) }
-    try StateFiles.requireDatabase(in: state)
+    let records = try StatePlace(directory: state, database: manifest == nil ? database : nil)
+      .openRecords(for: "check")
     let packages = BlobDirectory(state)
     // Before the database: what comes later has its record by then.
     let stored = try packages.list()
-    var needs = try Database.inspect(state + "/server.db") { connection in
-      report.database = try connection.faults() + Self.manifestFaults(in: connection)
+    var needs = try records.read { connection in
+      // The server of a database looks after its own pages.
+      if case .file = records { report.database = try connection.faults() }
+      report.database += try Self.manifestFaults(in: connection)
       return try PackageNeed.all(in: connection)
     }
     let restored = Set(manifest?.packages.map(\.digest) ?? [])
@@ -66,10 +72,12 @@ struct StateCheck: Sendable {
       }
       if fault != .missing { report.packages += 1 }
       // What the manifest names is restored, also for a version that was withdrawn.
-      guard let fault, try restored.contains(digest) || isStillFaulty(digest, fault) else { continue }
+      guard let fault, try restored.contains(digest) || isStillFaulty(digest, fault, by: records) else {
+        continue
+      }
       report.faults.append(
         StateCheckReport.Item(
-          digest: digest, fault: fault, versions: try versions(of: digest),
+          digest: digest, fault: fault, versions: try versions(of: digest, by: records),
           isRepaired: try repair?.repair(digest) ?? false))
     }
     return report
@@ -106,28 +114,37 @@ struct StateCheck: Sendable {
 
   /// Whether the package is faulty still. A missing package is a fault only where a version that was not withdrawn has it,
   /// and the file is missing still.
-  private func isStillFaulty(_ digest: SHA256Digest, _ fault: PackageFault) throws -> Bool {
+  private func isStillFaulty(
+    _ digest: SHA256Digest, _ fault: PackageFault, by records: OpenRecords
+  ) throws -> Bool {
     guard fault == .missing else { return true }
-    let needs = try Database.inspect(state + "/server.db") { try PackageNeed.all(in: $0) }
+    let needs = try records.read { try PackageNeed.all(in: $0) }
     return try needs[digest]?.isRequired == true && BlobDirectory(state).length(of: digest) == nil
   }
 
   /// The versions that have the package, as texts for people.
-  private func versions(of digest: SHA256Digest) throws -> [String] {
-    try Database.inspect(state + "/server.db") { connection in
+  private func versions(of digest: SHA256Digest, by records: OpenRecords) throws -> [String] {
+    try records.read { connection in
       try connection.query(
         "SELECT product, version FROM versions WHERE digest = ? ORDER BY product, version", [.digest(digest)]
       ).map { "\(try $0.text("product")) \(try $0.text("version"))" }
     }
   }
 
+  private static let manifests = RecordTable(
+    name: "manifests",
+    columns: [.init(name: "digest", isText: false), .init(name: "document", isText: false)], key: ["digest"])
+
   /// Compares every stored manifest with its digest, and finds versions without one.
   private static func manifestFaults(in connection: borrowing Connection) throws -> [String] {
     var faults: [String] = []
-    try connection.forEach("SELECT digest, document FROM manifests") { row in
-      let digest = try row.digest("digest")
-      if SHA256Digest.of(try row.blob("document")) != digest {
-        faults.append("the manifest \(digest) is damaged")
+    var pages = RecordPages(of: manifests)
+    while let page = try pages.next(in: connection) {
+      for row in page {
+        let digest = try row.digest("digest")
+        if SHA256Digest.of(try row.blob("document")) != digest {
+          faults.append("the manifest \(digest) is damaged")
+        }
       }
     }
     let lost = try connection.query(

@@ -63,6 +63,12 @@ enum StateFiles {
     return hasher.finalize()
   }
 
+  /// Gives a file in a directory to that directory's owner, where root has made it. Throws ``SystemError``.
+  static func give(_ path: String, toOwnerOf directory: String) throws(SystemError) {
+    guard let owner = try FileSystem.status(of: directory)?.owner, owner != .ofThisProcess else { return }
+    try FileDescriptor.open(path, .readOnly, options: .doNotFollow).setOwner(owner)
+  }
+
   /// Gives everything below a directory to that directory's owner, where root has made it. Throws
   /// ``SystemError``.
   static func giveToOwner(of directory: String) throws(SystemError) {

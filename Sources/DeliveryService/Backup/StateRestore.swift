@@ -3,11 +3,13 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryRecords
+import PostgreSQLEngine
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Puts a generation of a backup into an empty state directory. Every byte is compared with its digest on the way.
+/// Puts a generation of a backup into an empty state directory, and its records into an empty database on PostgreSQL where one is
+/// given. Every byte is compared with its digest on the way.
 ///
 /// While it runs, the directory holds a mark, with which no server starts there: one that is killed is given again, and goes on.
 /// See docs/decisions/0027. docs/operations.md ("Restore") shows it to operators.
@@ -23,6 +25,8 @@ struct StateRestore: Sendable {
   /// The state directory.
   let state: String
   let directory: BackupDirectory
+  /// Where the records go; nil for the file in the state directory.
+  var database: PostgreSQLAddress?
   /// The newest one unless given.
   var generation: String?
   /// Bounds the bytes that are read a second.
@@ -33,21 +37,22 @@ struct StateRestore: Sendable {
   var operations: any FileOperations = SystemFileOperations()
 
   /// Blocks. Throws ``StateCareError``, ``StateDirectoryError`` while another process uses the directory, ``BlobStoreError``
-  /// `digestMismatch`, and the errors of files.
+  /// `digestMismatch`, ``RecordTransferError``, and the errors of files and databases.
   ///
-  /// Packages come first, then the files, then the notes in the database. The mark goes last, once everything
-  /// is on the device. Packages that a restore that was killed has left are compared and kept where they are
+  /// Packages come first, then the files, then the notes in the database, and then its records go on to PostgreSQL. The mark goes last, once
+  /// everything is on the device. Packages that a restore that was killed has left are compared and kept where they are
   /// whole.
   func run() throws -> Outcome {
     let generation = try directory.generation(generation)
     let manifest = try generation.manifest()
     let lock = try StateDirectory.claim(state)
     try DurableFile.removeLeftovers(in: state)
-    try RestoreMark(generation: generation.name).set(in: state, operations: operations)
+    let target = try emptyDatabase(besides: RestoreMark.read(in: state)?.move)
+    let mark = try RestoreMark(
+      generation: generation.name, move: target == nil ? nil : RandomBytes.token(bits: 96)
+    ).set(in: state, operations: operations)
     try copyPackages(manifest, from: generation)
-    for name in ["server.db", "server.db-wal", "server.db-shm", "server.db-reserve"] {
-      try operations.remove("\(state)/\(name)")
-    }
+    try removeDatabase()
     for file in manifest.files {
       let digest = try StateFiles.copy(
         "\(generation.path)/\(file.name)", to: "\(state)/\(file.name)", operations: operations)
@@ -57,11 +62,46 @@ struct StateRestore: Sendable {
       }
     }
     try settle(manifest, of: generation)
+    if let target { try fill(target, for: mark) }
     try StateFiles.giveToOwner(of: state)
     try operations.synchronizeFileSystem(of: FileDescriptor.open(state, .readOnly, options: .directory))
+    try target?.setMark(mark.moveMark(.arrived, at: clock.now()))
     try RestoreMark.remove(from: state, operations: operations)
     withExtendedLifetime(lock) {}
     return Outcome(generation: generation.name, manifest: manifest)
+  }
+
+  private func removeDatabase() throws {
+    for name in ["server.db", "server.db-wal", "server.db-shm", "server.db-reserve"] {
+      try operations.remove("\(state)/\(name)")
+    }
+  }
+
+  /// The database that the records go to, for this process alone; nil for the file. Throws ``StateCareError``, and ``RecordTransferError``
+  /// `notEmpty` where it has records that no restore under that name has brought.
+  private func emptyDatabase(besides move: String?) throws -> TableTransfer? {
+    guard let database else { return nil }
+    let transfer = try StatePlace.connect(to: database, for: "restore")
+    try StatePlace.claim(transfer)
+    let known = try transfer.mark()
+    if known == nil || known?.move != move {
+      try OpenRecords.refuseRecords(of: try RecordTable.all(), in: transfer)
+    }
+    return transfer
+  }
+
+  /// Brings the records of the file into the database, unless they are all there, and removes the file.
+  private func fill(_ transfer: TableTransfer, for mark: RestoreMark) throws {
+    let known = try transfer.mark()
+    if known?.move != mark.move || known?.state != .arrived {
+      let tables = try RecordTable.all()
+      let records = OpenRecords.file(state + "/server.db")
+      try records.refuseUnstorableTexts(of: tables)
+      try transfer.apply(PostgreSQLSchema.definition)
+      _ = try RecordCopy(of: tables, from: records).fill(
+        transfer, marking: mark.moveMark(.arriving, at: clock.now()))
+    }
+    try removeDatabase()
   }
 
   /// Copies the packages that are not there whole. Throws ``StateCareError`` `damaged` for one that the
@@ -116,6 +156,8 @@ struct RestoreMark: Codable, Hashable, Sendable {
 
   /// Which generation.
   var generation: String
+  /// The name under which its records go to a database; nil where they stay in the file.
+  var move: String?
 
   /// Nil where no restore was begun.
   static func read(in state: String) throws -> RestoreMark? {
@@ -137,15 +179,15 @@ struct RestoreMark: Codable, Hashable, Sendable {
 
   /// Throws ``StateCareError`` `notEmpty` where there is something that no restore of this generation has put
   /// there. It is on the device before anything of the backup is written. A mark of the same generation stays:
-  /// the restore goes on.
-  func set(in state: String, operations: any FileOperations) throws {
+  /// the restore goes on. Returns the mark that is there.
+  func set(in state: String, operations: any FileOperations) throws -> RestoreMark {
     if let begun = try Self.read(in: state) {
-      guard begun == self else {
+      guard begun.generation == generation, (begun.move == nil) == (move == nil) else {
         throw StateCareError(
           .notEmpty,
           "\(state): a restore of \(begun.generation) was begun there; give it again, or empty the directory")
       }
-      return
+      return begun
     }
     guard try operations.list(state).allSatisfy({ $0.name == "lock" }) else {
       throw StateCareError(.notEmpty, "\(state) is not empty; a backup is restored into an empty directory")
@@ -153,6 +195,12 @@ struct RestoreMark: Codable, Hashable, Sendable {
     let bytes = try APIJSON.encode(self)
     try DurableFile.write(
       bytes.span, to: "\(state)/\(Self.name)", permissions: 0o600, operations: operations)
+    return self
+  }
+
+  /// The mark of the database that the records go to.
+  func moveMark(_ state: MoveMark.State, at now: Timestamp) -> MoveMark {
+    MoveMark(move: move ?? "", state: state, other: "the backup \(generation)", at: now)
   }
 
   /// Takes the mark away; from then on a server starts there.

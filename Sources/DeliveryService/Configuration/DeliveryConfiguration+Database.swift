@@ -15,12 +15,22 @@ extension DeliveryConfiguration {
     guard Self.connections.contains(databaseReaders) else {
       throw ConfigurationError(subject: "databaseReaders", message: "a number from 1 to 64 is expected here")
     }
-    guard let database else { return nil }
+    return try Self.address(ofDatabase: database?.revealed)
+  }
+
+  /// The address of a URL; nil for none. Throws ``ConfigurationError`` for a text that is no address.
+  static func address(ofDatabase url: String?) throws(ConfigurationError) -> PostgreSQLAddress? {
+    guard let url else { return nil }
     do {
-      return try PostgreSQLAddress(database.revealed)
+      return try PostgreSQLAddress(url)
     } catch {
       throw ConfigurationError(subject: "database", message: error.message)
     }
+  }
+
+  /// The place of the state. Throws as ``databaseAddress()`` does.
+  func statePlace() throws(ConfigurationError) -> StatePlace {
+    StatePlace(directory: state, database: try databaseAddress())
   }
 
   /// Opens the records. `options` are those of a file. Blocks. Throws ``ConfigurationError`` where the server of the database refuses this
@@ -32,7 +42,7 @@ extension DeliveryConfiguration {
     do {
       return try Database.open(
         address,
-        schema: SchemaDefinition(version: PostgreSQLSchema.version, script: PostgreSQLSchema.script),
+        schema: PostgreSQLSchema.definition,
         options: PostgreSQLOptions(
           application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
           longestWait: options.longestWait, claim: .alone))

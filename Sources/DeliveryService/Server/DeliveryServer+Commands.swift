@@ -14,18 +14,29 @@ extension DeliveryServer {
     DaemonCommand(word: BackupCommands.check) { await run($0, BackupCommands.runCheck) },
   ]
 
-  /// Runs a command on the state directory, which `--state` names, or the file of `--config`.
+  /// Runs a command on the state directory, and the database, that `--state` and `--database` name, or the file of `--config`.
   private static func run(
     _ invocation: DaemonInvocation<DeliveryConfiguration>,
-    _ command: @escaping @Sendable (ParsedArguments, _ state: String) throws -> ExitCode
+    _ command: @escaping @Sendable (ParsedArguments, _ place: StatePlace) throws -> ExitCode
+  ) async -> ExitCode {
+    await run(invocation) { arguments in
+      guard arguments.value("config") == nil else {
+        return try command(arguments, invocation.configuration().statePlace())
+      }
+      let database = try DeliveryConfiguration.address(ofDatabase: arguments.value("database"))
+      return try command(arguments, StatePlace(directory: arguments.required("state"), database: database))
+    }
+  }
+
+  /// Runs a command, and tells why it failed.
+  private static func run(
+    _ invocation: DaemonInvocation<DeliveryConfiguration>,
+    _ command: @escaping @Sendable (ParsedArguments) throws -> ExitCode
   ) async -> ExitCode {
     let arguments = invocation.arguments
     return await BlockingPool.shared.run {
       do {
-        let state =
-          arguments.value("config") == nil
-          ? try arguments.required("state") : try invocation.configuration().state
-        return try command(arguments, state)
+        return try command(arguments)
       } catch {
         let name = arguments.subcommands.joined(separator: " ")
         let messages = (error as? ConfigurationError)?.faults.map(\.description) ?? ["\(error)"]

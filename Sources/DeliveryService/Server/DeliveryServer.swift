@@ -9,6 +9,7 @@ import HTTPClient
 import HTTPServer
 import Monitoring
 import PaymentStores
+import PostgreSQLEngine
 import PullboxAPIServer
 import RouteAccess
 public import ServiceRuntime
@@ -81,6 +82,7 @@ public final class DeliveryServer: Service {
     try BackupGeneration.refuse(in: state)
     lock = try StateDirectory.claim(state)
     try RestoreMark.refuse(in: state)
+    if configuration.database == nil { try MoveMark.refuse(in: state) }
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
     database = try configuration.openDatabase(options)
