@@ -364,7 +364,7 @@ let tests: [Target] = [
     dependencies: [
       "DeliveryService", "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess",
       "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
-      "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
+      "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database", "PostgreSQLEngine",
       "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime", "BlobStore",
       "Monitoring", "PullboxDoctor", "DeliveryTesting", "PackageTesting", "PullboxTesting", "pullbox-server",
     ]),

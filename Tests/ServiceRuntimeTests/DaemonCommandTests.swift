@@ -1,3 +1,5 @@
+import PullboxTesting
+import SystemCalls
 import Testing
 
 @testable import ServiceRuntime
@@ -59,6 +61,26 @@ struct DaemonCommandTests {
     #expect(parsed.isSet("quick"))
     let log = Log(level: .error, format: .json) { _ in }
     let invocation = DaemonInvocation<Settings>(arguments: parsed, log: log)
+    #expect(try invocation.configuration().state == "/s")
+  }
+
+  @Test("a command may read other configuration files, for which neither variables nor options count")
+  func otherFile() throws {
+    let directory = try TemporaryDirectory()
+    let files = [("a.json5", "{state: '/a'}"), ("b.json5", "{}"), ("c.json5", "{nothing: 1}")]
+    for (name, text) in files { try DurableFile.write(Array(text.utf8).span, to: directory.path(name)) }
+    let parser = ArgumentParser(Self.described, environment: ["PULLBOX_STATE": "/variable"])
+    guard case .run(let parsed) = try parser.parse(["backup", "--state", "/s", "/b"]) else {
+      throw UsageError("help")
+    }
+    let invocation = DaemonInvocation<Settings>(
+      arguments: parsed, log: Log(level: .error, format: .json) { _ in })
+    #expect(try invocation.configuration(ofFile: directory.path("a.json5")).state == "/a")
+    #expect(try invocation.configuration(ofFile: directory.path("b.json5")).state == "/var/lib/test")
+    #expect(throws: ConfigurationError.self) {
+      try invocation.configuration(ofFile: directory.path("c.json5"))
+    }
+    #expect(throws: ConfigurationError.self) { try invocation.configuration(ofFile: directory.path("none")) }
     #expect(try invocation.configuration().state == "/s")
   }
 

@@ -32,6 +32,11 @@ package struct RecordCopy {
   package struct Summary: Hashable, Sendable {
     package let table: String
     package let content: RecordDigest
+
+    package init(table: String, content: RecordDigest) {
+      self.table = table
+      self.content = content
+    }
   }
 
   private let tables: [RecordTable]

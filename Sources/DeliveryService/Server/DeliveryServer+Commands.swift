@@ -12,6 +12,11 @@ extension DeliveryServer {
     DaemonCommand(word: BackupCommands.backup) { await run($0, BackupCommands.runBackup) },
     DaemonCommand(word: BackupCommands.restore) { await run($0, BackupCommands.runRestore) },
     DaemonCommand(word: BackupCommands.check) { await run($0, BackupCommands.runCheck) },
+    DaemonCommand(word: MoveCommand.description) { invocation in
+      await run(invocation) { arguments in
+        try MoveCommand.run(arguments) { try invocation.configuration(ofFile: $0) }
+      }
+    },
   ]
 
   /// Runs a command on the state directory, and the database, that `--state` and `--database` name, or the file of `--config`.

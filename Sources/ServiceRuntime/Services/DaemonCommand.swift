@@ -62,4 +62,14 @@ public struct DaemonInvocation<Configuration: DaemonConfiguration>: Sendable {
     var tree = ConfigurationTree(arguments)
     return try ConfigurationLoader.load(Configuration.self, from: &tree, secretsMayBeMissing: true)
   }
+
+  /// The configuration that a file alone gives, over the defaults: variables and options do not count, so that a command may work with
+  /// several. A secret that is missing is an empty text. Blocks while it reads the file.
+  public func configuration(ofFile path: String) throws(ConfigurationError) -> Configuration {
+    var tree = ConfigurationTree(
+      ParsedArguments(
+        subcommands: [], operands: [], options: arguments.options, environment: [:],
+        given: [CommandOption.configurationFile.name: [path]]))
+    return try ConfigurationLoader.load(Configuration.self, from: &tree, secretsMayBeMissing: true)
+  }
 }
