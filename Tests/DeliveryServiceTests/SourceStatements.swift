@@ -2,13 +2,16 @@ import Foundation
 
 /// The statements that stand in the source of the service, each as the parts between what it interpolates.
 enum SourceStatements {
+  /// The files whose statements no server runs: those of the schemas, and of the commands that read or write whole tables.
+  private static let others = ["Migrations", "PostgreSQL", "SQLDialect+Tables", "RecordPages"]
+
   static func all() throws -> [[String]] {
     let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/Sources"
     var found: [[String]] = []
     for root in ["\(sources)/DeliveryRecords", "\(sources)/DeliveryService"] {
       let files = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
       for file in files.sorted()
-      where file.hasSuffix(".swift") && !file.contains("Migrations") && !file.contains("PostgreSQL") {
+      where file.hasSuffix(".swift") && !others.contains(where: file.contains) {
         found += statements(in: try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8))
       }
     }

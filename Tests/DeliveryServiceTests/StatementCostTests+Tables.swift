@@ -576,7 +576,6 @@ extension TableCalls {
     let texts = try SourceStatements.all().filter { $0.count == 1 }.map { $0[0] }
     let beginnings: [(beginning: String, values: [SQLValue])] = [
       ("SELECT product, version FROM versions WHERE digest = ? ORDER", [.digest(.of([1]))]),
-      ("SELECT digest, document FROM manifests", []),
       ("SELECT product, version FROM versions WHERE manifest_digest NOT IN", []),
     ]
     for (beginning, values) in beginnings {

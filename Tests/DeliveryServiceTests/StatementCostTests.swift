@@ -67,7 +67,6 @@ struct StatementCostTests {
       "a backup or a check goes over the uploads that are open"
     ),
     ("SELECT digest, max(length) AS length", "a backup or a check goes over all versions"),
-    ("SELECT digest, document FROM manifests", "a check goes over all manifests"),
     ("SELECT product, version FROM versions WHERE manifest_digest", "a check goes over all versions"),
     ("BEGIN IMMEDIATE", "once for each piece"), ("COMMIT", "once for each piece"),
     ("SAVEPOINT body", "once for each piece"), ("RELEASE body", "once for each piece"),
