@@ -83,8 +83,8 @@ let delivery: [Target] = [
   .target(
     name: "DeliveryRecords",
     dependencies: [
-      "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database", "PostgreSQLEngine", "ServiceRuntime",
-      "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database", "PostgreSQLEngine",
+      "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "PaymentStores",
@@ -364,8 +364,9 @@ let tests: [Target] = [
     dependencies: [
       "DeliveryService", "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess",
       "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
-      "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database", "PostgreSQLEngine",
-      "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime", "BlobStore",
+      "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
+      "PostgreSQLEngine", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
+      "BlobStore",
       "Monitoring", "PullboxDoctor", "DeliveryTesting", "PackageTesting", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(

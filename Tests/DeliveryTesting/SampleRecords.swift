@@ -1,5 +1,5 @@
 import Database
-import DeliveryRecords
+package import DeliveryRecords
 import PullboxTesting
 
 /// Rows of every table of a server, with values of every kind that its columns take: what a copy of all records must not lose. They make
@@ -35,8 +35,7 @@ package enum SampleRecords {
       for table in tables {
         try connection.execute("DELETE FROM \(table.name)")
         let columns = try columns(of: table, in: connection)
-        let number = table.name == "catalogue_state" ? 1 : count
-        for index in 0..<number {
+        for index in 0..<(isOneRow(table) ? 1 : count) {
           var row: [String: SQLValue] = [:]
           for column in columns {
             row[column.name] = value(
@@ -52,6 +51,11 @@ package enum SampleRecords {
       // A number was given to a row that is gone by now.
       try connection.execute("UPDATE sqlite_sequence SET seq = seq + 1000 WHERE name = 'feeds'")
     }
+  }
+
+  /// Whether the schema allows no second row of the table.
+  package static func isOneRow(_ table: RecordTable) -> Bool {
+    ["catalogue_state", "stop_revision"].contains(table.name)
   }
 
   private static func columns(of table: RecordTable, in connection: borrowing Connection) throws -> [Column] {
@@ -80,11 +84,11 @@ package enum SampleRecords {
       return rows[index % rows.count][parent.column] ?? .null
     }
     if column.name == "operator_decision" { return [.null, "revoke", "reinstate"][index % 3] }
-    if table.name == "catalogue_state", column.name == "id" { return 1 }
+    if isOneRow(table), column.name == "id" { return 1 }
     // No two rows are the same by any of these.
     let isUnique =
       table.key.contains(column.name)
-      || ["device", "handle", "id", "ordering", "subject", "digest"].contains(column.name)
+      || ["device", "handle", "id", "name", "ordering", "subject", "digest"].contains(column.name)
     if isUnique {
       let text = "\(["a", "B", "_", "ä", "Z"][index % 5])\(index)\(texts[index % texts.count])"
       return switch column.type {
