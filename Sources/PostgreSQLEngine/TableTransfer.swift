@@ -74,6 +74,11 @@ public final class TableTransfer {
     return try body(Connection(on: session, mayWrite: false))
   }
 
+  /// `body` is one transaction. Throws what it throws, and ``DatabaseError``, among them `outcomeUnknown`.
+  public func write<Value>(_ body: (borrowing Connection) throws -> Value) throws -> Value {
+    try inTransaction { try body(Connection(on: session, mayWrite: true)) }
+  }
+
   /// The highest number that the database has given to a row of the table; nil where it gives none. Runs in a ``read(_:)`` or
   /// ``fill(_:marking:_:comparing:)``.
   public func lastNumber(of table: String, column: String) throws(DatabaseError) -> Int64? {
@@ -110,11 +115,12 @@ public final class TableTransfer {
     }
   }
 
-  private func inTransaction(_ body: () throws -> Void) throws {
+  private func inTransaction<Value>(_ body: () throws -> Value) throws -> Value {
     session.begin(.write, locking: [])
     do {
-      try body()
+      let value = try body()
       _ = try session.commit(marking: nil)
+      return value
     } catch let doubt as CommitInDoubt {
       throw DatabaseError(.outcomeUnknown, state: doubt.cause.state, doubt.cause.message, sql: "COMMIT")
     } catch {

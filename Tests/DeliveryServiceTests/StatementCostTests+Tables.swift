@@ -563,6 +563,7 @@ extension TableCalls {
       try LeaseTable.remove("l-51", of: "b", in: connection)
       let run = try ServerRunTable.begin(at: now, in: connection)
       try ServerRunTable.end(run.id, at: now, in: connection)
+      _ = try NodeTable.declareAllDead(at: now, in: connection)
       try LeaseTable.removeAll(of: "l", in: connection)
       try LeaseTable.removeAll(in: connection)
       try ServerRunTable.noteRestore(at: now, in: connection)

@@ -120,10 +120,24 @@ package enum NodeTable {
       "UPDATE nodes SET gone = ? WHERE gone IS NULL AND heartbeat < ? RETURNING \(columns)",
       [.timestamp(now), .timestamp(now - silence)]
     ).map { try Node($0) }
+    try end(dead, at: now, in: connection)
+    return dead
+  }
+
+  /// Declares dead all nodes that have not ended; returns them. For a database that no process uses.
+  package static func declareAllDead(at now: Timestamp, in connection: borrowing Connection) throws -> [Node]
+  {
+    let dead = try connection.query(
+      "UPDATE nodes SET gone = ? WHERE gone IS NULL RETURNING \(columns)", [.timestamp(now)]
+    ).map { try Node($0) }
+    try end(dead, at: now, in: connection)
+    return dead
+  }
+
+  private static func end(_ dead: [Node], at now: Timestamp, in connection: borrowing Connection) throws {
     for node in dead {
       _ = try ServerRunTable.noteDeath(of: node.number, heard: node.heartbeat, at: now, in: connection)
       try free(node, in: connection)
     }
-    return dead
   }
 }

@@ -1,3 +1,4 @@
+package import CoreTypes
 package import Database
 package import PostgreSQLEngine
 
@@ -20,6 +21,24 @@ package enum OpenRecords {
       try Database.open(path: path, migrations: Migrations.all, options: .small).close()
     case .server(let transfer): try transfer.apply(PostgreSQLSchema.definition)
     }
+  }
+
+  /// Writes down that the server that used the records last has died, if it has not ended, as its next start would, which would not be
+  /// there to do so once the records are elsewhere. No server uses them, and the tables are up to date. Blocks.
+  package func noteDeaths(at now: Timestamp) throws {
+    switch self {
+    case .file(let path):
+      let database = try Database.open(path: path, migrations: Migrations.all, options: .small)
+      defer { database.close() }
+      try database.writeBlocking(locking: [.everything]) { try Self.noteDeaths(at: now, in: $0) }
+    case .server(let transfer):
+      try transfer.write { try Self.noteDeaths(at: now, in: $0) }
+    }
+  }
+
+  private static func noteDeaths(at now: Timestamp, in connection: borrowing Connection) throws {
+    _ = try ServerRunTable.noteDeath(of: nil, heard: nil, at: now, in: connection)
+    _ = try NodeTable.declareAllDead(at: now, in: connection)
   }
 
   /// `body` sees one state of the records, beside servers that go on.

@@ -90,6 +90,47 @@ struct MoveToServerTests {
     }
   }
 
+  /// Runs that have ended or died, as they stand at a place: the node, the end, the death, and when the node was heard of last.
+  private static let lastRun = "SELECT node, ended, died, heard FROM runs ORDER BY id DESC LIMIT 1"
+
+  @Test("a server that was killed before the move has died by the records that come, whichever way they go")
+  func deaths() throws {
+    let start = ServerHarness.start
+    let state = try SampleState(file.directory)
+    let before = try Database.open(path: state.path + "/server.db", migrations: Migrations.all)
+    _ = try before.writeBlocking(locking: [.everything]) { try ServerRunTable.begin(at: start, in: $0) }
+    before.close()
+    var there = Move(source: file, target: try server())
+    there.clock = ManualWallClock(start + .seconds(9))
+    _ = try there.run()
+    let database = try Database.open(
+      try PostgreSQLAddress(url), schema: PostgreSQLSchema.definition,
+      options: PostgreSQLOptions(writers: 1, readers: 1))
+    let (run, node) = try database.writeBlocking(locking: []) { connection in
+      let run = try connection.first(Self.lastRun)?.values
+      let number = try NodeTable.take(
+        "shelf-1", for: "shelf-1 x", at: "", running: "1", after: nil, at: start, in: connection)
+      _ = try ServerRunTable.begin(of: number, at: start, in: connection)
+      _ = try LeaseTable.take(
+        "scrub", for: "shelf-1 x", until: start + .seconds(60), at: start, in: connection)
+      return (run, try #require(number))
+    }
+    #expect(run == [.null, .null, .timestamp(start + .seconds(9)), .null])
+    database.close()
+    var back = Move(source: try server(), target: file)
+    back.clock = ManualWallClock(start + .seconds(99))
+    _ = try back.run()
+    let (last, gone, leases) = try Database.inspect(file.file) { connection in
+      (
+        try connection.first(Self.lastRun)?.values, try NodeTable.find("shelf-1", in: connection)?.gone,
+        try connection.query("SELECT 1 FROM leases WHERE holder = 'shelf-1 x'").count
+      )
+    }
+    #expect(last == [.integer(node), .null, .timestamp(start + .seconds(99)), .timestamp(start)])
+    #expect(gone == start + .seconds(99))
+    #expect(leases == 0)
+  }
+
   @Test("a text that PostgreSQL cannot hold ends the move before anything is written there")
   func unstorable() throws {
     let state = try SampleState(file.directory)
