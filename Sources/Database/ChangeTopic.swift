@@ -21,7 +21,7 @@ public enum ChangeNews: Hashable, Sendable {
   /// Something was changed of which no names came.
   case ofAnything
 
-  /// The names that are kept until somebody takes them; more become ``ofAnything``.
+  /// The names that are kept until they are taken; more become ``ofAnything``.
   static let maximumNames = 10_000
 
   mutating func add(_ more: ChangeNews) {

@@ -32,7 +32,7 @@ struct ServerSignal: Hashable {
   }
 }
 
-/// What a listener has heard of each topic: what to tell readers at each notification, and where revisions show that one was missed.
+/// The memory of a listener of each topic: the news for readers at each notification, and where revisions show that one was missed.
 struct HeardSignals {
   private var revisions: [ChangeTopic: Int] = [:]
 

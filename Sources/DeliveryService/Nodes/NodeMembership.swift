@@ -196,7 +196,7 @@ final class NodeMembership: Sendable {
     }
   }
 
-  /// Why the node should answer nobody: its clock differs too much from that of the database, or it has not reached the database for
+  /// Why the node should answer no client: its clock differs too much from that of the database, or it has not reached the database for
   /// two heartbeats. Nil where it may.
   var unreadiness: String? {
     guard let shared else { return nil }

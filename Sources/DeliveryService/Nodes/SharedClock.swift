@@ -5,7 +5,7 @@ import Synchronization
 /// The clock of the database that nodes share, as this node knows it: what the database said last, moved on by the monotonic clock. So
 /// leases are judged alike by all nodes, also by one whose wall clock is set.
 final class SharedClock: WallClock {
-  /// By how much a node's wall clock may differ: a node whose clock differs more answers nobody, since tickets and subscriptions go by it.
+  /// By how much a node's wall clock may differ: a node whose clock differs more answers no client, since tickets and subscriptions go by it.
   static let tolerance: Duration = .seconds(5)
 
   private let timer: any MonotonicClock
