@@ -163,7 +163,7 @@ class Filler:
       made + " WHERE true ORDER BY store, environment, transaction_id, device, product ON CONFLICT DO NOTHING")
     self.say("obligations")
     self.insert("delivered_bytes", {
-      "grant_number": "number",
+      "grant_number": "number", "node": "0",
       "bytes": "CASE WHEN state = 'granted' THEN length / 2 ELSE length END"}, made + " WHERE n % 100 <> 96")
     self.say("bytes sent")
     self.insert("outbox", {
