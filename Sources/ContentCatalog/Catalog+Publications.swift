@@ -71,6 +71,9 @@ extension Catalog {
         ])
     }
     try PublicationTable.put(wanted.document, in: connection)
+    if before?.policy != publication.policy {
+      try StopLog.notePolicy(of: publication.id, at: now, in: connection)
+    }
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: before == nil ? "publication.create" : "publication.change",

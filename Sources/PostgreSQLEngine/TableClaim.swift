@@ -8,6 +8,8 @@ extension PostgreSQLOptions {
     case alone
     /// Others that share them use them as well.
     case shared
+    /// A command that may run beside whoever uses them: it claims nothing.
+    case none
   }
 }
 
@@ -18,11 +20,12 @@ extension ServerHandle {
   /// Claims the tables for as long as the connection lasts. Returns the names of the connections that are in the way; none once the
   /// tables are claimed. A process that has just ended may hold them for a moment, which is waited for.
   func claim(_ claim: PostgreSQLOptions.Claim) throws(DatabaseError) -> [String] {
-    let function =
-      switch claim {
-      case .alone: "pg_try_advisory_lock"
-      case .shared: "pg_try_advisory_lock_shared"
-      }
+    let function: String
+    switch claim {
+    case .alone: function = "pg_try_advisory_lock"
+    case .shared: function = "pg_try_advisory_lock_shared"
+    case .none: return []
+    }
     let end = ContinuousClock.now + .seconds(5)
     while true {
       if try executeAlone("SELECT \(function)(\(Self.claimKey))").first?.first == "t" { return [] }
@@ -38,7 +41,7 @@ extension ServerHandle {
     let names = others.joined(separator: ", ")
     switch claim {
     case .alone: throw DatabaseError(.cannotOpen, "\(names) uses these tables, and only one may", sql: "")
-    case .shared: throw DatabaseError(.cannotOpen, "\(names) has these tables for itself", sql: "")
+    case .shared, .none: throw DatabaseError(.cannotOpen, "\(names) has these tables for itself", sql: "")
     }
   }
 

@@ -3,8 +3,10 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryTesting
+import Foundation
 import HTTPClient
 import Monitoring
+import PostgreSQLEngine
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -61,24 +63,65 @@ final class ServerHarness: Sendable {
     }
   }
 
+  /// Runs `body` with two servers that share a database, a payment store, a wall clock and their packages, and drains them afterwards.
+  /// Needs ``TestDatabase/isOnServer``.
+  static func runNodes(
+    options: [String] = [], _ body: (_ first: ServerHarness, _ second: ServerHarness) async throws -> Void
+  ) async throws {
+    let log = Log(level: .error)
+    // A server takes a hundred connections, of all that test beside.
+    let few = ["--database-writers", "3", "--database-readers", "2"]
+    let first = try await ServerHarness(
+      options: options + few + ["--node", "first"], directory: nil, timer: SystemMonotonicClock(), log: log,
+      database: TestDatabase.options, claim: .shared)
+    let second = try await ServerHarness(
+      options: options + few + ["--node", "second"], directory: nil, timer: SystemMonotonicClock(), log: log,
+      database: TestDatabase.options, claim: .shared, beside: first)
+    let nodes = [first, second]
+    try await withThrowingTaskGroup { group in
+      for node in nodes { group.addTask { try await node.server.run() } }
+      do {
+        try await body(first, second)
+      } catch {
+        Issue.record(error)
+      }
+      for node in nodes { await node.server.stop() }
+      await first.store.stop()
+      for node in nodes { node.client.shutDown() }
+      group.cancelAll()
+      while let result = await group.nextResult() {
+        if case .failure(let error) = result, !(error is CancellationError) { throw error }
+      }
+    }
+  }
+
   private init(
     options: [String], directory: TemporaryDirectory?, timer: any MonotonicClock, log: Log,
-    database: Database.Options
+    database: Database.Options, claim: PostgreSQLOptions.Claim = .alone, beside peer: ServerHarness? = nil
   ) async throws {
     self.directory = try directory ?? TemporaryDirectory()
     // Of a directory that a test brings, the server makes what is not there.
-    if directory == nil { try NewDatabase.put(into: self.directory.path("state")) }
-    clock = ManualWallClock(Self.start)
-    store = try FakePaymentStore(clock: clock)
+    if directory == nil, peer == nil { try NewDatabase.put(into: self.directory.path("state")) }
+    if let peer {
+      try FileManager.default.createDirectory(
+        atPath: self.directory.path("state"), withIntermediateDirectories: true)
+      try FileManager.default.createSymbolicLink(
+        atPath: self.directory.path("state/blobs"), withDestinationPath: peer.directory.path("state/blobs"))
+    }
+    clock = peer?.clock ?? ManualWallClock(Self.start)
+    store = try peer?.store ?? FakePaymentStore(clock: clock)
     let arguments =
       [
         "--listen", "127.0.0.1:0", "--state", self.directory.path + "/state", "--store-url", store.url,
         "--store-credential", FakePaymentStore.credential, "--operator-key", Self.operatorKey, "--loops", "1",
-      ] + (try TestDatabase.url(for: self.directory.path).map { ["--database", $0] } ?? []) + options
+      ]
+      + (try TestDatabase.url(for: (peer?.directory ?? self.directory).path).map { ["--database", $0] } ?? [])
+      + options
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
     configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
-    server = try DeliveryServer(configuration, log: log, clock: clock, timer: timer, options: database)
+    server = try DeliveryServer(
+      configuration, log: log, clock: clock, timer: timer, options: database, claim: claim)
     try await server.start()
     client = try HTTPClient()
     let url = "http://" + (server.addresses.first ?? "")

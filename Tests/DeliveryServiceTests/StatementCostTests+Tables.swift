@@ -501,9 +501,9 @@ extension TableCalls {
       try PackageCheckTable.record(.missing, of: digest, at: now, in: connection)
       _ = try PackageCheckTable.faulty(in: connection)
       _ = try PackageCheckTable.countFaults(in: connection)
-      try PackageCheckTable.remove(digest, in: connection)
+      try PackageCheckTable.remove(digest, at: now, in: connection)
       try BlockedContentTable.add(digest, at: now, in: connection)
-      try BlockedContentTable.remove(digest, in: connection)
+      try BlockedContentTable.remove(digest, at: now, in: connection)
       _ = try BlockedContentTable.all(in: connection)
       _ = try VersionTable.isWithdrawn(product, nil, in: connection)
     }

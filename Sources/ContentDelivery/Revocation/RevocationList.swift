@@ -23,6 +23,8 @@ package final class RevocationList: Sendable {
     /// Those that a publication's policy has closed with the subscription.
     var closed: [DeliveryHandle: Closing] = [:]
     var contents = StoppedContents()
+    /// Set where a log says what holds: it is told, and applies what it reads.
+    var follower: (@Sendable () -> Void)?
     var abort: (@Sendable ([GrantMeter]) -> Void)?
   }
 
@@ -60,6 +62,19 @@ package final class RevocationList: Sendable {
     state.withLock { $0.abort = abort }
   }
 
+  /// Lets a log of the database say what holds, since other nodes stop things as well: what is stopped or given back here is told to
+  /// `follower`, which applies what stands there by ``apply(_:)`` and ``apply(_:isBlocked:isDamaged:)``.
+  package func follow(by follower: @escaping @Sendable () -> Void) {
+    state.withLock { $0.follower = follower }
+  }
+
+  /// Tells the follower; whether there is one.
+  private func toldFollower() -> Bool {
+    guard let follower = state.withLock({ $0.follower }) else { return false }
+    follower()
+    return true
+  }
+
   /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `ticket-expired`, `content-withdrawn` or `content-damaged`; nil
   /// if it may.
   package func reason(for grant: DeliveryHandle, content: SHA256Digest) -> ProblemCode? {
@@ -87,6 +102,12 @@ package final class RevocationList: Sendable {
   /// Both, for many grants at once, each as the last element about it says. It costs what the grants do that are named, however
   /// many others are being sent: it is called on the database's writing thread.
   package func enforce(_ standings: [(grant: DeliveryHandle, isRevoked: Bool)]) {
+    guard !toldFollower() else { return }
+    apply(standings)
+  }
+
+  /// Applies what the database says of grants.
+  package func apply(_ standings: [(grant: DeliveryHandle, isRevoked: Bool)]) {
     let (revoked, hasChanged) = state.withLock { state in
       var (revoked, hasChanged) = ([DeliveryHandle](), false)
       for (grant, isRevoked) in standings {
@@ -142,6 +163,11 @@ package final class RevocationList: Sendable {
 
   /// Refuses every ticket for the package, and ends its running bodies. A second call changes nothing.
   package func block(content: SHA256Digest) {
+    guard !toldFollower() else { return }
+    setBlocked(content)
+  }
+
+  private func setBlocked(_ content: SHA256Digest) {
     guard state.withLock({ $0.contents.blocked.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
@@ -150,12 +176,22 @@ package final class RevocationList: Sendable {
 
   /// Accepts tickets for the package again.
   package func unblock(content: SHA256Digest) {
+    guard !toldFollower() else { return }
+    setUnblocked(content)
+  }
+
+  private func setUnblocked(_ content: SHA256Digest) {
     guard state.withLock({ $0.contents.blocked.remove(content) }) != nil else { return }
     generation.advance()
   }
 
   /// Refuses every ticket for a package whose bytes are not there or not the right ones, and ends its running bodies.
   package func setAside(damaged content: SHA256Digest) {
+    guard !toldFollower() else { return }
+    setDamaged(content)
+  }
+
+  private func setDamaged(_ content: SHA256Digest) {
     guard state.withLock({ $0.contents.damaged.insert(content).inserted }) else { return }
     total.add(1, ordering: .relaxed)
     generation.advance()
@@ -164,6 +200,30 @@ package final class RevocationList: Sendable {
 
   /// Accepts tickets for a package whose bytes are right again.
   package func takeBack(repaired content: SHA256Digest) {
+    guard !toldFollower() else { return }
+    setRepaired(content)
+  }
+
+  /// Applies what the database says of a package.
+  package func apply(_ content: SHA256Digest, isBlocked: Bool, isDamaged: Bool) {
+    if isBlocked { setBlocked(content) } else { setUnblocked(content) }
+    if isDamaged { setDamaged(content) } else { setRepaired(content) }
+  }
+
+  /// Applies all that the database says, in place of all that was known of revoked grants and stopped packages.
+  package func replace(grants: [DeliveryHandle], blocked: [SHA256Digest], damaged: [SHA256Digest]) {
+    let (known, contents) = state.withLock { ($0.grants, $0.contents) }
+    let revoked = Set(grants)
+    apply(
+      known.subtracting(revoked).map { (grant: $0, isRevoked: false) }
+        + revoked.map { (grant: $0, isRevoked: true) })
+    for content in contents.blocked.subtracting(blocked) { setUnblocked(content) }
+    for content in contents.damaged.subtracting(damaged) { setRepaired(content) }
+    for content in blocked { setBlocked(content) }
+    for content in damaged { setDamaged(content) }
+  }
+
+  private func setRepaired(_ content: SHA256Digest) {
     guard state.withLock({ $0.contents.damaged.remove(content) }) != nil else { return }
     generation.advance()
   }

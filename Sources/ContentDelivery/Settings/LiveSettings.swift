@@ -74,6 +74,16 @@ package final class LiveSettings: Sendable {
 }
 
 extension LiveSettings {
+  /// Puts other ticket keys in place of those that there are, unless they are the same.
+  package func replaceKeys(_ keys: TicketKeys) {
+    let isNew = settings.withLock { settings in
+      guard settings.keys.identifiers != keys.identifiers else { return false }
+      settings.keys = keys
+      return true
+    }
+    if isNew { generation.advance() }
+  }
+
   /// The client's address, as a trusted proxy names it.
   package func client(of request: HTTPRequest) -> PeerAddress {
     guard dependsOnProxies else { return request.peer }

@@ -9,7 +9,7 @@ import SystemCalls
 /// first. A key opens tickets as soon as it is here, and seals them from `seals` on, at once without it; `retired` is the time
 /// from which the next newer key seals.
 package struct TicketKeyFile: Codable {
-  private struct Entry: Codable {
+  struct Entry: Codable {
     var id: UInt32
     var secret: String
     var seals: Timestamp?
@@ -32,7 +32,7 @@ package struct TicketKeyFile: Codable {
   /// How long a key is kept that has been replaced: the longest lifetime of a ticket.
   package static let memory = Duration.seconds(31 * 86_400)
 
-  private var keys: [Entry]
+  var keys: [Entry]
 
   package static func path(in state: String) -> String { state + "/ticket-keys.json" }
 
@@ -85,7 +85,7 @@ package struct TicketKeyFile: Codable {
   }
 
   /// Root may rotate the keys too: the new file gets the owner of the old one before it takes its name.
-  private static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
+  static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
     var file = try DurableFile(creating: path, permissions: 0o600)
     try file.append(bytes.span)
     if let owner = try FileSystem.status(of: path)?.owner, owner.user != FileOwner.ofThisProcess.user {
@@ -101,7 +101,7 @@ package struct TicketKeyFile: Codable {
     return try decode(bytes.revealed, from: path)
   }
 
-  private static func decode(_ bytes: [UInt8], from path: String) throws -> TicketKeyFile {
+  static func decode(_ bytes: [UInt8], from path: String) throws -> TicketKeyFile {
     do {
       return try APIJSON.decode(TicketKeyFile.self, from: bytes)
     } catch {
@@ -109,7 +109,7 @@ package struct TicketKeyFile: Codable {
     }
   }
 
-  private static func keys(of file: TicketKeyFile, at path: String) throws -> TicketKeys {
+  static func keys(of file: TicketKeyFile, at path: String) throws -> TicketKeys {
     let keys = try file.keys.map { entry in
       guard let secret = Hexadecimal.decode(entry.secret), secret.count >= 32 else {
         throw Unusable(path: path, reason: "key \(entry.id) is not 32 bytes in hexadecimal digits")
@@ -138,13 +138,16 @@ package enum TicketKeyRotation {
     help:
       "With --rotate-ticket-key: seal with the new key only after that time, when all servers have the file")
 
-  /// Prints the new key's id. Needs the state directory (`--state`, `PULLBOX_STATE`) and nothing else of a configuration.
-  /// Blocks.
-  package static func run(_ arguments: ParsedArguments) -> ExitCode {
+  /// Prints the new key's id. Needs the state directory (`--state`, `PULLBOX_STATE`) and nothing else of a configuration; `rotate` adds
+  /// the key where servers share a database, with the delay that was asked for. Blocks.
+  package static func run(
+    _ arguments: ParsedArguments,
+    rotating rotate: ((Duration?) throws -> (id: UInt32, delay: Duration))? = nil
+  ) -> ExitCode {
     do {
-      let path = TicketKeyFile.path(in: try arguments.required("state"))
-      let delay = try delay(arguments)
-      let id = try TicketKeyFile.rotate(path, at: SystemWallClock().now(), delay: delay)
+      let asked = arguments.value(delayOption.name) == nil ? nil : try Self.delay(arguments)
+      let added = try rotate?(asked) ?? rotateFile(arguments, delay: asked ?? .zero)
+      let (id, delay) = added
       let since = delay > .zero ? ", and seals in \(DurationText.short(delay))" : ""
       StandardStream.output.write("ticket key \(id) is in front\(since)\n")
       return .done
@@ -152,6 +155,13 @@ package enum TicketKeyRotation {
       StandardStream.error.write("pullbox-server: the ticket key was not rotated: \(error)\n")
       return .failed
     }
+  }
+
+  private static func rotateFile(
+    _ arguments: ParsedArguments, delay: Duration
+  ) throws -> (id: UInt32, delay: Duration) {
+    let path = TicketKeyFile.path(in: try arguments.required("state"))
+    return (try TicketKeyFile.rotate(path, at: SystemWallClock().now(), delay: delay), delay)
   }
 
   private static func delay(_ arguments: ParsedArguments) throws(UsageError) -> Duration {

@@ -31,6 +31,9 @@ package struct TicketKeys: Sendable {
     self.keys = keys
   }
 
+  /// The numbers of the keys, the newest first.
+  package var identifiers: [UInt32] { keys.map(\.identifier) }
+
   /// The key that was added last.
   package var newest: Key { keys[0] }
 

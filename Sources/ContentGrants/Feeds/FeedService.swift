@@ -125,6 +125,8 @@ package final class FeedService: Sendable {
   /// Products of one feed that are told of, at most.
   let maximumItems: Int
   private let log: Log
+  /// Tells other nodes of customers whose feeds have news; nil for the only server of a file.
+  private let news: ChangeSender?
   let waiters = FeedWaiters()
   /// The proofs that devices have shown lately: showing one again asks the database nothing.
   private let enrolled = Mutex(
@@ -155,6 +157,7 @@ package final class FeedService: Sendable {
     self.publicURL = publicURL
     self.maximumItems = maximumItems
     self.log = log
+    news = database.isShared ? ChangeSender(.feeds, database: database, timer: timer, log: log) : nil
     watcher = Worker(clock: timer)
   }
 
@@ -241,7 +244,7 @@ package final class FeedService: Sendable {
 
   /// The ledger has something new of these transactions: the devices of their customers that wait look at it.
   func noteNews(of transactions: [VerifiedTransaction]) async {
-    guard waiters.count > 0 else { return }
+    guard waiters.count > 0 || news != nil else { return }
     do {
       let customers = try await database.read { connection in
         var customers: Set<CustomerIdentifier> = []
@@ -258,8 +261,14 @@ package final class FeedService: Sendable {
     }
   }
 
-  /// Wakes those who wait at the feeds of these customers, and no others, as each page of feeds is found.
+  /// Wakes those who wait at the feeds of these customers, at all nodes.
   private func wakeFeeds(of customers: Set<CustomerIdentifier>) async {
+    news?.add(Set(customers.map { Hexadecimal.encode($0.bytes) }))
+    await wakeWaiters(of: customers)
+  }
+
+  /// Wakes those who wait here at the feeds of these customers, and no others, as each page of feeds is found.
+  private func wakeWaiters(of customers: Set<CustomerIdentifier>) async {
     do {
       for customer in customers {
         var place: FeedTable.CustomerPlace?
@@ -321,7 +330,30 @@ package final class FeedService: Sendable {
   package func run() async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.watch() }
+      group.addTask { await self.hearOfCatalog() }
+      group.addTask { await self.hearOfCustomers() }
+      group.addTask { await self.news?.run() }
       group.addTask(priority: .utility) { await self.tellPolls() }
+    }
+  }
+
+  /// Wakes those who wait where another node has changed the catalog, until the task is cancelled.
+  private func hearOfCatalog() async {
+    let reader = database.reader(of: .catalog)
+    while await reader.next() != nil { waiters.wake() }
+  }
+
+  /// Wakes those who wait for what other nodes have heard of their customers, until the task is cancelled.
+  private func hearOfCustomers() async {
+    let reader = database.reader(of: .feeds)
+    while let news = await reader.next() {
+      guard waiters.count > 0 else { continue }
+      switch news {
+      case .of(let names):
+        let customers = names.compactMap { Hexadecimal.decode($0).flatMap { CustomerIdentifier($0) } }
+        await wakeWaiters(of: Set(customers))
+      case .ofAnything: waiters.wake()
+      }
     }
   }
 

@@ -30,13 +30,23 @@ package struct DeliveryRecorder: Sendable {
   package let timer: any MonotonicClock
   /// The node that sends; 0 for the only server of a file.
   package let node: Int64
+  /// Asks other nodes for what they have sent; nil for the only server of a file.
+  private let wanted: ChangeSender?
 
   /// Creates a recorder. Several recorders over the same meters never write the same bytes twice.
-  package init(meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0) {
+  package init(
+    meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0, log: Log? = nil
+  ) {
     self.meters = meters
     self.database = database
     self.timer = timer
     self.node = node
+    wanted =
+      if let log, database.isShared {
+        ChangeSender(.meters, database: database, timer: timer, log: log)
+      } else {
+        nil
+      }
   }
 
   /// After this call the database counts everything that was sent before it. Writes ``batch`` grants at a time.
@@ -91,15 +101,47 @@ package struct DeliveryRecorder: Sendable {
     throw Problem(.unavailable, "what was sent is still being counted", retryAfterSeconds: 2)
   }
 
+  /// The pauses between the tries of ``askingOthers(_:)``: two seconds in all.
+  private static let pauses: [Duration] = [
+    .milliseconds(150), .milliseconds(250), .milliseconds(600), .seconds(1),
+  ]
+
+  /// Runs a body that refuses a completion for want of bytes again, where other nodes may have sent them: they are asked to write down
+  /// what they have sent, and are waited for, for two seconds at most. Throws what `body` throws, and `CancellationError`.
+  func askingOthers<Value>(_ body: () async throws -> Value) async throws -> Value {
+    guard let wanted else { return try await body() }
+    for pause in Self.pauses {
+      do {
+        return try await body()
+      } catch let problem as Problem
+        where problem.code == .completionMismatch && problem.missingStep == CompletionStep.delivery.rawValue
+      {
+        wanted.add(["all"])
+        try await timer.sleep(for: pause)
+      }
+    }
+    return try await body()
+  }
+
   /// Returns the bytes that were sent for the grant and are not written down yet.
   package func unrecorded(_ grant: DeliveryHandle) -> ByteCount { meters.unrecorded(grant) }
 
-  /// Works until the task is cancelled; ``DeliveryServer/stop()`` records once more. What cannot be written
+  /// Works until the task is cancelled, and at once where a completion at another node waits for it; ``DeliveryServer/stop()`` records once more. What cannot be written
   /// down now is kept and logged: deliveries go on.
   package func run(log: Log) async {
     let backoff = Backoff(initial: .milliseconds(500), cap: Self.interval)
-    await Worker(clock: timer, backoff: backoff).run(every: Self.interval, record) { error in
-      log.error("what was sent cannot be written down", ["error": LogValue(error)])
+    let worker = Worker(clock: timer, backoff: backoff)
+    let reader = database.reader(of: .meters)
+    await withTaskGroup { group in
+      group.addTask {
+        while await reader.next() != nil { worker.wake() }
+      }
+      group.addTask { [wanted] in await wanted?.run() }
+      group.addTask {
+        await worker.run(every: Self.interval, record) { error in
+          log.error("what was sent cannot be written down", ["error": LogValue(error)])
+        }
+      }
     }
   }
 }

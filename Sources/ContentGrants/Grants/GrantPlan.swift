@@ -168,6 +168,15 @@ struct GrantPlanner: Sendable {
   private func plan(_ order: GrantOrder, in connection: borrowing Connection) throws -> GrantPlan {
     let content = try catalog.content(for: order, to: device.id, in: connection)
     if let reason = stopped.reason(for: content.digest) { throw Problem.stopped(reason) }
+    // Another node may have stopped it since this one looked.
+    if connection.isShared {
+      if try BlockedContentTable.contains(content.digest, in: connection) {
+        throw Problem.stopped(.contentWithdrawn)
+      }
+      if try PackageCheckTable.fault(of: content.digest, in: connection) != nil {
+        throw Problem.stopped(.contentDamaged)
+      }
+    }
     let publisherKeys = catalog[order.product]?.product.publisherKeys
     let isDeliveredOnce = isDeliveredOnce(order)
     let transaction =

@@ -70,7 +70,9 @@ extension GrantService {
   /// stays is that of the state that stays. Runs on the database's writer thread and never waits.
   func enforce(_ grants: [GrantStore.Standing]) {
     stops.enforce(grants.map { ($0.handle, $0.isRevoked) })
-    // The change may have settled a debt.
-    outbox.wake()
+    noteStops()
   }
+
+  /// Grants were revoked or reinstated, which may have settled a debt.
+  func noteStops() { outbox.wake() }
 }

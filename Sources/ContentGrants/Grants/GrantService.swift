@@ -194,17 +194,10 @@ package struct GrantService: Sendable {
   package func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, credential: GrantCredential
   ) async throws -> CompletionResponse {
-    var basis = try await grantStore.completionBasis(of: id)
+    let basis = try await grantStore.completionBasis(of: id)
     let completion = try completion.checked(with: basis.grant.publicKey)
-    var isOutdated = false
-    // What was sent a moment ago counts.
-    let outcome = try await recorder.recording(of: basis.grant.digest, to: basis.grant.device) { unrecorded in
-      // Before what was sent is written: a failure after that would let it count twice.
-      if isOutdated { basis = try await grantStore.completionBasis(of: id, withKeptContent: true) }
-      let outcome = try await grantStore.complete(
-        basis, with: completion, for: credential, counting: unrecorded, lease: outbox.lease())
-      isOutdated = outcome == nil
-      return outcome
+    let outcome = try await recorder.askingOthers {
+      try await record(completion, of: id, basis, credential)
     }
     recentProofs.forget(outcome.grant.handle)
     // What another purchase of the customer's opens may be here by this delivery.
@@ -216,6 +209,22 @@ package struct GrantService: Sendable {
         remaining: outcome.remaining.isEmpty ? nil : outcome.remaining)
     }
     return CompletionResponse(state: await outbox.attempt(entry) ? .finished : .completed)
+  }
+
+  /// Writes the report down with what this node has sent, which counts.
+  private func record(
+    _ completion: ReceivedCompletion, of id: GrantIdentifier, _ first: GrantStore.CompletionBasis,
+    _ credential: GrantCredential
+  ) async throws -> GrantStore.CompletionOutcome {
+    var (basis, isOutdated) = (first, false)
+    return try await recorder.recording(of: basis.grant.digest, to: basis.grant.device) { unrecorded in
+      // Before what was sent is written: a failure after that would let it count twice.
+      if isOutdated { basis = try await grantStore.completionBasis(of: id, withKeptContent: true) }
+      let outcome = try await grantStore.complete(
+        basis, with: completion, for: credential, counting: unrecorded, lease: outbox.lease())
+      isOutdated = outcome == nil
+      return outcome
+    }
   }
 
   /// The device has given the content up, because it is not what its manifest says; of one that was sent nothing of it that counts

@@ -6,8 +6,8 @@ package import ServiceRuntime
 
 extension GrantStore {
   /// How often the dates of repeated answers are written: what a process that is killed had heard in that time is not known to
-  /// the next one, nor to another node.
-  static let datesInterval: Duration = .seconds(60)
+  /// the next one. Other nodes that share the database know them sooner.
+  var datesInterval: Duration { database.isShared ? .seconds(1) : .seconds(60) }
   /// Dates in one write, so that others get their turn.
   private static let datesBatch = 500
 
@@ -27,7 +27,7 @@ extension GrantStore {
   /// Does so until the task is cancelled. On a disk that cannot be written the dates are kept. The caller
   /// writes once more when the server stops.
   package func keepLaterDates(timer: any MonotonicClock, log: Log) async {
-    await Worker(clock: timer).run(every: Self.datesInterval) {
+    await Worker(clock: timer).run(every: datesInterval) {
       try await writeLaterDates()
     } onFailure: { error in
       log.warning("the dates of what stores repeated cannot be written", ["error": LogValue(error)])

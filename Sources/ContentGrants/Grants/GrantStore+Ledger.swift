@@ -249,6 +249,11 @@ extension GrantStore {
       let locks = DatabaseLock.statements(on: said, joiningAccounts: rule.joinsAccounts)
       let update = try await database.write(locking: locks) { connection in
         let update = try Self.record(said, by: current, heard: heard, at: now, in: connection)
+        if update.isRevocationNews {
+          for refund in update.entries.map(\.transaction) where refund.revokedDate != nil {
+            try StopLog.noteRefund(of: refund.key, at: now, in: connection)
+          }
+        }
         if let device { try Self.note(device, of: update.customers, at: now, in: connection) }
         return update
       } then: { update in

@@ -182,12 +182,13 @@ package actor PackageScrubber {
   func runRound() async throws {
     let (expected, checks) = try await facts()
     let keepsWithdrawn = rules.keepsWithdrawn
+    let now = clock.now()
     for digest in checks.keys where !expected.contains(digest) {
       try await database.write(locking: [.content(digest)]) { connection in
         // A version may have come since.
         guard try !PackageCheckTable.isExpected(digest, keepsWithdrawn: keepsWithdrawn, in: connection)
         else { return false }
-        try PackageCheckTable.remove(digest, in: connection)
+        try PackageCheckTable.remove(digest, at: now, in: connection)
         return true
       } then: { [stops] isRemoved in
         if isRemoved { stops.takeBack(repaired: digest) }

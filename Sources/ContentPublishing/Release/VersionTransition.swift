@@ -121,7 +121,7 @@ struct VersionTransition: Sendable {
     if isStopped {
       try BlockedContentTable.add(target.digest, at: now, in: connection)
     } else {
-      try BlockedContentTable.remove(target.digest, in: connection)
+      try BlockedContentTable.remove(target.digest, at: now, in: connection)
     }
     outcome.stopped[target.digest] = isStopped
     if plan.reach < reach {

@@ -20,6 +20,11 @@ package struct GrantMachine: Hashable, Sendable {
     case finished
     /// Nothing is opened until the revocation is reversed.
     indirect case revoked(was: State)
+
+    /// Whether nothing is opened.
+    package var isRevoked: Bool {
+      if case .revoked = self { true } else { false }
+    }
   }
 
   /// The events that reach a grant.

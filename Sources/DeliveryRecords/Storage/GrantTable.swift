@@ -237,6 +237,9 @@ package enum GrantTable {
       stateUpdate,
       [.grantState(grant.machine.state), .integer(grant.number)])
     try record(grant.machine.name, of: grant.number, at: now, detail: detail, in: connection)
+    if before.isRevoked != grant.machine.state.isRevoked {
+      try StopLog.note(.grant(grant.handle), at: now, in: connection)
+    }
   }
 
   /// Writes down that the device has reported the content as placed, and what that made of the grant.

@@ -53,6 +53,7 @@ package enum PackageCheckTable {
   package static func record(
     _ fault: PackageFault?, of digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
   ) throws {
+    try noteChange(of: digest, isFaulty: fault != nil, at: now, in: connection)
     try connection.execute(
       """
       INSERT INTO package_checks (digest, checked, fault) VALUES (?, ?, ?)
@@ -61,8 +62,19 @@ package enum PackageCheckTable {
   }
 
   /// For a package that is gone and that nothing needs.
-  package static func remove(_ digest: SHA256Digest, in connection: borrowing Connection) throws {
+  package static func remove(
+    _ digest: SHA256Digest, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try noteChange(of: digest, isFaulty: false, at: now, in: connection)
     try connection.execute("DELETE FROM package_checks WHERE digest = ?", [.digest(digest)])
+  }
+
+  /// Other nodes are told where a package is set aside, or no longer.
+  private static func noteChange(
+    of digest: SHA256Digest, isFaulty: Bool, at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    guard connection.isShared, try (fault(of: digest, in: connection) != nil) != isFaulty else { return }
+    try StopLog.note(.content(digest), at: now, in: connection)
   }
 
   /// The packages of versions that are to have one. Without `keepsWithdrawn`, withdrawn versions are not.

@@ -33,9 +33,9 @@ extension DeliveryConfiguration {
     StatePlace(directory: state, database: try databaseAddress())
   }
 
-  /// Opens the records. `options` are those of a file. Blocks. Throws ``ConfigurationError`` where the server of the database refuses this
+  /// Opens the records. `options` are those of a file, `claim` says who else may use those of a server. Blocks. Throws ``ConfigurationError`` where the server of the database refuses this
   /// one, and what the database or the system throws.
-  func openDatabase(_ options: Database.Options) throws -> Database {
+  func openDatabase(_ options: Database.Options, claim: PostgreSQLOptions.Claim) throws -> Database {
     guard let address = try databaseAddress() else {
       return try Database.open(path: state + "/server.db", migrations: Migrations.all, options: options)
     }
@@ -45,7 +45,7 @@ extension DeliveryConfiguration {
         schema: PostgreSQLSchema.definition,
         options: PostgreSQLOptions(
           application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
-          longestWait: options.longestWait, claim: .alone))
+          longestWait: options.longestWait, claim: claim))
     } catch let error as DatabaseError where error.code == .cannotOpen || error.code == .unavailable {
       throw ConfigurationError(subject: "database", message: "\(address): \(error.message)")
     }

@@ -74,6 +74,9 @@ struct Retention: Sendable {
       try IdempotentAnswerTable.remove(
         before: now - IdempotentAnswers.lifetime, limit: RetentionTable.batch, in: $0)
     }
+    try await sweep {
+      try StopLog.forget(before: now - StopLog.memory, limit: RetentionTable.batch, in: $0)
+    }
     if rules.calls > .zero {
       let cutoff = now - rules.calls
       try await forget(.calls, at: now) {

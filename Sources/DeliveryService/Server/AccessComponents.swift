@@ -1,6 +1,9 @@
 import ContentDelivery
 import CoreTypes
+import Database
+import DeliveryRecords
 import RouteAccess
+import ServiceRuntime
 
 /// The access to routes: the settings that a reload replaces, the keys of operators, and how many requests are admitted at
 /// once.
@@ -9,18 +12,20 @@ struct AccessComponents: Sendable {
   /// The number of the state that tickets are verified against.
   let generation: Generation
   let settings: LiveSettings
+  let ticketKeys: TicketKeyPlace
   let admission: AdmissionControl
   let operators: OperatorKeys
 
-  /// Reads the keys of tickets from the state directory, and those of operators. Blocks.
+  /// Reads the keys of tickets and those of operators. Blocks.
   init(on infrastructure: DeliveryComponents.Infrastructure) throws {
     self.infrastructure = infrastructure
     let (configuration, timer) = (infrastructure.configuration, infrastructure.timer)
     let generation = Generation()
+    let ticketKeys = TicketKeyPlace(database: infrastructure.database, state: configuration.state)
+    self.ticketKeys = ticketKeys
     let settings = LiveSettings(
       try configuration.deliverySettings(
-        keys: try TicketKeyFile.loadOrCreate(TicketKeyFile.path(in: configuration.state)),
-        at: infrastructure.clock.now()),
+        keys: try ticketKeys.loadOrCreate(), at: infrastructure.clock.now()),
       generation: generation)
     self.generation = generation
     self.settings = settings
@@ -32,6 +37,28 @@ struct AccessComponents: Sendable {
       reviewsProducts: configuration.requireProductReview ?? false,
       wrongKeys: WrongKeys(timer: timer),
       client: { settings.client(of: $0) })
+  }
+
+  /// Takes the ticket keys in that other nodes add, until the task is cancelled.
+  func followTicketKeys() async {
+    guard infrastructure.database.isShared else { return }
+    let reader = infrastructure.database.reader(of: .keys)
+    let worker = Worker(clock: infrastructure.timer)
+    await withTaskGroup { group in
+      group.addTask {
+        while await reader.next() != nil { worker.wake() }
+      }
+      group.addTask {
+        await worker.run {
+          // The first look has what came since the start read them.
+          settings.replaceKeys(try await ticketKeys.load())
+          return .waitForWake
+        } onFailure: { error in
+          infrastructure.log.warning("the ticket keys cannot be read", ["error": LogValue(error)])
+        }
+        reader.close()
+      }
+    }
   }
 
   /// Writes down which unknown keys were offered, until the task is cancelled.

@@ -13,6 +13,8 @@ struct ContentComponents: Sendable {
   let meters: MeterRegistry
   let recorder: DeliveryRecorder
   let revocations: RevocationList
+  /// The revision of the log of stops as of which the list was read.
+  let stopRevision: Int64
   let packages: OpenPackageCache
   let verifier: TicketVerifier
 
@@ -24,15 +26,17 @@ struct ContentComponents: Sendable {
     let meters = MeterRegistry(timer: timer)
     self.meters = meters
     recorder = DeliveryRecorder(
-      meters: meters, database: database, timer: timer, node: infrastructure.node.number)
+      meters: meters, database: database, timer: timer, node: infrastructure.node.number,
+      log: infrastructure.log)
     let revocations = RevocationList(meters: meters, generation: access.generation)
     self.revocations = revocations
     let revoked = try database.readBlocking { connection in
       (
         grants: try GrantTable.revoked(in: connection), contents: try BlockedContentTable.all(in: connection),
-        damaged: try PackageCheckTable.faulty(in: connection)
+        damaged: try PackageCheckTable.faulty(in: connection), revision: try StopLog.revision(in: connection)
       )
     }
+    stopRevision = revoked.revision
     revocations.restore(grants: revoked.grants, contents: revoked.contents, damaged: revoked.damaged)
     packages = OpenPackageCache(source: StoredPackages(shelf: infrastructure.shelf, database: database))
     verifier = TicketVerifier(settings: access.settings, revocations: revocations, clock: clock)

@@ -82,8 +82,10 @@ struct DeliveryComponents: Sendable {
       group.addTask { await content.record() }
       group.addTask { await granting.keepLaterDates() }
       group.addTask { await content.sweepRevocations() }
+      group.addTask { await granting.followStops() }
       group.addTask { await granting.closeAfterStart() }
       group.addTask { await access.admission.run() }
+      group.addTask { await access.followTicketKeys() }
       group.addTask { await publishing.collect() }
       group.addTask { await releases.scheduler.run() }
       group.addTask { await granting.confirm() }

@@ -1,5 +1,7 @@
 import ContentDelivery
 import CoreTypes
+import Database
+import PostgreSQLEngine
 public import ServiceRuntime
 import SystemCalls
 
@@ -7,7 +9,7 @@ extension DeliveryServer {
   /// The commands that `pullbox-server` runs in place of serving.
   public static let commands: [DaemonCommand<DeliveryConfiguration>] = [
     DaemonCommand(flag: TicketKeyRotation.option.name) { invocation in
-      await BlockingPool.shared.run { TicketKeyRotation.run(invocation.arguments) }
+      await BlockingPool.shared.run { rotateTicketKey(invocation) }
     },
     DaemonCommand(word: BackupCommands.backup) { await run($0, BackupCommands.runBackup) },
     DaemonCommand(word: BackupCommands.restore) { await run($0, BackupCommands.runRestore) },
@@ -18,6 +20,23 @@ extension DeliveryServer {
       }
     },
   ]
+
+  /// Adds a ticket key to the file of the state directory, or to the database that servers share.
+  private static func rotateTicketKey(_ invocation: DaemonInvocation<DeliveryConfiguration>) -> ExitCode {
+    let arguments = invocation.arguments
+    let isShared = arguments.value("database") != nil || arguments.value("config") != nil
+    guard isShared, let configuration = try? invocation.configuration(), configuration.database != nil else {
+      return TicketKeyRotation.run(arguments)
+    }
+    return TicketKeyRotation.run(arguments) { asked in
+      let database = try configuration.openDatabase(Database.Options(), claim: .none)
+      defer { database.close() }
+      let delay = asked ?? SharedTicketKeys.delay
+      return (
+        try SharedTicketKeys(database: database, state: configuration.state).rotate(delay: delay), delay
+      )
+    }
+  }
 
   /// Runs a command on the state directory, and the database, that `--state` and `--database` name, or the file of `--config`.
   private static func run(

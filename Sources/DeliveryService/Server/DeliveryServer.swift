@@ -69,10 +69,10 @@ public final class DeliveryServer: Service {
       options: Database.Options(reserve: .mebibytes(4)))
   }
 
-  /// Opens the database with `options`, which tests choose.
+  /// Opens the database with `options` and `claim`, which tests choose.
   init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock, timer: any MonotonicClock,
-    inherited: [InheritedSocket] = [], options: Database.Options
+    inherited: [InheritedSocket] = [], options: Database.Options, claim: PostgreSQLOptions.Claim = .alone
   ) throws {
     self.clock = clock
     self.log = log
@@ -85,7 +85,7 @@ public final class DeliveryServer: Service {
     if configuration.database == nil { try MoveMark.refuse(in: state) }
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
-    database = try configuration.openDatabase(options)
+    database = try configuration.openDatabase(options, claim: claim)
     client = try HTTPClient()
     let pools = DeliveryPools()
     let blobs = try BlobStore.open(
@@ -230,11 +230,11 @@ extension DeliveryServer {
   /// why.
   public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
     do {
-      let state = configuration.state
-      let (new, keys, keyring) = try await BlockingPool.shared.run {
+      let (new, keyring) = try await BlockingPool.shared.run {
         let new = try load()
-        return (new, try TicketKeyFile.load(TicketKeyFile.path(in: state)), try new.keyring())
+        return (new, try new.keyring())
       }
+      let keys = try await components.access.ticketKeys.load()
       let grants = try new.deliverySettings(keys: keys, at: clock.now(), before: settings.value)
       var limits = try new.admissionLimits()
       // These are the connections' as well, which need a restart.

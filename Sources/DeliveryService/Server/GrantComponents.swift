@@ -1,6 +1,7 @@
 import ContentDelivery
 import ContentGrants
 import ContentPublishing
+import Database
 import RouteAccess
 import ServiceRuntime
 
@@ -12,6 +13,8 @@ struct GrantComponents: Sendable {
   let tickets: TicketIssuer
   let grants: GrantService
   let confirmation: GrantConfirmation
+  /// Brings the stops of other nodes to this one; nil for the only server of a file.
+  private let follower: StopFollower?
 
   init(
     on infrastructure: DeliveryComponents.Infrastructure, catalog: CatalogComponents,
@@ -32,6 +35,20 @@ struct GrantComponents: Sendable {
       noteFailure: { try await releaseGuard.note($0) })
     confirmation = GrantConfirmation(
       grants: grants, lease: leases.lease("confirmation"), log: infrastructure.log)
+    guard infrastructure.database.isShared else {
+      follower = nil
+      return
+    }
+    let follower = StopFollower(
+      grants: grants, database: infrastructure.database, from: content.stopRevision,
+      timer: infrastructure.timer, log: infrastructure.log)
+    content.revocations.follow { follower.wake() }
+    self.follower = follower
+  }
+
+  /// Follows the stops of all nodes, until the task is cancelled.
+  func followStops() async {
+    await follower?.run()
   }
 
   /// Writes down the dates of what stores repeated, until the task is cancelled.

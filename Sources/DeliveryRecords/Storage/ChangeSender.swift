@@ -1,0 +1,70 @@
+package import CoreTypes
+package import Database
+package import ServiceRuntime
+import Synchronization
+
+/// Tells the other nodes of what changes often: names are gathered for a moment, and sent in a write of their own, so that what changes
+/// them commits without waiting for others. It is a hint: what is lost with a process is found when the others next look by themselves.
+///
+///     let news = ChangeSender(.feeds, database: database, timer: timer, log: log)
+///     news.add([customer.hexadecimal])
+package final class ChangeSender: Sendable {
+  /// For how long names are gathered.
+  package static let gathering: Duration = .milliseconds(100)
+
+  private let topic: ChangeTopic
+  private let database: Database
+  private let timer: any MonotonicClock
+  private let log: Log
+  private let worker: Worker
+  private let names = Mutex<Set<String>>([])
+
+  /// Sends nothing until ``run()``.
+  package init(_ topic: ChangeTopic, database: Database, timer: any MonotonicClock, log: Log) {
+    self.topic = topic
+    self.database = database
+    self.timer = timer
+    self.log = log
+    worker = Worker(clock: timer, backoff: Backoff(initial: .milliseconds(200), cap: .seconds(2)))
+  }
+
+  /// Something of these names has changed.
+  package func add(_ changed: Set<String>) {
+    guard !changed.isEmpty else { return }
+    names.withLock { $0.formUnion(changed) }
+    worker.wake()
+  }
+
+  /// Sends until the task is cancelled. What cannot be sent is logged, and sent with what comes later.
+  package func run() async {
+    await worker.run(send) { [log, topic] error in
+      log.warning(
+        "the other nodes cannot be told", ["topic": LogValue(topic.description), "error": LogValue(error)])
+    }
+  }
+
+  /// Sends what has been gathered, after the moment in which more may come. Throws ``DatabaseError`` and `CancellationError`.
+  func send() async throws -> Worker.Next {
+    guard !names.withLock({ $0.isEmpty }) else { return .waitForWake }
+    try await timer.sleep(for: Self.gathering)
+    let sent = names.withLock { names in
+      defer { names = [] }
+      return names
+    }
+    let topic = topic
+    do {
+      try await database.write(locking: []) { try $0.noteChange(of: topic, names: sent) }
+    } catch {
+      names.withLock { $0.formUnion(sent) }
+      throw error
+    }
+    return .again
+  }
+}
+
+extension ChangeTopic {
+  /// Feeds have news, by customers.
+  package static let feeds = ChangeTopic("feeds")
+  /// What was sent is to be written down at once: a completion waits for it.
+  package static let meters = ChangeTopic("meters")
+}

@@ -1,0 +1,136 @@
+import Commerce
+import CoreTypes
+import DeliveryTesting
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import PullboxTesting
+import SystemCalls
+import Testing
+
+@testable import ContentDelivery
+@testable import DeliveryRecords
+@testable import DeliveryService
+
+/// These need a database that several servers can share: `PULLBOX_TEST_DATABASE` with a URL.
+@Suite(
+  "What one node writes, and the other one does", .enabled(if: TestDatabase.isOnServer),
+  .timeLimit(.minutes(2)))
+struct TwoNodesTests {
+  private let large = [UInt8](repeating: 7, count: 24 << 20)
+  private let small = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 2) }
+
+  private func step(_ step: String, _ grant: GrantResponse, at node: ServerHarness) async throws {
+    _ = try await node.operatorAPI.call(
+      "POST", "/v1/operator/grants/\(node.shortName(of: grant))/\(step)", body: ReasonBody(reason: "refund"),
+      as: OperatorGrant.self)
+  }
+
+  @Test("a ticket of one opens the package at the other, which knows what was released meanwhile")
+  func tickets() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(small)
+      let grant = try await first.grantForPurchase()
+      #expect(try await second.fetch(grant).body == small)
+      try await second.publish(small, as: "com.example.issue2")
+      let receipt = try first.store.receipt(
+        of: [first.purchase(of: "com.example.issue2", id: "2000000000000002")], device: first.device.id)
+      let other = try await first.grant("com.example.issue2", receipt: receipt).value
+      #expect(try await first.fetch(other).body == small)
+    }
+  }
+
+  @Test("a revocation at one ends the bodies at the other, and a reinstatement lets the ticket open again")
+  func revocations() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(large)
+      let grant = try await first.grantForPurchase()
+      let reader = try await second.slowReader(of: grant)
+      try await step("revoke", grant, at: first)
+      await #expect(throws: (any Error).self) {
+        while true {
+          guard try await !reader.receive().isEmpty else { throw Ended() }
+        }
+      }
+      try await eventually { try await second.fetch(grant).status == 403 }
+      try await step("reinstate", grant, at: second)
+      for node in [first, second] {
+        try await eventually { try await node.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206 }
+      }
+    }
+  }
+
+  private struct Ended: Error {}
+
+  private func eventually(_ condition: () async throws -> Bool) async throws {
+    while try await !condition() { await Task.yield() }
+  }
+
+  @Test("of revocations and reinstatements by both at once, all nodes keep what the database has in the end")
+  func agreement() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(small)
+      let grant = try await first.grantForPurchase()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for node in [first, second] {
+          group.addTask {
+            for _ in 0..<10 {
+              try await self.step("revoke", grant, at: node)
+              try await self.step("reinstate", grant, at: node)
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
+      let state = try await first.status(grant).state
+      #expect(state == .granted)
+      for node in [first, second] {
+        try await eventually { try await node.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206 }
+      }
+    }
+  }
+
+  @Test("a version that is withdrawn at one is refused at the other, with bodies that run")
+  func withdrawals() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(large)
+      let grant = try await first.grantForPurchase()
+      let reader = try await second.slowReader(of: grant)
+      _ = try await first.operatorAPI.call(
+        "POST", "/v1/operator/products/com.example.issue1/versions/1.0/withdraw",
+        body: WithdrawalRequest(reason: "wrong", stopDownloads: true), as: VersionRecord.self)
+      await #expect(throws: (any Error).self) {
+        while true {
+          guard try await !reader.receive().isEmpty else { throw Ended() }
+        }
+      }
+    }
+  }
+
+  @Test("a completion counts what the other node has sent; one without any byte is refused")
+  func completions() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(small)
+      let grant = try await first.grantForPurchase()
+      let problem = try await first.problem { _ = try await first.complete(grant) }
+      #expect(problem.missingStep == CompletionStep.delivery.rawValue)
+      #expect(try await second.fetch(grant).body == small)
+      let completed = try await first.complete(grant).value
+      #expect(completed.state == .finished)
+    }
+  }
+
+  @Test("a new ticket key is every node's before tickets are sealed with it")
+  func keys() async throws {
+    try await ServerHarness.runNodes { first, second in
+      let place = SharedTicketKeys(
+        database: first.server.components.infrastructure.database, state: first.directory.path("state"))
+      let id = try await BlockingPool.shared.run { try place.rotate() }
+      #expect(id == 2)
+      for node in [first, second] {
+        try await eventually { node.server.settings.value.keys.newest.identifier == 2 }
+        #expect(node.server.settings.value.keys.sealing(at: first.clock.now()).identifier == 1)
+      }
+    }
+  }
+}
