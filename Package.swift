@@ -87,6 +87,9 @@ let delivery: [Target] = [
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
+    name: "RecordTransfer",
+    dependencies: ["DeliveryRecords", "Database", "PostgreSQLEngine", "CoreTypes"]),
+  .target(
     name: "PaymentStores",
     dependencies: [
       "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Monitoring",
@@ -155,7 +158,7 @@ let services: [Target] = [
     name: "DeliveryService",
     dependencies: [
       "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "ContentDelivery",
-      "PackageStorage", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
       "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "BlobStore", "Monitoring",
@@ -320,6 +323,12 @@ let tests: [Target] = [
       "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
+    name: "RecordTransferTests",
+    dependencies: [
+      "RecordTransfer", "DeliveryRecords", "Database", "PostgreSQLEngine", "CoreTypes", "DeliveryTesting",
+      "PullboxTesting",
+    ]),
+  .testTarget(
     name: "PaymentStoresTests",
     dependencies: [
       "PaymentStores", "PullboxAPI", "PullboxAPIClient", "Commerce", "Receipts", "HTTPClient", "Crypto",
@@ -363,7 +372,8 @@ let tests: [Target] = [
     name: "DeliveryServiceTests",
     dependencies: [
       "DeliveryService", "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess",
-      "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
+      "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
+      "PullboxAPIServer",
       "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
       "PostgreSQLEngine", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
       "BlobStore",

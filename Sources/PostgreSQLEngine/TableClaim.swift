@@ -8,7 +8,7 @@ extension PostgreSQLOptions {
     case alone
     /// Others that share them use them as well.
     case shared
-    /// A command that may run beside whoever uses them: it claims nothing.
+    /// A command that may run beside the servers that use them: it claims nothing.
     case none
   }
 }

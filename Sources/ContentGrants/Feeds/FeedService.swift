@@ -124,19 +124,19 @@ package final class FeedService: Sendable {
   private let publicURL: String
   /// Products of one feed that are told of, at most.
   let maximumItems: Int
-  private let log: Log
+  let log: Log
   /// Tells other nodes of customers whose feeds have news; nil for the only server of a file.
-  private let news: ChangeSender?
+  let news: ChangeSender?
   let waiters = FeedWaiters()
   /// The proofs that devices have shown lately: showing one again asks the database nothing.
   private let enrolled = Mutex(
     RecentlyUsedCache<Enrolled.Key, Enrolled>(maximumCount: 65_536, maximumLength: .mebibytes(16)))
   let told = Atomic<Int>(0)
-  private let watcher: Worker
-  private let watched = Mutex(Watched())
+  let watcher: Worker
+  let watched = Mutex(Watched())
 
   /// The state that the watcher has seen.
-  private struct Watched {
+  struct Watched {
     var revision: CatalogRevision?
     var swept: MonotonicInstant?
   }
@@ -268,7 +268,7 @@ package final class FeedService: Sendable {
   }
 
   /// Wakes those who wait here at the feeds of these customers, and no others, as each page of feeds is found.
-  private func wakeWaiters(of customers: Set<CustomerIdentifier>) async {
+  func wakeWaiters(of customers: Set<CustomerIdentifier>) async {
     do {
       for customer in customers {
         var place: FeedTable.CustomerPlace?
@@ -324,60 +324,6 @@ package final class FeedService: Sendable {
 
   /// Ends every wait: the server stops.
   package func close() { waiters.close() }
-
-  /// Tells the polls that wait, wakes those who wait where another process has changed the catalog, and forgets feeds that are not
-  /// asked any more; until the task is cancelled. While no request waits, it asks the database nothing but the latter, by the day.
-  package func run() async {
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.watch() }
-      group.addTask { await self.hearOfCatalog() }
-      group.addTask { await self.hearOfCustomers() }
-      group.addTask { await self.news?.run() }
-      group.addTask(priority: .utility) { await self.tellPolls() }
-    }
-  }
-
-  /// Wakes those who wait where another node has changed the catalog, until the task is cancelled.
-  private func hearOfCatalog() async {
-    let reader = database.reader(of: .catalog)
-    while await reader.next() != nil { waiters.wake() }
-  }
-
-  /// Wakes those who wait for what other nodes have heard of their customers, until the task is cancelled.
-  private func hearOfCustomers() async {
-    let reader = database.reader(of: .feeds)
-    while let news = await reader.next() {
-      guard waiters.count > 0 else { continue }
-      switch news {
-      case .of(let names):
-        let customers = names.compactMap { Hexadecimal.decode($0).flatMap { CustomerIdentifier($0) } }
-        await wakeWaiters(of: Set(customers))
-      case .ofAnything: waiters.wake()
-      }
-    }
-  }
-
-  private func watch() async {
-    await watcher.run(every: Self.watchInterval) { [self] in
-      let now = timer.now()
-      if watched.withLock({ $0.swept.map { now - $0 >= Self.day } ?? true }) {
-        let cutoff = clock.now() - Self.memory
-        let forgotten = try await database.write(locking: []) {
-          try FeedTable.forget(unusedSince: cutoff, limit: 500, in: $0)
-        }
-        if forgotten < 500 { watched.withLock { $0.swept = now } }
-      }
-      guard waiters.count > 0 || watched.withLock({ $0.revision == nil }) else { return }
-      let revision = try await catalog.renewed().revision
-      let isNew = watched.withLock { watched in
-        defer { watched.revision = revision }
-        return watched.revision.map { $0 != revision } ?? false
-      }
-      if isNew { waiters.wake() }
-    } onFailure: { [log] error in
-      log.warning("feeds cannot be watched", ["error": LogValue(error)])
-    }
-  }
 
   func open(
     _ token: String?, of device: DeviceIdentifier

@@ -56,7 +56,7 @@ package final class StopFollower: Sendable {
     }
   }
 
-  /// What holds of a page of the log.
+  /// The standing of all that a page of the log names.
   private struct Standing: Sendable {
     var page: StopLog.Page
     var grants: [(handle: DeliveryHandle, isRevoked: Bool)] = []

@@ -65,6 +65,6 @@ package final class ChangeSender: Sendable {
 extension ChangeTopic {
   /// Feeds have news, by customers.
   package static let feeds = ChangeTopic("feeds")
-  /// What was sent is to be written down at once: a completion waits for it.
+  /// Counts of bytes are to be written down at once: a completion waits for them.
   package static let meters = ChangeTopic("meters")
 }

@@ -231,4 +231,13 @@ extension OutboxTable {
     let next = try row.timestamp("next_attempt")
     return next == OutboxEntry.atOnce ? created : next
   }
+
+  /// Lets go of the claims of a node that is dead.
+  static func release(claimedBy node: String, in connection: borrowing Connection) throws {
+    try connection.execute(
+      """
+      UPDATE outbox SET leased_by = NULL, leased_until = NULL
+      WHERE done IS NULL AND parked IS NULL AND leased_by = ?
+      """, [.text(node)])
+  }
 }

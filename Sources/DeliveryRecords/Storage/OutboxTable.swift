@@ -157,15 +157,6 @@ package enum OutboxTable {
       == 1
   }
 
-  /// Lets go of the claims of a node that is dead.
-  static func release(claimedBy node: String, in connection: borrowing Connection) throws {
-    try connection.execute(
-      """
-      UPDATE outbox SET leased_by = NULL, leased_until = NULL
-      WHERE done IS NULL AND parked IS NULL AND leased_by = ?
-      """, [.text(node)])
-  }
-
   /// The same, with the call; nil also for a row that cannot be read and for a kind that this version does not know.
   package static func claim(
     _ id: Int64, _ lease: OutboxLease, in connection: borrowing Connection

@@ -40,9 +40,9 @@ package struct RecordPages {
 }
 
 /// The statements on a table that both databases run.
-enum RecordStatements {
+package enum RecordStatements {
   /// The first rows, or those behind a key; of counts, the sums that are not nothing.
-  static func page(of table: RecordTable, isFirst: Bool) -> String {
+  package static func page(of table: RecordTable, isFirst: Bool) -> String {
     let name = RecordTable.quoted(table.name)
     let columns = table.columns.map { RecordTable.quoted($0.name) }.joined(separator: ", ")
     let key = table.key.map(RecordTable.quoted).joined(separator: ", ")
@@ -64,12 +64,12 @@ enum RecordStatements {
   }
 
   /// How many rows there are; of counts, in as many rows as the database has.
-  static func count(of table: RecordTable) -> String {
+  package static func count(of table: RecordTable) -> String {
     "SELECT count(*) AS count FROM \(RecordTable.quoted(table.name))"
   }
 
   /// Adds a row to an empty table; of counts, in place of one of the same key.
-  static func insertion(into table: RecordTable) -> String {
+  package static func insertion(into table: RecordTable) -> String {
     let columns = table.columns.map { RecordTable.quoted($0.name) }
     let places = Array(repeating: "?", count: columns.count).joined(separator: ", ")
     let insertion =
@@ -128,7 +128,7 @@ package struct RecordHasher {
   }
 
   /// The canonical form of one row.
-  static func append(_ values: [SQLValue], to bytes: inout [UInt8]) {
+  package static func append(_ values: [SQLValue], to bytes: inout [UInt8]) {
     append(UInt64(values.count), to: &bytes)
     for value in values {
       switch value {

@@ -2,6 +2,7 @@ import BlobStore
 import Database
 import DeliveryRecords
 import PullboxAPI
+import RecordTransfer
 import ServiceRuntime
 import SystemCalls
 

@@ -3,6 +3,7 @@ import Database
 import DeliveryRecords
 import PostgreSQLEngine
 import PullboxAPI
+import RecordTransfer
 import ServiceRuntime
 import SystemCalls
 

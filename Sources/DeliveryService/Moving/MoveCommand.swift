@@ -2,6 +2,7 @@ import CoreTypes
 import Crypto
 import DeliveryRecords
 import PullboxAPI
+import RecordTransfer
 import ServiceRuntime
 
 /// `pullbox-server move`: what it takes, and what it prints. docs/moving.md shows how it is used.

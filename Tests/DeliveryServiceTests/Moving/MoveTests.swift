@@ -9,6 +9,7 @@ import HTTPClient
 import PostgreSQLEngine
 import PullboxAPI
 import PullboxTesting
+import RecordTransfer
 import ServiceRuntime
 import Synchronization
 import SystemCalls

@@ -8,6 +8,7 @@ import PostgreSQLEngine
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import RecordTransfer
 import ServiceRuntime
 import Synchronization
 import SystemCalls

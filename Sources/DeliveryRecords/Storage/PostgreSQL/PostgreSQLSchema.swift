@@ -1,3 +1,5 @@
+package import PostgreSQLEngine
+
 /// The tables of the delivery server in PostgreSQL, 15 or later: what ``Migrations`` have made of SQLite's, for an empty schema of a
 /// database whose encoding is UTF-8. Names are unqualified: `search_path` says where the tables are made. The tables as they are now:
 /// docs/formats/postgresql-schema.sql. `scripts/lib/check-postgresql-sql` compares them with those of SQLite.
@@ -20,6 +22,9 @@ package enum PostgreSQLSchema {
 
   /// The statements, for one transaction. They end in semicolons; the bodies of functions are between `$$`.
   package static let script = parts.joined(separator: "\n")
+
+  /// The tables of this program.
+  package static let definition = SchemaDefinition(version: version, script: script)
 
   private static let parts = [
     refusals, counters, products, versions, previews, packages, grants, unconfirmedGrants, ledger,

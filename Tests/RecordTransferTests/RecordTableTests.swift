@@ -3,6 +3,7 @@ import DeliveryTesting
 import Testing
 
 @testable import DeliveryRecords
+@testable import RecordTransfer
 
 @Suite("The tables of the records as a whole")
 struct RecordTableTests {

@@ -7,6 +7,7 @@ import PullboxTesting
 import Testing
 
 @testable import DeliveryRecords
+@testable import RecordTransfer
 
 @Suite("Records from one file to another")
 struct RecordFileCopyTests {

@@ -3,6 +3,7 @@ import PostgreSQLEngine
 import Testing
 
 @testable import DeliveryRecords
+@testable import RecordTransfer
 
 @Suite("The next step of a move")
 struct MovePlanTests {

@@ -1,4 +1,5 @@
 package import Database
+package import DeliveryRecords
 package import PostgreSQLEngine
 
 /// Copies all records from one database into another: one state of them, each table behind those that it refers to, in the order of its key.

@@ -1,11 +1,7 @@
 package import CoreTypes
 package import Database
+import DeliveryRecords
 package import PostgreSQLEngine
-
-extension PostgreSQLSchema {
-  /// The tables of this program.
-  package static let definition = SchemaDefinition(version: version, script: script)
-}
 
 /// Records that are opened to be read as a whole, or, on PostgreSQL, to be filled.
 package enum OpenRecords {

@@ -1,4 +1,5 @@
 import Database
+package import DeliveryRecords
 package import PostgreSQLEngine
 
 /// Why records cannot go from one database to another. Operators read it on the command line.
