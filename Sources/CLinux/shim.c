@@ -38,6 +38,11 @@ int64_t clinux_change_time(const struct stat *status) { return nanoseconds_of(st
 int64_t clinux_access_time(const struct stat *status) { return nanoseconds_of(status->st_atim); }
 
 int clinux_fallocate(int descriptor, off_t length) { return fallocate(descriptor, 0, 0, length); }
+int clinux_punch_hole(int descriptor, off_t offset, off_t length) {
+  return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
+off_t clinux_seek_data(int descriptor, off_t offset) { return lseek(descriptor, offset, SEEK_DATA); }
+off_t clinux_seek_hole(int descriptor, off_t offset) { return lseek(descriptor, offset, SEEK_HOLE); }
 const int clinux_open_no_access_time = O_NOATIME;
 
 int clinux_set_direct(int descriptor, bool is_direct) {

@@ -32,6 +32,8 @@ public enum FileCall: String, CaseIterable, Sendable {
   case freeSpace
   /// Takes room for a file before it is written.
   case allocate
+  /// Gives the room of a part of a file back.
+  case punchHole
 }
 
 /// The file calls of what must outlive a process, so that a test can let any one of them fail, or be the last.
@@ -117,6 +119,12 @@ extension FileOperations {
   ) throws(SystemError) -> Bool {
     try willMake(.allocate, of: "")
     return try file.allocateIfSupported(length)
+  }
+
+  /// See ``FileDescriptor/punchHole(_:)``.
+  public func punchHole(_ range: Range<Int64>, in file: borrowing FileDescriptor) throws(SystemError) {
+    try willMake(.punchHole, of: "")
+    try file.punchHole(range)
   }
 
   /// Returns when the file's bytes are on the device.

@@ -106,6 +106,11 @@ const char *clinux_build_commit(void);
 
 // fallocate and O_NOATIME need _GNU_SOURCE. Takes room for a file of that length; unlike posix_fallocate it never writes.
 int clinux_fallocate(int descriptor, off_t length);
+// FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE: gives the room of these bytes back, which are zeros from then on.
+int clinux_punch_hole(int descriptor, off_t offset, off_t length);
+// lseek(2) with SEEK_DATA and SEEK_HOLE: where the next bytes that take room begin, and where they end.
+off_t clinux_seek_data(int descriptor, off_t offset);
+off_t clinux_seek_hole(int descriptor, off_t offset);
 extern const int clinux_open_no_access_time;
 // O_DIRECT needs _GNU_SOURCE. Sets or clears it on an open file; -1 and errno where the file system does not have it.
 int clinux_set_direct(int descriptor, bool is_direct);
