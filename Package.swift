@@ -79,7 +79,8 @@ let delivery: [Target] = [
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
-    name: "PackageStorage", dependencies: ["BlobStore", "SystemCalls", "Crypto", "CoreTypes"]),
+    name: "PackageStorage",
+    dependencies: ["ContentPackage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes"]),
   .target(
     name: "DeliveryRecords",
     dependencies: [
@@ -314,7 +315,8 @@ let tests: [Target] = [
   .testTarget(
     name: "PackageStorageTests",
     dependencies: [
-      "PackageStorage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "StorageTesting", "PullboxTesting",
+      "PackageStorage", "ContentPackage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "StorageTesting",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "DeliveryRecordsTests",
