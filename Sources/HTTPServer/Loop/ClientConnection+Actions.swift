@@ -82,6 +82,7 @@ extension ClientConnection {
     dropExchange()
     input = []
     partial = nil
+    if output.isFetching { services.partWaits.removeValue(forKey: tag.index)?() }
     if output.isFetching || isReadingAhead { services.context.pages.cancel(tag, of: services.mailbox) }
     output = OutputState()
     file = nil

@@ -55,13 +55,18 @@ extension ClientConnection {
   }
 
   /// Reads a small part of the connection's file behind the `count` bytes in the send scratch, so that head
-  /// and content leave with one system call. False, and nothing read, unless all of it is small enough and in
+  /// and content leave with one system call. False, and nothing read, unless all of it is small enough, there and in
   /// the page cache.
   private mutating func readCached(
     _ range: Range<Int64>, count: inout Int, with services: borrowing LoopServices
   ) -> Bool {
     let length = Int(range.upperBound - range.lowerBound)
-    guard length <= min(Self.copiedLength, services.sendScratch.capacity - count), let file,
+    guard length <= min(Self.copiedLength, services.sendScratch.capacity - count), let file else {
+      return false
+    }
+    let held = file.presence?.hold(range) ?? range.upperBound
+    defer { file.presence?.release(range.lowerBound..<held) }
+    guard held == range.upperBound,
       unsafe clinux_read_cached(
         file.descriptor.number, services.sendScratch.base + count, length, off_t(range.lowerBound)) == length
     else { return false }

@@ -55,27 +55,45 @@ extension ClientConnection {
       let end = min(fetchedEnd > start ? fetchedEnd : .max, output.fileEnd)
       // A record that waits is handed on whole.
       let length = max(Int(min(Int64(Self.readLength), end - start)), tls.pendingLength)
-      // A record that was made already is only handed on, and its pages were in memory then.
-      let isRepeated = tls.pendingLength > 0
-      if !isRepeated, !mayRead(file, range: start..<start + Int64(length), with: &services) {
-        return .fetching
-      }
-      renewPace(through: line)
-      let count: Int
-      do {
-        count = try SystemCall.run("pread") {
-          unsafe pread(file.descriptor.number, services.sendScratch.base, length, off_t(start))
+      let result: Sent
+      if let presence = file.presence {
+        let least = Int64(max(1, tls.pendingLength))
+        guard let held = hold(start..<start + Int64(length), least: least, of: presence, with: &services)
+        else {
+          return .fetching
         }
-      } catch {
-        return .broken
+        result = sendSecure(start..<held, of: file, through: line, with: &services)
+        presence.release(start..<held)
+      } else {
+        result = sendSecure(start..<start + Int64(length), of: file, through: line, with: &services)
       }
-      // The file ends before its range does: padding or a short body would lie, so the connection breaks.
-      if count == 0 || count < tls.pendingLength { return .broken }
-      let result = sendRead(count: count, with: &services)
       services.turn.bytes -= Int(output.fileOffset - start)
       guard result == .sent else { return result }
     }
     return .sent
+  }
+
+  /// Sends a part of the file that is no longer than is read at once.
+  private mutating func sendSecure(
+    _ part: Range<Int64>, of file: SharedDescriptor, through line: some ConnectionLine,
+    with services: inout LoopServices
+  ) -> Sent {
+    // A record that was made already is only handed on, and its pages were in memory then.
+    let isRepeated = tls.pendingLength > 0
+    if !isRepeated, !mayRead(file, range: part, with: &services) { return .fetching }
+    renewPace(through: line)
+    let count: Int
+    do {
+      count = try SystemCall.run("pread") {
+        unsafe pread(
+          file.descriptor.number, services.sendScratch.base, part.count, off_t(part.lowerBound))
+      }
+    } catch {
+      return .broken
+    }
+    // The file ends before its range does: padding or a short body would lie, so the connection breaks.
+    if count == 0 || count < tls.pendingLength { return .broken }
+    return sendRead(count: count, with: &services)
   }
 
   /// Sends the first `count` bytes of the send scratch, which come from the current part of the file.

@@ -104,28 +104,50 @@ extension ClientConnection {
       let fetchedEnd = output.fetchedEnd
       let end = min(fetchedEnd > start ? fetchedEnd : .max, output.fileEnd)
       let slice = min(Int64(services.sliceLength), end - start)
-      if !mayRead(file, range: start..<start + slice, with: &services) { return .fetching }
-      renewPace(through: line)
-      // Each call would end with a segment that is not full: they cost as much as full ones.
-      if !isCorked, start + slice < output.fileEnd {
-        isCorked = true
-        line.setCorked(true)
+      let result: Sent
+      if let presence = file.presence {
+        guard let held = hold(start..<start + slice, of: presence, with: &services) else {
+          // What was sent leaves now, however long the next part takes.
+          uncork(line)
+          return .fetching
+        }
+        result = send(start..<held, of: file, through: line, with: &services)
+        presence.release(start..<held)
+      } else {
+        result = send(start..<start + slice, of: file, through: line, with: &services)
       }
-      let count: Int?
-      do {
-        count = try line.sendFile(file, from: start, count: Int(slice))
-      } catch {
-        return .broken
-      }
-      guard let count else { return .blocked }
-      // The file ends before its range does: padding or a short body would lie, so the connection breaks.
-      if count == 0 { return .broken }
-      isTouched = true
-      output.fileOffset += Int64(count)
-      recordSent(count, with: &services)
-      services.turn.bytes -= count
-      if isMetered { meter?.didSend(count) }
+      guard result == .sent else { return result }
     }
+    return .sent
+  }
+
+  /// Sends of a slice what the line takes at once; ``Sent/sent`` says that something was.
+  @inline(__always)
+  private mutating func send(
+    _ slice: Range<Int64>, of file: SharedDescriptor, through line: some ConnectionLine,
+    with services: inout LoopServices
+  ) -> Sent {
+    if !mayRead(file, range: slice, with: &services) { return .fetching }
+    renewPace(through: line)
+    // Each call would end with a segment that is not full: they cost as much as full ones.
+    if !isCorked, slice.upperBound < output.fileEnd {
+      isCorked = true
+      line.setCorked(true)
+    }
+    let count: Int?
+    do {
+      count = try line.sendFile(file, from: slice.lowerBound, count: slice.count)
+    } catch {
+      return .broken
+    }
+    guard let count else { return .blocked }
+    // The file ends before its range does: padding or a short body would lie, so the connection breaks.
+    if count == 0 { return .broken }
+    isTouched = true
+    output.fileOffset += Int64(count)
+    recordSent(count, with: &services)
+    services.turn.bytes -= count
+    if isMetered { meter?.didSend(count) }
     return .sent
   }
 

@@ -172,6 +172,12 @@ struct EventLoop: ~Copyable {
         let place = table.place(tag.index)
         place.connection.receivePagesAhead(failure: failure, through: place.connection.line, with: &services)
         settle(tag.index)
+      case .partReady(let tag, let isThere):
+        guard isCurrent(tag) else { continue }
+        services.beginTurn()
+        let place = table.place(tag.index)
+        place.connection.receivePart(isThere: isThere, through: place.connection.line, with: &services)
+        settle(tag.index)
       case .abortBodies(let meters): abortBodies(meteredBy: meters)
       case .releaseIdleFiles: releaseIdleFiles()
       case .accepted(let connection): admit(connection)

@@ -12,6 +12,8 @@ final class LoopMailbox: Sendable {
     case pagesReady(ConnectionTag, SystemError?)
     /// The pages that were read ahead for a connection are in memory, or cannot be read.
     case pagesAhead(ConnectionTag, SystemError?)
+    /// The part of a file that a connection waits for is there, or does not come.
+    case partReady(ConnectionTag, isThere: Bool)
     /// Connections whose running body carries one of the meters are to be reset.
     case abortBodies(MeterSet)
     /// Connections that wait for a request, and the inline handler, let go of the files that they keep open for it.

@@ -24,6 +24,8 @@ struct LoopServices: ~Copyable {
   var deferred: PendingRequest?
   var isDraining = false
   var records: RecordPool
+  /// Closures that give up the waits for parts of files, by the index of the connection that waits.
+  var partWaits: [Int: @Sendable () -> Void] = [:]
   /// The file ranges that were in the page cache lately.
   var pageCacheHints = PageCacheHints()
   let receiveScratch: ScratchBuffer

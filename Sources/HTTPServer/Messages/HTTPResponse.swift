@@ -67,7 +67,7 @@ public enum ResponseBody: Sendable {
   /// Content that is in memory.
   case bytes([UInt8])
   /// A part of a file, sent by sendfile(2). The range must lie within the file: a file that turns out shorter
-  /// ends the connection, never pads. `meter` learns of the bytes as they leave.
+  /// ends the connection, never pads; so do bytes that do not come (``FilePresence``). `meter` learns of the bytes as they leave.
   case file(SharedDescriptor, Range<Int64>, meter: (any BodyMeter)? = nil)
   /// Bytes and parts of files one after the other, such as `multipart/byteranges` (see ``MultipartRanges``).
   case parts([BodyPart], meter: (any BodyMeter)? = nil)
@@ -99,11 +99,16 @@ public final class SharedDescriptor: Sendable {
   let descriptor: FileDescriptor
   /// The length when it was opened. Content files never change, so it stays true.
   public let length: ByteCount
+  /// Knows which of the file's bytes are there; nil where all are.
+  public let presence: (any FilePresence)?
 
   /// Takes the descriptor over. Throws ``SystemError`` when the file's length cannot be read.
-  public init(_ descriptor: consuming FileDescriptor) throws(SystemError) {
+  public init(
+    _ descriptor: consuming FileDescriptor, presence: (any FilePresence)? = nil
+  ) throws(SystemError) {
     let status = try descriptor.status()
     length = status.length
+    self.presence = presence
     self.descriptor = descriptor
   }
 }
