@@ -21,6 +21,8 @@ struct ContentFixture {
     let path: String
     let manifest: [UInt8]
     let isMissing = Locked(false)
+    /// Which bytes of the file are there, for the next time that it is opened; nil for all.
+    let presence = Locked<(any FilePresence)?>(nil)
 
     init(digest: SHA256Digest, path: String, manifest: [UInt8]) {
       self.digest = digest
@@ -30,7 +32,7 @@ struct ContentFixture {
 
     func open(_ digest: SHA256Digest) async throws -> SharedDescriptor? {
       guard digest == self.digest, !isMissing.current else { return nil }
-      return try SharedDescriptor(try FileDescriptor.open(path, .readOnly))
+      return try SharedDescriptor(try FileDescriptor.open(path, .readOnly), presence: presence.current)
     }
 
     func manifest(of digest: SHA256Digest) async throws -> [UInt8]? {

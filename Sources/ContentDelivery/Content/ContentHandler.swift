@@ -9,8 +9,8 @@ package import HTTPServer
 /// A request without a ticket that opens the package is refused on the loop as well, from a ``PreparedRefusal``.
 ///
 /// A request that cannot be answered at once is deferred to ``ContentRoutes``, which answers the same, slower: refusals
-/// that name a time, packages that are not open, several ranges, digests on request, and what a proxy sends. Both
-/// render one ``RangeDecision``, and refuse by one ``ContentRefusal``.
+/// that name a time, packages that are not open or of which the first byte to send is not there yet, several ranges, digests on
+/// request, and what a proxy sends. Both render one ``RangeDecision``, and refuse by one ``ContentRefusal``.
 ///
 ///     let handler = ContentHandler(
 ///       packages: packages, verifier: verifier, meters: meters, timer: SystemMonotonicClock(),
@@ -93,6 +93,11 @@ package struct ContentHandler: InlineHandler {
 
     let decision = RangeDecision(on: head, bytes: bytes, for: package)
     if case .parts = decision { return .deferToAsync }
+    if package.file.presence != nil, head.method == .get, let range = decision.firstRange(of: package.length),
+      !package.file.isThere(range.lowerBound)
+    {
+      return .deferToAsync
+    }
     switch decision.admission(
       of: package.length, to: meter, under: state.limits, now: { timer.now().nanoseconds })
     {

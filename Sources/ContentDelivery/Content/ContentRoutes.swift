@@ -9,6 +9,8 @@ import PullboxAPIServer
 package struct ContentRoutes: Sendable {
   package static let pattern = "/v1/content/{digest}"
   private static let immutable = "private, max-age=31536000, immutable"
+  /// The delay for a client whose content cannot be fetched, where it is not known when it can be.
+  private static let fetchDelay = Duration.seconds(2)
 
   package let packages: OpenPackageCache
   /// Told of a package whose bytes are not there; whether it was set aside as damaged.
@@ -39,7 +41,7 @@ package struct ContentRoutes: Sendable {
       }
       let digest = try Self.digest(name)
       let ticket = try verifier.ticket(of: request, for: digest)
-      return try response(to: request, from: try await package(for: digest), for: ticket)
+      return try await response(to: request, from: try await package(for: digest), for: ticket)
     }
     routes.public(.get, Self.pattern + "/manifest") { request, parameters in
       let digest = try Self.digest(parameters["digest"])
@@ -80,13 +82,39 @@ package struct ContentRoutes: Sendable {
     }
   }
 
+  /// Returns once the first byte that the decision sends is there. Throws `content-damaged` or `content-unknown` where the package turns out
+  /// to be missing or damaged, `unavailable` where it cannot be brought now, and what the ticket's check throws where the ticket opens the
+  /// package no longer.
+  private func bring(
+    _ decision: RangeDecision, of package: OpenPackage, for request: HTTPRequest
+  ) async throws {
+    guard let range = decision.firstRange(of: package.length), !package.file.isThere(range.lowerBound) else {
+      return
+    }
+    do throws(FilePresenceError) {
+      try await package.file.prepare(range)
+    } catch {
+      if error.code == .missing || error.code == .damaged {
+        throw await noteMissing(package.digest) ? Problem.stopped(.contentDamaged) : Problem(.contentUnknown)
+      }
+      throw Problem(
+        .unavailable, "the content cannot be fetched now",
+        retryAfterSeconds: RetryAfter.seconds(clamping: error.retryAfter ?? Self.fetchDelay))
+    }
+    // It may have taken seconds.
+    _ = try verifier.ticket(of: request, for: package.digest)
+  }
+
   private func response(
     to request: HTTPRequest, from package: OpenPackage, for ticket: Ticket
-  ) throws(Problem) -> HTTPResponse {
+  ) async throws -> HTTPResponse {
     let settings = verifier.settings.value
     let decision = RangeDecision(on: request, entityTag: package.entityTag, length: package.length)
     let meter = meters.meter(for: ticket.handle, device: ticket.device, content: package.digest)
     let limits = settings.classes.limits(of: ticket.rateClass)
+    let redirect = redirect(for: request, decision: decision, package, settings)
+    // Before the limits are asked: they count what is sent from then on.
+    if redirect == nil, request.method == .get { try await bring(decision, of: package, for: request) }
     let pacing: UInt64?
     switch decision.admission(
       of: package.length, to: meter, under: limits, now: { timer.now().nanoseconds })
@@ -97,9 +125,7 @@ package struct ContentRoutes: Sendable {
         .tooManyRequests, "this purchase or device has all it may have at once",
         retryAfterSeconds: Int((nanoseconds + 999_999_999) / 1_000_000_000))
     }
-    if let redirect = settings.accelRedirect, settings.proxies.contains(request.peer),
-      ForwardingFields(request).areGiven, redirect.suits(request, decision: decision, length: package.length)
-    {
+    if let redirect {
       // This server does not see what nginx sends: it counts what nginx was told to send.
       if request.method == .get { meter.didSend(Int(decision.bodyLength(of: package.length) ?? 0)) }
       return redirected(request, as: decision, of: package, to: redirect, pacing: pacing)
@@ -107,6 +133,18 @@ package struct ContentRoutes: Sendable {
     var response = Self.response(to: request, as: decision, from: package, meter: meter)
     response.pacing = pacing
     return response
+  }
+
+  /// The redirect to the proxy that may send this body; nil where this server sends it, as it does what comes in parts: the proxy would
+  /// send the holes.
+  private func redirect(
+    for request: HTTPRequest, decision: RangeDecision, _ package: OpenPackage, _ settings: DeliverySettings
+  ) -> AccelRedirect? {
+    guard let redirect = settings.accelRedirect, package.file.presence == nil,
+      settings.proxies.contains(request.peer), ForwardingFields(request).areGiven,
+      redirect.suits(request, decision: decision, length: package.length)
+    else { return nil }
+    return redirect
   }
 
   private static func response(

@@ -5,7 +5,8 @@ package import PullboxAPI
 /// The packages that may be sent, as those who keep them know them. Content is delivered through it without a database of its
 /// own: what is asked here is remembered in an ``OpenPackageCache``.
 package protocol PackageSource: Sendable {
-  /// The package's bytes, open for reading; nil where they are not there.
+  /// The package, open for reading; nil where it does not lie there. One that comes in parts has a ``FilePresence``: its bytes are sent
+  /// as they come, and no response begins before its first one is there.
   func open(_ digest: SHA256Digest) async throws -> SharedDescriptor?
 
   /// The manifest of any version with that package; nil where there is none.

@@ -95,6 +95,16 @@ enum RangeDecision: Hashable, Sendable {
     }
   }
 
+  /// The first run of bytes of content that is `length` long; nil for a response that carries none.
+  func firstRange(of length: Int64) -> Range<Int64>? {
+    switch self {
+    case .whole: 0..<length
+    case .part(let range): range
+    case .parts(let ranges): ranges.first
+    case .unsatisfiable, .notModified, .preconditionFailed: nil
+    }
+  }
+
   /// Whether the limits admit the body. A response without one is always admitted, and not paced.
   package func admission(
     of length: Int64, to meter: GrantMeter, under limits: RateLimits, now: () -> UInt64
