@@ -315,8 +315,8 @@ let tests: [Target] = [
   .testTarget(
     name: "PackageStorageTests",
     dependencies: [
-      "PackageStorage", "ContentPackage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "StorageTesting",
-      "PullboxTesting",
+      "PackageStorage", "ContentPackage", "BlobStore", "HTTPServer", "SystemCalls", "Crypto", "CoreTypes",
+      "StorageTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "DeliveryRecordsTests",

@@ -16,8 +16,8 @@ struct FilePresenceTests {
     case secure
   }
 
-  /// Answers off the loops as ``FileHandler`` does on them, or, at `/prepared`, once the first byte is there.
-  private static func answer(_ request: HTTPRequest, from file: SharedDescriptor) async -> HTTPResponse {
+  /// Answers off the loops as ``FileHandler`` does on them.
+  private static func answer(_ request: HTTPRequest, from file: SharedDescriptor) -> HTTPResponse {
     let length = file.length.rawValue
     var response = HTTPResponse(status: .partialContent)
     switch RangeSet.requested(request, length: length) {
@@ -32,15 +32,7 @@ struct FilePresenceTests {
       response.body = .parts(multipart.parts)
     case .unsatisfiable: return HTTPResponse(status: .rangeNotSatisfiable)
     }
-    guard request.path == "/prepared", request.method == .get else { return response }
-    do {
-      guard case .file(_, let range, _) = response.body else { return HTTPResponse(status: .notFound) }
-      try await file.prepare(range)
-      return response
-    } catch {
-      return HTTPResponse(
-        status: .serviceUnavailable, headers: ["Retry-After": "\(error.retryAfter?.components.seconds ?? 1)"])
-    }
+    return response
   }
 
   private func withServer(
@@ -50,7 +42,7 @@ struct FilePresenceTests {
   ) async throws {
     let file = try presence.makeFile()
     let inline = way == .async ? nil : FileHandler(file: file)
-    let respond: @Sendable (HTTPRequest) async -> HTTPResponse = { await Self.answer($0, from: file) }
+    let respond: @Sendable (HTTPRequest) async -> HTTPResponse = { Self.answer($0, from: file) }
     func configured(_ configuration: inout HTTPServerConfiguration) {
       configuration.sliceLength = 65_536
       configure(&configuration)
@@ -332,62 +324,6 @@ struct FilePresenceTests {
     #expect(presence.heldCount == 0)
   }
 
-  // MARK: Before the head
-
-  @Test("a response that is prepared begins once its first byte is there, or is another")
-  func prepared() async throws {
-    let presence = try ScriptedPresence(length: 500_000)
-    try await withServer(presence, .async) { _, connect in
-      let connection = try await connect(nil)
-      try await connection.send(get("/prepared", range: "70000-140000"))
-      await presence.waitForWaits()
-      #expect(presence.brings == [70_000..<140_001])
-      presence.fail(FilePresenceError(.unavailable, "the store is away", retryAfter: .seconds(7)))
-      let refusal = try await connection.receiveResponse()
-      #expect(refusal.status == 503)
-      #expect(refusal["Retry-After"] == "7")
-      try await connection.send(get("/prepared", range: "70000-140000"))
-      await presence.waitForWaits()
-      presence.provide(1)
-      #expect(try await connection.receive(through: "\r\n\r\n").hasPrefix("HTTP/1.1 206 "))
-      await presence.waitForWaits()
-      presence.provide(2)
-      #expect(try await connection.receive(exactly: 70_001) == Array(presence.content[70_000...140_000]))
-    }
-  }
-
-  @Test("a client that goes away while a response is prepared ends the wait")
-  func preparedGone() async throws {
-    let presence = try ScriptedPresence(length: 500_000)
-    try await withServer(presence, .async) { server, connect in
-      let connection = try await connect(nil)
-      try await connection.send(get("/prepared"))
-      await presence.waitForWaits()
-      connection.reset()
-      while presence.waitCount > 0 { await server.ping() }
-      #expect(presence.givenUpCount == 1)
-    }
-  }
-
-  @Test("a file is there as far as its presence says, and one without a presence is")
-  func isThere() async throws {
-    let presence = try ScriptedPresence(length: 200_000)
-    let file = try presence.makeFile()
-    presence.provide(1)
-    #expect(!file.isThere(0) && file.isThere(65_536) && file.isThere(131_071) && !file.isThere(131_072))
-    try await file.prepare(65_536..<200_000)
-    try await file.prepare(0..<0)
-    #expect(presence.brings.isEmpty)
-    // A task that was cancelled before does not wait.
-    await withThrowingTaskGroup(of: Void.self) { group in
-      group.cancelAll()
-      group.addTask { try await file.prepare(0..<10) }
-      await #expect(throws: FilePresenceError.self) { try await group.next() }
-    }
-    #expect(presence.waitCount == 0)
-    #expect(presence.heldCount == 0)
-  }
-
   // MARK: What goes while it is sent
 
   @Test("whatever goes while it is sent, a slow client gets right bytes", arguments: Way.allCases)
@@ -408,25 +344,11 @@ struct FilePresenceTests {
           let connection = try await connect(8192)
           try await connection.send(get(range: "\(number * 1000)-"))
           let response = try await connection.receiveResponse()
-          // Not compared within the macro, which would look for the difference.
-          let isRight = response.body == Array(presence.content[(number * 1000)...])
-          #expect(isRight)
+          #expect(response.body.hasSameBytes(as: Array(presence.content[(number * 1000)...])))
         }
         isOver.withLock { $0 = true }
         try await group.waitForAll()
       }
     }
   }
-}
-
-/// A plain connection of a test, or one that speaks TLS.
-protocol TestConnection: ResponseReader {
-  func send(_ text: String) async throws
-  func reset()
-}
-
-extension RawConnection: TestConnection {}
-
-extension SecureConnection: TestConnection {
-  func reset() { plain.reset() }
 }

@@ -19,9 +19,9 @@ struct BlockPlanModelTests {
 
   private struct Fetch {
     let digest: SHA256Digest
-    /// What has not come yet.
+    /// The pieces that have not come yet.
     var rest: [Int]
-    /// What came with other bytes: it is asked for again once the fetch has ended.
+    /// Those that came with other bytes: they are asked for again once the fetch has ended.
     var mismatched: [Int] = []
 
     func brings(_ piece: Piece) -> Bool {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PackageStorage
 
-/// What readers get of a package that lies elsewhere.
+/// Tells what readers get of a package that lies elsewhere.
 @Suite("The cache of packages", .timeLimit(.minutes(10)))
 struct PackageCacheTests {
   private let directory: TemporaryDirectory
@@ -35,7 +35,7 @@ struct PackageCacheTests {
       let range = 0..<Int64(sample.bytes.count)
       #expect(!package.isPresent(0..<1))
       #expect(package.hold(range) == 0)
-      #expect(try await package.send(range) == sample.bytes)
+      #expect(try await package.send(range).hasSameBytes(as: sample.bytes))
       #expect(package.isPresent(range))
       let ranges = fetcher.calls.map(\.mebibytes).sorted { $0.lowerBound < $1.lowerBound }
       #expect(ranges == [0..<8, 8..<16, 16..<19])
@@ -134,7 +134,7 @@ struct PackageCacheTests {
     try await withCache(fetcher, in: directory.path, setAside: { _, _ in Issue.record("it is whole") }) {
       cache in
       let package = try await cache.open(sample.digest, as: sample.description)
-      #expect(try await package.send(0..<4 << 20) == sample.bytes)
+      #expect(try await package.send(0..<4 << 20).hasSameBytes(as: sample.bytes))
       #expect(fetcher.calls.map(\.mebibytes) == [0..<4, 1..<2])
       #expect(cache.figures.mismatchedPieces == 1)
     }
@@ -165,12 +165,12 @@ struct PackageCacheTests {
       let package = try await cache.open(sample.digest, as: sample.description)
       #expect(try await code { _ = try await package.send(0..<4 << 20) } == .damaged)
       #expect(aside.current == [sample.digest])
-      #expect(try await package.send(0..<2 << 20) == Array(sample.bytes[..<(2 << 20)]))
+      #expect(try await package.send(0..<2 << 20).hasSameBytes(as: Array(sample.bytes[..<(2 << 20)])))
       #expect(try await code { try await package.prepare(2 << 20..<3 << 20) } == .damaged)
       #expect(try await code { _ = try await cache.open(sample.digest, as: sample.description) } == .damaged)
       isDamaged.withLock { $0 = false }
       cache.restore(sample.digest)
-      #expect(try await package.send(0..<4 << 20) == sample.bytes)
+      #expect(try await package.send(0..<4 << 20).hasSameBytes(as: sample.bytes))
     }
   }
 
@@ -202,7 +202,7 @@ struct PackageCacheTests {
       let package = try await cache.open(sample.digest, as: sample.description)
       guard difference < 0 else {
         // The piece itself is whole, and right.
-        #expect(try await package.send(0..<1 << 20) == sample.bytes)
+        #expect(try await package.send(0..<1 << 20).hasSameBytes(as: sample.bytes))
         return
       }
       async let found = code { try await package.prepare(0..<1) }
@@ -227,16 +227,16 @@ struct PackageCacheTests {
       })
     try await withCache(fetcher, in: directory.path, clock: clock) { cache in
       let package = try await cache.open(sample.digest, as: sample.description)
-      #expect(try await package.send(0..<2 << 20) == Array(sample.bytes[..<(2 << 20)]))
+      #expect(try await package.send(0..<2 << 20).hasSameBytes(as: Array(sample.bytes[..<(2 << 20)])))
       async let failed = waitTime { try await package.prepare(2 << 20..<4 << 20) }
       await clock.waitForSleepers()
       #expect(clock.timeToNextSleeper == .seconds(3))
       clock.advance(by: .seconds(3))
       #expect(try await failed == .seconds(3))
       #expect(fetcher.calls.map(\.mebibytes) == [0..<4, 2..<4, 2..<4])
-      #expect(try await package.send(0..<2 << 20) == Array(sample.bytes[..<(2 << 20)]))
+      #expect(try await package.send(0..<2 << 20).hasSameBytes(as: Array(sample.bytes[..<(2 << 20)])))
       isAway.withLock { $0 = false }
-      #expect(try await package.send(0..<4 << 20) == sample.bytes)
+      #expect(try await package.send(0..<4 << 20).hasSameBytes(as: sample.bytes))
     }
   }
 
@@ -306,14 +306,14 @@ struct PackageCacheTests {
       try await cache.remove(sample.digest)
       #expect(try await found == .notFound)
       gate.open()
-      #expect(try await package.send(0..<3 << 20) == Array(sample.bytes[..<(3 << 20)]))
+      #expect(try await package.send(0..<3 << 20).hasSameBytes(as: Array(sample.bytes[..<(3 << 20)])))
       #expect(try await code { try await package.prepare(3 << 20..<4 << 20) } == .notFound)
       let name = sample.digest.hexadecimal
       #expect(try FileSystem.list("\(directory.path)/\(name.prefix(2))").isEmpty)
       // And it can come back.
       let again = try await cache.open(sample.digest, as: sample.description)
       #expect(again !== package)
-      #expect(try await again.send(0..<9 << 20) == sample.bytes)
+      #expect(try await again.send(0..<9 << 20).hasSameBytes(as: sample.bytes))
     }
   }
 

@@ -49,7 +49,7 @@ final class ScriptedFetcher: PackageFetcher {
     case right
     /// The bytes that are given, in place of those.
     case bytes([UInt8])
-    /// As many of the package's own as are given, and then the error.
+    /// The first bytes of the package's own, so many, and then the error.
     case failure(PackageFetchError, after: Int = 0)
   }
 
@@ -202,7 +202,7 @@ private func open(
 }
 
 extension CachedPackage {
-  /// What is in the file, whether it is there or not.
+  /// The bytes of the file, whether they are there or not.
   func read(_ range: Range<Int64>) throws -> [UInt8] {
     var bytes: [UInt8] = []
     try makeDescriptor().read(upTo: range.count, at: ByteCount(range.lowerBound), into: &bytes)
