@@ -92,7 +92,8 @@ extension PackageCache {
   private func store(_ order: FetchOrder) async -> PackageCacheError? {
     for await piece in order.receiver.pieces {
       var outcome = await write(piece, of: order.package)
-      if case .failed(let error) = outcome, error.code == .outOfSpace,
+      // Another fetch, or another program, may be quicker to take the room that was made.
+      while case .failed(let error) = outcome, error.code == .outOfSpace,
         await shrink(by: ByteCount(piece.length))
       {
         outcome = await write(piece, of: order.package)

@@ -219,33 +219,35 @@ struct PackageCacheTests {
     let sample = SamplePackage(mebibytes: 4)
     let clock = ManualMonotonicClock()
     let isAway = Locked(true)
+    let gate = Gate()
     let error = PackageFetchError(.unavailable, "busy", retryAfter: .seconds(3))
     let fetcher = ScriptedFetcher(
       [sample],
+      pause: { number, _ in if number == 0 { await gate.wait() } },
       answer: { number, _ in
         isAway.current ? .failure(error, after: number == 0 ? 2 << 20 : 0) : .right
       })
     try await withCache(fetcher, in: directory.path, clock: clock) { cache in
       let package = try await cache.open(sample.digest, as: sample.description)
-      #expect(try await package.send(0..<2 << 20).hasSameBytes(as: Array(sample.bytes[..<(2 << 20)])))
-      async let failed = waitTime { try await package.prepare(2 << 20..<4 << 20) }
+      let (ends, end) = AsyncStream.makeStream(of: PackageCacheError?.self)
+      let begun = package.bring(0..<1 << 20) { _ in }
+      defer { begun.cancel() }
+      await gate.waitForWaiting()
+      // Waits for what the first fetch does not bring, before that ends.
+      let waiting = package.bring(2 << 20..<4 << 20) { end.yield($0) }
+      defer { waiting.cancel() }
+      gate.open()
       await clock.waitForSleepers()
       #expect(clock.timeToNextSleeper == .seconds(3))
       clock.advance(by: .seconds(3))
-      #expect(try await failed == .seconds(3))
-      #expect(fetcher.calls.map(\.mebibytes) == [0..<4, 2..<4, 2..<4])
+      var iterator = ends.makeAsyncIterator()
+      let failure = try #require(await iterator.next() ?? nil)
+      #expect(failure.code == .unavailable)
+      #expect(failure.retryAfter == .seconds(3))
+      #expect(fetcher.calls.map(\.mebibytes) == [0..<4, 2..<4])
       #expect(try await package.send(0..<2 << 20).hasSameBytes(as: Array(sample.bytes[..<(2 << 20)])))
       isAway.withLock { $0 = false }
       #expect(try await package.send(0..<4 << 20).hasSameBytes(as: sample.bytes))
-    }
-  }
-
-  private func waitTime(_ body: () async throws -> Void) async throws -> Duration? {
-    do {
-      try await body()
-      return nil
-    } catch let error as PackageCacheError where error.code == .unavailable {
-      return error.retryAfter
     }
   }
 
