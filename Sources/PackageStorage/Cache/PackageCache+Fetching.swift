@@ -92,9 +92,10 @@ extension PackageCache {
   private func store(_ order: FetchOrder) async -> PackageCacheError? {
     for await piece in order.receiver.pieces {
       var outcome = await write(piece, of: order.package)
+      var pauses = Self.pauses[...]
       // Another fetch, or another program, may be quicker to take the room that was made.
       while case .failed(let error) = outcome, error.code == .outOfSpace,
-        await shrink(by: ByteCount(piece.length))
+        await makeRoom(ByteCount(piece.length), &pauses)
       {
         outcome = await write(piece, of: order.package)
       }

@@ -9,7 +9,7 @@ extension PackageCache {
   /// Blocks that are looked up at once, since each look goes through all that there are.
   private static let victimCount = 64
   /// The pauses between looks where nothing can go: a response holds a block for a moment only, and a fetch for a little longer.
-  private static let pauses = [10, 40, 160, 640].map { Duration.milliseconds($0) }
+  static let pauses = [10, 40, 160, 640].map { Duration.milliseconds($0) }
 
   private enum Room {
     case reserved
@@ -43,22 +43,23 @@ extension PackageCache {
       case .reserved: return nil
       case .evict(let eviction, let work): await evict(eviction, work)
       case .none:
-        guard await lookUpVictims(after: &pauses) else {
+        if lookUpVictims() { continue }
+        guard await pause(&pauses) else {
           return PackageCacheError(.outOfSpace, "the cache has no room: all that it holds is being sent")
         }
       }
     }
   }
 
-  /// Gives up what was used least, so much at least; false where that is not there.
-  func shrink(by room: ByteCount) async -> Bool {
+  /// Makes room on a disk that is full: gives up what was used least, so much at least, or pauses where nothing can go, since another fetch
+  /// may have taken what could, and leave some of it. False where there are no more `pauses`.
+  func makeRoom(_ room: ByteCount, _ pauses: inout ArraySlice<Duration>) async -> Bool {
     let before = state.withLock { $0.allocated }
-    var pauses = Self.pauses[...]
     while state.withLock({ before - $0.allocated < room }) {
       if case .evict(let eviction, let work) = state.withLock({ next(&$0) }) {
         await evict(eviction, work)
-      } else if await !lookUpVictims(after: &pauses) {
-        return false
+      } else if !lookUpVictims() {
+        return await pause(&pauses)
       }
     }
     return true
@@ -131,16 +132,18 @@ extension PackageCache {
     }
   }
 
-  /// Looks up what was used least, again after each of the pauses as long as nothing can go; false where there are no more of them, or the
-  /// task is cancelled.
-  private func lookUpVictims(after pauses: inout ArraySlice<Duration>) async -> Bool {
-    while !lookUpVictims() {
-      guard let pause = pauses.popFirst() else { return false }
-      do { try await clock.sleep(for: pause) } catch { return false }
+  /// Takes the next of the pauses; false where there are no more of them, or the task is cancelled.
+  private func pause(_ pauses: inout ArraySlice<Duration>) async -> Bool {
+    guard let pause = pauses.popFirst() else { return false }
+    do {
+      try await clock.sleep(for: pause)
+      return true
+    } catch {
+      return false
     }
-    return true
   }
 
+  /// Looks up what was used least; false where nothing can go.
   private func lookUpVictims() -> Bool {
     let all = withState { state in
       state.entries.flatMap { entry in candidates(entry.key, entry.value, state.plan.maps[entry.key]) }
