@@ -94,9 +94,11 @@ package struct ContentRoutes: Sendable {
     do throws(FilePresenceError) {
       try await package.file.prepare(range)
     } catch {
-      if error.code == .missing || error.code == .damaged {
+      if error.code == .missing {
         throw await noteMissing(package.digest) ? Problem.stopped(.contentDamaged) : Problem(.contentUnknown)
       }
+      // Who has compared the bytes has set the package aside.
+      if error.code == .damaged { throw Problem.stopped(.contentDamaged) }
       throw Problem(
         .unavailable, "the content cannot be fetched now",
         retryAfterSeconds: RetryAfter.seconds(clamping: error.retryAfter ?? Self.fetchDelay))
