@@ -3,7 +3,7 @@ public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable 
   /// Nil where it cannot be brought into its form. With faults, some of its values are stand-ins.
   let configuration: Configuration?
   /// The faults that must be fixed before a start: in the order of the file, and then the others.
-  public let faults: [ConfigurationFault]
+  public private(set) var faults: [ConfigurationFault]
   /// Secrets that a start needs, and which the service manager may pass on to it.
   public let missingSecrets: [ConfigurationFault]
   /// The settings that work and may not be meant.
@@ -41,6 +41,19 @@ public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable 
       throw ConfigurationError(subject: "the whole", message: "cannot be understood")
     }
     return configuration
+  }
+
+  /// The report with what the services say that the configuration names; they are asked only where nothing is wrong or missing.
+  func askingServices() async -> ConfigurationReport {
+    guard let configuration, faults.isEmpty, missingSecrets.isEmpty else { return self }
+    do throws(ConfigurationError) {
+      try await configuration.askServices()
+      return self
+    } catch {
+      var report = self
+      report.faults = error.faults.map(tree.located)
+      return report
+    }
   }
 
   private static func inOrder(_ faults: [ConfigurationFault]) -> [ConfigurationFault] {

@@ -7,11 +7,18 @@ public protocol DaemonConfiguration: Decodable, Sendable {
   /// working, and warnings to its operator. Reads the files that the values name, and neither starts nor
   /// writes anything. Blocks.
   func inspect(_ findings: inout ConfigurationFindings)
+
+  /// Asks the services that the values name whether they can be used, for `--check`, where ``inspect(_:)`` has found no fault. Leaves nothing
+  /// behind. Throws for the first one that cannot.
+  func askServices() async throws(ConfigurationError)
 }
 
 extension DaemonConfiguration {
   /// Finds nothing.
   public func inspect(_ findings: inout ConfigurationFindings) {}
+
+  /// Asks none.
+  public func askServices() async throws(ConfigurationError) {}
 
   /// The keys whose values differ from those of `old` and count only at the next start, in the order of `options`, which say
   /// what a reload applies (``CommandOption/reload``).

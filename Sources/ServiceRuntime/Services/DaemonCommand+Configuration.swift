@@ -2,11 +2,11 @@ import SystemCalls
 
 extension DaemonCommand {
   /// `--check`, `--print-config` and `--print-sample` of the daemon that `command` describes. They read, and start and write
-  /// nothing.
+  /// nothing; `--check` asks the services that the configuration names.
   static func ofConfiguration(_ command: CommandDescription) -> [DaemonCommand] {
     [
       DaemonCommand(flag: CommandOption.checkConfiguration.name) { invocation in
-        let report = await ConfigurationReport<Configuration>.read(invocation.arguments)
+        let report = await ConfigurationReport<Configuration>.read(invocation.arguments).askingServices()
         tell(report, of: command.name)
         return report.faults.isEmpty ? .done : .configuration
       },
