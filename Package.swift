@@ -80,7 +80,9 @@ let delivery: [Target] = [
     ]),
   .target(
     name: "PackageStorage",
-    dependencies: ["ContentPackage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes"]),
+    dependencies: [
+      "ContentPackage", "ObjectStore", "BlobStore", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
   .target(
     name: "DeliveryRecords",
     dependencies: [
@@ -162,8 +164,8 @@ let services: [Target] = [
       "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
-      "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "BlobStore", "Monitoring",
-      "ServiceRuntime",
+      "Receipts", "HTTPServer", "HTTPClient", "Database", "PostgreSQLEngine", "ObjectStore", "BlobStore",
+      "Monitoring", "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
@@ -315,8 +317,9 @@ let tests: [Target] = [
   .testTarget(
     name: "PackageStorageTests",
     dependencies: [
-      "PackageStorage", "ContentPackage", "BlobStore", "HTTPServer", "SystemCalls", "Crypto", "CoreTypes",
-      "StorageTesting", "PullboxTesting",
+      "PackageStorage", "ContentPackage", "ObjectStore", "BlobStore", "HTTPServer", "HTTPClient",
+      "SystemCalls",
+      "Crypto", "CoreTypes", "StorageTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "DeliveryRecordsTests",
@@ -378,8 +381,8 @@ let tests: [Target] = [
       "PullboxAPIServer",
       "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",
       "PostgreSQLEngine", "HTTPServer", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes", "ServiceRuntime",
-      "BlobStore",
-      "Monitoring", "PullboxDoctor", "DeliveryTesting", "PackageTesting", "PullboxTesting", "pullbox-server",
+      "ObjectStore", "BlobStore", "PackageStorage", "Monitoring", "PullboxDoctor", "DeliveryTesting",
+      "PackageTesting", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(
     name: "AgentRecordsTests",

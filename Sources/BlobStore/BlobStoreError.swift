@@ -17,6 +17,7 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
       case outOfSpace = "out of space"
       case inputOutput = "input or output"
       case unreadable
+      case unreachable
     }
 
     private let name: Name
@@ -45,6 +46,8 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
     /// A blob cannot be opened or read where it is: its device fails, or something else has its name. ``cause`` says what the
     /// file system said. ``BlobDirectory`` alone tells this apart from `inputOutput`.
     public static let unreadable = Code(.unreadable)
+    /// The packages lie in another place, which cannot be reached or cannot answer now. A ``BlobStore`` itself never throws it.
+    public static let unreachable = Code(.unreachable)
 
     /// The code's name.
     public var description: String { name.rawValue }
@@ -83,11 +86,12 @@ public struct BlobStoreError: TemporarilyFailing, Sendable, CustomStringConverti
     self.cause = cause
   }
 
-  /// A full disk or one that fails; nil for what would fail again.
+  /// A full disk or one that fails, or a place that cannot be reached; nil for what would fail again.
   public var temporaryFailure: TemporaryFailure? {
     switch code {
     case .outOfSpace: .outOfSpace
     case .inputOutput, .unreadable: .storage
+    case .unreachable: .unreachable
     default: nil
     }
   }

@@ -1,6 +1,6 @@
 public import CoreTypes
 public import Crypto
-import SystemCalls
+public import SystemCalls
 
 /// Receives one file into a ``BlobStore`` and hashes it as the bytes pass, so that a committed file need not be read again.
 /// It runs on a thread of its own, which writes while other threads hash the same bytes. The incoming file is locked until the
@@ -142,6 +142,13 @@ public actor BlobWriter {
       store.count(blob.length - before)
     }
     try store.operations.synchronizeDirectory(FileSystem.parent(of: path))
+  }
+
+  /// Opens the incoming file once more, for reading what was received. Throws `notFound` where it was committed or discarded.
+  public func openForReading() throws(BlobStoreError) -> FileDescriptor {
+    try asBlobStoreError { () throws(SystemError) in
+      try FileDescriptor.open(store.paths.incomingFile(identifier), .readOnly, options: .doNotFollow)
+    }
   }
 
   /// Gives the file up and removes it.

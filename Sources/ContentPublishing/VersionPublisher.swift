@@ -85,7 +85,7 @@ package struct VersionPublisher: Sendable {
     _ received: BlobDescription, against manifestBytes: [UInt8]?, signatures: [PublisherSignature],
     name: String?, product: Product, version: ContentVersion
   ) async throws -> (Manifest, [PreviewTable.Preview]) {
-    let shared = try await SharedFile(shelf.open(received.digest))
+    let shared = try await shelf.openWhole(received.digest)
     return try await checks.run {
       var faults: [PackageValidationIssue] = []
       do throws(PackageValidationError) {

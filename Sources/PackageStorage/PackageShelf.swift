@@ -2,7 +2,7 @@ package import BlobStore
 package import CoreTypes
 package import Crypto
 import Synchronization
-package import SystemCalls
+import SystemCalls
 
 /// Where packages lie, by the SHA-256 of their bytes: the only way by which publishing and delivery reach them. Bytes are
 /// received into files of the node that began them; a shelf takes them from there once they are complete.
@@ -11,12 +11,15 @@ package import SystemCalls
 /// `PackageShelfTests` holds every shelf to this.
 package protocol PackageShelf: Sendable {
   /// Takes what was received; the incoming file is gone then. Throws `digestMismatch` where the bytes have another digest;
-  /// when it throws, nothing is there that was not before, and the call may be repeated.
+  /// when it throws, nothing is there that was not before, or the package is there, and the call may be repeated.
   @discardableResult
   func put(_ received: BlobWriter, as digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription
 
-  /// The package, for reading. Throws `notFound`.
-  func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> FileDescriptor
+  /// The package as a file of this machine, all of whose bytes are there while the value lives. Throws `notFound`.
+  func openWhole(_ digest: SHA256Digest) async throws(BlobStoreError) -> SharedFile
+
+  /// The package as it lies there. Throws `notFound`.
+  func reader(of digest: SHA256Digest) async throws(BlobStoreError) -> any PackageReader
 
   /// False when it was not there. Throws `inUse` while a backup is being taken.
   @discardableResult
@@ -27,6 +30,9 @@ package protocol PackageShelf: Sendable {
 
   /// Reads a package once and returns its digest, length and pieces. Throws `notFound`.
   func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription
+
+  /// The length of all packages together; nil unless the shelf measures it.
+  var storedLength: ByteCount? { get }
 }
 
 /// A directory of this machine.
@@ -35,6 +41,44 @@ extension BlobStore: PackageShelf {
     -> BlobDescription
   {
     try await received.commit(expecting: digest)
+  }
+
+  package func openWhole(_ digest: SHA256Digest) async throws(BlobStoreError) -> SharedFile {
+    SharedFile(try await open(digest))
+  }
+
+  package func reader(of digest: SHA256Digest) async throws(BlobStoreError) -> any PackageReader {
+    try FileReader(try await open(digest))
+  }
+}
+
+/// Reads a package that is a file of this machine.
+private struct FileReader: PackageReader {
+  private let file: SharedFile
+  let identity: PackageIdentity
+  let length: ByteCount
+
+  init(_ file: consuming FileDescriptor) throws(BlobStoreError) {
+    do throws(SystemError) {
+      let status = try file.status()
+      identity = PackageIdentity("\(status.inode) \(status.changed)")
+      length = status.length
+    } catch {
+      throw BlobStoreError(.unreadable, "\(error)")
+    }
+    self.file = SharedFile(file)
+  }
+
+  func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
+    try await BlockingPool.shared.run { [file] () throws(BlobStoreError) -> [UInt8] in
+      var bytes: [UInt8] = []
+      do throws(SystemError) {
+        try file.file.read(upTo: count, at: position, into: &bytes)
+      } catch {
+        throw BlobStoreError(.unreadable, "\(error)")
+      }
+      return bytes
+    }
   }
 }
 

@@ -211,7 +211,8 @@ struct GarbageCollectionTests {
       }
       let cache = OpenPackageCache(
         source: StoredPackages(
-          shelf: server.server.collector.shelf, database: server.server.collector.database), limit: 2)
+          blobs: server.server.components.infrastructure.blobs, database: server.server.collector.database),
+        limit: 2)
       let releases = Mutex(0)
       cache.releaseIdle { releases.withLock { $0 += 1 } }
       // Each of three in turn is the one that was forgotten last.

@@ -53,6 +53,15 @@ struct RestartSettingTests {
     Change("storageQuota") { $0.storageQuota = ConfigurationSize(.gibibytes(77)) },
     Change("gcInterval") { $0.gcInterval = ConfigurationDuration(.seconds(77)) },
     Change("scrubInterval") { $0.scrubInterval = ConfigurationDuration(.seconds(77)) },
+    Change("packages") { $0.packages = "s3://another" },
+    Change("s3.endpoint") { $0.s3?.endpoint = "https://another.example" },
+    Change("s3.region") { $0.s3?.region = "another" },
+    Change("s3.accessKeyFile") { $0.s3?.accessKeyFile = "/another" },
+    Change("s3.pathStyle") { $0.s3?.pathStyle = true },
+    Change("s3.authority") { $0.s3?.authority = "/another" },
+    Change("cache.directory") { $0.cache.directory = "/elsewhere" },
+    Change("cache.size") { $0.cache.size = ConfigurationSize(.gibibytes(77)) },
+    Change("scrubReads") { $0.scrubReads = true },
     Change("scrubRate") { $0.scrubRate = ConfigurationSize(.mebibytes(77)) },
     Change("gcGrace") { $0.gcGrace = ConfigurationDuration(.seconds(77)) },
     Change("collectWithdrawn") { $0.collectWithdrawn = true },
@@ -71,7 +80,8 @@ struct RestartSettingTests {
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard
       case .run(let parsed) = try parser.parse([
-        "--store-credential", "secret", "--tls-certificate", "/c", "--tls-key", "/k",
+        "--store-credential", "secret", "--tls-certificate", "/c", "--tls-key", "/k", "--s3-endpoint",
+        "https://store.example",
       ])
     else {
       throw UsageError("the arguments ask for help")

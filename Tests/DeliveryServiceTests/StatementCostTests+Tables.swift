@@ -441,6 +441,7 @@ extension TableCalls {
       _ = try VersionTable.releasedToAll(of: product, in: connection)
       _ = try VersionTable.available(product, version, to: device, in: connection)
       _ = try VersionTable.available(with: record.digest, in: connection)
+      _ = try VersionTable.length(of: record.digest, in: connection)
       _ = try VersionTable.isWithdrawn(product, nil, in: connection)
       _ = try VersionTable.count(of: product, in: connection)
       _ = try VersionTable.nextDate(after: now, in: connection)
@@ -561,6 +562,7 @@ extension TableCalls {
         _ = try LeaseTable.isHeld("l-51", takenFor: .seconds(60), at: now, in: connection)
       }
       try LeaseTable.remove("l-51", of: "b", in: connection)
+      _ = try InstallationTable.identifier(proposed: "a", in: connection)
       let run = try ServerRunTable.begin(at: now, in: connection)
       try ServerRunTable.end(run.id, at: now, in: connection)
       _ = try NodeTable.declareAllDead(at: now, in: connection)

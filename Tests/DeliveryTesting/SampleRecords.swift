@@ -55,7 +55,7 @@ package enum SampleRecords {
 
   /// Whether the schema allows no second row of the table.
   package static func isOneRow(_ table: RecordTable) -> Bool {
-    ["catalogue_state", "stop_revision"].contains(table.name)
+    ["catalogue_state", "installation", "stop_revision"].contains(table.name)
   }
 
   private static func columns(of table: RecordTable, in connection: borrowing Connection) throws -> [Column] {

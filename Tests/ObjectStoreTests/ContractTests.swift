@@ -1,6 +1,5 @@
 import CoreTypes
 import Crypto
-import Foundation
 import HTTPClient
 import PullboxTesting
 import ServiceRuntime
@@ -8,27 +7,6 @@ import SystemCalls
 import Testing
 
 @testable import ObjectStore
-
-/// A store to try, from the environment.
-struct StoreUnderTest {
-  let location: String
-  let endpoint: String
-  let region: String?
-  let keyFile: String
-
-  static let present: StoreUnderTest? = {
-    let environment = ProcessInfo.processInfo.environment
-    guard let endpoint = environment["PULLBOX_TEST_S3_ENDPOINT"],
-      let bucket = environment["PULLBOX_TEST_S3_BUCKET"],
-      let keyFile = environment["PULLBOX_TEST_S3_KEY_FILE"]
-    else { return nil }
-    // Each run has a prefix of its own, so that what an earlier one left behind is in no list.
-    let run = String(UInt64.random(in: .min ... .max), radix: 36)
-    return StoreUnderTest(
-      location: "s3://\(bucket)/contract-tests/\(run)", endpoint: endpoint,
-      region: environment["PULLBOX_TEST_S3_REGION"], keyFile: keyFile)
-  }()
-}
 
 /// The operations that Pullbox asks of a store (docs/object-stores.md), tried on a real one. PULLBOX_TEST_S3_ENDPOINT, _BUCKET and _KEY_FILE name it,
 /// perhaps also _REGION; the bucket has to be there.

@@ -14,6 +14,12 @@ struct PackageShelfTests {
   enum Kind: CaseIterable {
     case blobStore
     case memory
+    /// An object store, where the environment names one.
+    case store
+
+    static var allCases: [Kind] {
+      StoreUnderTest.present == nil ? [.blobStore, .memory] : [.blobStore, .memory, .store]
+    }
   }
 
   private let directory: TemporaryDirectory
@@ -26,10 +32,13 @@ struct PackageShelfTests {
     incoming = try BlobStore.open(directory: directory.path, reserve: .zero)
   }
 
-  private func shelf(_ kind: Kind) throws -> any PackageShelf {
+  private func withShelf(_ kind: Kind, _ body: (any PackageShelf) async throws -> Void) async throws {
     switch kind {
-    case .blobStore: incoming
-    case .memory: try MemoryShelf(incoming: incoming)
+    case .blobStore: try await body(incoming)
+    case .memory: try await body(try MemoryShelf(incoming: incoming))
+    case .store:
+      try await withStoreShelf(
+        try #require(StoreUnderTest.present).fresh(), cacheIn: directory.path("cache"), body)
     }
   }
 
@@ -40,8 +49,7 @@ struct PackageShelfTests {
   }
 
   private func contents(_ digest: SHA256Digest, on shelf: any PackageShelf) async throws -> [UInt8] {
-    let file = try await shelf.open(digest)
-    return try Self.read(file)
+    try Self.read(try await shelf.openWhole(digest).file)
   }
 
   private static func read(_ file: borrowing FileDescriptor) throws -> [UInt8] {
@@ -63,28 +71,30 @@ struct PackageShelfTests {
     "what was put there can be read, is in the list with its length, and is known for what it is",
     arguments: Kind.allCases)
   func put(kind: Kind) async throws {
-    let shelf = try shelf(kind)
-    #expect(try await shelf.list().isEmpty)
-    let digest = SHA256Digest.of(bytes)
-    let blob = try await shelf.put(try await received(bytes), as: digest)
-    #expect(blob.digest == digest)
-    #expect(blob.length == ByteCount(70_000))
-    #expect(try await contents(digest, on: shelf) == bytes)
-    #expect(try await shelf.list() == [digest: ByteCount(70_000)])
-    #expect(try await shelf.describe(digest) == blob)
-    #expect(try await incoming.listIncoming().isEmpty)
+    try await withShelf(kind) { shelf async throws in
+      #expect(try await shelf.list().isEmpty)
+      let digest = SHA256Digest.of(bytes)
+      let blob = try await shelf.put(try await received(bytes), as: digest)
+      #expect(blob.digest == digest)
+      #expect(blob.length == ByteCount(70_000))
+      #expect(try await contents(digest, on: shelf) == bytes)
+      #expect(try await shelf.list() == [digest: ByteCount(70_000)])
+      #expect(try await shelf.describe(digest) == blob)
+      #expect(try await incoming.listIncoming().isEmpty)
+    }
   }
 
   @Test("a package that is put there twice is there once", arguments: Kind.allCases)
   func twice(kind: Kind) async throws {
-    let shelf = try shelf(kind)
-    let digest = SHA256Digest.of(bytes)
-    let first = try await shelf.put(try await received(bytes, "a"), as: digest)
-    let second = try await shelf.put(try await received(bytes, "b"), as: digest)
-    #expect(first == second)
-    #expect(try await shelf.list().count == 1)
-    #expect(try await incoming.listIncoming().isEmpty)
-    #expect(try await contents(digest, on: shelf) == bytes)
+    try await withShelf(kind) { shelf async throws in
+      let digest = SHA256Digest.of(bytes)
+      let first = try await shelf.put(try await received(bytes, "a"), as: digest)
+      let second = try await shelf.put(try await received(bytes, "b"), as: digest)
+      #expect(first == second)
+      #expect(try await shelf.list().count == 1)
+      #expect(try await incoming.listIncoming().isEmpty)
+      #expect(try await contents(digest, on: shelf) == bytes)
+    }
   }
 
   @Test("what comes takes the place of a package whose file was damaged meanwhile (M12)")
@@ -103,38 +113,41 @@ struct PackageShelfTests {
 
   @Test("bytes of another digest are refused, and nothing is there", arguments: Kind.allCases)
   func otherDigest(kind: Kind) async throws {
-    let shelf = try shelf(kind)
-    let writer = try await received(bytes)
-    #expect(try await code { try await shelf.put(writer, as: .of([1])) } == .digestMismatch)
-    #expect(try await shelf.list().isEmpty)
-    // The call can be repeated with the right one.
-    try await shelf.put(writer, as: .of(bytes))
-    #expect(try await shelf.list().count == 1)
+    try await withShelf(kind) { shelf async throws in
+      let writer = try await received(bytes)
+      #expect(try await code { try await shelf.put(writer, as: .of([1])) } == .digestMismatch)
+      #expect(try await shelf.list().isEmpty)
+      // The call can be repeated with the right one.
+      try await shelf.put(writer, as: .of(bytes))
+      #expect(try await shelf.list().count == 1)
+    }
   }
 
   @Test("what is not there is not found, and is not removed", arguments: Kind.allCases)
   func missing(kind: Kind) async throws {
-    let shelf = try shelf(kind)
-    #expect(try await code { _ = try await shelf.open(.of([1])) } == .notFound)
-    #expect(try await code { _ = try await shelf.describe(.of([1])) } == .notFound)
-    #expect(try await !shelf.remove(.of([1])))
+    try await withShelf(kind) { shelf async throws in
+      #expect(try await code { _ = try await shelf.openWhole(.of([1])) } == .notFound)
+      #expect(try await code { _ = try await shelf.describe(.of([1])) } == .notFound)
+      #expect(try await !shelf.remove(.of([1])))
+    }
   }
 
   @Test("what was removed is gone for all who come, and stays for who has it open", arguments: Kind.allCases)
   func remove(kind: Kind) async throws {
-    let shelf = try shelf(kind)
-    let digest = SHA256Digest.of(bytes)
-    try await shelf.put(try await received(bytes), as: digest)
-    let open = try await shelf.open(digest)
-    #expect(try await shelf.remove(digest))
-    #expect(try await !shelf.remove(digest))
-    #expect(try await shelf.list().isEmpty)
-    #expect(try await code { _ = try await shelf.open(digest) } == .notFound)
-    let held = try Self.read(open)
-    #expect(held == bytes)
-    // And it can come back.
-    try await shelf.put(try await received(bytes, "again"), as: digest)
-    #expect(try await contents(digest, on: shelf) == bytes)
+    try await withShelf(kind) { shelf async throws in
+      let digest = SHA256Digest.of(bytes)
+      try await shelf.put(try await received(bytes), as: digest)
+      let open = try await shelf.openWhole(digest)
+      #expect(try await shelf.remove(digest))
+      #expect(try await !shelf.remove(digest))
+      #expect(try await shelf.list().isEmpty)
+      #expect(try await code { _ = try await shelf.openWhole(digest) } == .notFound)
+      let held = try Self.read(open.file)
+      #expect(held == bytes)
+      // And it can come back.
+      try await shelf.put(try await received(bytes, "again"), as: digest)
+      #expect(try await contents(digest, on: shelf) == bytes)
+    }
   }
 
   @Test("the lock of a package admits one at a time, in order, and lets other packages be")

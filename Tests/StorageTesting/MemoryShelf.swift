@@ -1,10 +1,10 @@
 package import BlobStore
 package import CoreTypes
 package import Crypto
-import PackageStorage
+package import PackageStorage
 import PullboxTesting
 import Synchronization
-package import SystemCalls
+import SystemCalls
 
 /// A shelf that is not the directory where files are received, as one in another place would be: it takes the bytes from
 /// there. A test can let removals wait, and fail.
@@ -46,7 +46,7 @@ package final class MemoryShelf: PackageShelf {
     return blob
   }
 
-  package func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> FileDescriptor {
+  package func openWhole(_ digest: SHA256Digest) async throws(BlobStoreError) -> SharedFile {
     guard let bytes = state.withLock({ $0.packages[digest] }) else {
       throw BlobStoreError(.notFound, "there is no \(digest)")
     }
@@ -54,11 +54,20 @@ package final class MemoryShelf: PackageShelf {
     do {
       let file = try FileDescriptor.open(path, .readWrite, options: .create, permissions: 0o600)
       try file.write(bytes.span, at: .zero)
-      return file
+      return SharedFile(file)
     } catch {
       throw BlobStoreError(.notFound, "\(error)")
     }
   }
+
+  package func reader(of digest: SHA256Digest) async throws(BlobStoreError) -> any PackageReader {
+    guard let bytes = state.withLock({ $0.packages[digest] }) else {
+      throw BlobStoreError(.notFound, "there is no \(digest)")
+    }
+    return MemoryReader(contents: bytes)
+  }
+
+  package var storedLength: ByteCount? { nil }
 
   package func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
     await beforeRemoval()
@@ -77,5 +86,16 @@ package final class MemoryShelf: PackageShelf {
     var digests = PieceDigests()
     digests.update(bytes.span)
     return digests.finalize()
+  }
+}
+
+private struct MemoryReader: PackageReader {
+  let contents: [UInt8]
+
+  var identity: PackageIdentity { PackageIdentity("\(SHA256Digest.of(contents))") }
+  var length: ByteCount { ByteCount(contents.count) }
+
+  func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
+    Array(contents.dropFirst(Int(position.rawValue)).prefix(count))
   }
 }

@@ -617,6 +617,11 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_died ON runs (died) WHERE died IS NOT NULL;
 
+CREATE TABLE installation (
+  id BIGINT PRIMARY KEY CHECK (id = 1),
+  name TEXT COLLATE "C" NOT NULL
+);
+
 CREATE TABLE leases (
   name TEXT COLLATE "C" PRIMARY KEY,
   holder TEXT COLLATE "C" NOT NULL,

@@ -181,6 +181,11 @@ CREATE TABLE idempotent_answers (
 CREATE INDEX idempotent_answers_by_actor ON idempotent_answers (actor, created);
 CREATE INDEX idempotent_answers_by_age ON idempotent_answers (created);
 
+CREATE TABLE installation (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  name TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE irregularities (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL,

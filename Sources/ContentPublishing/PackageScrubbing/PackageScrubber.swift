@@ -27,15 +27,18 @@ package actor PackageScrubber {
     package var rate = ByteCount.mebibytes(16)
     /// Whether withdrawn versions are to have their packages.
     package var keepsWithdrawn = true
+    /// Whether each package is read; else its length alone is compared, unless it was found damaged before.
+    package var readsAll = true
 
     /// Creates rules; the defaults are those of the configuration.
     package init(
       interval: Duration = .seconds(30 * 86_400), rate: ByteCount = .mebibytes(16),
-      keepsWithdrawn: Bool = true
+      keepsWithdrawn: Bool = true, readsAll: Bool = true
     ) {
       self.interval = interval
       self.rate = rate
       self.keepsWithdrawn = keepsWithdrawn
+      self.readsAll = readsAll
     }
   }
 
@@ -70,7 +73,7 @@ package actor PackageScrubber {
   /// The packages that were written down as missing since the start; each is told once.
   private var missing: Set<SHA256Digest> = []
   /// The files in which faults were found since the start.
-  private var faulty: [SHA256Digest: FileIdentity] = [:]
+  private var faulty: [SHA256Digest: PackagePlace] = [:]
   private var progress = Progress()
   /// Packages read since the start.
   package var checks: Int64 { progress.checks }
@@ -156,6 +159,20 @@ package actor PackageScrubber {
     }
   }
 
+  /// Other bytes came for a package than its own, where it was read to be sent. Answers whether a version is to have it. True also where that
+  /// cannot be written down, which is logged.
+  @discardableResult
+  package func noteDamaged(_ digest: SHA256Digest) async -> Bool {
+    do {
+      return try await record(.damaged, of: digest, in: place(of: digest))
+    } catch {
+      log.error(
+        "a damaged package could not be written down",
+        ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
+      return true
+    }
+  }
+
   /// The right bytes were just put on the shelf, or read there. Takes the fault away that was written down for
   /// them. Throws ``DatabaseError``.
   func noteWhole(_ digest: SHA256Digest) async throws {
@@ -165,11 +182,11 @@ package actor PackageScrubber {
   }
 
   /// Reads the faulty packages again whose files have changed since: they may have been repaired. Also those that an
-  /// earlier run of the server found. A file counts as changed if its inode or its time of change is another.
+  /// earlier run of the server found. A file counts as changed if its ``PackageIdentity`` is another.
   /// Throws ``DatabaseError`` and ``BlobStoreError``.
   func lookAtFaulty() async throws {
     for digest in try await database.read({ try PackageCheckTable.faulty(in: $0) }) {
-      guard let seen = faulty[digest], seen == (try await identity(of: digest)) else {
+      guard let seen = faulty[digest], seen == (try await place(of: digest)) else {
         try await check(digest)
         continue
       }
@@ -197,19 +214,40 @@ package actor PackageScrubber {
     let due = due(expected, checks)
     progress.waiting = due.count
     progress.lastCheck = [progress.lastCheck, checks.values.map(\.checked).max()].compactMap { $0 }.max()
+    let listed = rules.readsAll || due.isEmpty ? [:] : try await shelf.list()
     for digest in due {
       try Task.checkCancellation()
-      try await check(digest)
+      if rules.readsAll || checks[digest]?.fault != nil {
+        try await check(digest)
+      } else {
+        try await compareLength(of: digest, listed: listed[digest])
+      }
       progress.waiting -= 1
     }
   }
 
   /// Reads one package and writes down what was found.
   private func check(_ digest: SHA256Digest) async throws {
-    let (fault, file) = try await fault(of: digest)
+    let (fault, place) = try await fault(of: digest)
+    try await note(fault, of: digest, in: place)
+  }
+
+  /// Compares a package's length with that of its version. `listed` is what a list told: where that is another one, or nil, the package
+  /// itself is looked at.
+  private func compareLength(of digest: SHA256Digest, listed: ByteCount?) async throws {
+    let expected = try await database.read { try VersionTable.length(of: digest, in: $0) }
+    if let listed, listed == expected { return try await note(nil, of: digest, in: nil) }
+    guard let reader = try await reader(of: digest) else {
+      return try await note(.missing, of: digest, in: .absent)
+    }
+    let isRight = expected == nil || reader.length == expected
+    try await note(isRight ? nil : .damaged, of: digest, in: .there(reader.identity))
+  }
+
+  private func note(_ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace?) async throws {
     progress.checks += 1
     progress.lastCheck = clock.now()
-    try await record(fault, of: digest, in: file)
+    try await record(fault, of: digest, in: place)
   }
 
   /// Returns the packages that versions are to have, and the last check of each, by one read.
@@ -245,44 +283,41 @@ package actor PackageScrubber {
     }
   }
 
-  /// The package's file; nil when there is none.
-  private func open(_ digest: SHA256Digest) async throws -> SharedFile? {
+  /// Returns nil where there is no such package.
+  private func reader(of digest: SHA256Digest) async throws -> (any PackageReader)? {
     do {
-      return try await SharedFile(shelf.open(digest))
+      return try await shelf.reader(of: digest)
     } catch {
       guard error.code == .notFound else { throw error }
       return nil
     }
   }
 
-  /// Names the file that the package has now, by its inode and the time of its last change.
-  private func identity(of digest: SHA256Digest) async throws -> FileIdentity {
-    guard let file = try await open(digest) else { return .absent }
-    return .file(inode: try file.file.status().inode, changed: try file.file.status().changed)
+  private func place(of digest: SHA256Digest) async throws -> PackagePlace {
+    try await reader(of: digest).map { .there($0.identity) } ?? .absent
   }
 
-  /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate. A file that
-  /// cannot be read counts as damaged. Throws ``BlobStoreError`` where it cannot be opened.
-  private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, FileIdentity) {
-    guard let file = try await open(digest) else { return (.missing, .absent) }
-    let status = try file.file.status()
-    let identity = FileIdentity.file(inode: status.inode, changed: status.changed)
+  /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate. A package that
+  /// cannot be read counts as damaged. Throws ``BlobStoreError`` where it cannot be opened, or its place cannot be reached.
+  private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, PackagePlace) {
+    guard let reader = try await reader(of: digest) else { return (.missing, .absent) }
+    let place = PackagePlace.there(reader.identity)
     var hasher = SHA256Hasher()
     var position = ByteCount.zero
     let begun = timer.now()
     while true {
-      let start = position
       let bytes: [UInt8]
       do {
-        bytes = try await BlockingPool.shared.run { () throws(SystemError) -> [UInt8] in
-          var bytes: [UInt8] = []
-          try file.file.read(upTo: Int(Self.chunk.rawValue), at: start, into: &bytes)
-          return bytes
-        }
+        bytes = try await reader.bytes(from: position, upTo: Int(Self.chunk.rawValue))
       } catch {
+        switch error.code {
+        case .unreadable: break
+        case .notFound: return (.missing, .absent)
+        default: throw error
+        }
         log.error(
           "a package cannot be read", ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
-        return (.damaged, identity)
+        return (.damaged, place)
       }
       if bytes.isEmpty { break }
       hasher.update(bytes.span)
@@ -291,17 +326,17 @@ package actor PackageScrubber {
       let spent = timer.now() - begun
       if needed > spent { try await timer.sleep(for: needed - spent) }
     }
-    return (hasher.finalize() == digest ? nil : .damaged, identity)
+    return (hasher.finalize() == digest ? nil : .damaged, place)
   }
 
   /// Writes a check down, unless nothing expects the package any more, and logs what has changed. Answers whether
   /// something does.
   @discardableResult
   private func record(
-    _ fault: PackageFault?, of digest: SHA256Digest, in file: FileIdentity? = nil
+    _ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace? = nil
   ) async throws -> Bool {
     let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
-    faulty[digest] = fault == nil ? nil : file
+    faulty[digest] = fault == nil ? nil : place
     let before = try await database.write(locking: [.content(digest)]) { connection -> PackageFault?? in
       guard try PackageCheckTable.isExpected(digest, keepsWithdrawn: keepsWithdrawn, in: connection) else {
         return nil
@@ -330,12 +365,12 @@ package actor PackageScrubber {
   }
 }
 
-/// Which file a package was read from; another one may have other bytes.
-private enum FileIdentity: Hashable {
+/// Where a package was read from.
+private enum PackagePlace: Hashable {
   /// There was none.
   case absent
-  /// The file of that inode, with its time of change.
-  case file(inode: UInt64, changed: Int64)
+  /// The file or object of that identity.
+  case there(PackageIdentity)
 }
 
 extension PackageScrubber: MetricSource {

@@ -316,7 +316,7 @@ package actor UploadService {
   private func refusal(of reservation: StorageQuota.Reservation, for id: String) async throws -> String? {
     let free = try await blobs.freeSpace()
     return quota.grant(
-      reservation, to: id, in: StorageQuota.Available(free: free, stored: blobs.storedLength))
+      reservation, to: id, in: StorageQuota.Available(free: free, stored: shelf.storedLength))
   }
 
   private func remember(_ blob: BlobWriter) {
@@ -342,7 +342,7 @@ extension UploadService: MetricSource {
     ]
     metrics.register(storage) {
       let quota = await self.quota
-      let used = self.blobs.storedLength.map { quota.reservations.values.map(\.share).reduce($0, +) }
+      let used = self.shelf.storedLength.map { quota.reservations.values.map(\.share).reduce($0, +) }
       return (quota.quota, used)
     }
   }

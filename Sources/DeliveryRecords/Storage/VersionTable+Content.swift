@@ -120,6 +120,14 @@ extension VersionTable {
       .blob("document")
   }
 
+  /// Bytes of the package, by any version that has it; nil where none has.
+  package static func length(
+    of digest: SHA256Digest, in connection: borrowing Connection
+  ) throws -> ByteCount? {
+    try connection.first("SELECT length FROM versions WHERE digest = ? LIMIT 1", [.digest(digest)])
+      .map { ByteCount(try $0.integer("length")) }
+  }
+
   /// The manifest's bytes by their own digest.
   package static func manifestDocument(
     _ manifestDigest: SHA256Digest, in connection: borrowing Connection

@@ -8,8 +8,8 @@ extension DeliveryConfiguration {
     "pullbox-server",
     summary: "Delivers content packages to devices whose purchase the payment store confirms",
     discussion: """
-      Listens for devices, apps and operators. Everything it keeps lies in the state directory: the database, the \
-      packages, the ticket keys. SIGTERM finishes what is being sent and ends it; SIGHUP reads configuration, keys and \
+      Listens for devices, apps and operators. Everything it keeps lies in the state directory unless told otherwise: the \
+      database, the packages, the ticket keys. SIGTERM finishes what is being sent and ends it; SIGHUP reads configuration, keys and \
       certificate again. An option goes before its variable, and that before the file of --config.
       """,
     options: [
@@ -34,6 +34,7 @@ extension DeliveryConfiguration {
       + CommandOption.section(
         "Limits of a purchase and a device", limitOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Uploads and packages", packageOptions)
+      + CommandOption.section("Packages in an object store", packageStoreOptions)
       + CommandOption.section("Retention", retentionOptions)
       + CommandOption.section("Behind a proxy", proxyOptions.map { $0.appliedAtReload() }))
 

@@ -24,6 +24,11 @@ extension DeliveryConfiguration {
     findings.check("priceLocales") { _ = try localesOfPrices() }
     findings.check("node") { _ = try nodeName() }
     findings.check("database") { _ = try databaseAddress() }
+    findings.check("packages") { _ = try packageStoreAddress() }
+    if packages != nil, accelRedirectPrefix != nil {
+      findings.warn(
+        "accelRedirectPrefix", "has no effect: packages that lie in an object store are sent from here")
+    }
     findings.check("storeCalls") { _ = try outboxOptions() }
     findings.check("headDeadline") { try checkDeadlines() }
   }

@@ -71,6 +71,12 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var databaseWriters: Int
   /// Connections to PostgreSQL that read.
   public var databaseReaders: Int
+  /// An object store in place of the state directory: `s3://BUCKET/PREFIX`.
+  public var packages: String?
+  /// The store of ``packages``.
+  public var s3: PackageStore?
+  /// The part of the packages in an object store that this node keeps.
+  public var cache: Cache
   /// Names this server in the database's leases; the host's name without it.
   public var node: String?
   /// A payment store whose receipts count.
@@ -131,6 +137,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var scrubInterval: ConfigurationDuration
   /// Bytes a second that are read for that.
   public var scrubRate: ConfigurationSize
+  /// Whether packages in an object store are read for that, and not their lengths compared alone.
+  public var scrubReads: Bool?
   /// Whether packages of withdrawn versions are removed as well, once no grant is live.
   public var collectWithdrawn: Bool?
   /// How long the histories of finished grants are kept; zero: for ever.

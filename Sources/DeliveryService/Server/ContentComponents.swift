@@ -38,7 +38,7 @@ struct ContentComponents: Sendable {
     }
     stopRevision = revoked.revision
     revocations.restore(grants: revoked.grants, contents: revoked.contents, damaged: revoked.damaged)
-    packages = OpenPackageCache(source: StoredPackages(shelf: infrastructure.shelf, database: database))
+    packages = OpenPackageCache(source: infrastructure.storage.source)
     verifier = TicketVerifier(settings: access.settings, revocations: revocations, clock: clock)
   }
 

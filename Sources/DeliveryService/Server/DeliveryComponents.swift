@@ -27,13 +27,15 @@ struct DeliveryComponents: Sendable {
     /// The incoming files.
     let blobs: BlobStore
     /// Where packages lie.
-    let shelf: any PackageShelf
+    let storage: PackageStorageComponents
     let client: HTTPClient
     let clock: any WallClock
     let timer: any MonotonicClock
     let log: Log
     let pools: DeliveryPools
     let laterDates = LaterDates()
+
+    var shelf: any PackageShelf { storage.shelf }
   }
 
   let infrastructure: Infrastructure
@@ -93,6 +95,8 @@ struct DeliveryComponents: Sendable {
       group.addTask { await upkeep.forget() }
       group.addTask { await access.reportWrongKeys() }
       group.addTask { await publishing.scrubber.run() }
+      group.addTask { await infrastructure.storage.fetch() }
+      group.addTask { await infrastructure.storage.report(to: publishing.scrubber) }
       group.addTask { await notifications.readHistory() }
       group.addTask { await notifications.watchAcknowledgements() }
       group.addTask { await notifications.readVoidedPurchases() }
@@ -107,6 +111,6 @@ struct DeliveryComponents: Sendable {
       access.admission, content.recorder, granting.tickets, content.revocations, stores.outbox,
       publishing.uploads, granting.grants, releases.feeds, stores.proofs, notifications.service,
       notifications.acknowledgements, notifications.google, publishing.scrubber, releases.releaseGuard,
-    ]
+    ] + (infrastructure.storage.cache.map { [PackageCacheMetrics(cache: $0)] } ?? [])
   }
 }

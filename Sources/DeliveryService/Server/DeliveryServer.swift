@@ -90,6 +90,7 @@ public final class DeliveryServer: Service {
     let pools = DeliveryPools()
     let blobs = try BlobStore.open(
       directory: state, measures: configuration.storageQuota != nil, pool: pools.blobs)
+    let storage = try PackageStorageComponents(configuration, database: database, blobs: blobs, log: log)
     let accessLog = configuration.accessLog.map { AccessLog(path: $0, log: log) }
     try accessLog?.check()
     self.accessLog = accessLog
@@ -103,7 +104,7 @@ public final class DeliveryServer: Service {
     do {
       components = try DeliveryComponents(
         on: DeliveryComponents.Infrastructure(
-          configuration: configuration, database: database, node: node, blobs: blobs, shelf: blobs,
+          configuration: configuration, database: database, node: node, blobs: blobs, storage: storage,
           client: client, clock: clock, timer: timer, log: log, pools: pools))
     } catch {
       // A configuration that cannot be used is no run that died.
@@ -157,8 +158,10 @@ public final class DeliveryServer: Service {
   /// The addresses of the routes for operators and monitoring; empty where they are on all addresses.
   public var managementAddresses: [String] { management?.boundAddresses.map(\.description) ?? [] }
 
-  /// Listens. Throws what the server throws for an address that cannot be bound.
+  /// Asks the object store, if there is one, and listens. Throws ``ConfigurationError`` for a store that cannot be used, and what the server
+  /// throws for an address that cannot be bound.
   public func start() async throws {
+    try await components.infrastructure.storage.start()
     try management?.start()
     do {
       try server.start()
@@ -219,6 +222,7 @@ public final class DeliveryServer: Service {
       log.warning("the database gathered no statistics", ["error": LogValue(error)])
     }
     client.shutDown()
+    components.infrastructure.storage.stop()
   }
 }
 

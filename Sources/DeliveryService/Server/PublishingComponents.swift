@@ -19,7 +19,7 @@ struct PublishingComponents: Sendable {
     let (configuration, database) = (infrastructure.configuration, infrastructure.database)
     let (clock, timer, log) = (infrastructure.clock, infrastructure.timer, infrastructure.log)
     let keepsWithdrawn = !(configuration.collectWithdrawn ?? false)
-    let packages = content.packages
+    let (packages, cache) = (content.packages, infrastructure.storage.cache)
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: log)
     let packageLocks = PackageLocks()
     uploads = try UploadService.open(
@@ -32,8 +32,12 @@ struct PublishingComponents: Sendable {
       database: database, shelf: infrastructure.shelf, stops: content.revocations, clock: clock, timer: timer,
       rules: PackageScrubber.Rules(
         interval: configuration.scrubInterval.duration, rate: configuration.scrubRate.bytes,
-        keepsWithdrawn: keepsWithdrawn),
-      log: log, didChange: { packages.close($0) })
+        keepsWithdrawn: keepsWithdrawn, readsAll: cache == nil || configuration.scrubReads ?? false),
+      log: log,
+      didChange: { digest in
+        packages.close(digest)
+        cache?.restore(digest)
+      })
     collector = GarbageCollector(
       database: database, shelf: infrastructure.shelf, locks: packageLocks, uploads: uploads,
       clock: lifetimes,

@@ -4,17 +4,16 @@ import Crypto
 import Database
 import DeliveryRecords
 import HTTPServer
-import PackageStorage
 import PullboxAPI
 
-/// The packages of this server, for those who send them: bytes from the shelf, manifests from the database.
+/// The packages of the state directory, for those who send them: bytes from their files, manifests from the database.
 struct StoredPackages: PackageSource {
-  let shelf: any PackageShelf
+  let blobs: BlobStore
   let database: Database
 
   func open(_ digest: SHA256Digest) async throws -> SharedDescriptor? {
     do {
-      return try SharedDescriptor(try await shelf.open(digest))
+      return try SharedDescriptor(try await blobs.open(digest))
     } catch let error as BlobStoreError where error.code == .notFound {
       return nil
     }

@@ -1,0 +1,255 @@
+package import BlobStore
+package import CoreTypes
+package import Crypto
+import HTTPClient
+package import ObjectStore
+import Synchronization
+import SystemCalls
+
+/// Packages in an object store, below `packages/`. What a node reads of them goes through its ``PackageCache``.
+///
+/// Nothing is removed before the bucket's `pullbox.json` was found to name this installation.
+package final class StoreShelf: PackageShelf {
+  /// Finds out what a package consists of, without reading it: nil for one that is not known.
+  package typealias Describe = @Sendable (SHA256Digest) async throws -> PackageDescription?
+
+  private static let limit: Duration = .seconds(30)
+  /// A package is read in parts of that length where it is described.
+  private static let part = ByteCount.mebibytes(8)
+
+  private let store: ObjectStore
+  private let installation: StoreInstallation
+  /// The blocks of packages that are on this node.
+  package let cache: PackageCache
+  private let describeKnown: Describe
+  /// The bytes of all packages together; nil unless they are measured.
+  private let stored = Mutex<ByteCount?>(nil)
+
+  package init(
+    _ store: ObjectStore, of installation: StoreInstallation, cache: PackageCache,
+    describe: @escaping Describe
+  ) {
+    self.store = store
+    self.installation = installation
+    self.cache = cache
+    describeKnown = describe
+  }
+
+  package var storedLength: ByteCount? { stored.withLock { $0 } }
+
+  /// Counts the bytes of all packages, and goes on counting.
+  package func measure() async throws(BlobStoreError) {
+    let sum = try await list().values.reduce(.zero, +)
+    stored.withLock { $0 = sum }
+  }
+
+  private func count(_ length: ByteCount) {
+    stored.withLock { if let before = $0 { $0 = before + length } }
+  }
+
+  @discardableResult
+  package func put(_ received: BlobWriter, as digest: SHA256Digest) async throws(BlobStoreError)
+    -> BlobDescription
+  {
+    let blob = await received.received
+    guard blob.digest == digest else {
+      throw BlobStoreError(.digestMismatch, "the bytes received have the digest \(blob.digest)")
+    }
+    let file = UploadFile(takingOwnershipOf: try await received.openForReading())
+    let before = storedLength == nil ? nil : try await head(digest)?.length
+    // A store that takes a mebibyte a second has time enough.
+    let limit = Self.limit + .seconds(blob.length.rawValue >> 20)
+    try await asBlobStoreError { () throws(ObjectStoreError) in
+      try await store.put(
+        .package(digest), from: .file(file, 0..<blob.length.rawValue), digest: digest, within: limit)
+    }
+    count(blob.length - (before ?? .zero))
+    cache.restore(digest)
+    try await received.discard()
+    return blob
+  }
+
+  private func head(_ digest: SHA256Digest) async throws(BlobStoreError) -> ObjectAttributes? {
+    try await asBlobStoreError { () throws(ObjectStoreError) in
+      try await store.head(.package(digest), within: Self.limit)
+    }
+  }
+
+  /// The package in this node's cache, of which maybe nothing is there yet. Throws `notFound`.
+  package func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> CachedPackage {
+    do {
+      if let description = try await cache.description(of: digest) {
+        return try await cache.open(digest, as: description)
+      }
+      if let description = try await describeKnown(digest) {
+        return try await cache.open(digest, as: description)
+      }
+      let blob = try await describe(digest)
+      return try await cache.open(
+        digest, as: PackageDescription(length: blob.length, pieces: blob.pieces))
+    } catch {
+      throw BlobStoreError(ofPackage: error)
+    }
+  }
+
+  package func openWhole(_ digest: SHA256Digest) async throws(BlobStoreError) -> SharedFile {
+    let package = try await open(digest)
+    do throws(PackageCacheError) {
+      let hold = try await package.holdAll(0..<package.length.rawValue)
+      return SharedFile(try package.makeDescriptor(), keeping: HeldPackage(hold))
+    } catch {
+      throw BlobStoreError(ofPackage: error)
+    }
+  }
+
+  package func reader(of digest: SHA256Digest) async throws(BlobStoreError) -> any PackageReader {
+    guard let attributes = try await head(digest) else { throw Self.missing(digest) }
+    return ObjectReader(store: store, key: .package(digest), attributes: attributes)
+  }
+
+  @discardableResult
+  package func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
+    try await checkInstallation()
+    let before = try await head(digest)
+    if before != nil {
+      try await asBlobStoreError { () throws(ObjectStoreError) in
+        try await store.delete(.package(digest), within: Self.limit)
+      }
+      guard try await head(digest) == nil else {
+        throw BlobStoreError(.inputOutput, "the store has deleted \(digest), and it is still there")
+      }
+    }
+    do throws(PackageCacheError) {
+      try await cache.remove(digest)
+    } catch {
+      throw BlobStoreError(ofPackage: error)
+    }
+    count(.zero - (before?.length ?? .zero))
+    return before != nil
+  }
+
+  package func list() async throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
+    try await checkInstallation()
+    var lengths: [SHA256Digest: ByteCount] = [:]
+    var position: ListPosition?
+    repeat {
+      let begin = position
+      let page = try await asBlobStoreError { () throws(ObjectStoreError) in
+        try await store.list(prefix: ObjectKey.packages, after: begin, within: Self.limit)
+      }
+      for object in page.objects {
+        if let digest = object.key.packageDigest { lengths[digest] = object.attributes.length }
+      }
+      position = page.next
+    } while position != nil
+    return lengths
+  }
+
+  package func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription {
+    let reader = try await reader(of: digest)
+    var digests = PieceDigests()
+    while digests.length < reader.length {
+      let bytes = try await reader.bytes(from: digests.length, upTo: Int(Self.part.rawValue))
+      let before = digests
+      digests = await BlockingPool.shared.run {
+        var digests = before
+        digests.update(bytes.span)
+        return digests
+      }
+    }
+    return digests.finalize()
+  }
+
+  private func checkInstallation() async throws(BlobStoreError) {
+    do {
+      try await installation.check()
+    } catch {
+      throw BlobStoreError(ofPackage: error)
+    }
+  }
+
+  private static func missing(_ digest: SHA256Digest) -> BlobStoreError {
+    BlobStoreError(.notFound, "the store has no package \(digest)")
+  }
+}
+
+/// Keeps a whole package in the cache while a reader has it.
+private final class HeldPackage: Sendable {
+  private let hold: PackageHold
+
+  init(_ hold: consuming PackageHold) {
+    self.hold = hold
+  }
+}
+
+/// Reads an object by ranges, past the cache.
+private struct ObjectReader: PackageReader {
+  let store: ObjectStore
+  let key: ObjectKey
+  let attributes: ObjectAttributes
+
+  var identity: PackageIdentity {
+    PackageIdentity(
+      "\(attributes.length.rawValue) \(attributes.lastModified?.millisecondsSinceEpoch ?? 0) "
+        + (attributes.entityTag ?? ""))
+  }
+  var length: ByteCount { attributes.length }
+
+  func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
+    let end = min(length, position + ByteCount(count))
+    guard position < end else { return [] }
+    return try await asBlobStoreError { () throws(ObjectStoreError) in
+      try await store.bytes(of: key, range: position.rawValue..<end.rawValue, within: .seconds(60))
+    }
+  }
+}
+
+extension BlobStoreError {
+  /// An error of the store, the cache, or what describes packages, as those who use a shelf know it.
+  init(ofPackage error: any Error) {
+    switch error {
+    case let error as BlobStoreError: self = error
+    case let error as ObjectStoreError: self.init(error)
+    case let error as PackageCacheError: self.init(error)
+    default:
+      let isAway = (error as? any TemporarilyFailing)?.temporaryFailure != nil
+      self.init(isAway ? .unreachable : .inputOutput, "\(error)")
+    }
+  }
+
+  init(_ error: PackageCacheError) {
+    let code: Code =
+      switch error.code {
+      case .notFound: .notFound
+      case .damaged: .unreadable
+      case .unavailable: .unreachable
+      case .outOfSpace: .outOfSpace
+      default: .inputOutput
+      }
+    self.init(code, error.message)
+  }
+
+  init(_ error: ObjectStoreError) {
+    let code: Code =
+      switch error.code {
+      case .notFound: .notFound
+      case .outOfRange: .unreadable
+      case .digestMismatch: .digestMismatch
+      case .outOfSpace: .outOfSpace
+      case .unreadableSource: .inputOutput
+      default: .unreachable
+      }
+    self.init(code, "\(error)")
+  }
+}
+
+/// Runs `body` with the store's errors told as those of a shelf.
+private func asBlobStoreError<Value>(
+  _ body: () async throws(ObjectStoreError) -> Value
+) async throws(BlobStoreError) -> Value {
+  do {
+    return try await body()
+  } catch {
+    throw BlobStoreError(error)
+  }
+}
