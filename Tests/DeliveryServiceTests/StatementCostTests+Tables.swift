@@ -527,7 +527,7 @@ extension TableCalls {
       try UploadTable.setAddressed("u-51", in: connection)
       try UploadTable.touch("u-51", at: now, in: connection)
       try UploadTable.remove("u-51", in: connection)
-      try UploadTable.removeUnaddressed(in: connection)
+      try UploadTable.removeUnaddressed(createdBefore: now, in: connection)
       _ = try PackageNeed.all(in: connection)
     }
   }

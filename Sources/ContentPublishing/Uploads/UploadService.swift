@@ -82,7 +82,11 @@ package actor UploadService {
     database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
     packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits
   ) throws -> UploadService {
-    try database.writeBlocking(locking: []) { try UploadTable.removeUnaddressed(in: $0) }
+    // Other nodes may be creating some now.
+    let cutoff = database.isShared ? clock.now() - .seconds(3600) : Timestamp(millisecondsSinceEpoch: .max)
+    try database.writeBlocking(locking: []) {
+      try UploadTable.removeUnaddressed(createdBefore: cutoff, in: $0)
+    }
     let lengths = try blobs.incomingLengthsBlocking()
     let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
     var reservations: [String: StorageQuota.Reservation] = [:]

@@ -88,8 +88,11 @@ package enum UploadTable {
   }
 
   /// Forgets the uploads whose address no client can know, when no request is making any.
-  package static func removeUnaddressed(in connection: borrowing Connection) throws {
-    try connection.execute("DELETE FROM uploads WHERE addressed = 0")
+  package static func removeUnaddressed(
+    createdBefore cutoff: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "DELETE FROM uploads WHERE addressed = 0 AND created < ?", [.timestamp(cutoff)])
   }
 
   /// Forgets the upload. Its bytes are the caller's to remove.

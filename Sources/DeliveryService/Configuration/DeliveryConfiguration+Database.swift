@@ -28,6 +28,9 @@ extension DeliveryConfiguration {
     }
   }
 
+  /// The other users of the tables of a database on PostgreSQL: nodes where packages lie in a store, which all of them reach.
+  func claimOfDatabase() -> PostgreSQLOptions.Claim { packages == nil ? .alone : .shared }
+
   /// The place of the state. Throws as ``databaseAddress()`` does.
   func statePlace() throws(ConfigurationError) -> StatePlace {
     StatePlace(directory: state, database: try databaseAddress())

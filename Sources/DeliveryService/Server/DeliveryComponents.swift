@@ -111,6 +111,7 @@ struct DeliveryComponents: Sendable {
       access.admission, content.recorder, granting.tickets, content.revocations, stores.outbox,
       publishing.uploads, granting.grants, releases.feeds, stores.proofs, notifications.service,
       notifications.acknowledgements, notifications.google, publishing.scrubber, releases.releaseGuard,
-    ] + (infrastructure.storage.cache.map { [PackageCacheMetrics(cache: $0)] } ?? [])
+      PackageCacheMetrics(cache: infrastructure.storage.cache),
+    ]
   }
 }

@@ -69,10 +69,10 @@ public final class DeliveryServer: Service {
       options: Database.Options(reserve: .mebibytes(4)))
   }
 
-  /// Opens the database with `options` and `claim`, which tests choose.
+  /// Opens the database with `options`, and with `claim` in place of the configuration's, which tests choose.
   init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock, timer: any MonotonicClock,
-    inherited: [InheritedSocket] = [], options: Database.Options, claim: PostgreSQLOptions.Claim = .alone
+    inherited: [InheritedSocket] = [], options: Database.Options, claim: PostgreSQLOptions.Claim? = nil
   ) throws {
     self.clock = clock
     self.log = log
@@ -85,7 +85,8 @@ public final class DeliveryServer: Service {
     if configuration.database == nil { try MoveMark.refuse(in: state) }
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
-    database = try configuration.openDatabase(options, claim: claim)
+    database = try configuration.openDatabase(
+      options, claim: claim ?? configuration.claimOfDatabase())
     client = try HTTPClient()
     let pools = DeliveryPools()
     let blobs = try BlobStore.open(

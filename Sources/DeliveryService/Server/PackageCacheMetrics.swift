@@ -2,9 +2,9 @@ import CoreTypes
 import Monitoring
 import PackageStorage
 
-/// The figures of the cache of packages, where there is one.
+/// The figures of the cache of packages; zeros where packages lie in the state directory and there is none.
 struct PackageCacheMetrics: MetricSource {
-  let cache: PackageCache
+  let cache: PackageCache?
 
   func register(in metrics: inout MetricRegistry) {
     let figures: [Metric<PackageCacheFigures>] = [
@@ -30,6 +30,6 @@ struct PackageCacheMetrics: MetricSource {
         Int64($0.evictedBlocks)
       },
     ]
-    metrics.register(figures) { [cache] in cache.figures }
+    metrics.register(figures) { [cache] in cache?.figures ?? PackageCacheFigures() }
   }
 }

@@ -113,4 +113,7 @@ package struct PackageCacheFigures: Hashable, Sendable {
   package var mismatchedPieces = 0
   /// Blocks whose room was given back.
   package var evictedBlocks = 0
+
+  /// Zeros.
+  package init() {}
 }
