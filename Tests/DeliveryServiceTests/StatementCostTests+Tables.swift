@@ -69,6 +69,7 @@ struct TableCalls {
     try await uploads()
     try await idempotentAnswers()
     try await processes()
+    try await nodes()
     try await checks()
   }
 
@@ -571,6 +572,38 @@ extension TableCalls {
       try ServerRunTable.noteRestore(at: now, in: connection)
       try FeedTable.noteRestore(FeedTable.newLife(), in: connection)
       try SQLDialect.passOverNumbers(in: connection)
+    }
+  }
+
+  private func nodes() async throws {
+    let (now, digest) = (now, SHA256Digest.of([1]))
+    try await measure(filling: [
+      """
+      INSERT INTO nodes (name, process, address, version, started, heartbeat, gone)
+      SELECT 'n-' || n, 'p-' || n, '', '1', n, n, n FROM numbers WHERE n < 20
+      """,
+      "INSERT INTO stop_log (revision, kind, name, at) SELECT n, 'content', n, n FROM numbers",
+      "INSERT INTO stop_revision (id, revision) SELECT 1, max(n) FROM numbers",
+    ]) { connection in
+      let number = try NodeTable.take(
+        "a", for: "a 1", at: "", running: "1", after: nil, at: now, in: connection)
+      _ = try ServerRunTable.begin(of: number, at: now, in: connection)
+      try NodeTable.setAddress("b", of: "a 1", in: connection)
+      #expect(try NodeTable.beat("a", of: "a 1", at: now, in: connection))
+      _ = try NodeTable.find("a", in: connection)
+      _ = try NodeTable.declareDead(at: now + .seconds(60), in: connection)
+      #expect(try NodeTable.revive("a", of: "a 1", at: now, in: connection))
+      try NodeTable.leave("a", of: "a 1", at: now, in: connection)
+      try StopLog.add(.content(digest), at: now, in: connection)
+      let last = try StopLog.revision(in: connection)
+      _ = try StopLog.page(after: last - 1, limit: 5, in: connection)
+      _ = try StopLog.forget(before: Timestamp(millisecondsSinceEpoch: 5), limit: 5, in: connection)
+      _ = try BlockedContentTable.contains(digest, in: connection)
+      let key = TicketKeyTable.Key(id: 1, secret: [1], seals: now)
+      try TicketKeyTable.add(key, in: connection)
+      _ = try TicketKeyTable.all(in: connection)
+      try TicketKeyTable.retire(at: now, in: connection)
+      try TicketKeyTable.forget(retiredBefore: now, in: connection)
     }
   }
 

@@ -61,6 +61,11 @@ struct StatementCostTests {
     ("SELECT handle FROM grants", "once at the start, over the grants that are revoked"),
     ("SELECT digest FROM content_stops", "once at the start, over the packages that are not sent any more"),
     ("DELETE FROM uploads WHERE addressed", "once at the start, over the uploads that are open"),
+    ("DELETE FROM leases WHERE holder = ? OR", "once for a node that died, over the leases that are held"),
+    (
+      "UPDATE outbox SET leased_by = NULL, leased_until = NULL WHERE done IS NULL AND parked IS NULL AND leased_by",
+      "once for a node that died, over the calls that wait"
+    ),
     ("UPDATE runs SET died = ? WHERE ended", "once after a restore, over the runs that are remembered"),
     (
       "SELECT DISTINCT digest, length FROM uploads",

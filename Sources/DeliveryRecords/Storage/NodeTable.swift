@@ -44,15 +44,6 @@ package enum NodeTable {
     try connection.first("SELECT \(columns) FROM nodes WHERE name = ?", [.text(name)]).map { try Node($0) }
   }
 
-  /// Returns the nodes that were heard of since then, or are there still; by name.
-  package static func all(
-    goneSince cutoff: Timestamp, in connection: borrowing Connection
-  ) throws -> [Node] {
-    try connection.query(
-      "SELECT \(columns) FROM nodes WHERE gone IS NULL OR gone >= ? ORDER BY name", [.timestamp(cutoff)]
-    ).map { try Node($0) }
-  }
-
   /// Gives the name to a process, unless another one than `earlier` has it by now. Returns the node's number, nil where another was first.
   package static func take(
     _ name: String, for process: String, at address: String, running version: String, after earlier: String?,

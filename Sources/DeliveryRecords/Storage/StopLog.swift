@@ -28,7 +28,11 @@ package enum StopLog {
 
   /// Adds an entry to the write, and tells the other nodes once it is committed. Writes that stop something commit one after the other.
   static func note(_ subject: Subject, at now: Timestamp, in connection: borrowing Connection) throws {
-    guard connection.isShared else { return }
+    if connection.isShared { try add(subject, at: now, in: connection) }
+  }
+
+  /// Adds an entry, whatever the database is.
+  static func add(_ subject: Subject, at now: Timestamp, in connection: borrowing Connection) throws {
     let revision = try connection.first(
       """
       INSERT INTO stop_revision (id, revision) VALUES (1, 1)

@@ -48,8 +48,6 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
         if isShared { continue }
         return (value, false)
       }
-      // The first of those that waited keeps it.
-      if fresh(question) == nil { keep(value, of: question) }
       return (value, isShared)
     }
   }
@@ -64,9 +62,12 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
   private func answer(
     to asked: Asked, asking ask: @escaping @Sendable () async throws(Failure) -> Value
   ) async -> (answer: Result<Value, Failure>, isShared: Bool)? {
-    try? await questions.answer(to: asked) {
+    try? await questions.answer(to: asked) { [self] in
       do throws(Failure) {
-        return .success(try await ask())
+        let value = try await ask()
+        // While the question is under way: who comes when it is over finds its answer.
+        await note(value, asked: asked)
+        return .success(value)
       } catch {
         return .failure(error)
       }
@@ -78,6 +79,12 @@ actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Err
   func removeAll() {
     kept = [:]
     removals += 1
+  }
+
+  /// Keeps an answer, unless something was removed since it was asked for.
+  private func note(_ value: Value, asked: Asked) {
+    guard removals == asked.removals else { return }
+    keep(value, of: asked.question)
   }
 
   /// Replaces what was kept for the question.
