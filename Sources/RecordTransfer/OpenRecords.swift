@@ -20,13 +20,17 @@ package enum OpenRecords {
   }
 
   /// Writes down that the server that used the records last has died, if it has not ended, as its next start would, which would not be
-  /// there to do so once the records are elsewhere. No server uses them, and the tables are up to date. Blocks.
-  package func noteDeaths(at now: Timestamp) throws {
+  /// there to do so once the records are elsewhere. A file's ticket keys go: its server has them in a file of their own. No server uses the
+  /// records, and the tables are up to date. Blocks.
+  package func settle(at now: Timestamp) throws {
     switch self {
     case .file(let path):
       let database = try Database.open(path: path, migrations: Migrations.all, options: .small)
       defer { database.close() }
-      try database.writeBlocking(locking: [.everything]) { try Self.noteDeaths(at: now, in: $0) }
+      try database.writeBlocking(locking: [.everything]) { connection in
+        try Self.noteDeaths(at: now, in: connection)
+        try TicketKeyTable.removeAll(in: connection)
+      }
     case .server(let transfer):
       try transfer.write { try Self.noteDeaths(at: now, in: $0) }
     }

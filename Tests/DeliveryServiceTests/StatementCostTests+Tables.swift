@@ -604,6 +604,7 @@ extension TableCalls {
       _ = try TicketKeyTable.all(in: connection)
       try TicketKeyTable.retire(at: now, in: connection)
       try TicketKeyTable.forget(retiredBefore: now, in: connection)
+      try TicketKeyTable.removeAll(in: connection)
     }
   }
 

@@ -50,6 +50,11 @@ package enum TicketKeyTable {
       """, [.timestamp(moment)])
   }
 
+  /// Removes the keys that servers which shared the database have left: the only server of a file has others.
+  package static func removeAll(in connection: borrowing Connection) throws {
+    try connection.execute("DELETE FROM ticket_keys")
+  }
+
   /// Removes the keys of which no ticket can be good any more.
   package static func forget(retiredBefore cutoff: Timestamp, in connection: borrowing Connection) throws {
     try connection.execute("DELETE FROM ticket_keys WHERE retired < ?", [.timestamp(cutoff)])

@@ -145,6 +145,8 @@ struct StateRestore: Sendable {
       try ServerRunTable.noteRestore(at: now, in: connection)
       try FeedTable.noteRestore(life, in: connection)
       try SQLDialect.passOverNumbers(in: connection)
+      // Those of the generation stand in a file of their own.
+      try TicketKeyTable.removeAll(in: connection)
       // Clients keep what they read of a later catalog, with a later date.
       try CatalogRevision.increment(at: now, in: connection)
     }

@@ -115,7 +115,7 @@ struct Move {
   private func move(_ tables: [RecordTable], from: MoveEnd, to: MoveEnd) throws -> [RecordCopy.Summary] {
     if case .file = from.records { try StateFiles.requireDatabase(in: source.directory) }
     try from.records.update()
-    try from.records.noteDeaths(at: clock.now())
+    try from.records.settle(at: clock.now())
     if to.transfer != nil { try from.records.refuseUnstorableTexts(of: tables) }
     let mark = MoveMark(
       move: RandomBytes.token(bits: 96), state: .arriving, other: from.name, at: clock.now())

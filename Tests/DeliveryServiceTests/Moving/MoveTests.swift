@@ -24,12 +24,13 @@ struct SampleState {
 
   let path: String
 
-  /// Makes the directory.
+  /// Makes the directory, as a server that has ended leaves it.
   init(_ path: String) throws {
     self.path = path
     let digest = SHA256Digest.of(Self.bytes).hexadecimal
     try FileSystem.createDirectories("\(path)/blobs/\(digest.prefix(2))", permissions: 0o700)
     try SampleRecords.make("\(path)/server.db", rows: 2, extremes: false)
+    try OpenRecords.file("\(path)/server.db").settle(at: ServerHarness.start)
     try DurableFile.write(Self.bytes.span, to: Self.package(in: path))
     let keys = Array(#"{"keys":[]}"#.utf8)
     try DurableFile.write(keys.span, to: "\(path)/ticket-keys.json", permissions: 0o600)

@@ -132,6 +132,27 @@ struct MoveToServerTests {
     #expect(leases == 0)
   }
 
+  @Test("tickets that were sealed at a file are good at PostgreSQL, also where its records were there before")
+  func keys() async throws {
+    try await ServerHarness.run(options: ["--database", url], in: directory) { _ in }
+    #expect(try Move(source: try server(), target: file).run().isComplete)
+    let granted = Mutex<GrantResponse?>(nil)
+    // Another key than that of the database, which seals at once.
+    _ = try TicketKeyFile.rotate(TicketKeyFile.path(in: file.directory), at: ServerHarness.start)
+    try await ServerHarness.run(in: directory) { server in
+      try await server.publish(bytes)
+      let grant = try await server.grantForPurchase()
+      granted.withLock { $0 = grant }
+    }
+    let keys = try FileSystem.read(TicketKeyFile.path(in: file.directory), upTo: .mebibytes(1))
+    #expect(try Move(source: file, target: try server()).run().isComplete)
+    try await ServerHarness.run(options: ["--database", url], in: directory) { server in
+      let grant = try #require(granted.withLock { $0 })
+      #expect(try await server.fetch(grant).body == bytes)
+    }
+    #expect(try FileSystem.read(TicketKeyFile.path(in: file.directory), upTo: .mebibytes(1)) == keys)
+  }
+
   @Test("a text that PostgreSQL cannot hold ends the move before anything is written there")
   func unstorable() throws {
     let state = try SampleState(file.directory)
