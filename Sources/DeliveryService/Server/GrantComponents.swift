@@ -42,7 +42,8 @@ struct GrantComponents: Sendable {
     let follower = StopFollower(
       grants: grants, database: infrastructure.database, from: content.stopRevision,
       timer: infrastructure.timer, log: infrastructure.log)
-    content.revocations.follow { follower.wake() }
+    // The list is the follower's, so that it must not keep it.
+    content.revocations.follow { [weak follower] in follower?.wake() }
     self.follower = follower
   }
 
