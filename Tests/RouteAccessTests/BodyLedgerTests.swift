@@ -113,6 +113,23 @@ struct BodyLedgerTests {
     #expect(ledger.release(held[0]).granted == [early, late, third])
   }
 
+  @Test("a small body that found all others in their first moments has the oldest ended once these are over")
+  func laterEviction() {
+    var ledger = BodyLedger(budget: 131_072)
+    let held = (0..<2).map { _ in ledger.begin(now: Self.start) }
+    for body in held { #expect(ledger.reserve(body, total: 65_536, now: Self.start).0 == .granted) }
+    let waiting = (0..<5).map { _ in ledger.begin(now: at(.milliseconds(100))) }
+    for body in waiting {
+      #expect(ledger.reserve(body, total: 16_384, now: at(.milliseconds(100))).0 == .wait)
+    }
+    #expect(ledger.sweep(now: at(.milliseconds(249))) == BodyLedger.Changes())
+    // Four fit into what one holds.
+    #expect(ledger.sweep(now: at(.milliseconds(250))).refused == held)
+    #expect(ledger.sweep(now: at(.milliseconds(500))) == BodyLedger.Changes())
+    #expect(ledger.release(held[0]).granted == Array(waiting[..<4]))
+    #expect(ledger.release(held[1]).granted == [waiting[4]])
+  }
+
   @Test("a body that is whole is not ended for another's sake")
   func whole() {
     var ledger = BodyLedger(budget: 65_536)

@@ -160,6 +160,7 @@ struct BodyLedger {
       }
     }
     for identifier in changes.refused + changes.timedOut { markLeaving(identifier) }
+    changes.refused += endForSmallBodies(now: now)
     changes.granted = grantWaiting()
     return changes
   }
@@ -198,6 +199,20 @@ struct BodyLedger {
     guard !isSmall, exempt == nil else { return false }
     exempt = identifier
     return true
+  }
+
+  /// Ends others for the small bodies that wait: when they asked, those may all have been in their first moments.
+  private mutating func endForSmallBodies(now: MonotonicInstant) -> [Identifier] {
+    var needed = 0
+    var ended: [Identifier] = []
+    for identifier in waiting.sorted() {
+      guard let entry = entries[identifier], let wanted = entry.wanted, wanted <= Self.smallLength else {
+        continue
+      }
+      needed += wanted - entry.held
+      ended += end(enoughFor: needed, sparing: identifier, now: now)
+    }
+    return ended
   }
 
   /// Marks the oldest bodies that are arriving until what they hold suffices.
