@@ -24,7 +24,8 @@ public enum ChangeNews: Hashable, Sendable {
   /// The names that are kept until they are taken; more become ``ofAnything``.
   static let maximumNames = 10_000
 
-  mutating func add(_ more: ChangeNews) {
+  /// Joins the two.
+  package mutating func add(_ more: ChangeNews) {
     guard case .of(let old) = self, case .of(let new) = more, old.count + new.count <= Self.maximumNames
     else {
       self = .ofAnything
@@ -50,6 +51,19 @@ public final class ChangeReader: Sendable {
   /// Returns the news since the last call, once there are any; nil when the task is cancelled or the reader is closed. One task at a
   /// time may wait.
   public func next() async -> ChangeNews? {
+    while true {
+      await wait()
+      // A wake without news, of a cancellation that came and went, is none.
+      let (news, isOver) = state.withLock { state in
+        defer { state.news = nil }
+        return (state.news, state.isClosed || Task.isCancelled)
+      }
+      if isOver { return nil }
+      if let news { return news }
+    }
+  }
+
+  private func wait() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state -> Bool in
@@ -61,29 +75,25 @@ public final class ChangeReader: Sendable {
         if isReady { continuation.resume() }
       }
     } onCancel: {
-      wake()
-    }
-    return state.withLock { state in
-      defer { state.news = nil }
-      return Task.isCancelled || state.isClosed ? nil : state.news
+      wake { _ in }
     }
   }
 
   func add(_ news: ChangeNews) {
-    state.withLock { state in
+    wake { state in
       if state.news == nil { state.news = news } else { state.news?.add(news) }
     }
-    wake()
   }
 
   /// Ends the wait for news, of which there are none any more.
   public func close() {
-    state.withLock { $0.isClosed = true }
-    wake()
+    wake { $0.isClosed = true }
   }
 
-  private func wake() {
+  /// Changes the state and wakes who waits, as one: a wake that came later could meet the next wait, for which there is no news.
+  private func wake(_ change: (inout State) -> Void) {
     state.withLock { state in
+      change(&state)
       defer { state.waiting = nil }
       return state.waiting
     }?.resume()
@@ -93,6 +103,8 @@ public final class ChangeReader: Sendable {
 /// How often each topic was changed, and who reads of it.
 package final class ChangeCounts: Sendable {
   private let counts = Mutex<[ChangeTopic: Int]>([:])
+  /// Added to the counts of the database, within the lock of ``counts``.
+  private let offsets = Mutex<[ChangeTopic: Int]>([:])
   private let readers = Mutex<[ChangeTopic: [ChangeReader]]>([:])
 
   package init() {}
@@ -122,7 +134,16 @@ package final class ChangeCounts: Sendable {
 
   /// Takes a count on that the database keeps, unless a later one was heard before.
   package func raise(_ topic: ChangeTopic, to count: Int) {
-    counts.withLock { $0[topic] = max($0[topic] ?? 0, count) }
+    counts.withLock { $0[topic] = max($0[topic] ?? 0, count + (offsets.withLock { $0[topic] } ?? 0)) }
+  }
+
+  /// The database, another host of it by now, counts from an earlier number on: that is a change, and later counts are.
+  package func restart(_ topic: ChangeTopic, at count: Int) {
+    counts.withLock { counts in
+      let next = (counts[topic] ?? 0) + 1
+      counts[topic] = next
+      offsets.withLock { $0[topic] = next - count }
+    }
   }
 }
 

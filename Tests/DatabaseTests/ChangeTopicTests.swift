@@ -1,6 +1,7 @@
-import Database
 import PullboxTesting
 import Testing
+
+@testable import Database
 
 @Suite("What commits say that they have changed") struct ChangeTopicTests {
   private struct Refusal: Error {}
@@ -79,6 +80,44 @@ import Testing
     #expect(database.changes(of: topic) == 1)
     let rows = try await count()
     #expect(rows == 1)
+  }
+
+  @Test("however news and waits meet, a reader gets all names, and its wait ends for nothing else")
+  func readers() async throws {
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<6 {
+        group.addTask {
+          let (counts, topic, last) = (ChangeCounts(), ChangeTopic("books"), 50_000)
+          let reader = counts.reader(of: topic)
+          async let heard: Int = {
+            var highest = 0
+            while highest < last, let news = await reader.next() {
+              guard case .of(let names) = news else { return -1 }
+              highest = max(highest, names.compactMap { Int($0) }.max() ?? 0)
+            }
+            return highest
+          }()
+          for number in 1...last {
+            counts.tell(.of(["\(number)"]), of: topic)
+            if number.isMultiple(of: 64) { await Task.yield() }
+          }
+          #expect(await heard == last)
+        }
+      }
+    }
+  }
+
+  @Test("a reader that is closed, or whose task is cancelled, waits no longer")
+  func readersEnd() async {
+    let counts = ChangeCounts()
+    let reader = counts.reader(of: topic)
+    let waiting = Task { await reader.next() }
+    waiting.cancel()
+    #expect(await waiting.value == nil)
+    counts.tell(.ofAnything, of: topic)
+    #expect(await reader.next() == .ofAnything)
+    counts.close()
+    #expect(await reader.next() == nil)
   }
 
   @Test("a read changes nothing of a topic") func reads() async throws {

@@ -17,7 +17,7 @@ package final class ChangeSender: Sendable {
   private let timer: any MonotonicClock
   private let log: Log
   private let worker: Worker
-  private let names = Mutex<Set<String>>([])
+  private let gathered = Mutex<ChangeNews>(.of([]))
 
   /// Sends nothing until ``run()``.
   package init(_ topic: ChangeTopic, database: Database, timer: any MonotonicClock, log: Log) {
@@ -28,10 +28,10 @@ package final class ChangeSender: Sendable {
     worker = Worker(clock: timer, backoff: Backoff(initial: .milliseconds(200), cap: .seconds(2)))
   }
 
-  /// Something of these names has changed.
+  /// Something of these names has changed. Of more than ``ChangeNews`` keeps, the others are told that it may be anything.
   package func add(_ changed: Set<String>) {
     guard !changed.isEmpty else { return }
-    names.withLock { $0.formUnion(changed) }
+    gathered.withLock { $0.add(.of(changed)) }
     worker.wake()
   }
 
@@ -45,17 +45,18 @@ package final class ChangeSender: Sendable {
 
   /// Sends what has been gathered, after the moment in which more may come. Throws ``DatabaseError`` and `CancellationError`.
   func send() async throws -> Worker.Next {
-    guard !names.withLock({ $0.isEmpty }) else { return .waitForWake }
+    guard gathered.withLock({ $0 != .of([]) }) else { return .waitForWake }
     try await timer.sleep(for: Self.gathering)
-    let sent = names.withLock { names in
-      defer { names = [] }
-      return names
+    let sent = gathered.withLock { gathered in
+      defer { gathered = .of([]) }
+      return gathered
     }
     let topic = topic
+    let names: Set<String> = if case .of(let names) = sent { names } else { [] }
     do {
-      try await database.write(locking: []) { try $0.noteChange(of: topic, names: sent) }
+      try await database.write(locking: []) { try $0.noteChange(of: topic, names: names) }
     } catch {
-      names.withLock { $0.formUnion(sent) }
+      gathered.withLock { $0.add(sent) }
       throw error
     }
     return .again
