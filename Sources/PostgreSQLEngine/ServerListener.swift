@@ -67,8 +67,10 @@ final class ServerListener: Sendable {
           handle = first
         } else {
           handle = try link.connect()
-          // The server forgot the claim with the connection.
+          // The server forgot the claim with the connection; a move may have come and gone meanwhile.
           try handle.beginUse(link.claim)
+          try handle.refuseMark()
+          link.refuse(nil)
           for (topic, news) in try handle.beginListening(&heard, link.changes) {
             link.changes.tell(news, of: topic)
           }
@@ -76,7 +78,10 @@ final class ServerListener: Sendable {
         pause = 100
         try listen(on: handle, &heard)
       } catch {
-        // Bodies that read or write are told; here it is tried again.
+        // No body runs without the claim: another process may have it by now.
+        if link.claim != .none {
+          link.refuse(error)
+        }
         var descriptor = pollfd(fd: wake.number, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&descriptor, 1, pause)
         pause = min(pause * 2, Self.interval)
@@ -121,8 +126,12 @@ extension ServerHandle {
       guard row.count == 2, let topic = row[0].map({ ChangeTopic($0) }),
         let revision = row[1].flatMap({ Int($0) })
       else { continue }
-      changes.raise(topic, to: revision)
-      if let change = heard.see(revision, of: topic) { news.append((topic, change)) }
+      switch heard.see(revision, of: topic) {
+      case .known: continue
+      case .later: changes.raise(topic, to: revision)
+      case .earlier: changes.restart(topic, at: revision)
+      }
+      news.append((topic, .ofAnything))
     }
     return news
   }

@@ -45,10 +45,20 @@ struct HeardSignals {
     return .of(signal.names)
   }
 
-  /// The news in a look at the revision itself: none where its notification has come.
-  mutating func see(_ revision: Int, of topic: ChangeTopic) -> ChangeNews? {
-    guard revision > revisions[topic] ?? 0 else { return nil }
+  /// The news in a look at the revision itself.
+  enum Sight: Hashable {
+    /// Its notification has come.
+    case known
+    /// A notification was missed.
+    case later
+    /// The revision went back: another host, which lacks the last commits, has become the primary.
+    case earlier
+  }
+
+  /// Takes in a look at the revision.
+  mutating func see(_ revision: Int, of topic: ChangeTopic) -> Sight {
+    let last = revisions[topic] ?? 0
     revisions[topic] = revision
-    return .ofAnything
+    return revision == last ? .known : revision > last ? .later : .earlier
   }
 }

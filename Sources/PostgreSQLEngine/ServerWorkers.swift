@@ -46,6 +46,8 @@ final class ServerLink: Sendable {
   let claim: PostgreSQLOptions.Claim
   let changes = ChangeCounts()
   let failure = Mutex<DatabaseError?>(nil)
+  /// Why the tables may not be used now: their claim was lost with the listener's connection, and another process may have it.
+  private let refusal = Mutex<DatabaseError?>(nil)
   /// The effects of writes happen one at a time.
   let effects = Mutex<Void>(())
   /// Taken on when all connections are to be made anew.
@@ -63,6 +65,19 @@ final class ServerLink: Sendable {
   func endConnections(of generation: Int) {
     _ = self.generation.compareExchange(
       expected: generation, desired: generation + 1, ordering: .acquiringAndReleasing)
+  }
+
+  /// The tables may be another process's: no body runs until they are claimed again.
+  func refuse(_ error: DatabaseError?) {
+    refusal.withLock { $0 = error }
+    if error != nil { endConnections(of: currentGeneration) }
+  }
+
+  /// Throws while another process may have the tables.
+  func checkClaim() throws(DatabaseError) {
+    if let error = refusal.withLock({ $0 }) {
+      throw DatabaseError(.unavailable, state: "08006", error.message, sql: "")
+    }
   }
 
   func connect() throws(DatabaseError) -> ServerHandle { try ServerHandle(address, application: application) }
@@ -197,6 +212,7 @@ struct ServerWorker {
     var tries = 0
     while true {
       do throws(DatabaseError) {
+        try link.checkClaim()
         generation = link.currentGeneration
         let handle = try link.connect()
         if kind == .write { mark = try CommitMark.make(on: handle) }

@@ -1,6 +1,8 @@
 import CoreTypes
 import Database
+import PullboxTesting
 import Synchronization
+import SystemCalls
 import Testing
 
 @testable import PostgreSQLEngine
@@ -157,6 +159,52 @@ struct PostgreSQLDatabaseTests {
       }
     }
     #expect(seen.withLock { $0 } == Array(0..<8))
+  }
+
+  @Test("a server that has lost its claim to another one runs no body any more")
+  func lostClaim() async throws {
+    let address = try PostgreSQLServer.emptyAddress()
+    let options = PostgreSQLOptions(
+      application: "claims first", writers: 1, readers: 1, longestWait: .seconds(1), claim: .alone)
+    let first = try Database.open(address, schema: Self.schema, options: options)
+    defer { first.close() }
+    try await first.write(locking: []) { try $0.execute("INSERT INTO books (title) VALUES ('before')") }
+    let killer = try Database.open(
+      try PostgreSQLServer.emptyAddress(), schema: Self.schema,
+      options: PostgreSQLOptions(application: "killer", writers: 1, readers: 1))
+    defer { killer.close() }
+    // The other one waits for the claim, which goes with the connection that has it: the first one's, and its next ones.
+    let hasClaim = Locked(false)
+    let second = try await withThrowingTaskGroup(of: Database?.self) { group in
+      group.addTask {
+        defer { hasClaim.withLock { $0 = true } }
+        return try await BlockingPool.shared.run {
+          var other = options
+          other.application = "claims second"
+          return try Database.open(address, schema: Self.schema, options: other)
+        }
+      }
+      group.addTask {
+        while !hasClaim.current {
+          try await killer.write(locking: []) { connection in
+            _ = try connection.query(
+              """
+              SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
+              WHERE application_name = 'claims first'
+              """)
+          }
+        }
+        return nil
+      }
+      return try await group.reduce(nil) { $0 ?? $1 }
+    }
+    let other = try #require(second)
+    defer { other.close() }
+    await #expect(throws: DatabaseError.self) {
+      try await first.write(locking: []) { try $0.execute("INSERT INTO books (title) VALUES ('behind')") }
+    }
+    let titles = try await other.read { try $0.query("SELECT title FROM books").map { try $0.text("title") } }
+    #expect(titles == ["before"])
   }
 
   @Test(

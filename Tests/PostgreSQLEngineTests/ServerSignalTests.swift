@@ -30,14 +30,29 @@ struct ServerSignalTests {
   @Test("names count where no notification is missing; behind a gap it may be anything")
   func gaps() {
     var heard = HeardSignals()
-    #expect(heard.see(4, of: Self.topic) == .ofAnything)
+    #expect(heard.see(4, of: Self.topic) == .later)
     #expect(heard.hear(signal(5, ["1"])) == .of(["1"]))
     #expect(heard.hear(signal(7, ["2"])) == .ofAnything)
     #expect(heard.hear(signal(6, ["3"])) == nil, "it was taken as missed")
     #expect(heard.hear(signal(8)) == .ofAnything)
-    #expect(heard.see(8, of: Self.topic) == nil)
-    #expect(heard.see(9, of: Self.topic) == .ofAnything)
+    #expect(heard.see(8, of: Self.topic) == .known)
+    #expect(heard.see(9, of: Self.topic) == .later)
     #expect(heard.hear(signal(9, ["4"])) == nil)
+  }
+
+  @Test("a revision that went back is news, and the ones behind it are again")
+  func earlier() {
+    var heard = HeardSignals()
+    #expect(heard.see(9, of: Self.topic) == .later)
+    #expect(heard.see(5, of: Self.topic) == .earlier)
+    #expect(heard.hear(signal(6, ["1"])) == .of(["1"]))
+    let counts = ChangeCounts()
+    counts.raise(Self.topic, to: 9)
+    counts.restart(Self.topic, at: 5)
+    let restarted = counts.count(of: Self.topic)
+    #expect(restarted > 9)
+    counts.raise(Self.topic, to: 6)
+    #expect(counts.count(of: Self.topic) == restarted + 1)
   }
 
   @Test("the first signal of a topic that was not there before is news")
