@@ -172,13 +172,27 @@ struct CondemnedPackageTests {
   @Test("a removal that failed leaves it condemned, and the next collection repeats it")
   func failure() async throws {
     try await putUnneeded()
-    shelf.failRemovals(true)
+    shelf.failRemovals(as: .outOfSpace)
     await #expect(throws: BlobStoreError.self) { _ = try await collect() }
     #expect(try await condemned() == [digest])
     #expect(try await collections().isEmpty)
-    shelf.failRemovals(false)
+    shelf.failRemovals(as: nil)
     #expect(try await collect().contains(digest))
     #expect(try await collections().count == 1)
+  }
+
+  @Test(
+    "a removal that a store has not answered, and may still do, keeps uploads of the same bytes away until its lease ends"
+  )
+  func unanswered() async throws {
+    try await putUnneeded()
+    shelf.failRemovals(as: .unreachable)
+    await #expect(throws: BlobStoreError.self) { _ = try await collect() }
+    let (digest, now) = (digest, clock.now())
+    for (moment, isRunning) in [(now, true), (now + PackageRemoval.longest, false)] {
+      let found = try await database.read { try PackageRemoval.isRunning(of: digest, at: moment, in: $0) }
+      #expect(found == isRunning)
+    }
   }
 
   @Test("an upload of the same bytes that is completed meanwhile waits, and its package is there afterwards")

@@ -11,7 +11,7 @@ import SystemCalls
 package final class MemoryShelf: PackageShelf {
   private struct State {
     var packages: [SHA256Digest: [UInt8]] = [:]
-    var removalFails = false
+    var removalFailure: BlobStoreError.Code?
   }
 
   private let state = Mutex(State())
@@ -27,7 +27,8 @@ package final class MemoryShelf: PackageShelf {
     directory = try TemporaryDirectory()
   }
 
-  package func failRemovals(_ fails: Bool) { state.withLock { $0.removalFails = fails } }
+  /// Nil lets removals succeed again.
+  package func failRemovals(as code: BlobStoreError.Code?) { state.withLock { $0.removalFailure = code } }
 
   package func put(_ received: BlobWriter, as digest: SHA256Digest) async throws(BlobStoreError)
     -> BlobDescription
@@ -71,7 +72,7 @@ package final class MemoryShelf: PackageShelf {
 
   package func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
     await beforeRemoval()
-    if state.withLock({ $0.removalFails }) { throw BlobStoreError(.outOfSpace, "a test lets it fail") }
+    if let code = state.withLock({ $0.removalFailure }) { throw BlobStoreError(code, "a test lets it fail") }
     return state.withLock { $0.packages.removeValue(forKey: digest) } != nil
   }
 

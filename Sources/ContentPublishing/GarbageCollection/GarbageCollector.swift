@@ -180,8 +180,11 @@ package struct GarbageCollector: Sendable {
       do throws(BlobStoreError) {
         try await shelf.remove(digest)
       } catch {
-        // Where that fails as well, the lease ends by itself.
-        _ = try? await database.write(locking: [.content(digest)]) { try removal.end(in: $0) }
+        // A store that did not answer may remove it yet: the lease keeps others from putting it there until it ends by itself.
+        if error.code != .unreachable {
+          // Where that fails as well, the same.
+          _ = try? await database.write(locking: [.content(digest)]) { try removal.end(in: $0) }
+        }
         // A backup is being taken: the next run finds what is condemned.
         guard error.code == .inUse else { throw error }
         return false

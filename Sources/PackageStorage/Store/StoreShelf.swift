@@ -78,17 +78,33 @@ package final class StoreShelf: PackageShelf {
   /// The package in this node's cache, of which maybe nothing is there yet. Throws `notFound`.
   package func open(_ digest: SHA256Digest) async throws(BlobStoreError) -> CachedPackage {
     do {
-      if let description = try await cache.description(of: digest) {
-        return try await cache.open(digest, as: description)
-      }
-      if let description = try await describeKnown(digest) {
-        return try await cache.open(digest, as: description)
+      let kept = try await cache.description(of: digest)
+      // One that was made before a version of the package was has no manifest.
+      if let kept, !kept.document.isEmpty { return try await cache.open(digest, as: kept) }
+      if let known = try await known(digest, besides: kept) {
+        return try await cache.open(digest, as: known)
       }
       let blob = try await describe(digest)
+      // Pieces are compared with it from now on.
+      guard blob.digest == digest else {
+        throw BlobStoreError(.unreadable, "the store has other bytes than those of \(digest)")
+      }
       return try await cache.open(
         digest, as: PackageDescription(length: blob.length, pieces: blob.pieces))
     } catch {
       throw BlobStoreError(ofPackage: error)
+    }
+  }
+
+  /// The description by the records, or the one that is kept where they cannot be asked or have none.
+  private func known(
+    _ digest: SHA256Digest, besides kept: PackageDescription?
+  ) async throws -> PackageDescription? {
+    do {
+      return try await describeKnown(digest) ?? kept
+    } catch {
+      guard let kept else { throw error }
+      return kept
     }
   }
 

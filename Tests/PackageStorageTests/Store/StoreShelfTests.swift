@@ -70,6 +70,26 @@ struct StoreShelfTests {
     }
   }
 
+  @Test("other bytes of the right length are never taken for a package that no version describes yet")
+  func otherBytes() async throws {
+    try await withShelf { shelf async throws in
+      let bytes = SamplePackage(length: 3000).bytes
+      var others = bytes
+      others[2000] ^= 1
+      try await put(bytes, on: shelf)
+      let name = SHA256Digest.of(bytes).hexadecimal
+      let key = ObjectKey("packages/\(name.prefix(2))/\(name.dropFirst(2))")
+      try await store.put(key, from: .bytes(others), digest: .of(others), within: limit)
+      #expect(try await code { _ = try await shelf.openWhole(.of(bytes)) } == .unreadable)
+      // The right ones again, which no description of the others stands in the way of.
+      try await store.put(key, from: .bytes(bytes), digest: .of(bytes), within: limit)
+      let file = try await shelf.openWhole(.of(bytes))
+      var read: [UInt8] = []
+      try file.file.read(upTo: 4000, at: .zero, into: &read)
+      #expect(read == bytes)
+    }
+  }
+
   @Test("a bucket of another installation is refused, and one with packages that names none")
   func otherInstallation() async throws {
     try await withShelf { shelf async throws in
