@@ -23,8 +23,8 @@ package final class RevocationList: Sendable {
     /// Those that a publication's policy has closed with the subscription.
     var closed: [DeliveryHandle: Closing] = [:]
     var contents = StoppedContents()
-    /// Set where a log says what holds: it is told, and applies what it reads.
-    var follower: (@Sendable () -> Void)?
+    /// Set where other nodes stop things as well: it looks again at what the database says of what was applied here.
+    var follower: (@Sendable (Applied) -> Void)?
     var abort: (@Sendable ([GrantMeter]) -> Void)?
   }
 
@@ -62,18 +62,20 @@ package final class RevocationList: Sendable {
     state.withLock { $0.abort = abort }
   }
 
-  /// Lets a log of the database say what holds, since other nodes stop things as well: what is stopped or given back here is told to
-  /// `follower`, which applies what stands there by ``apply(_:)`` and ``apply(_:isBlocked:isDamaged:)``.
-  package func follow(by follower: @escaping @Sendable () -> Void) {
+  /// Things that a write of this process has stopped, or given back.
+  package enum Applied: Hashable, Sendable {
+    case grants([DeliveryHandle])
+    case content(SHA256Digest)
+  }
+
+  /// Lets the database have the last word, since other nodes stop things as well, and their writes may have come behind one whose effect
+  /// is only applied here: `follower` is told what was applied, and applies what stands there by then by ``apply(_:)`` and
+  /// ``apply(_:isBlocked:isDamaged:)``.
+  package func follow(by follower: @escaping @Sendable (Applied) -> Void) {
     state.withLock { $0.follower = follower }
   }
 
-  /// Tells the follower; whether there is one.
-  private func toldFollower() -> Bool {
-    guard let follower = state.withLock({ $0.follower }) else { return false }
-    follower()
-    return true
-  }
+  private func tell(_ applied: Applied) { state.withLock { $0.follower }?(applied) }
 
   /// Why nothing may be sent for that grant and content: `entitlement-revoked`, `ticket-expired`, `content-withdrawn` or `content-damaged`; nil
   /// if it may.
@@ -102,8 +104,8 @@ package final class RevocationList: Sendable {
   /// Both, for many grants at once, each as the last element about it says. It costs what the grants do that are named, however
   /// many others are being sent: it is called on the database's writing thread.
   package func enforce(_ standings: [(grant: DeliveryHandle, isRevoked: Bool)]) {
-    guard !toldFollower() else { return }
     apply(standings)
+    tell(.grants(standings.map(\.grant)))
   }
 
   /// Applies what the database says of grants.
@@ -155,16 +157,21 @@ package final class RevocationList: Sendable {
   /// The grants that a policy has closed and of which there may be tickets.
   package var closedCount: Int { state.withLock { $0.closed.count } }
 
-  /// Accepts the tickets of a grant that is paid for again.
-  package func reopen(grant: DeliveryHandle) {
-    guard state.withLock({ $0.closed.removeValue(forKey: grant) }) != nil else { return }
+  /// Whether a policy has closed the grant.
+  package func isClosed(_ grant: DeliveryHandle) -> Bool { state.withLock { $0.closed[grant] != nil } }
+
+  /// Accepts the tickets of a grant that is paid for again; whether it was closed.
+  @discardableResult
+  package func reopen(grant: DeliveryHandle) -> Bool {
+    guard state.withLock({ $0.closed.removeValue(forKey: grant) }) != nil else { return false }
     generation.advance()
+    return true
   }
 
   /// Refuses every ticket for the package, and ends its running bodies. A second call changes nothing.
   package func block(content: SHA256Digest) {
-    guard !toldFollower() else { return }
     setBlocked(content)
+    tell(.content(content))
   }
 
   private func setBlocked(_ content: SHA256Digest) {
@@ -176,8 +183,8 @@ package final class RevocationList: Sendable {
 
   /// Accepts tickets for the package again.
   package func unblock(content: SHA256Digest) {
-    guard !toldFollower() else { return }
     setUnblocked(content)
+    tell(.content(content))
   }
 
   private func setUnblocked(_ content: SHA256Digest) {
@@ -187,8 +194,8 @@ package final class RevocationList: Sendable {
 
   /// Refuses every ticket for a package whose bytes are not there or not the right ones, and ends its running bodies.
   package func setAside(damaged content: SHA256Digest) {
-    guard !toldFollower() else { return }
     setDamaged(content)
+    tell(.content(content))
   }
 
   private func setDamaged(_ content: SHA256Digest) {
@@ -200,8 +207,8 @@ package final class RevocationList: Sendable {
 
   /// Accepts tickets for a package whose bytes are right again.
   package func takeBack(repaired content: SHA256Digest) {
-    guard !toldFollower() else { return }
     setRepaired(content)
+    tell(.content(content))
   }
 
   /// Applies what the database says of a package.

@@ -68,6 +68,47 @@ extension GrantService {
     }
   }
 
+  /// Closes what any publication's policy closes, and of what is being sent, what a refund may have closed: where it is not known which
+  /// have changed. Throws ``DatabaseError``.
+  func closeAll() async throws {
+    let described = try await grantStore.database.read { try PublicationTable.all(in: $0) }
+    for publication in described where publication.policy?.keepsIssuesAfterLapse == false {
+      try await applyPolicy(of: publication.id)
+    }
+    try await closeIssues(of: recorder.meters.all { $0.hasBodies }.map(\.handle))
+  }
+
+  /// Accepts the tickets of those of the grants that are closed here and paid for again, as another node has found. Throws
+  /// ``DatabaseError``.
+  func reopenIssues(of handles: Set<DeliveryHandle>) async throws {
+    for handle in handles where stops.isClosed(handle) {
+      guard let grant = try await grantStore.database.read({ try GrantTable.find(handle, in: $0) }) else {
+        continue
+      }
+      do {
+        _ = try await openUntil(grant)
+      } catch is Problem {
+        // It is closed still.
+        continue
+      }
+      stops.reopen(grant: handle)
+    }
+  }
+
+  /// A grant whose tickets were refused is paid for again: they are accepted, at all nodes. Throws ``DatabaseError`` where the others
+  /// cannot be told.
+  func reopen(_ grant: GrantRecord) async throws {
+    guard stops.isClosed(grant.handle) else { return }
+    let database = grantStore.database
+    if database.isShared {
+      let now = grantStore.clock.now()
+      try await database.write(locking: []) {
+        try StopLog.noteReopening(of: grant.handle, at: now, in: $0)
+      }
+    }
+    stops.reopen(grant: grant.handle)
+  }
+
   /// A refund of a subscription may close issues that earlier periods of it have paid for: ends the tickets that are out of those
   /// that these transactions were refunded beside.
   func closeIssues(openedBy transactions: [VerifiedTransaction]) async throws {

@@ -22,7 +22,7 @@ extension GrantService {
     let (granted, feed) = try await carryOut(
       [order], of: request.proofs, for: request.device, under: conditions, base: base, asked: id)
     let (plan, issued) = try granted[0].get()
-    var answer = response(to: plan, issued, base: base)
+    var answer = try await response(to: plan, issued, base: base)
     answer.feed = feed
     return (answer, issued.isNew)
   }
@@ -45,7 +45,7 @@ extension GrantService {
     for (order, result) in zip(orders, granted) {
       switch result {
       case .success((let plan, let issued)):
-        answer.grants.append(response(to: plan, issued, base: base))
+        answer.grants.append(try await response(to: plan, issued, base: base))
         isNew = isNew || issued.isNew
       case .failure(let problem):
         answer.problems.append(GrantBatchResponse.Refusal(product: order.product, problem: problem))
@@ -276,10 +276,10 @@ extension GrantService {
   /// Returns the grant as its device gets it, with a ticket that ends no later than the content is open.
   private func response(
     to plan: GrantPlan, _ issued: GrantStore.Issued, base: String
-  ) -> GrantResponse {
+  ) async throws -> GrantResponse {
     let grant = issued.grant
     // Its issue may have been closed since the grant was made.
-    stops.reopen(grant: grant.handle)
+    try await reopen(grant)
     let ticket = tickets.issue(for: grant, openUntil: plan.openUntil, isRenewal: false)
     let address = "\(publicURL.isEmpty ? base : publicURL)/v1/content/\(grant.digest.hexadecimal)"
     let terms = DownloadTerms(

@@ -163,7 +163,7 @@ package struct GrantService: Sendable {
     if let reason = stops.reason(for: grant.digest) { throw Problem.stopped(reason) }
     let limits = [try basis.map { try graceEnd(of: $0) }, try await openUntil(grant)]
     let end = limits.compactMap { $0 }.min()
-    stops.reopen(grant: grant.handle)
+    try await reopen(grant)
     return tickets.issue(for: grant, openUntil: end, isRenewal: true)
   }
 

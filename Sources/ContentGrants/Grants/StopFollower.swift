@@ -1,7 +1,7 @@
 import Commerce
-import ContentDelivery
+package import ContentDelivery
 package import CoreTypes
-import Crypto
+package import Crypto
 package import Database
 import DeliveryRecords
 import PaymentStores
@@ -9,8 +9,8 @@ import PullboxAPI
 package import ServiceRuntime
 import Synchronization
 
-/// Brings the revocation list of a node in line with the database, by the log of stops that all nodes write: what this node writes comes
-/// to its own list the same way, so that two nodes that revoke and reinstate at one moment agree on what stays.
+/// Brings the revocation list of a node in line with the database, by the log of stops that all nodes write. What this node writes
+/// takes effect at once and is looked at again, so that two nodes that revoke and reinstate at one moment agree on what stays.
 ///
 /// It reads when a write of its own or another node's has changed something, and looks at the log every two seconds besides
 /// (``Database/reader(of:)``).
@@ -22,23 +22,52 @@ package final class StopFollower: Sendable {
 
   private let grants: GrantService
   private let database: Database
+  /// Applies stops.
   private let worker: Worker
+  /// Judges what may be closed, or open again, which may take long: no stop waits for it.
+  private let judge: Worker
+  private let unjudged = Mutex(Unjudged())
+  /// The subjects that this node has changed itself since the last reading.
+  private let changedHere = Mutex<Set<StopLog.Subject>>([])
   private let revision: Mutex<Int64>
+  private let didChange: @Sendable (SHA256Digest) -> Void
   private let log: Log
 
-  /// `revision` is the log's as of which the list is right.
+  /// The things that are still to be judged.
+  private struct Unjudged {
+    var publications: Set<ProductIdentifier> = []
+    var refunds: Set<TransactionKey> = []
+    var grants: Set<DeliveryHandle> = []
+    /// Whether entries of the log were missed: every publication is looked at, and what is being sent.
+    var isEverything = false
+  }
+
+  /// `revision` is the log's as of which the list is right. `didChange` is called for a package that was set aside, or is whole again,
+  /// so that what is remembered of it is looked at anew.
   package init(
-    grants: GrantService, database: Database, from revision: Int64, timer: any MonotonicClock, log: Log
+    grants: GrantService, database: Database, from revision: Int64, timer: any MonotonicClock, log: Log,
+    didChange: @escaping @Sendable (SHA256Digest) -> Void = { _ in }
   ) {
     self.grants = grants
     self.database = database
     self.revision = Mutex(revision)
+    self.didChange = didChange
     self.log = log
-    worker = Worker(clock: timer, backoff: Backoff(initial: .milliseconds(50), cap: Self.longestPause))
+    let backoff = Backoff(initial: .milliseconds(50), cap: Self.longestPause)
+    worker = Worker(clock: timer, backoff: backoff)
+    judge = Worker(clock: timer, backoff: backoff)
   }
 
-  /// Something was written that stops or no longer stops.
-  package func wake() { worker.wake() }
+  /// Looks again at what was applied here: a write of another node may have come behind it.
+  package func note(_ applied: RevocationList.Applied) {
+    changedHere.withLock { subjects in
+      switch applied {
+      case .grants(let handles): subjects.formUnion(handles.map { .grant($0) })
+      case .content(let digest): subjects.insert(.content(digest))
+      }
+    }
+    worker.wake()
+  }
 
   /// Follows until the task is cancelled.
   package func run() async {
@@ -53,6 +82,11 @@ package final class StopFollower: Sendable {
         }
         reader.close()
       }
+      group.addTask { [self] in
+        await judge.run(judgeNext) { [log] error in
+          log.warning("what other nodes have closed cannot be judged", ["error": LogValue(error)])
+        }
+      }
     }
   }
 
@@ -61,15 +95,24 @@ package final class StopFollower: Sendable {
     var page: StopLog.Page
     var grants: [(handle: DeliveryHandle, isRevoked: Bool)] = []
     var contents: [(digest: SHA256Digest, isBlocked: Bool, isDamaged: Bool)] = []
-    var refunds: [VerifiedTransaction] = []
     /// Everything, where entries of the log are gone.
     var all: (grants: [DeliveryHandle], blocked: [SHA256Digest], damaged: [SHA256Digest])?
   }
 
-  /// Applies what was logged since. Throws ``DatabaseError``; then nothing counts as applied.
+  /// Applies the stops that were logged since, and notes what is to be judged. Throws ``DatabaseError``; then nothing counts as applied.
   func follow() async throws -> Worker.Next {
     let start = revision.withLock { $0 }
-    let standing = try await database.read { try Self.standing(after: start, in: $0) }
+    let again = changedHere.withLock { subjects in
+      defer { subjects = [] }
+      return subjects
+    }
+    let standing: Standing
+    do {
+      standing = try await database.read { try Self.standing(after: start, besides: again, in: $0) }
+    } catch {
+      changedHere.withLock { $0.formUnion(again) }
+      throw error
+    }
     let stops = grants.stops
     if let all = standing.all {
       stops.replace(grants: all.grants, blocked: all.blocked, damaged: all.damaged)
@@ -77,18 +120,64 @@ package final class StopFollower: Sendable {
     stops.apply(standing.grants.map { ($0.handle, $0.isRevoked) })
     for content in standing.contents {
       stops.apply(content.digest, isBlocked: content.isBlocked, isDamaged: content.isDamaged)
+      didChange(content.digest)
     }
     if !standing.grants.isEmpty { grants.noteStops() }
-    for case .publication(let publication) in standing.page.subjects {
-      try await grants.applyPolicy(of: publication)
-    }
-    if !standing.refunds.isEmpty { try await grants.closeIssues(openedBy: standing.refunds) }
+    note(standing.page)
     revision.withLock { $0 = standing.page.last }
     return standing.page.last > start ? .again : .waitForWake
   }
 
-  private static func standing(after revision: Int64, in connection: borrowing Connection) throws -> Standing
-  {
+  private func note(_ page: StopLog.Page) {
+    unjudged.withLock { unjudged in
+      if page.hasGap { unjudged.isEverything = true }
+      for subject in page.subjects {
+        switch subject {
+        case .publication(let publication): unjudged.publications.insert(publication)
+        case .transaction(let transaction): unjudged.refunds.insert(transaction)
+        case .grant(let grant): unjudged.grants.insert(grant)
+        case .content: break
+        }
+      }
+    }
+    judge.wake()
+  }
+
+  /// Judges what was noted, a part in each call. Throws ``DatabaseError``; then the part is judged again.
+  func judgeNext() async throws -> Worker.Next {
+    let part = unjudged.withLock { $0 }
+    if part.isEverything {
+      try await grants.closeAll()
+      unjudged.withLock { $0.isEverything = false }
+    }
+    if !part.refunds.isEmpty {
+      let refunds = try await database.read { connection in
+        try part.refunds.compactMap { try LedgerTable.find($0, in: connection)?.transaction }
+      }
+      try await grants.closeIssues(openedBy: refunds)
+      unjudged.withLock { $0.refunds.subtract(part.refunds) }
+    }
+    try await grants.reopenIssues(of: part.grants)
+    unjudged.withLock { $0.grants.subtract(part.grants) }
+    // The longest comes last.
+    if let publication = part.publications.first {
+      unjudged.withLock { _ = $0.publications.remove(publication) }
+      do {
+        try await grants.applyPolicy(of: publication)
+      } catch {
+        unjudged.withLock { _ = $0.publications.insert(publication) }
+        throw error
+      }
+    }
+    let isDone = unjudged.withLock {
+      !$0.isEverything && $0.publications.isEmpty && $0.refunds.isEmpty && $0.grants.isEmpty
+    }
+    return isDone ? .waitForWake : .again
+  }
+
+  private static func standing(
+    after revision: Int64, besides changedHere: Set<StopLog.Subject>, in connection: borrowing Connection
+  ) throws -> Standing {
     var standing = Standing(page: try StopLog.page(after: revision, limit: limit, in: connection))
     if standing.page.hasGap {
       standing.page.last = try StopLog.revision(in: connection)
@@ -97,7 +186,7 @@ package final class StopFollower: Sendable {
         try PackageCheckTable.faulty(in: connection)
       )
     }
-    for subject in standing.page.subjects {
+    for subject in standing.page.subjects.union(changedHere) {
       switch subject {
       case .grant(let handle):
         if let grant = try GrantTable.find(handle, in: connection) {
@@ -109,11 +198,7 @@ package final class StopFollower: Sendable {
             digest, try BlockedContentTable.contains(digest, in: connection),
             try PackageCheckTable.fault(of: digest, in: connection) != nil
           ))
-      case .transaction(let key):
-        if let known = try LedgerTable.find(key, in: connection) {
-          standing.refunds.append(known.transaction)
-        }
-      case .publication: break
+      case .transaction, .publication: break
       }
     }
     return standing

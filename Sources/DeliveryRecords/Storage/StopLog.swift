@@ -13,7 +13,7 @@ package import PullboxAPI
 package enum StopLog {
   /// The thing that was stopped, or is no longer.
   package enum Subject: Hashable, Sendable {
-    /// A grant, revoked or reinstated.
+    /// A grant, revoked or reinstated, or paid for again.
     case grant(DeliveryHandle)
     /// A package, blocked or damaged, or no longer.
     case content(SHA256Digest)
@@ -50,6 +50,11 @@ package enum StopLog {
   package static func noteRefund(
     of transaction: TransactionKey, at now: Timestamp, in connection: borrowing Connection
   ) throws { try note(.transaction(transaction), at: now, in: connection) }
+
+  /// The grant's issue, which was closed, is paid for again.
+  package static func noteReopening(
+    of grant: DeliveryHandle, at now: Timestamp, in connection: borrowing Connection
+  ) throws { try note(.grant(grant), at: now, in: connection) }
 
   /// The publication's policy is another one.
   package static func notePolicy(
@@ -88,7 +93,8 @@ package enum StopLog {
         page.subjects.insert(subject)
       }
     }
-    if page.last == revision, try self.revision(in: connection) > revision { page.hasGap = true }
+    // Also where it went back, with another host of the database that lacks the last commits.
+    if page.last == revision, try self.revision(in: connection) != revision { page.hasGap = true }
     return page
   }
 
