@@ -77,6 +77,10 @@ struct NodeMembershipTests {
   @Test("a node that was declared dead by others says so once it is there again, with another run")
   func revival() async throws {
     let (a, b) = (try await join("a"), try await join("b"))
+    for _ in 0..<3 {
+      try await b.beat(log: log)
+      timer.advance(by: .seconds(10))
+    }
     try await silence("a")
     try await b.beat(log: log)
     try await a.beat(log: log)
@@ -86,6 +90,36 @@ struct NodeMembershipTests {
       }
     }
     #expect(runs == [true, false])
+  }
+
+  @Test(
+    "a node whose own heartbeats did not reach the database judges no other one until they have for as long")
+  func outage() async throws {
+    let (a, b) = (try await join("a"), try await join("b"))
+    for _ in 0..<3 {
+      try await b.beat(log: log)
+      timer.advance(by: .seconds(10))
+    }
+    // The database is away for a while, and back.
+    timer.advance(by: .seconds(31))
+    try await silence("a")
+    try await b.beat(log: log)
+    try await a.beat(log: log)
+    let died = try await database.read { connection in
+      try connection.query("SELECT died FROM runs WHERE died IS NOT NULL").count
+    }
+    #expect(died == 0)
+  }
+
+  @Test("a heartbeat behind the end of a node does not bring it back")
+  func lateBeat() async throws {
+    let node = try await join("a")
+    try await node.leave()
+    try await node.beat(log: log)
+    let gone = try await database.read { connection in
+      try connection.first("SELECT gone FROM nodes WHERE name = 'a'")?.optionalTimestamp("gone")
+    }
+    #expect(gone != nil)
   }
 
   private func silence(_ name: String) async throws {

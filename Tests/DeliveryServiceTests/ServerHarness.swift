@@ -30,6 +30,8 @@ final class ServerHarness: Sendable {
   let store: FakePaymentStore
   let configuration: DeliveryConfiguration
   let server: DeliveryServer
+  /// The error that has ended the server's run.
+  let failure = Locked<(any Error)?>(nil)
   let client: HTTPClient
   let api: APIClient
   let operatorAPI: APIClient
@@ -66,7 +68,8 @@ final class ServerHarness: Sendable {
   /// Runs `body` with two servers that share a database, a payment store, a wall clock and their packages, and drains them afterwards.
   /// Needs ``TestDatabase/isOnServer``.
   static func runNodes(
-    options: [String] = [], _ body: (_ first: ServerHarness, _ second: ServerHarness) async throws -> Void
+    options: [String] = [], mayBeReplaced: Bool = false,
+    _ body: (_ first: ServerHarness, _ second: ServerHarness) async throws -> Void
   ) async throws {
     let log = Log(level: .error)
     // A server takes a hundred connections, of all that test beside.
@@ -79,7 +82,16 @@ final class ServerHarness: Sendable {
       database: TestDatabase.options, claim: .shared, beside: first)
     let nodes = [first, second]
     try await withThrowingTaskGroup { group in
-      for node in nodes { group.addTask { try await node.server.run() } }
+      for node in nodes {
+        group.addTask {
+          do {
+            try await node.server.run()
+          } catch {
+            node.failure.withLock { $0 = error }
+            throw error
+          }
+        }
+      }
       do {
         try await body(first, second)
       } catch {
@@ -90,7 +102,8 @@ final class ServerHarness: Sendable {
       for node in nodes { node.client.shutDown() }
       group.cancelAll()
       while let result = await group.nextResult() {
-        if case .failure(let error) = result, !(error is CancellationError) { throw error }
+        guard case .failure(let error) = result, !(error is CancellationError) else { continue }
+        if !(mayBeReplaced && error is NodeMembership.Replaced) { throw error }
       }
     }
   }

@@ -1,10 +1,12 @@
 import Commerce
 import CoreTypes
+import Database
 import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import ServiceRuntime
 import SystemCalls
 import Testing
 
@@ -120,11 +122,23 @@ struct TwoNodesTests {
     }
   }
 
+  @Test("a server whose name another process has taken ends")
+  func replaced() async throws {
+    try await ServerHarness.runNodes(mayBeReplaced: true) { first, second in
+      let database = second.server.components.infrastructure.database
+      try await database.write(locking: []) { connection in
+        try connection.execute("UPDATE nodes SET process = 'another' WHERE name = 'second'")
+      }
+      try await eventually { second.failure.current is NodeMembership.Replaced }
+    }
+  }
+
   @Test("a new ticket key is every node's before tickets are sealed with it")
   func keys() async throws {
     try await ServerHarness.runNodes { first, second in
       let place = SharedTicketKeys(
-        database: first.server.components.infrastructure.database, state: first.directory.path("state"))
+        database: first.server.components.infrastructure.database, state: first.directory.path("state"),
+        log: Log(level: .error))
       let id = try await BlockingPool.shared.run { try place.rotate() }
       #expect(id == 2)
       for node in [first, second] {

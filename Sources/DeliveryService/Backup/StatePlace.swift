@@ -13,6 +13,8 @@ struct StatePlace: Hashable, Sendable {
   let directory: String
   /// Nil where the records lie in `server.db` of the directory.
   var database: PostgreSQLAddress?
+  /// The object store of the packages; nil where they lie in the directory, or it is not said.
+  var packages: String?
 
   /// The file of the records, where they lie in one.
   var file: String { directory + "/server.db" }

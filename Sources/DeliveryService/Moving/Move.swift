@@ -51,6 +51,12 @@ struct Move {
     guard source.directory != target.directory || source.database != target.database else {
       throw UsageError("both places are the same: \(source.directory)")
     }
+    guard source.packages == target.packages else {
+      let places = [source, target].map { $0.packages ?? "the directory \($0.directory)" }
+      throw UsageError(
+        "packages are not moved between \(places[0]) and \(places[1]); both places must have the same object store, or none"
+      )
+    }
     for place in [source, target] {
       try BackupGeneration.refuse(in: place.directory)
       try RestoreMark.refuse(in: place.directory)

@@ -20,7 +20,9 @@ extension StatePlace {
     }
     guard status.kind == .directory else {
       let named = try configuration(text).statePlace()
-      self.init(directory: try Self.realPath(named.directory), database: named.database)
+      self.init(
+        directory: try Self.realPath(named.directory), database: named.database,
+        packages: named.packages)
       return
     }
     self.init(directory: try Self.realPath(text))

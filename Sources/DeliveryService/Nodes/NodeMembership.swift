@@ -29,21 +29,25 @@ final class NodeMembership: Sendable {
   let process: String
   /// Names the node in counts; 0 for the only server of a file.
   let number: Int64
-  /// The clock that leases go by: that of the database, or the wall clock of the only server.
+  /// The clock that leases go by: that of the database, or the wall clock of a server that has the records alone.
   let clock: any WallClock
   /// Whether a run before this one of the same node was not ended.
   let previousDied: Bool
 
   private let shared: SharedClock?
+  private let isAlone: Bool
   private let wall: any WallClock
   private let timer: any MonotonicClock
   private let database: Database
   private let run: Mutex<Int64>
   private let heard: Mutex<MonotonicInstant>
+  /// Since when each heartbeat has reached the database in time; nil before the first, and after one that did not.
+  private let steady = Mutex<MonotonicInstant?>(nil)
+  private let hasLeft = Atomic(false)
 
   private init(
     name: String, process: String, database: Database, wall: any WallClock, timer: any MonotonicClock,
-    _ place: Place
+    isAlone: Bool, _ place: Place
   ) {
     self.name = name
     self.process = process
@@ -52,7 +56,8 @@ final class NodeMembership: Sendable {
     self.timer = timer
     number = place.number
     shared = place.clock
-    clock = place.clock ?? wall
+    self.isAlone = isAlone
+    clock = isAlone ? wall : place.clock ?? wall
     previousDied = place.previousDied
     run = Mutex(place.run)
     heard = Mutex(timer.now())
@@ -65,21 +70,22 @@ final class NodeMembership: Sendable {
     var previousDied: Bool
   }
 
-  /// Begins a run. Among several servers, takes the name, for which it waits where its last process may be alive still. Blocks. Throws
-  /// ``ConfigurationError`` for a name that is another server's, and what the database throws.
+  /// Begins a run. Among several servers, takes the name, for which it waits where its last process may be alive still; for
+  /// a server that `isAlone` none is. Blocks. Throws ``ConfigurationError`` for a name that is another server's, and what the database
+  /// throws.
   static func join(
-    as name: String, database: Database, wall: any WallClock,
-    timer: any MonotonicClock,
-    watch: Duration = NodeMembership.watch
+    as name: String, database: Database, isAlone: Bool = false, wall: any WallClock,
+    timer: any MonotonicClock, watch: Duration = NodeMembership.watch
   ) throws -> NodeMembership {
     let process = "\(name) \(RandomBytes.token(bits: 64))"
     let place =
       if database.isShared {
-        try takeName(name, for: process, database: database, timer: timer, watch: watch)
+        try takeName(name, for: process, database: database, timer: timer, watch: isAlone ? .zero : watch)
       } else {
         try beginRun(in: database, at: wall.now())
       }
-    return NodeMembership(name: name, process: process, database: database, wall: wall, timer: timer, place)
+    return NodeMembership(
+      name: name, process: process, database: database, wall: wall, timer: timer, isAlone: isAlone, place)
   }
 
   private static func beginRun(in database: Database, at now: Timestamp) throws -> Place {
@@ -167,23 +173,42 @@ final class NodeMembership: Sendable {
     }
   }
 
-  /// Says once that the node is there, and declares dead which are not. Throws ``Replaced`` and ``DatabaseError``.
+  private struct Beat: Sendable {
+    var now: Timestamp
+    /// The run that has begun with it.
+    var run: Int64?
+    var dead: [NodeTable.Node] = []
+  }
+
+  /// Says once that the node is there, unless it has left; and declares dead which are not, once its own heartbeats have reached the
+  /// database for as long as the others must be silent. Throws ``Replaced`` and ``DatabaseError``.
   func beat(log: Log) async throws {
-    guard let shared else { return }
+    guard let shared, !hasLeft.load(ordering: .acquiring) else { return }
     let (name, process, number) = (name, process, number)
     let asked = timer.now()
-    let beat = try await database.write(locking: []) { connection in
+    let last = heard.withLock { $0 }
+    let since = steady.withLock { steady in
+      defer { steady = nil }
+      return steady.flatMap { asked - last <= Self.watch ? $0 : nil } ?? asked
+    }
+    // While the database was away, the others were as silent as this one.
+    let mayJudge = asked - since >= NodeTable.silence
+    let beat = try await database.write(locking: []) { connection -> Beat in
       let now = try SQLDialect.serverTime(in: connection)
       var run: Int64?
       if try !NodeTable.beat(name, of: process, at: now, in: connection) {
+        // It left meanwhile, as it said before it wrote that down.
+        if self.hasLeft.load(ordering: .acquiring) { return Beat(now: now) }
         // Declared dead: the run is over, and another one begins.
         guard try NodeTable.revive(name, of: process, at: now, in: connection) else {
           throw Replaced(name: name)
         }
         run = try ServerRunTable.begin(of: number, at: now, in: connection).id
       }
-      return (now: now, run: run, dead: try NodeTable.declareDead(at: now, in: connection))
+      return Beat(
+        now: now, run: run, dead: mayJudge ? try NodeTable.declareDead(at: now, in: connection) : [])
     }
+    steady.withLock { $0 = since }
     shared.hear(beat.now, askedAt: asked)
     heard.withLock { $0 = timer.now() }
     if let new = beat.run {
@@ -200,7 +225,7 @@ final class NodeMembership: Sendable {
   /// two heartbeats. Nil where it may.
   var unreadiness: String? {
     guard let shared else { return nil }
-    let difference = shared.difference(of: wall)
+    let difference = isAlone ? .zero : shared.difference(of: wall)
     if difference > SharedClock.tolerance || difference < .zero - SharedClock.tolerance {
       return
         "the clock differs by \(DurationText.short(difference < .zero ? .zero - difference : difference)) from that of the database"
@@ -211,6 +236,8 @@ final class NodeMembership: Sendable {
 
   /// The run ends in order: everything that was counted is written down. Throws ``DatabaseError``.
   func leave() async throws {
+    // A heartbeat behind it would bring the node back.
+    hasLeft.store(true, ordering: .releasing)
     let end = end
     try await database.write(locking: []) { try end.write(in: $0) }
   }

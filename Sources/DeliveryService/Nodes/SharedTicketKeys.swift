@@ -14,10 +14,12 @@ struct SharedTicketKeys: Sendable {
   let database: Database
   /// The copy.
   let path: String
+  private let log: Log
 
-  /// `state` is the directory of the copy.
-  init(database: Database, state: String) {
+  /// `state` is the directory of the copy. `log` is told where it cannot be written.
+  init(database: Database, state: String, log: Log) {
     self.database = database
+    self.log = log
     path = TicketKeyFile.path(in: state)
   }
 
@@ -53,7 +55,12 @@ struct SharedTicketKeys: Sendable {
   private func found(in rows: [TicketKeyTable.Key]) throws -> TicketKeys? {
     guard !rows.isEmpty else { return nil }
     let records = rows.map(TicketKeyFile.Record.init)
-    try TicketKeyFile.write(records, to: path)
+    do {
+      try TicketKeyFile.write(records, to: path)
+    } catch {
+      // On a full disk tickets go on by the keys of the database.
+      log.warning("the copy of the ticket keys cannot be written", ["error": LogValue(error)])
+    }
     return TicketKeyFile.keys(of: records)
   }
 
@@ -89,8 +96,8 @@ struct TicketKeyPlace: Sendable {
   private let shared: SharedTicketKeys?
   private let path: String
 
-  init(database: Database, state: String) {
-    shared = database.isShared ? SharedTicketKeys(database: database, state: state) : nil
+  init(database: Database, state: String, log: Log) {
+    shared = database.isShared ? SharedTicketKeys(database: database, state: state, log: log) : nil
     path = TicketKeyFile.path(in: state)
   }
 

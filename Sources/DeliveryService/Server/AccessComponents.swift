@@ -21,7 +21,8 @@ struct AccessComponents: Sendable {
     self.infrastructure = infrastructure
     let (configuration, timer) = (infrastructure.configuration, infrastructure.timer)
     let generation = Generation()
-    let ticketKeys = TicketKeyPlace(database: infrastructure.database, state: configuration.state)
+    let ticketKeys = TicketKeyPlace(
+      database: infrastructure.database, state: configuration.state, log: infrastructure.log)
     self.ticketKeys = ticketKeys
     let settings = LiveSettings(
       try configuration.deliverySettings(
@@ -43,7 +44,9 @@ struct AccessComponents: Sendable {
   func followTicketKeys() async {
     guard infrastructure.database.isShared else { return }
     let reader = infrastructure.database.reader(of: .keys)
-    let worker = Worker(clock: infrastructure.timer)
+    // A new key seals ten seconds after it was added.
+    let backoff = Backoff(initial: .milliseconds(200), cap: .seconds(2))
+    let worker = Worker(clock: infrastructure.timer, backoff: backoff)
     await withTaskGroup { group in
       group.addTask {
         while await reader.next() != nil { worker.wake() }

@@ -1,6 +1,7 @@
 import ContentDelivery
 import CoreTypes
 import Database
+import DeliveryRecords
 import PostgreSQLEngine
 public import ServiceRuntime
 import SystemCalls
@@ -21,20 +22,20 @@ extension DeliveryServer {
     },
   ]
 
-  /// Adds a ticket key to the file of the state directory, or to the database that servers share.
+  /// Adds a ticket key to the database that `--database` or the file of `--config` names, otherwise to the file of the state directory.
   private static func rotateTicketKey(_ invocation: DaemonInvocation<DeliveryConfiguration>) -> ExitCode {
-    let arguments = invocation.arguments
-    let isShared = arguments.value("database") != nil || arguments.value("config") != nil
-    guard isShared, let configuration = try? invocation.configuration(), configuration.database != nil else {
-      return TicketKeyRotation.run(arguments)
-    }
-    return TicketKeyRotation.run(arguments) { asked in
-      let database = try configuration.openDatabase(Database.Options(), claim: .none)
+    TicketKeyRotation.run(invocation.arguments) { asked in
+      let arguments = invocation.arguments
+      let configuration = try arguments.value("config").map { _ in try invocation.configuration() }
+      let named = try DeliveryConfiguration.address(ofDatabase: arguments.value("database"))
+      guard let address = try configuration?.databaseAddress() ?? named else { return nil }
+      let database = try Database.open(
+        address, schema: PostgreSQLSchema.definition,
+        options: PostgreSQLOptions(writers: 1, readers: 1, claim: .none))
       defer { database.close() }
+      let state = try configuration?.state ?? arguments.required("state")
       let delay = asked ?? SharedTicketKeys.delay
-      return (
-        try SharedTicketKeys(database: database, state: configuration.state).rotate(delay: delay), delay
-      )
+      return (try SharedTicketKeys(database: database, state: state, log: Log()).rotate(delay: delay), delay)
     }
   }
 

@@ -85,8 +85,8 @@ public final class DeliveryServer: Service {
     if configuration.database == nil { try MoveMark.refuse(in: state) }
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
-    database = try configuration.openDatabase(
-      options, claim: claim ?? configuration.claimOfDatabase())
+    let claim = claim ?? configuration.claimOfDatabase()
+    database = try configuration.openDatabase(options, claim: claim)
     client = try HTTPClient()
     let pools = DeliveryPools()
     let blobs = try BlobStore.open(
@@ -96,7 +96,8 @@ public final class DeliveryServer: Service {
     try accessLog?.check()
     self.accessLog = accessLog
     let node = try NodeMembership.join(
-      as: try configuration.nodeName(), database: database, wall: clock, timer: timer)
+      as: try configuration.nodeName(), database: database, isAlone: claim == .alone, wall: clock,
+      timer: timer)
     self.node = node
     if node.previousDied {
       log.warning("the last run was not ended: some bytes that were sent may not have been counted")
@@ -109,7 +110,11 @@ public final class DeliveryServer: Service {
           client: client, clock: clock, timer: timer, log: log, pools: pools))
     } catch {
       // A configuration that cannot be used is no run that died.
-      try node.leaveBlocking()
+      do {
+        try node.leaveBlocking()
+      } catch let later {
+        log.warning("the end of this run could not be written down", ["error": LogValue(later)])
+      }
       throw error
     }
     self.components = components
@@ -163,11 +168,17 @@ public final class DeliveryServer: Service {
   /// throws for an address that cannot be bound.
   public func start() async throws {
     try await components.infrastructure.storage.start()
-    try management?.start()
     do {
+      try management?.start()
       try server.start()
     } catch {
       await management?.drain()
+      // A server that cannot listen is no run that died.
+      do {
+        try await node.leave()
+      } catch let later {
+        log.warning("the end of this run could not be written down", ["error": LogValue(later)])
+      }
       throw error
     }
     try await node.tell(address: addresses.joined(separator: " "))
@@ -192,7 +203,8 @@ public final class DeliveryServer: Service {
       group.addTask { await self.components.run() }
       group.addTask { try await self.node.run(log: self.log) }
       if let accessLog = self.accessLog { group.addTask { await accessLog.run() } }
-      try await group.waitForAll()
+      // The first failure ends all of them.
+      while try await group.next() != nil {}
     }
   }
 

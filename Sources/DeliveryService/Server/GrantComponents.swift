@@ -2,6 +2,7 @@ import ContentDelivery
 import ContentGrants
 import ContentPublishing
 import Database
+import PackageStorage
 import RouteAccess
 import ServiceRuntime
 
@@ -41,9 +42,13 @@ struct GrantComponents: Sendable {
     }
     let follower = StopFollower(
       grants: grants, database: infrastructure.database, from: content.stopRevision,
-      timer: infrastructure.timer, log: infrastructure.log)
+      timer: infrastructure.timer, log: infrastructure.log,
+      didChange: { [packages = content.packages, cache = infrastructure.storage.cache] digest in
+        packages.close(digest)
+        cache?.restore(digest)
+      })
     // The list is the follower's, so that it must not keep it.
-    content.revocations.follow { [weak follower] in follower?.wake() }
+    content.revocations.follow { [weak follower] in follower?.note($0) }
     self.follower = follower
   }
 
