@@ -1,4 +1,4 @@
-import CoreTypes
+public import CoreTypes
 public import Crypto
 import SystemCalls
 
@@ -41,6 +41,40 @@ extension BlobWriter {
     try withFile { file throws(SystemError) in
       try file.truncate(to: length)
       try record(synchronized)
+    }
+  }
+}
+
+extension BlobWriter {
+  /// Takes off what is behind `length`. What stays is read once, to have its digests. Nothing where no more is there.
+  public func truncate(to length: ByteCount) throws(BlobStoreError) {
+    precondition(check == nil, "the verdict on these bytes is still to come")
+    guard length < digests.length else { return }
+    let synchronized = min(synchronized, length)
+    digests = try withFile { file throws(SystemError) in
+      try record(synchronized)
+      try file.truncate(to: length)
+      return try PieceDigests(reading: file, upTo: length)
+    }
+  }
+
+  /// The SHA-256 of a range of what was received, which is read for it.
+  public func digest(of range: Range<ByteCount>) throws(BlobStoreError) -> SHA256Digest {
+    precondition(range.upperBound <= digests.length, "these bytes are not there")
+    return try withFile { file throws(SystemError) in
+      var hasher = SHA256Hasher()
+      var position = range.lowerBound
+      var buffer: [UInt8] = []
+      while position < range.upperBound {
+        buffer.removeAll(keepingCapacity: true)
+        let count = min(PieceDigests.pieceLength, range.upperBound - position)
+        try file.read(upTo: Int(count.rawValue), at: position, into: &buffer)
+        // Fewer than were written: the digest is another one, as it has to be.
+        if buffer.isEmpty { break }
+        hasher.update(buffer.span)
+        position = position + ByteCount(buffer.count)
+      }
+      return hasher.finalize()
     }
   }
 }

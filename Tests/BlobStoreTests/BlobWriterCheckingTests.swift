@@ -38,6 +38,28 @@ import Testing
     #expect(try await incoming.commit().digest == .of(content))
   }
 
+  @Test("what is behind a length is taken off, on the disk too, and the digests go on from there")
+  func truncation() async throws {
+    let incoming = try await begin()
+    try await incoming.append(content, at: .zero)
+    try await incoming.synchronize()
+    try await incoming.truncate(to: ByteCount(content.count))
+    try await incoming.truncate(to: ByteCount(1_100_000))
+    #expect(await incoming.offset == ByteCount(1_100_000))
+    #expect(try FileSystem.status(of: directory.path("incoming/a"))?.length == ByteCount(1_100_000))
+    try await incoming.append([9], at: ByteCount(1_100_000))
+    #expect(try await incoming.commit().digest == .of(Array(content[..<1_100_000]) + [9]))
+  }
+
+  @Test("a range of what was received has its digest")
+  func rangeDigest() async throws {
+    let incoming = try await begin()
+    try await incoming.append(content, at: .zero)
+    let digest = try await incoming.digest(of: ByteCount(5)..<ByteCount(1_300_000))
+    #expect(digest == .of(Array(content[5..<1_300_000])))
+    #expect(try await incoming.digest(of: .zero ..< .zero) == .of([]))
+  }
+
   @Test("bytes with a wrong checksum are taken off again, on the disk too, and others may follow")
   func wrong() async throws {
     let incoming = try await begin()

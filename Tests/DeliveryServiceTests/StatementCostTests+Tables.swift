@@ -517,7 +517,11 @@ extension TableCalls {
       """
       INSERT INTO uploads (id, owner, metadata, digest, created, touched)
       SELECT 'u-' || n, 'ada', '', randomblob(32), n, n FROM numbers
+      """,
       """
+      INSERT INTO upload_parts (upload, start, length, digest, name)
+      SELECT 'u-' || n, 0, 5, randomblob(32), 'p' FROM numbers
+      """,
     ]) { connection in
       let place = UploadCursor(created: Timestamp(millisecondsSinceEpoch: 51), id: "u-51")
       _ = try UploadTable.page(after: place, limit: 5, in: connection)
@@ -527,6 +531,13 @@ extension TableCalls {
       try UploadTable.setDigest(.of([51]), of: "u-51", at: now, in: connection)
       try UploadTable.setAddressed("u-51", in: connection)
       try UploadTable.touch("u-51", at: now, in: connection)
+      try UploadTable.setReserved(.zero, of: "u-51", in: connection)
+      _ = try UploadTable.reserved(besides: "u-51", at: now, in: connection)
+      let part = UploadPart(start: ByteCount(5), length: ByteCount(5), digest: .of([51]), name: "q")
+      try UploadPartTable.set(part, of: "u-51", in: connection)
+      _ = try UploadPartTable.all(of: "u-51", in: connection)
+      _ = try UploadPartTable.length(of: "u-51", in: connection)
+      try UploadPartTable.removeAll(of: "u-51", in: connection)
       try UploadTable.remove("u-51", in: connection)
       try UploadTable.removeUnaddressed(createdBefore: now, in: connection)
       _ = try PackageNeed.all(in: connection)
@@ -562,6 +573,8 @@ extension TableCalls {
         _ = try LeaseTable.take("l-51", for: "b", until: now + .seconds(60), at: now, in: connection)
         _ = try LeaseTable.isHeld("l-51", takenFor: .seconds(60), at: now, in: connection)
       }
+      try LeaseTable.seize("l-51", for: "b", until: now, in: connection)
+      _ = try LeaseTable.extend("l-51", of: "b", until: now, in: connection)
       try LeaseTable.remove("l-51", of: "b", in: connection)
       _ = try InstallationTable.identifier(proposed: "a", in: connection)
       let run = try ServerRunTable.begin(at: now, in: connection)

@@ -60,6 +60,10 @@ struct StatementCostTests {
     ("SELECT count(*) AS count FROM feeds", "all of them are counted once for a release"),
     ("SELECT handle FROM grants", "once at the start, over the grants that are revoked"),
     ("SELECT digest FROM content_stops", "once at the start, over the packages that are not sent any more"),
+    (
+      "SELECT CAST(coalesce(sum(reserved), 0) AS BIGINT) AS reserved FROM uploads",
+      "once for what an upload reserves of the quota of several nodes, over the uploads that are kept"
+    ),
     ("DELETE FROM uploads WHERE addressed", "once at the start, over the uploads that are open"),
     ("DELETE FROM leases WHERE holder = ? OR", "once for a node that died, over the leases that are held"),
     (

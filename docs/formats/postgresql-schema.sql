@@ -168,9 +168,19 @@ CREATE TABLE uploads (
   touched BIGINT NOT NULL,
   awaits_end BIGINT NOT NULL DEFAULT 0,
   whole_digest BYTEA,
-  addressed BIGINT NOT NULL DEFAULT 1
+  addressed BIGINT NOT NULL DEFAULT 1,
+  reserved BIGINT
 );
 CREATE INDEX uploads_by_age ON uploads (created, id);
+
+CREATE TABLE upload_parts (
+  upload TEXT COLLATE "C" NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+  start BIGINT NOT NULL,
+  length BIGINT NOT NULL,
+  digest BYTEA NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (upload, start)
+);
 
 CREATE TABLE content_stops (
   digest BYTEA PRIMARY KEY,

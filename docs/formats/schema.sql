@@ -511,6 +511,15 @@ CREATE TABLE unneeded_blobs (
   condemned INTEGER
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE upload_parts (
+  upload TEXT NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+  start INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  name TEXT NOT NULL,
+  PRIMARY KEY (upload, start)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE uploads (
   id TEXT PRIMARY KEY,
   owner TEXT NOT NULL,
@@ -521,7 +530,8 @@ CREATE TABLE uploads (
   touched INTEGER NOT NULL,
   awaits_end INTEGER NOT NULL DEFAULT 0,
   whole_digest BLOB,
-  addressed INTEGER NOT NULL DEFAULT 1
+  addressed INTEGER NOT NULL DEFAULT 1,
+  reserved INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uploads_by_age ON uploads (created, id);
 

@@ -214,7 +214,9 @@ extension GarbageCollector {
     let backoff = Backoff(initial: min(.seconds(60), interval), cap: interval)
     await Worker(clock: clock, backoff: backoff).run(every: interval) {
       @Sendable func isHeld() async throws -> Bool { try await lease?.isHeld() ?? true }
-      guard try await isHeld() else { return }
+      let isHolder = try await isHeld()
+      try await uploads.removeLeftovers(isForAll: isHolder)
+      guard isHolder else { return }
       // Longer than a lease lasts, perhaps: it is renewed on the way.
       let report = try await run(isDryRun: false, by: AuditTable.serverActor, while: isHeld)
       guard !report.uploads.isEmpty || !report.blobs.isEmpty else { return }

@@ -42,6 +42,7 @@ extension UploadService {
         }
         try await Self.asProblem { _ = try await shelf.put(blob, as: received.digest) }
       }
+      try await self.removeParts(of: id)
       upload.digest = received.digest
       self.forget(id)
       self.quota.release(id)

@@ -22,6 +22,8 @@ extension UploadService {
   static let progressStep = ByteCount.mebibytes(16)
   /// By how much the reservation of an upload of unknown length grows.
   private static let step = ByteCount.mebibytes(8)
+  /// How often a request whose bytes come slowly says to other nodes that it goes on.
+  private static let renewal: Duration = .seconds(30)
 
   /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way,
   /// unless it had to add up to a checksum. `progress` is called now and then with the offset up to which the
@@ -88,7 +90,12 @@ extension UploadService {
       try await remove(id)
       throw failure
     }
-    quota.shrink(id, to: .init(total: length ?? received.offset, received: received.offset))
+    if parts == nil {
+      quota.shrink(id, to: .init(total: length ?? received.offset, received: received.offset))
+    } else {
+      // The next request may come to another node.
+      quota.release(id)
+    }
     var failure = received.failure
     var isEnded = end == .here || (end == .atLength && received.offset == length)
     if failure == nil, isEnded { failure = rules.refusalToEnd(at: received.offset, length: length) }
@@ -103,8 +110,10 @@ extension UploadService {
     let (now, ends, isAddressed) = (clock.now(), isEnded, failure == nil)
     upload.touched = now
     if isEnded { (upload.length, upload.awaitsEnd) = (received.offset, false) }
+    let reserved = parts != nil && limits.quota != nil ? max(length ?? .zero, received.offset) : nil
     do {
       try await database.write(locking: [.upload(id)]) { connection in
+        if let reserved { try UploadTable.setReserved(reserved, of: id, in: connection) }
         try UploadTable.touch(id, at: now, in: connection)
         if isAddressed { try UploadTable.setAddressed(id, in: connection) }
         if ends { try UploadTable.setEnd(received.offset, of: id, in: connection) }
@@ -128,7 +137,9 @@ extension UploadService {
     // Unstructured so that a request that preempts this one can end it, and it alone.
     let isChecked = checksum != nil
     let task = Task {
-      await read(body, into: blob, length: length, under: rules, progress: isChecked ? nil : progress)
+      await read(
+        body, into: blob, length: length, under: rules,
+        isCounted: !isChecked && (progress != nil || parts != nil), progress: progress)
     }
     registerReceiver(task, of: blob.identifier)
     var received = await withTaskCancellationHandler {
@@ -145,6 +156,7 @@ extension UploadService {
       } else if try await !blob.verifyChecksum() {
         received.failure = Problem(.checksumMismatch)
       }
+      try await share(blob)
     } catch {
       received.failure = received.failure ?? error
     }
@@ -152,15 +164,17 @@ extension UploadService {
     return received
   }
 
-  /// Copies the body to the file, chunk by chunk, and reserves room ahead. Never throws: an error is in what is
+  /// Copies the body to the file, chunk by chunk, and reserves room ahead. Where they are `isCounted`, bytes are made safe on the way:
+  /// they wait for no verdict. Never throws: an error is in what is
   /// returned.
   private func read(
     _ body: RequestBody, into blob: BlobWriter, length: ByteCount?, under rules: some AppendPolicy,
-    progress: (@Sendable (ByteCount) async -> Void)?
+    isCounted: Bool, progress: (@Sendable (ByteCount) async -> Void)?
   ) async -> ReceivedBody {
     let end = length ?? UploadLimits.maximumLength
     var position = await blob.offset
     var announced = position
+    var renewed = clock.now()
     do {
       for try await bytes in body {
         let next = position + ByteCount(bytes.count)
@@ -176,10 +190,15 @@ extension UploadService {
         }
         position = try await blob.append(bytes, at: position)
         quota.note(position, of: blob.identifier)
-        if let progress, position - announced >= Self.progressStep {
+        if isCounted, position - announced >= parts?.partLength ?? Self.progressStep {
           try await blob.synchronize()
-          await progress(position)
+          try await share(blob)
+          await progress?(position)
           announced = position
+        }
+        if parts != nil, clock.now() - renewed >= Self.renewal {
+          try await renewHold(of: blob.identifier)
+          renewed = clock.now()
         }
       }
       return ReceivedBody(offset: position, failure: nil)

@@ -4,7 +4,6 @@ import Crypto
 package import Database
 package import DeliveryRecords
 import HTTPServer
-package import Monitoring
 package import PackageStorage
 package import PullboxAPI
 
@@ -17,6 +16,9 @@ package import PullboxAPI
 ///     let append = TusAppend(offset: .zero)
 ///     let (_, state) = try await uploads.append(body, to: upload.id, under: append, onConflict: .fail)
 ///     let (_, package) = try await uploads.takeOver(upload.id)   // complete: its bytes become a package
+///
+/// Among several nodes the bytes lie in the store, in parts (``UploadParts``); the incoming file is then a copy of them, with what is
+/// being received.
 ///
 /// An upload is open while bytes may be added, complete once it has its length and its end, and taken over once
 /// its bytes have a digest. It leaves when a client terminates it, when its time is over, and when its package
@@ -34,11 +36,21 @@ package actor UploadService {
   }
 
   /// The request that holds an upload.
-  private struct UploadLock {
+  struct UploadLock {
+    /// The lease that keeps the requests of other nodes away.
+    var hold: UploadParts.Hold?
     /// Its body, where it is one that adds bytes.
     var receiving: Task<ReceivedBody, Never>?
     var isPreempted = false
     var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// An incoming file that is open between requests.
+  struct OpenFile {
+    let id: String
+    let blob: BlobWriter
+    /// The parts that the file is known to have; none where uploads are one server's.
+    var parts: [UploadPart] = []
   }
 
   package let database: Database
@@ -46,6 +58,8 @@ package actor UploadService {
   package nonisolated let blobs: BlobStore
   /// Where complete packages go.
   package let shelf: any PackageShelf
+  /// The bytes that all nodes go on with; nil where uploads are one server's.
+  package nonisolated let parts: UploadParts?
   /// Shared with the garbage collector.
   package let packageLocks: PackageLocks
   /// Measures the lifetimes.
@@ -53,23 +67,26 @@ package actor UploadService {
   package nonisolated let limits: UploadLimits
   /// The room that open uploads have reserved.
   package var quota: StorageQuota
+  /// When the packages of all nodes were counted last.
+  var measured: Timestamp?
   /// Open files, the least recently used first.
-  private var open: [(id: String, blob: BlobWriter)] = []
-  private var locks: [String: UploadLock] = [:]
+  var open: [OpenFile] = []
+  var locks: [String: UploadLock] = [:]
   /// Requests whose bytes are received now.
   private var running = 0
 
   /// Creates the service over uploads of which `reservations` are known;
-  /// ``open(database:blobs:shelf:packageLocks:clock:limits:)`` finds them. Without a `shelf` the packages lie
+  /// ``open(database:blobs:shelf:parts:packageLocks:clock:limits:)`` finds them. Without a `shelf` the packages lie
   /// beside the incoming files.
   package init(
-    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
+    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil, parts: UploadParts? = nil,
     packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits,
     reservations: [String: StorageQuota.Reservation] = [:]
   ) {
     self.database = database
     self.blobs = blobs
     self.shelf = shelf ?? blobs
+    self.parts = parts
     self.packageLocks = packageLocks
     self.clock = clock
     self.limits = limits
@@ -79,7 +96,7 @@ package actor UploadService {
   /// With the reservations of the uploads that an earlier run left open; those whose creation it left undone,
   /// so that no client knows them, are forgotten. Blocks.
   package static func open(
-    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil,
+    database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil, parts: UploadParts? = nil,
     packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits
   ) throws -> UploadService {
     // Other nodes may be creating some now.
@@ -90,14 +107,14 @@ package actor UploadService {
     let lengths = try blobs.incomingLengthsBlocking()
     let uploads = try database.readBlocking { try UploadTable.all(in: $0) }
     var reservations: [String: StorageQuota.Reservation] = [:]
-    for upload in uploads where upload.digest == nil {
+    // All nodes reserve in the database, and each has room for a file while its bytes come.
+    for upload in uploads where upload.digest == nil && parts == nil {
       let received = lengths[upload.id] ?? .zero
       reservations[upload.id] = StorageQuota.Reservation(total: upload.length ?? received, received: received)
     }
     return UploadService(
-      database: database, blobs: blobs, shelf: shelf, packageLocks: packageLocks, clock: clock,
-      limits: limits,
-      reservations: reservations)
+      database: database, blobs: blobs, shelf: shelf, parts: parts, packageLocks: packageLocks,
+      clock: clock, limits: limits, reservations: reservations)
   }
 
   /// Begins an upload. Throws `upload-too-large` and `out-of-space` before a byte was taken.
@@ -106,11 +123,13 @@ package actor UploadService {
       throw Problem(.uploadTooLarge, "\(length.rawValue) bytes were announced")
     }
     let upload = Upload(newUpload, owner: owner, at: clock.now())
-    try await reserve(
-      StorageQuota.Reservation(total: newUpload.length ?? newUpload.contentLength ?? .zero, received: .zero),
-      for: upload.id)
+    let reservation = StorageQuota.Reservation(
+      total: newUpload.length ?? newUpload.contentLength ?? .zero, received: .zero)
+    if parts == nil { try await reserve(reservation, for: upload.id) }
     do {
       try await database.write(locking: [.upload(upload.id)]) { try UploadTable.insert(upload, in: $0) }
+      // Its row says what all nodes keep for it.
+      if parts != nil { try await reserve(reservation, for: upload.id) }
       let blob = try await blobs.begin(
         upload.id, expectedLength: newUpload.length, limit: UploadLimits.maximumLength)
       remember(blob)
@@ -138,11 +157,9 @@ package actor UploadService {
     let uploads = try await database.read {
       try UploadTable.page(after: after, limit: limit + 1, in: $0)
     }
-    let items = uploads.prefix(limit).map { upload in
-      let isTakenOver = upload.digest != nil
-      return record(
-        of: upload,
-        at: isTakenOver ? upload.length ?? .zero : quota.reservations[upload.id]?.received ?? .zero)
+    var items: [UploadRecord] = []
+    for upload in uploads.prefix(limit) {
+      items.append(record(of: upload, at: try await listedOffset(of: upload)))
     }
     let last = uploads.count > limit ? uploads[limit - 1] : nil
     return Page(
@@ -169,30 +186,35 @@ package actor UploadService {
   /// with the upload's owner.
   package func removeExpired(_ id: String, by actor: String) async throws -> Bool {
     guard locks[id] == nil else { return false }
-    return try await withLock(id, onConflict: .fail) { () in
+    return try await withFreeLock(id) { () in
       let ((now, steps), lifetime) = (self.clock.look(), self.limits.lifetime)
-      let isExpired = try await self.database.write(locking: [.upload(id)]) { connection in
+      let isShared = self.parts != nil
+      let removed = try await self.database.write(locking: [.upload(id)]) { connection -> [UploadPart]? in
         guard let upload = try UploadTable.find(id, in: connection),
           steps.end(of: lifetime, since: upload.touched) <= now
         else {
-          return false
+          return nil
         }
+        let parts = isShared ? try UploadPartTable.all(of: id, in: connection) : []
         try UploadTable.remove(id, in: connection)
         try AuditTable.add(
           AuditEntry(at: now, actor: actor, action: "upload.expire", subject: id, detail: upload.owner),
           in: connection)
-        return true
+        return parts
       }
-      if isExpired { try await self.removeBytes(of: id) }
-      return isExpired
+      guard let removed else { return false }
+      try await self.removeBytes(of: id, parts: removed)
+      return true
     }
   }
 
-  /// Removes an incoming file that belongs to no upload; whether it did.
+  /// Removes an incoming file that belongs to no upload, or to one whose bytes are a package by now; whether it did.
   func removeStray(_ id: String) async throws -> Bool {
     guard locks[id] == nil else { return false }
-    return try await withLock(id, onConflict: .fail) { () in
-      guard try await self.database.read({ try UploadTable.find(id, in: $0) }) == nil else { return false }
+    return try await withLocalLock(id, onConflict: .fail) { () in
+      let upload = try await self.database.read { try UploadTable.find(id, in: $0) }
+      guard upload == nil || (self.parts != nil && upload?.digest != nil) else { return false }
+      self.forget(id)
       return try await self.blobs.removeIncoming(id)
     }
   }
@@ -234,6 +256,9 @@ package actor UploadService {
 
   /// Without reading what is there: a client that only asks waits for nothing.
   private func offset(of upload: Upload) async throws -> ByteCount {
+    if parts != nil {
+      return try await database.read { try UploadPartTable.length(of: upload.id, in: $0) }
+    }
     if let blob = open.first(where: { $0.id == upload.id })?.blob { return await blob.offset }
     guard let length = try await blobs.receivedLength(of: upload.id) else { throw Problem(.uploadUnknown) }
     return length
@@ -241,12 +266,18 @@ package actor UploadService {
 
   /// Forgets the upload and its bytes. The caller holds its lock.
   package func remove(_ id: String) async throws {
-    try await database.write(locking: [.upload(id)]) { try UploadTable.remove(id, in: $0) }
-    try await removeBytes(of: id)
+    let isShared = parts != nil
+    let removed = try await database.write(locking: [.upload(id)]) { connection in
+      let parts = isShared ? try UploadPartTable.all(of: id, in: connection) : []
+      try UploadTable.remove(id, in: connection)
+      return parts
+    }
+    try await removeBytes(of: id, parts: removed)
   }
 
-  private func removeBytes(of id: String) async throws {
+  private func removeBytes(of id: String, parts removed: [UploadPart]) async throws {
     defer { quota.release(id) }
+    await parts?.remove(removed, of: id)
     if let blob = open.first(where: { $0.id == id })?.blob {
       forget(id)
       try await blob.discard()
@@ -255,8 +286,8 @@ package actor UploadService {
     }
   }
 
-  /// Runs `body` while no other request touches the upload.
-  func withLock<Value: Sendable>(
+  /// Runs `body` while no other request of this node touches the upload.
+  func withLocalLock<Value: Sendable>(
     _ id: String, onConflict policy: LockConflictPolicy, _ body: () async throws -> Value
   ) async throws -> Value {
     while locks[id] != nil {
@@ -288,6 +319,7 @@ package actor UploadService {
 
   /// The upload's file, open. The caller holds the upload's lock.
   package func blob(of upload: Upload) async throws -> BlobWriter {
+    if let parts { return try await sharedBlob(of: upload, in: parts) }
     if let index = open.firstIndex(where: { $0.id == upload.id }) {
       let entry = open.remove(at: index)
       open.append(entry)
@@ -319,35 +351,16 @@ package actor UploadService {
 
   private func refusal(of reservation: StorageQuota.Reservation, for id: String) async throws -> String? {
     let free = try await blobs.freeSpace()
-    return quota.grant(
-      reservation, to: id, in: StorageQuota.Available(free: free, stored: shelf.storedLength))
+    let stored = parts == nil ? shelf.storedLength : nil
+    let refusal = quota.grant(reservation, to: id, in: StorageQuota.Available(free: free, stored: stored))
+    guard refusal == nil, let parts, let bound = quota.quota else { return refusal }
+    return try await sharedRefusal(of: reservation, for: id, within: bound, of: parts)
   }
 
-  private func remember(_ blob: BlobWriter) {
-    open.append((blob.identifier, blob))
+  func remember(_ blob: BlobWriter, parts: [UploadPart] = []) {
+    open.append(OpenFile(id: blob.identifier, blob: blob, parts: parts))
     while open.count > Self.maximumOpen, let index = open.firstIndex(where: { locks[$0.id] == nil }) {
       open.remove(at: index)
-    }
-  }
-}
-
-extension UploadService: MetricSource {
-  package nonisolated func register(in metrics: inout MetricRegistry) {
-    let database = database
-    let uploads: Metric<Int64> = .gauge("pullbox_uploads", help: "Uploads that are no version yet.") { $0 }
-    metrics.register([uploads]) { try await database.read { try UploadTable.countWithoutVersion(in: $0) } }
-    let storage: [Metric<(quota: ByteCount?, used: ByteCount?)>] = [
-      .gauge("pullbox_storage_quota_bytes", help: "What packages and open uploads may take.", labels: []) {
-        $0.quota.map { [.init($0.rawValue)] } ?? []
-      },
-      .gauge(
-        "pullbox_storage_used_bytes", help: "What packages and open uploads take of the quota.", labels: []
-      ) { $0.used.map { [.init($0.rawValue)] } ?? [] },
-    ]
-    metrics.register(storage) {
-      let quota = await self.quota
-      let used = self.shelf.storedLength.map { quota.reservations.values.map(\.share).reduce($0, +) }
-      return (quota.quota, used)
     }
   }
 }

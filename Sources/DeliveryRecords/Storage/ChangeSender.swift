@@ -68,4 +68,6 @@ extension ChangeTopic {
   package static let feeds = ChangeTopic("feeds")
   /// Counts of bytes are to be written down at once: a completion waits for them.
   package static let meters = ChangeTopic("meters")
+  /// Uploads were taken over by other requests: the names of their leases' new holders.
+  package static let uploads = ChangeTopic("uploads")
 }

@@ -44,6 +44,9 @@ extension DatabaseLock {
     DatabaseLock(kind: "upload", name: id)
   }
 
+  /// The bytes that all uploads have reserved of the quota of several nodes.
+  package static let uploadRoom = DatabaseLock(kind: "upload-room", name: "")
+
   /// A claim by which one request or process does some work, with what it leaves to the next one.
   package static func lease(_ name: String) -> DatabaseLock {
     DatabaseLock(kind: "lease", name: name)

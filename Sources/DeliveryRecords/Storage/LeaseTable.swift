@@ -38,6 +38,26 @@ package enum LeaseTable {
       [.text(name), .timestamp(now), .timestamp(now + duration + duration)]) != nil
   }
 
+  /// Takes the lease, also from a process that holds it.
+  package static func seize(
+    _ name: String, for holder: String, until: Timestamp, in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO leases (name, holder, until) VALUES (?, ?, ?)
+      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+      """, [.text(name), .text(holder), .timestamp(until)])
+  }
+
+  /// Lets the lease of `holder` last until then; false where another one has it by now, or none.
+  package static func extend(
+    _ name: String, of holder: String, until: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.execute(
+      "UPDATE leases SET until = ? WHERE name = ? AND holder = ?",
+      [.timestamp(until), .text(name), .text(holder)]) > 0
+  }
+
   /// Lets go of a lease, unless another process has taken it by now.
   package static func remove(
     _ name: String, of holder: String, in connection: borrowing Connection

@@ -89,6 +89,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await access.admission.run() }
       group.addTask { await access.followTicketKeys() }
       group.addTask { await publishing.collect() }
+      group.addTask { await publishing.shareUploads() }
       group.addTask { await releases.scheduler.run() }
       group.addTask { await granting.confirm() }
       group.addTask { await releases.feeds.run() }

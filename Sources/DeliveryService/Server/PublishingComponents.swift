@@ -1,5 +1,6 @@
 import ContentDelivery
 import ContentPublishing
+import Database
 import PackageStorage
 import RouteAccess
 import ServiceRuntime
@@ -22,8 +23,16 @@ struct PublishingComponents: Sendable {
     let (packages, cache) = (content.packages, infrastructure.storage.cache)
     let lifetimes = LifetimeClock(wall: clock, timer: timer, log: log)
     let packageLocks = PackageLocks()
+    // Of several servers, which share a store, any goes on with an upload.
+    let parts: UploadParts? =
+      if database.isShared, let shelf = infrastructure.shelf as? any UploadPartShelf {
+        UploadParts(
+          database: database, shelf: shelf, process: leases.process, clock: leases.clock, log: log)
+      } else {
+        nil
+      }
     uploads = try UploadService.open(
-      database: database, blobs: infrastructure.blobs, shelf: infrastructure.shelf,
+      database: database, blobs: infrastructure.blobs, shelf: infrastructure.shelf, parts: parts,
       packageLocks: packageLocks,
       clock: lifetimes,
       limits: UploadLimits(
@@ -51,6 +60,9 @@ struct PublishingComponents: Sendable {
       every: infrastructure.configuration.gcInterval.duration, clock: infrastructure.timer,
       log: infrastructure.log)
   }
+
+  /// Lets go of uploads that requests at other nodes take, until the task is cancelled.
+  func shareUploads() async { await uploads.runSharing() }
 
   /// Adds the routes of uploads and of versions.
   func addRoutes(to routes: inout ScopedRoutes, answers: IdempotentAnswers, versions: VersionService) {

@@ -13,11 +13,11 @@ package final class StoreShelf: PackageShelf {
   /// Finds out what a package consists of, without reading it: nil for one that is not known.
   package typealias Describe = @Sendable (SHA256Digest) async throws -> PackageDescription?
 
-  private static let limit: Duration = .seconds(30)
+  static let limit: Duration = .seconds(30)
   /// A package is read in parts of that length where it is described.
   private static let part = ByteCount.mebibytes(8)
 
-  private let store: ObjectStore
+  let store: ObjectStore
   private let installation: StoreInstallation
   /// The blocks of packages that are on this node.
   package let cache: PackageCache
@@ -176,7 +176,7 @@ package final class StoreShelf: PackageShelf {
     return digests.finalize()
   }
 
-  private func checkInstallation() async throws(BlobStoreError) {
+  func checkInstallation() async throws(BlobStoreError) {
     do {
       try await installation.check()
     } catch {
@@ -260,7 +260,7 @@ extension BlobStoreError {
 }
 
 /// Runs `body` with the store's errors told as those of a shelf.
-private func asBlobStoreError<Value>(
+func asBlobStoreError<Value>(
   _ body: () async throws(ObjectStoreError) -> Value
 ) async throws(BlobStoreError) -> Value {
   do {

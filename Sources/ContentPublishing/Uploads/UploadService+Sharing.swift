@@ -1,0 +1,172 @@
+import BlobStore
+import CoreTypes
+import Database
+import DeliveryRecords
+import PackageStorage
+import PullboxAPI
+import ServiceRuntime
+
+/// Uploads that several nodes go on with.
+extension UploadService {
+  /// Runs `body` while no other request touches the upload, of this node or of others.
+  func withLock<Value: Sendable>(
+    _ id: String, onConflict policy: LockConflictPolicy, _ body: () async throws -> Value
+  ) async throws -> Value {
+    try await withLocalLock(id, onConflict: policy) { () in
+      guard let parts = self.parts else { return try await body() }
+      let hold = try await parts.hold(id, onConflict: policy)
+      self.locks[id]?.hold = hold
+      let result: Result<Value, any Error>
+      do {
+        result = .success(try await body())
+      } catch {
+        result = .failure(error)
+      }
+      await parts.release(hold)
+      return try result.get()
+    }
+  }
+
+  /// Runs `body` unless a request touches the upload, of this node or of others: false then.
+  func withFreeLock(_ id: String, _ body: () async throws -> Bool) async throws -> Bool {
+    do {
+      return try await withLock(id, onConflict: .fail, body)
+    } catch let problem as Problem where problem.code == .uploadLocked {
+      return false
+    }
+  }
+
+  /// The upload's file with the bytes of all parts. The caller holds the upload's lock.
+  func sharedBlob(of upload: Upload, in parts: UploadParts) async throws -> BlobWriter {
+    let entry = open.first { $0.id == upload.id }
+    // What fails on the way leaves a file of which nothing is known.
+    forget(upload.id)
+    do {
+      let blob: BlobWriter
+      if let entry {
+        blob = entry.blob
+      } else if try await blobs.receivedLength(of: upload.id) != nil {
+        blob = try await blobs.resume(upload.id, limit: UploadLimits.maximumLength)
+      } else {
+        blob = try await blobs.begin(
+          upload.id, expectedLength: upload.length, limit: UploadLimits.maximumLength)
+      }
+      guard let hold = locks[upload.id]?.hold else { preconditionFailure("the upload is not held") }
+      remember(blob, parts: try await parts.complete(blob, known: entry?.parts, under: hold))
+      return blob
+    } catch {
+      throw Self.problem(error)
+    }
+  }
+
+  /// Puts into the store what the file has. What cannot be put counts for nothing, and is taken off the file. Nothing where uploads are
+  /// one server's. The caller holds the upload's lock.
+  func share(_ blob: BlobWriter) async throws {
+    guard let parts else { return }
+    let id = blob.identifier
+    guard let hold = locks[id]?.hold, let index = open.firstIndex(where: { $0.id == id }) else {
+      preconditionFailure("the upload is not held")
+    }
+    var held = open[index].parts
+    do {
+      try await parts.put(blob, behind: &held, under: hold)
+      note(held, of: id)
+    } catch {
+      note(held, of: id)
+      do {
+        try await blob.truncate(to: held.last?.end ?? .zero)
+      } catch {
+        // The next request compares the file with the parts, and takes off what is none.
+        forget(id)
+      }
+      throw error
+    }
+  }
+
+  private func note(_ parts: [UploadPart], of id: String) {
+    guard let index = open.firstIndex(where: { $0.id == id }) else { return }
+    open[index].parts = parts
+  }
+
+  /// Lets the request's hold last while its bytes come. Throws `upload-locked` where another request has taken the upload.
+  func renewHold(of id: String) async throws {
+    guard let parts, let hold = locks[id]?.hold else { return }
+    try await parts.renew(hold)
+  }
+
+  /// The upload's bytes are a package: its parts are of no use any more.
+  func removeParts(of id: String) async throws {
+    guard let parts else { return }
+    let removed = try await database.write(locking: [.upload(id)]) { connection in
+      let all = try UploadPartTable.all(of: id, in: connection)
+      try UploadPartTable.removeAll(of: id, in: connection)
+      return all
+    }
+    await parts.remove(removed, of: id)
+  }
+
+  /// How many bytes the upload has, for lists.
+  func listedOffset(of upload: Upload) async throws -> ByteCount {
+    if upload.digest != nil { return upload.length ?? .zero }
+    guard parts != nil else { return quota.reservations[upload.id]?.received ?? .zero }
+    return try await database.read { try UploadPartTable.length(of: upload.id, in: $0) }
+  }
+
+  /// Nil where the quota of all nodes has room for the upload, which is kept for it then; else why it has not.
+  func sharedRefusal(
+    of reservation: StorageQuota.Reservation, for id: String, within bound: ByteCount, of parts: UploadParts
+  ) async throws -> String? {
+    let now = clock.now()
+    if measured.map({ now - $0 >= UploadParts.measureAge || now < $0 }) ?? true {
+      try await Self.asProblem { try await parts.shelf.measure() }
+      measured = now
+    }
+    let stored = shelf.storedLength ?? .zero
+    return try await database.write(locking: [.uploadRoom, .upload(id)]) { connection in
+      let taken = stored + (try UploadTable.reserved(besides: id, at: now, in: connection))
+      guard reservation.share <= bound - taken else {
+        return "\(reservation.share) are to be kept; \(taken) of the quota of \(bound) are taken"
+      }
+      try UploadTable.setReserved(reservation.share, of: id, in: connection)
+      return nil
+    }
+  }
+
+  /// Ends requests whose uploads others have taken, at whatever node, until the task is cancelled.
+  package func runSharing() async {
+    guard let parts else { return }
+    let reader = database.reader(of: .uploads)
+    while let news = await reader.next() {
+      let taken: [String] =
+        switch news {
+        case .of(let names):
+          locks.filter { id, lock in
+            lock.hold.map { hold in names.contains { $0 != hold.news && $0.hasPrefix("\(id)/") } } ?? false
+          }.map(\.key)
+        case .ofAnything: Array(locks.keys)
+        }
+      for id in taken {
+        do {
+          try await renewHold(of: id)
+        } catch is Problem {
+          preempt(id)
+        } catch {
+          parts.log.warning("it is not known who holds an upload", ["error": LogValue(error)])
+        }
+      }
+    }
+  }
+
+  private func preempt(_ id: String) {
+    locks[id]?.isPreempted = true
+    locks[id]?.receiving?.cancel()
+  }
+
+  /// Removes what uploads have left behind: files of this node, and with `isForAll` what lies in the store and no row names. Throws
+  /// what the store and the database throw.
+  package func removeLeftovers(isForAll: Bool) async throws {
+    guard let parts else { return }
+    for id in try await blobs.listIncoming().keys { _ = try await removeStray(id) }
+    if isForAll { try await parts.removeStrays() }
+  }
+}
