@@ -20,9 +20,13 @@ public struct MetricRegistry: Sendable {
   static let maximumSamples = 2000
 
   private var sections: [@Sendable () async throws -> String] = []
+  private let speaksForAll: @Sendable () async throws -> Bool
 
-  /// No metrics yet.
-  public init() {}
+  /// No metrics yet. Of several processes that share what some metrics show, `speaksForAll` says whether this one shows them; one
+  /// that is alone always does.
+  public init(speaksForAll: @escaping @Sendable () async throws -> Bool = { true }) {
+    self.speaksForAll = speaksForAll
+  }
 
   /// Adds metrics whose values are read one by one.
   public mutating func register(_ metrics: [Metric<Void>]) {
@@ -40,6 +44,16 @@ public struct MetricRegistry: Sendable {
       for metric in metrics { metric.add(snapshot, to: &text) }
       return text.text
     }
+  }
+
+  /// Adds metrics of what several processes share: of one value, one process tells. Read like those of ``register(_:snapshot:)``.
+  public mutating func registerShared<Snapshot: Sendable>(
+    _ metrics: [Metric<Snapshot>], snapshot: @escaping @Sendable () async throws -> Snapshot
+  ) {
+    var own = MetricRegistry()
+    own.register(metrics, snapshot: snapshot)
+    let (section, speaksForAll) = (own.sections[0], speaksForAll)
+    sections.append { try await speaksForAll() ? try await section() : "" }
   }
 
   /// Every metric with its values now, in version 0.0.4 of the text format of Prometheus, and last how many sources could

@@ -22,10 +22,12 @@ public struct ServiceMetrics: Sendable {
   private let registry: MetricRegistry
 
   /// `directories` are paths by the names that the page has for them; `lostRecords` answers how many requests have no line in
-  /// the access log though they have an access record.
+  /// the access log though they have an access record; `speaksForAll`, whether this process tells what several share
+  /// (``MetricRegistry/registerShared(_:snapshot:)``).
   public init(
     server: WeakServerReference, database: Database, directories: KeyValuePairs<String, String>,
-    lostRecords: @escaping @Sendable () -> UInt64 = { 0 }, sources: [any MetricSource]
+    lostRecords: @escaping @Sendable () -> UInt64 = { 0 },
+    speaksForAll: @escaping @Sendable () async throws -> Bool = { true }, sources: [any MetricSource]
   ) {
     routes = RouteMetrics()
     let common: [any MetricSource] = [
@@ -33,7 +35,7 @@ public struct ServiceMetrics: Sendable {
       DatabaseMetrics(database: database), HTTPServerMetrics(server: server, lostRecords: lostRecords),
       routes,
     ]
-    var registry = MetricRegistry()
+    var registry = MetricRegistry(speaksForAll: speaksForAll)
     for source in common + sources { source.register(in: &registry) }
     self.registry = registry
   }

@@ -109,6 +109,25 @@ struct TwoNodesTests {
     }
   }
 
+  @Test("what all nodes share one of them tells monitoring, and each what is its own")
+  func metrics() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(small)
+      _ = try await first.grantForPurchase()
+      var pages: [PrometheusPage] = []
+      for node in [first, second] {
+        let page = try await node.client.send(ClientRequest(method: "GET", url: node.api.url("/metrics")))
+        pages.append(try PrometheusPage(String(decoding: page.body, as: UTF8.self)))
+      }
+      func count(_ name: String) -> Int {
+        pages.count { page in page.samples.keys.contains { $0.hasPrefix(name) } }
+      }
+      #expect(count("pullbox_grants{") == 1)
+      #expect(count("pullbox_uploads") == 1)
+      #expect(count("pullbox_feed_waiting") == 2)
+    }
+  }
+
   @Test("a completion counts what the other node has sent; one without any byte is refused")
   func completions() async throws {
     try await ServerHarness.runNodes { first, second in

@@ -5,6 +5,21 @@ import Testing
 
 @Suite("Metric registry")
 struct MetricRegistryTests {
+  @Test("of what several processes share, the page of the one that speaks for all alone tells")
+  func shared() async throws {
+    let speaks = Locked(true)
+    var registry = MetricRegistry(speaksForAll: { speaks.current })
+    registry.register([.counter("own_total", help: "Own.") { 1 }])
+    let all: [Metric<Int>] = [.gauge("all", help: "All.") { $0 }]
+    registry.registerShared(all) { 2 }
+    #expect(await registry.page().contains("\nall 2\n"))
+    speaks.withLock { $0 = false }
+    let page = await registry.page()
+    #expect(page.contains("\nown_total 1\n"))
+    #expect(!page.contains("all 2"))
+    #expect(page.contains("\npullbox_metrics_unreadable 0\n"))
+  }
+
   @Test("the page has what was registered, in that order, and reads one snapshot for metrics that share it")
   func registry() async throws {
     let reads = Locked(0)

@@ -268,18 +268,18 @@ extension GrantService: MetricSource {
       "pullbox_grants", help: "Grants by state and by the environment of the purchase.",
       labels: ["state", "environment"]
     ) { $0.map { .init($0.count, labels: [$0.state, $0.environment]) } }
-    metrics.register([grants]) { try await database.read { try CounterTable.grants(in: $0) } }
+    metrics.registerShared([grants]) { try await database.read { try CounterTable.grants(in: $0) } }
     let unconfirmed: Metric<Int64> = .gauge(
       "pullbox_grants_unconfirmed", help: "Grants that rest on what a store said before it was away."
     ) { $0 }
-    metrics.register([unconfirmed]) {
+    metrics.registerShared([unconfirmed]) {
       try await database.read { try CounterTable.unconfirmed(in: $0).grants }
     }
     let irregular: Metric<[(kind: Irregularity.Kind, count: Int64)]> = .gauge(
       "pullbox_irregularities", help: "Cases in which purchases seem to go from hand to hand, by kind.",
       labels: ["kind"]
     ) { $0.map { .init($0.count, labels: [$0.kind.rawValue]) } }
-    metrics.register([irregular]) {
+    metrics.registerShared([irregular]) {
       try await database.read { connection in
         try Irregularity.Kind.known.map { ($0, try CounterTable.irregularities(of: $0, in: connection)) }
       }

@@ -214,7 +214,7 @@ extension Outbox: MetricSource {
         age(since: $0.oldestParked)
       },
     ]
-    metrics.register(listed) {
+    metrics.registerShared(listed) {
       var seen = try await database.read { connection in
         Seen(
           counts: try OutboxTable.counts(in: connection),

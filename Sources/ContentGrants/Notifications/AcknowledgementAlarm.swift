@@ -74,6 +74,6 @@ extension AcknowledgementAlarm: MetricSource {
         labels: ["store"]
       ) { $0.map { .init($0.standing.urgent, labels: [$0.store.description]) } },
     ]
-    metrics.register(listed) { try await standings() }
+    metrics.registerShared(listed) { try await standings() }
   }
 }

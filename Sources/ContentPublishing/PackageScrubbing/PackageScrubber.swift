@@ -3,7 +3,7 @@ package import ContentDelivery
 package import CoreTypes
 package import Crypto
 package import Database
-import DeliveryRecords
+package import DeliveryRecords
 package import Monitoring
 package import PackageStorage
 package import PullboxAPI
@@ -68,6 +68,8 @@ package actor PackageScrubber {
   private let rules: Rules
   private let log: Log
   private let worker: Worker
+  /// Held by the node that checks for all; without one, no other process uses the database.
+  private let lease: WorkerLease?
   /// An operator asked for a round: what was checked before is read again.
   private var asked: Timestamp?
   /// The packages that were written down as missing since the start; each is told once.
@@ -80,10 +82,10 @@ package actor PackageScrubber {
 
   /// Creates a scrubber, which reads nothing before ``run()``. `didChange` is called on the database's writer
   /// thread for a fault that is new or gone, and on the caller's task for bytes that were just put there; it
-  /// must not wait.
+  /// must not wait. A `lease` that another process holds leaves the work to that one.
   package init(
     database: Database, shelf: any PackageShelf, stops: RevocationList, clock: any WallClock,
-    timer: any MonotonicClock, rules: Rules, log: Log,
+    timer: any MonotonicClock, rules: Rules, log: Log, lease: WorkerLease? = nil,
     didChange: @escaping @Sendable (SHA256Digest) -> Void = { _ in }
   ) {
     self.database = database
@@ -94,6 +96,7 @@ package actor PackageScrubber {
     self.timer = timer
     self.rules = rules
     self.log = log
+    self.lease = lease
     worker = Worker(clock: timer)
   }
 
@@ -108,6 +111,7 @@ package actor PackageScrubber {
       group.addTask {
         await self.worker.run(
           {
+            guard try await self.mayGoOn() else { return .pause(atMost: Self.pauseBetweenLooks) }
             try await self.runRound()
             return .pause(atMost: Self.pause)
           }, onFailure: onFailure)
@@ -115,11 +119,17 @@ package actor PackageScrubber {
       group.addTask {
         await looks.run(
           {
-            try await self.lookAtFaulty()
+            if try await self.lease?.isHeld() ?? true { try await self.lookAtFaulty() }
             return .pause(atMost: Self.pauseBetweenLooks)
           }, onFailure: onFailure)
       }
     }
+  }
+
+  /// Whether this node checks for all, or for an operator who has asked it.
+  private func mayGoOn() async throws -> Bool {
+    if asked != nil { return true }
+    return try await lease?.isHeld() ?? true
   }
 
   /// Begins a round over all packages, and answers how they stand now. Packages that were read since the call
@@ -197,6 +207,7 @@ package actor PackageScrubber {
   /// forgotten first. Throws ``DatabaseError``, ``BlobStoreError`` and `CancellationError`; what was read by
   /// then is written down.
   func runRound() async throws {
+    let request = asked
     let (expected, checks) = try await facts()
     let keepsWithdrawn = rules.keepsWithdrawn
     let now = clock.now()
@@ -217,6 +228,7 @@ package actor PackageScrubber {
     let listed = rules.readsAll || due.isEmpty ? [:] : try await shelf.list()
     for digest in due {
       try Task.checkCancellation()
+      guard try await mayGoOn() else { break }
       if rules.readsAll || checks[digest]?.fault != nil {
         try await check(digest)
       } else {
@@ -224,6 +236,7 @@ package actor PackageScrubber {
       }
       progress.waiting -= 1
     }
+    if progress.waiting == 0, asked == request { asked = nil }
   }
 
   /// Reads one package and writes down what was found.
@@ -379,7 +392,9 @@ extension PackageScrubber: MetricSource {
     let damaged: Metric<Int64> = .gauge(
       "pullbox_packages_damaged", help: "Packages of versions that were found missing or damaged."
     ) { $0 }
-    metrics.register([damaged]) { try await database.read { try PackageCheckTable.countFaults(in: $0) } }
+    metrics.registerShared([damaged]) {
+      try await database.read { try PackageCheckTable.countFaults(in: $0) }
+    }
     let checks: [Metric<Progress>] = [
       .counter("pullbox_package_checks_total", help: "Packages read to see whether they are whole.") {
         $0.checks

@@ -8,7 +8,9 @@ extension UploadService: MetricSource {
   package nonisolated func register(in metrics: inout MetricRegistry) {
     let database = database
     let uploads: Metric<Int64> = .gauge("pullbox_uploads", help: "Uploads that are no version yet.") { $0 }
-    metrics.register([uploads]) { try await database.read { try UploadTable.countWithoutVersion(in: $0) } }
+    metrics.registerShared([uploads]) {
+      try await database.read { try UploadTable.countWithoutVersion(in: $0) }
+    }
     let storage: [Metric<(quota: ByteCount?, used: ByteCount?)>] = [
       .gauge("pullbox_storage_quota_bytes", help: "What packages and open uploads may take.", labels: []) {
         $0.quota.map { [.init($0.rawValue)] } ?? []
@@ -17,7 +19,7 @@ extension UploadService: MetricSource {
         "pullbox_storage_used_bytes", help: "What packages and open uploads take of the quota.", labels: []
       ) { $0.used.map { [.init($0.rawValue)] } ?? [] },
     ]
-    metrics.register(storage) {
+    metrics.registerShared(storage) {
       let quota = await self.quota
       guard let stored = self.shelf.storedLength else { return (quota.quota, nil) }
       guard self.parts == nil else {

@@ -106,6 +106,13 @@ struct DeliveryComponents: Sendable {
     }
   }
 
+  /// Says whether this server shows the metrics of what lies in the database: the one of several that holds the lease.
+  func speaksForAll(_ database: Database) -> @Sendable () async throws -> Bool {
+    guard database.isShared else { return { true } }
+    let lease = leases.lease("metrics")
+    return { try await lease.isHeld() }
+  }
+
   /// The sources of metrics, in the order of the page of metrics.
   var metricSources: [any MetricSource] {
     [

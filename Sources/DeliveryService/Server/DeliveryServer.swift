@@ -134,6 +134,7 @@ public final class DeliveryServer: Service {
     let metrics = ServiceMetrics(
       server: running, database: database, directories: ["state": state],
       lostRecords: { accessLog?.lostLines ?? 0 },
+      speaksForAll: components.speaksForAll(database),
       sources: components.metricSources + [BackupMetrics(state: state), reloads])
     self.metrics = metrics
     let routes = components.routes(metrics)

@@ -42,7 +42,7 @@ struct PublishingComponents: Sendable {
       rules: PackageScrubber.Rules(
         interval: configuration.scrubInterval.duration, rate: configuration.scrubRate.bytes,
         keepsWithdrawn: keepsWithdrawn, readsAll: cache == nil || configuration.scrubReads ?? false),
-      log: log,
+      log: log, lease: database.isShared ? leases.lease("scrubbing") : nil,
       didChange: { digest in
         packages.close(digest)
         cache?.restore(digest)
