@@ -4,6 +4,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryTesting
+import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
 import Testing
@@ -17,6 +18,7 @@ struct FeedWakeTests {
   private let file: StateFile
   private let database: Database
   private let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_795_249_800_000))
+  private let timer = ManualMonotonicClock()
   private let feeds: FeedService
 
   init() throws {
@@ -31,7 +33,7 @@ struct FeedWakeTests {
     feeds = FeedService(
       database: database, catalog: CatalogCache(database: database), rules: EntitlementRules(),
       settings: LiveSettings(settings, generation: Generation()), clock: clock,
-      timer: ManualMonotonicClock(), pace: ReleasePace(), publicURL: "", log: Log(level: .error))
+      timer: timer, pace: ReleasePace(), publicURL: "", log: Log(level: .error))
   }
 
   private func purchase(_ number: Int, account: String? = nil) throws -> VerifiedTransaction {
@@ -84,6 +86,51 @@ struct FeedWakeTests {
     }
     #expect(shown == Set(own))
   }
+
+  private func reads() throws -> UInt64 { try database.statistics().reads.waits.counts.reduce(0, +) }
+
+  @Test(
+    "a poll that begins again behind an answer with nothing asks the database nothing, unless something was heard since"
+  )
+  func quietPoll() async throws {
+    let purchase = try purchase(1)
+    _ = try await enroll(purchase, feeds: 0)
+    let device = try #require(DeviceIdentifier("reader"))
+    let reference = try #require(await feeds.enroll(device, at: .sandbox, showing: [purchase]))
+    func ask(_ cursor: FeedService.Cursor?, waiting seconds: Int64) async throws -> FeedService.Answer {
+      try await feeds.answer(
+        token: reference.token, device: device, after: cursor, waiting: .seconds(seconds))
+    }
+    /// Waits for nothing until the poll is over, and answers the cursor.
+    func pollToItsEnd(_ cursor: FeedService.Cursor) async throws -> FeedService.Cursor {
+      guard case .later(let poll) = try await ask(cursor, waiting: 60) else { throw Told() }
+      timer.advance(by: .seconds(60))
+      feeds.waiters.end(poll)
+      guard case .reading(let reading) = try await feeds.answer(to: poll) else { throw Told() }
+      #expect(reading.page.items.isEmpty)
+      return reading.page.cursor
+    }
+    guard case .reading(let whole) = try await ask(nil, waiting: 0) else { throw Told() }
+    let cursor = try await pollToItsEnd(whole.page.cursor)
+    var before = try reads()
+    guard case .later(let second) = try await ask(cursor, waiting: 60) else { throw Told() }
+    #expect(try reads() == before)
+    // It waits, and hears of news as any poll does.
+    await feeds.noteNews(of: [purchase])
+    #expect(await feeds.waiters.nextPolls(limit: 8, clock: timer).map { $0 === second } == [true])
+    feeds.waiters.didAnswer(second)
+
+    for hears in [false, true] {
+      let cursor = try await pollToItsEnd(cursor)
+      if hears { await feeds.noteNews(of: [purchase]) } else { timer.advance(by: .seconds(61)) }
+      before = try reads()
+      guard case .later(let poll) = try await ask(cursor, waiting: 60) else { throw Told() }
+      #expect(try reads() > before)
+      feeds.waiters.didAnswer(poll)
+    }
+  }
+
+  private struct Told: Error {}
 
   @Test("the feeds that customers had before they became one are all that one's")
   func merged() async throws {

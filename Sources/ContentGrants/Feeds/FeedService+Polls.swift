@@ -30,6 +30,14 @@ extension FeedService {
       feed, after: cursor, renewsToken: expiry < clock.now() + Self.lifetime / 2,
       until: timer.now() + duration)
     waiters.add(poll)
+    let begun = timer.now()
+    // From here on the poll hears what happens.
+    if begun < poll.deadline,
+      let quiet = waiters.withQuiet({ $0.take(feed, after: cursor, at: begun) })
+    {
+      waiters.schedule(poll, at: due(poll, unlessBefore: quiet.next, now: begun))
+      return .later(poll)
+    }
     do {
       let look = try await lookOnce(for: poll)
       let now = timer.now()
@@ -53,7 +61,29 @@ extension FeedService {
     switch poll.finding {
     case .page(let page): return tell(page, to: poll)
     case .forgotten: throw forgotten(poll)
-    case nil: return tell(try await lookOnce(for: poll).page, to: poll)
+    case nil: return tell(try await lookLast(for: poll).page, to: poll)
+    }
+  }
+
+  /// Looks at the feed of a poll that is over, and remembers where there was nothing.
+  private func lookLast(for poll: FeedPoll) async throws -> Look {
+    let number = waiters.withQuiet { $0.begin(poll.feed.number, at: timer.now()) }
+    do {
+      let look = try await lookOnce(for: poll)
+      guard let number else { return look }
+      let isQuiet = look.page.items.isEmpty && !look.page.isWhole
+      waiters.withQuiet { quiet in
+        if isQuiet {
+          quiet.keep(
+            QuietFeeds.Finding(feed: poll.feed, cursor: look.page.cursor, next: look.next), of: number)
+        } else {
+          quiet.drop(poll.feed.number, of: number)
+        }
+      }
+      return look
+    } catch {
+      if let number { waiters.withQuiet { $0.drop(poll.feed.number, of: number) } }
+      throw error
     }
   }
 

@@ -31,7 +31,7 @@ extension FeedService {
   private func hearOfCustomers() async {
     let reader = database.reader(of: .feeds)
     while let news = await reader.next() {
-      guard waiters.count > 0 else { continue }
+      guard waiters.mustHear else { continue }
       switch news {
       case .of(let names):
         let customers = names.compactMap { Hexadecimal.decode($0).flatMap { CustomerIdentifier($0) } }
@@ -51,7 +51,8 @@ extension FeedService {
         }
         if forgotten < 500 { watched.withLock { $0.swept = now } }
       }
-      guard waiters.count > 0 || watched.withLock({ $0.revision == nil }) else { return }
+      waiters.withQuiet { $0.forgetOld(at: now) }
+      guard waiters.mustHear || watched.withLock({ $0.revision == nil }) else { return }
       let revision = try await catalog.renewed().revision
       let isNew = watched.withLock { watched in
         defer { watched.revision = revision }

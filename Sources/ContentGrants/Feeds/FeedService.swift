@@ -34,6 +34,8 @@ package final class FeedService: Sendable {
   static let countInterval: Duration = .seconds(60)
   /// Transactions of a proof that are looked up to find its customer, at most.
   private static let lookups = 8
+  /// For how long a proof that was shown is remembered where other nodes may forget its feed.
+  static let enrollmentMemory: Duration = .seconds(60)
   /// How often at most a feed's use is written down, and unused feeds are looked for.
   package static let day: Duration = .seconds(86_400)
 
@@ -84,6 +86,7 @@ package final class FeedService: Sendable {
     var feed: Name
     /// Stands for the transactions.
     var shown: Int
+    var since: MonotonicInstant
   }
 
   /// A feed as tokens name it.
@@ -193,12 +196,14 @@ package final class FeedService: Sendable {
     let key = Enrolled.Key(store: store, device: device)
     let shown = Set(transactions).hashValue
     let earlier = enrolled.withLock { $0.value(for: key) }
-    if let earlier, earlier.shown == shown, written.map({ $0.feed == earlier.feed }) ?? true {
+    let isFresh = earlier.map { news == nil || timer.now() - $0.since < Self.enrollmentMemory } ?? false
+    if let earlier, isFresh, earlier.shown == shown, written.map({ $0.feed == earlier.feed }) ?? true {
       return reference(to: earlier.feed, of: device, base: base)
     }
     if let written {
       enrolled.withLock {
-        $0.insert(Enrolled(feed: written.feed, shown: shown), for: key, length: Enrolled.length)
+        $0.insert(
+          Enrolled(feed: written.feed, shown: shown, since: timer.now()), for: key, length: Enrolled.length)
       }
       waiters.wake([written.ended].compactMap(\.self))
       await noteNews(of: transactions)
@@ -230,7 +235,7 @@ package final class FeedService: Sendable {
       guard let placed else { return nil }
       let name = Name(placed.feed)
       enrolled.withLock {
-        $0.insert(Enrolled(feed: name, shown: shown), for: key, length: Enrolled.length)
+        $0.insert(Enrolled(feed: name, shown: shown, since: timer.now()), for: key, length: Enrolled.length)
       }
       waiters.wake([name.number] + [placed.ended].compactMap(\.self))
       // What this proof shows may be news to the customer's other devices.
@@ -244,7 +249,7 @@ package final class FeedService: Sendable {
 
   /// The ledger has something new of these transactions: the devices of their customers that wait look at it.
   func noteNews(of transactions: [VerifiedTransaction]) async {
-    guard waiters.count > 0 || news != nil else { return }
+    guard waiters.mustHear || news != nil else { return }
     do {
       let customers = try await database.read { connection in
         var customers: Set<CustomerIdentifier> = []
@@ -274,7 +279,7 @@ package final class FeedService: Sendable {
         var place: FeedTable.CustomerPlace?
         repeat {
           // Who comes from now on looks for itself.
-          guard waiters.count > 0 else { return }
+          guard waiters.mustHear else { return }
           let start = place
           let page = try await database.read { try FeedTable.feeds(of: customer, after: start, in: $0) }
           waiters.wake(page.feeds)

@@ -28,6 +28,7 @@ final class FeedWaiters: Sendable {
   private struct State {
     var waiters: [Int64: Waiter] = [:]
     var polls = FeedPolls()
+    var quiet = QuietFeeds()
     var isClosed = false
   }
 
@@ -41,6 +42,14 @@ final class FeedWaiters: Sendable {
   private let signal = AsyncSignal()
 
   var count: Int { state.withLock { $0.waiters.count + $0.polls.count } }
+
+  /// Whether what happens to feeds has to be heard: a request waits, or one that is about to come rests on that nothing has happened.
+  var mustHear: Bool { state.withLock { !$0.waiters.isEmpty || $0.polls.count > 0 || !$0.quiet.isEmpty } }
+
+  /// Runs `body` on the feeds of which nothing was heard since their last answers.
+  func withQuiet<Value: Sendable>(_ body: (inout QuietFeeds) -> Value) -> Value {
+    state.withLock { body(&$0.quiet) }
+  }
 
   /// To be called before the first look, so that nothing that happens after that is missed.
   func add(_ feed: Int64) -> Waiter {
@@ -120,6 +129,7 @@ final class FeedWaiters: Sendable {
   func wake() {
     let waiters = state.withLock { state in
       state.polls.wake()
+      state.quiet.forgetAll()
       return Array(state.waiters.values)
     }
     for waiter in waiters { waiter.signal.signal() }
@@ -129,6 +139,7 @@ final class FeedWaiters: Sendable {
   func wake(_ feeds: [Int64]) {
     let waiters = state.withLock { state in
       state.polls.wake(feeds)
+      state.quiet.forget(feeds)
       return feeds.compactMap { state.waiters[$0] }
     }
     for waiter in waiters { waiter.signal.signal() }
