@@ -109,6 +109,34 @@ struct TwoNodesTests {
     }
   }
 
+  @Test("a release with a date comes at its time, at whatever node it was set", .timeLimit(.minutes(1)))
+  func schedules() async throws {
+    try await ServerHarness.runNodes { first, second in
+      // One of the two makes all releases, and looks for dates by itself once a minute.
+      for (number, node) in [first, second, first, second].enumerated() {
+        let product = "com.example.issue\(number)"
+        _ = try await node.operatorAPI.call(
+          "PUT", "/v1/operator/products/\(product)", body: ProductDescription(), as: OperatorProduct.self)
+        _ = try await node.submit(small, as: product, version: "1.0")
+        let path = "/v1/operator/products/\(product)/versions/1.0"
+        for step in ["submit", "approve"] {
+          _ = try await node.operatorAPI.call(
+            "POST", "\(path)/\(step)", body: ReasonBody(), as: VersionRecord.self)
+        }
+        _ = try await node.operatorAPI.call(
+          "POST", "\(path)/release", body: ReleaseRequest(at: node.clock.now() + .milliseconds(100)),
+          as: VersionRecord.self)
+        node.clock.advance(by: .seconds(1))
+        try await eventually {
+          try await node.operatorAPI.get(
+            "/v1/operator/products/\(product)/versions", as: Page<VersionRecord>.self
+          )
+          .items.first?.state == .released
+        }
+      }
+    }
+  }
+
   @Test("what all nodes share one of them tells monitoring, and each what is its own")
   func metrics() async throws {
     try await ServerHarness.runNodes { first, second in

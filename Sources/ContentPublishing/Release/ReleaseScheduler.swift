@@ -48,6 +48,17 @@ package final class ReleaseScheduler: Sendable {
 
   /// Works until the task is cancelled. What fails here (a full disk, say) is logged and tried again.
   package func run() async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.release() }
+      group.addTask {
+        // Dates that were set at other nodes.
+        let reader = self.database.reader(of: .schedules)
+        while await reader.next() != nil { self.worker.wake() }
+      }
+    }
+  }
+
+  private func release() async {
     await worker.run {
       guard try await self.lease?.isHeld() ?? true else { return .pause(atMost: LeaseMachine.duration) }
       let now = self.clock.now()

@@ -104,6 +104,7 @@ struct VersionTransition: Sendable {
       }
       if before.scheduled != after.scheduled { outcome.movedSchedule = true }
     }
+    if outcome.movedSchedule { try connection.noteChange(of: .schedules) }
     if step.changesCatalog, outcome.record.state == .released,
       try ProductTable.noteReleased(product, at: now, in: connection)
     {

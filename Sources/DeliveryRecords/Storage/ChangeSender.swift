@@ -68,6 +68,8 @@ extension ChangeTopic {
   package static let feeds = ChangeTopic("feeds")
   /// Counts of bytes are to be written down at once: a completion waits for them.
   package static let meters = ChangeTopic("meters")
+  /// Dates of releases were set, moved or taken away.
+  package static let schedules = ChangeTopic("schedules")
   /// Uploads were taken over by other requests: the names of their leases' new holders.
   package static let uploads = ChangeTopic("uploads")
 }
