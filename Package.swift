@@ -33,7 +33,8 @@ let groundwork: [Target] = [
 ]
 
 let plumbing: [Target] = [
-  .target(name: "HTTPServer", dependencies: ["CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
+  .target(name: "HTTPParsing", dependencies: ["CLinux", "CoreTypes"]),
+  .target(name: "HTTPServer", dependencies: ["HTTPParsing", "CLinux", "CTLS", "SystemCalls", "CoreTypes"]),
   .target(name: "HTTPClient", dependencies: ["CCurl", "CTLS", "CLinux", "SystemCalls", "CoreTypes"]),
   .target(name: "Database", dependencies: ["CSQLite", "CSQLiteLog", "SystemCalls", "CoreTypes"]),
   .target(
@@ -65,7 +66,8 @@ let contract: [Target] = [
     name: "PullboxAPI",
     dependencies: ["Commerce", "ContentPackage", "Receipts", "Crypto", "CoreTypes"]),
   .target(
-    name: "PullboxAPIServer", dependencies: ["PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
+    name: "PullboxAPIServer",
+    dependencies: ["HTTPParsing", "PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
   .target(
     name: "PullboxAPIClient", dependencies: ["PullboxAPI", "HTTPClient", "ServiceRuntime", "CoreTypes"]),
 ]
@@ -75,7 +77,8 @@ let delivery: [Target] = [
   .target(
     name: "ContentDelivery",
     dependencies: [
-      "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage", "HTTPServer", "Monitoring",
+      "HTTPParsing", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage", "HTTPServer",
+      "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
@@ -84,14 +87,19 @@ let delivery: [Target] = [
       "ContentPackage", "ObjectStore", "BlobStore", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
+    name: "DeliveryModel", dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
+  .target(
+    name: "DeliverySchema", dependencies: ["PullboxAPI", "Commerce", "Database"]),
+  .target(
     name: "DeliveryRecords",
     dependencies: [
-      "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database", "PostgreSQLEngine",
+      "DeliverySchema", "DeliveryModel", "PullboxAPI", "Commerce", "ContentPackage", "Receipts", "Database",
+      "PostgreSQLEngine",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "RecordTransfer",
-    dependencies: ["DeliveryRecords", "Database", "PostgreSQLEngine", "CoreTypes"]),
+    dependencies: ["DeliverySchema", "DeliveryRecords", "Database", "PostgreSQLEngine", "CoreTypes"]),
   .target(
     name: "PaymentStores",
     dependencies: [
@@ -101,28 +109,33 @@ let delivery: [Target] = [
   .target(
     name: "RouteAccess",
     dependencies: [
-      "ContentDelivery", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer",
+      "HTTPParsing", "ContentDelivery", "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
+      "Commerce",
+      "HTTPServer",
       "Database",
       "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "ContentCatalog",
     dependencies: [
-      "RouteAccess", "ContentDelivery", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce",
+      "RouteAccess", "ContentDelivery", "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
+      "Commerce",
       "ContentPackage", "HTTPServer", "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
   .target(
     name: "ContentPublishing",
     dependencies: [
-      "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage", "DeliveryRecords", "PullboxAPI",
+      "HTTPParsing", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage", "DeliveryModel",
+      "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "Commerce", "ContentPackage", "ContentPacking", "HTTPServer", "Database",
       "BlobStore", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
     name: "ContentGrants",
     dependencies: [
-      "ContentCatalog", "RouteAccess", "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "HTTPParsing", "ContentCatalog", "RouteAccess", "ContentDelivery", "PaymentStores", "DeliveryModel",
+      "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "Commerce", "ContentPackage", "Receipts", "HTTPServer", "Database", "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -160,7 +173,8 @@ let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess", "ContentDelivery",
+      "DeliverySchema", "DeliveryModel", "HTTPParsing", "ContentGrants", "ContentPublishing",
+      "ContentCatalog", "RouteAccess", "ContentDelivery",
       "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
@@ -171,7 +185,8 @@ let services: [Target] = [
   .target(
     name: "DownloadAgent",
     dependencies: [
-      "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient", "Commerce",
+      "HTTPParsing", "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient",
+      "Commerce",
       "ContentPackage", "Receipts",
       "HTTPServer",
       "HTTPClient", "Database", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
@@ -237,6 +252,7 @@ let testSupport: [Target] = [
       "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
       "PullboxTesting",
     ]),
+  .target(name: "HTTPTesting", dependencies: ["HTTPParsing"], path: "Tests/HTTPTesting"),
   .target(
     name: "StorageTesting",
     dependencies: ["PackageStorage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"],
@@ -244,7 +260,8 @@ let testSupport: [Target] = [
   .target(
     name: "DeliveryTesting",
     dependencies: [
-      "DeliveryRecords", "Commerce", "Database", "PostgreSQLEngine", "CoreTypes", "PullboxTesting",
+      "DeliverySchema", "DeliveryRecords", "Commerce", "Database", "PostgreSQLEngine", "CoreTypes",
+      "PullboxTesting",
     ],
     path: "Tests/DeliveryTesting"),
   .target(
@@ -263,8 +280,13 @@ let tests: [Target] = [
   .testTarget(
     name: "PullboxTestingTests", dependencies: ["PullboxTesting", "SystemCalls", "CoreTypes"]),
   .testTarget(
+    name: "HTTPParsingTests", dependencies: ["HTTPParsing", "CoreTypes", "HTTPTesting", "PullboxTesting"]),
+  .testTarget(
     name: "HTTPServerTests",
-    dependencies: ["HTTPServer", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "HTTPParsing", "HTTPServer", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "HTTPTesting",
+      "PullboxTesting",
+    ]),
   .testTarget(
     name: "HTTPClientTests",
     dependencies: ["HTTPClient", "ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
@@ -311,26 +333,32 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentDeliveryTests",
     dependencies: [
-      "ContentDelivery", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer", "Monitoring",
+      "HTTPParsing", "ContentDelivery", "PullboxAPI", "PullboxAPIServer", "Commerce", "HTTPServer",
+      "Monitoring",
       "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
     name: "PackageStorageTests",
     dependencies: [
-      "PackageStorage", "ContentPackage", "ObjectStore", "BlobStore", "HTTPServer", "HTTPClient",
-      "SystemCalls",
+      "HTTPParsing", "PackageStorage", "ContentPackage", "ObjectStore", "BlobStore", "HTTPServer",
+      "HTTPClient", "SystemCalls",
       "Crypto", "CoreTypes", "StorageTesting", "PullboxTesting",
     ]),
   .testTarget(
+    name: "DeliveryModelTests",
+    dependencies: ["DeliveryModel", "PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
+  .testTarget(
     name: "DeliveryRecordsTests",
     dependencies: [
-      "DeliveryRecords", "PullboxAPI", "Commerce", "Database", "PostgreSQLEngine", "SystemCalls", "Crypto",
+      "DeliverySchema", "DeliveryModel", "DeliveryRecords", "PullboxAPI", "Commerce", "Database",
+      "PostgreSQLEngine", "SystemCalls", "Crypto",
       "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "RecordTransferTests",
     dependencies: [
-      "RecordTransfer", "DeliveryRecords", "Database", "PostgreSQLEngine", "CoreTypes", "DeliveryTesting",
+      "DeliverySchema", "RecordTransfer", "DeliveryRecords", "Database", "PostgreSQLEngine", "CoreTypes",
+      "DeliveryTesting",
       "PullboxTesting",
     ]),
   .testTarget(
@@ -347,20 +375,23 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentCatalogTests",
     dependencies: [
-      "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer", "Database", "Crypto",
+      "DeliveryModel", "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer",
+      "Database", "Crypto",
       "CoreTypes", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentPublishingTests",
     dependencies: [
-      "ContentPublishing", "RouteAccess", "PackageStorage", "DeliveryRecords", "PullboxAPI", "Commerce",
+      "DeliverySchema", "DeliveryModel", "ContentPublishing", "RouteAccess", "PackageStorage",
+      "DeliveryRecords", "PullboxAPI", "Commerce",
       "HTTPServer", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
       "StorageTesting", "DeliveryTesting", "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentGrantsTests",
     dependencies: [
-      "ContentGrants", "ContentCatalog", "ContentDelivery", "PaymentStores", "DeliveryRecords", "PullboxAPI",
+      "DeliverySchema", "DeliveryModel", "ContentGrants", "ContentCatalog", "ContentDelivery",
+      "PaymentStores", "DeliveryRecords", "PullboxAPI",
       "Commerce", "Receipts", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting",
       "PullboxTesting",
     ]),
@@ -376,7 +407,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliveryService", "ContentGrants", "ContentPublishing", "ContentCatalog", "RouteAccess",
+      "DeliverySchema", "DeliveryModel", "DeliveryService", "ContentGrants", "ContentPublishing",
+      "ContentCatalog", "RouteAccess",
       "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer",
       "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",

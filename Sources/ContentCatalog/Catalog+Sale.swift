@@ -2,6 +2,7 @@ package import Commerce
 import CoreTypes
 import Crypto
 package import Database
+import DeliveryModel
 package import DeliveryRecords
 package import PullboxAPI
 package import PullboxAPIServer

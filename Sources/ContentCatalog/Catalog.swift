@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import Crypto
 package import Database
+package import DeliveryModel
 package import DeliveryRecords
 package import PullboxAPI
 package import PullboxAPIServer

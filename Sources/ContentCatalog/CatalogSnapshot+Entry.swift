@@ -1,4 +1,5 @@
 package import Commerce
+import DeliveryModel
 package import DeliveryRecords
 
 /// A product in memory, with what is released of it.

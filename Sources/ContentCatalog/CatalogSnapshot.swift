@@ -1,6 +1,7 @@
 package import Commerce
 import CoreTypes
 package import Database
+import DeliveryModel
 package import DeliveryRecords
 package import PullboxAPI
 

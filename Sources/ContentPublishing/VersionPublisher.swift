@@ -6,6 +6,7 @@ import ContentPacking
 package import CoreTypes
 import Crypto
 package import Database
+import DeliveryModel
 import DeliveryRecords
 package import PackageStorage
 import PullboxAPI

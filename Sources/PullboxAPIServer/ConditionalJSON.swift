@@ -1,6 +1,7 @@
 import CZlib
 public import CoreTypes
 import Crypto
+import HTTPParsing
 public import HTTPServer
 public import PullboxAPI
 

@@ -1,4 +1,5 @@
 import Crypto
+import HTTPParsing
 public import HTTPServer
 import PullboxAPI
 

@@ -1,5 +1,6 @@
 public import CoreTypes
 import Crypto
+import HTTPParsing
 public import HTTPServer
 public import PullboxAPI
 

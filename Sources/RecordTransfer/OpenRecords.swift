@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Database
 import DeliveryRecords
+import DeliverySchema
 package import PostgreSQLEngine
 
 /// Records that are opened to be read as a whole, or, on PostgreSQL, to be filled.

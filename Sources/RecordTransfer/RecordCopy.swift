@@ -1,5 +1,6 @@
 package import Database
 package import DeliveryRecords
+import DeliverySchema
 package import PostgreSQLEngine
 
 /// Copies all records from one database into another: one state of them, each table behind those that it refers to, in the order of its key.

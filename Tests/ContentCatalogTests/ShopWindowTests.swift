@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import DeliveryModel
 import DeliveryRecords
 import PullboxAPI
 import Testing

@@ -1,3 +1,5 @@
+import HTTPParsing
+
 @testable import ContentDelivery
 @testable import HTTPServer
 

@@ -3,6 +3,7 @@ import ContentCatalog
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryTesting
 import PullboxTesting
 import Testing

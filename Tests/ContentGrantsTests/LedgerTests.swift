@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
+import DeliverySchema
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting

@@ -1,6 +1,8 @@
 import BlobStore
 import CoreTypes
 import Database
+import DeliveryModel
+import DeliverySchema
 import HTTPServer
 import PullboxAPI
 import PullboxTesting

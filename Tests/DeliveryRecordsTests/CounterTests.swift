@@ -1,12 +1,14 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
 import PullboxTesting
 import Testing
 
 @testable import DeliveryRecords
+@testable import DeliverySchema
 
 @Suite("Counters of the database")
 struct CounterTests {

@@ -6,6 +6,7 @@ import DeliveryTesting
 import PullboxAPI
 import Testing
 
+@testable import DeliveryModel
 @testable import DeliveryRecords
 
 @Suite("The locks that stand for the service's rows")

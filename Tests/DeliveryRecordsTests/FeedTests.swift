@@ -1,10 +1,12 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
 import PullboxTesting
 import Testing
 
 @testable import DeliveryRecords
+@testable import DeliverySchema
 
 @Suite("The feed of a device")
 struct FeedTests {

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
 import Testing
@@ -50,5 +51,17 @@ struct RowDomainTests {
     let text = try await self.row(.text("elsewhere"))
     #expect(throws: ColumnTypeMismatch.self) { try text.grantState("value") }
     #expect(throws: ColumnTypeMismatch.self) { try text.choice("value") as RevocationSource }
+  }
+
+  @Test("every state of a grant is read back as it was written", arguments: GrantMachine.State.all)
+  func grantState(state: GrantMachine.State) {
+    #expect(GrantMachine.State(stored: state.stored) == state)
+  }
+
+  @Test(
+    "a state of a grant that was never written is not read",
+    arguments: ["", "GRANTED", "revoked", "revoked/revoked/granted"])
+  func foreignGrantState(text: String) {
+    #expect(GrantMachine.State(stored: text) == nil)
   }
 }

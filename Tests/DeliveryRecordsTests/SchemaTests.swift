@@ -2,11 +2,13 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryTesting
 import PullboxAPI
 import Testing
 
 @testable import DeliveryRecords
+@testable import DeliverySchema
 
 @Suite("The database's own rules")
 struct SchemaTests {

@@ -1,4 +1,5 @@
 import Database
+import DeliverySchema
 import PullboxTesting
 import Testing
 

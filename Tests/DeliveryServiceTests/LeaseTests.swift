@@ -1,5 +1,6 @@
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryTesting
 import PullboxTesting
 import ServiceRuntime

@@ -1,3 +1,4 @@
+import DeliveryModel
 import HTTPServer
 import Monitoring
 import PullboxAPI

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import DeliveryModel
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

@@ -1,6 +1,8 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
+import DeliverySchema
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

@@ -9,6 +9,7 @@ import Receipts
 import Testing
 
 @testable import ContentDelivery
+@testable import DeliveryModel
 @testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliverySchema
 import DeliveryTesting
 import Dispatch
 import HTTPClient

@@ -1,5 +1,6 @@
 import Database
 package import DeliveryRecords
+import DeliverySchema
 import PullboxTesting
 
 /// Rows of every table of a server, with values of every kind that its columns take: what a copy of all records must not lose. They make

@@ -1,4 +1,5 @@
 import CoreTypes
+import HTTPParsing
 import HTTPServer
 
 /// An inline handler that serves one file at `/file`, and a few words elsewhere.

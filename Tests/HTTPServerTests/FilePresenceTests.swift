@@ -1,5 +1,6 @@
 import CoreTypes
 import Glibc
+import HTTPParsing
 import PullboxTesting
 import SystemCalls
 import Testing

@@ -1,6 +1,7 @@
 import CLinux
 import CoreTypes
 import Glibc
+import HTTPParsing
 import HTTPServer
 import PullboxTesting
 import SystemCalls

@@ -1,3 +1,4 @@
+import HTTPParsing
 import HTTPServer
 import Testing
 

@@ -1,5 +1,6 @@
 import CoreTypes
 import Dispatch
+import HTTPParsing
 import HTTPServer
 import PullboxTesting
 import Synchronization

@@ -1,5 +1,6 @@
 import CoreTypes
 import Database
+import DeliverySchema
 import DeliveryTesting
 import Foundation
 import PostgreSQLEngine

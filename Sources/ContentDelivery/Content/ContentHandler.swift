@@ -1,5 +1,6 @@
 package import CoreTypes
 import Crypto
+package import HTTPParsing
 package import HTTPServer
 
 /// Answers `GET` and `HEAD /v1/content/{digest}` on the loop that read the request: ticket, preconditions, range,

@@ -1,3 +1,4 @@
+import HTTPParsing
 import HTTPServer
 
 /// The response to a request for content with a valid ticket: status, fields and bytes. It is a pure value, made in one

@@ -1,4 +1,5 @@
 package import CoreTypes
+import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

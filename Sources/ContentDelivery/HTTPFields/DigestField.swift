@@ -1,4 +1,5 @@
 package import Crypto
+import HTTPParsing
 import HTTPServer
 
 /// `Content-Digest` and `Repr-Digest` (RFC 9530).

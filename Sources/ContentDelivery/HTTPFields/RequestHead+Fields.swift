@@ -1,3 +1,4 @@
+import HTTPParsing
 import HTTPServer
 
 /// The fields of a request on a loop that the engine does not index; their names are given in lower case.

@@ -1,3 +1,4 @@
+package import HTTPParsing
 package import HTTPServer
 
 /// The proxies whose fields about the client are believed; those of any other peer are not.

@@ -2,6 +2,7 @@ import Commerce
 import ContentCatalog
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 
 /// The facts about a feed that one read of the database finds.

@@ -1,6 +1,7 @@
 import Commerce
 package import ContentDelivery
 import CoreTypes
+import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

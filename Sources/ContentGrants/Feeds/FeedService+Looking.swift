@@ -2,6 +2,7 @@ import Commerce
 import ContentCatalog
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import Synchronization
 import SystemCalls

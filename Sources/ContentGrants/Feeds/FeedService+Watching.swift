@@ -3,6 +3,7 @@ import ContentCatalog
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryRecords
 import ServiceRuntime
 import Synchronization

@@ -4,6 +4,7 @@ package import ContentDelivery
 package import CoreTypes
 import Crypto
 package import Database
+package import DeliveryModel
 package import DeliveryRecords
 package import Monitoring
 import PaymentStores

@@ -1,6 +1,7 @@
 import Commerce
 import ContentCatalog
 import CoreTypes
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 

@@ -1,5 +1,6 @@
 import CoreTypes
 package import Crypto
+import DeliveryModel
 import DeliveryRecords
 package import PullboxAPI
 package import Receipts

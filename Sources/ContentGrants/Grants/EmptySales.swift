@@ -2,6 +2,7 @@ package import Commerce
 package import ContentCatalog
 package import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import Monitoring
 import PullboxAPI

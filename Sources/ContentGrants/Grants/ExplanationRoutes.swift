@@ -3,7 +3,8 @@ import ContentCatalog
 import CoreTypes
 import Crypto
 import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 import HTTPServer
 import PaymentStores
 import PullboxAPI

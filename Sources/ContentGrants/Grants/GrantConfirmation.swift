@@ -2,6 +2,7 @@ import Commerce
 import ContentDelivery
 package import CoreTypes
 import Database
+import DeliveryModel
 package import DeliveryRecords
 import Monitoring
 import PaymentStores

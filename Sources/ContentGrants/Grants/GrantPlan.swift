@@ -4,6 +4,7 @@ import ContentDelivery
 import ContentPackage
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI

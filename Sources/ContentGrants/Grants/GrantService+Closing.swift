@@ -3,6 +3,7 @@ import ContentCatalog
 import ContentDelivery
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI

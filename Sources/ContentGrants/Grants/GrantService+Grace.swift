@@ -1,6 +1,7 @@
 package import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 package import PaymentStores
 package import PullboxAPI

@@ -4,6 +4,7 @@ import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 package import PullboxAPI

@@ -1,5 +1,6 @@
 package import Commerce
 import ContentDelivery
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 package import PullboxAPI

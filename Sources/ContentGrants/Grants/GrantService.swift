@@ -4,7 +4,8 @@ package import ContentDelivery
 import CoreTypes
 import Crypto
 import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 package import Monitoring
 package import PaymentStores
 package import PullboxAPI

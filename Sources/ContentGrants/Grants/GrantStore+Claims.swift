@@ -1,7 +1,8 @@
 package import Commerce
 package import CoreTypes
 package import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 import PaymentStores
 import PullboxAPI
 

@@ -3,6 +3,7 @@ import ContentDelivery
 package import CoreTypes
 import Crypto
 package import Database
+package import DeliveryModel
 package import DeliveryRecords
 import PaymentStores
 package import PullboxAPI

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
 package import DeliveryRecords
 package import PullboxAPI
 import RouteAccess

@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 package import Monitoring
 import PaymentStores

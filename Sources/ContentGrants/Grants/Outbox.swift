@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 import Database
+package import DeliveryModel
 package import DeliveryRecords
 package import PaymentStores
 package import ServiceRuntime

@@ -3,6 +3,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI

@@ -3,6 +3,7 @@ package import ContentDelivery
 package import CoreTypes
 package import Crypto
 package import Database
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI

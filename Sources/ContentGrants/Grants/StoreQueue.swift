@@ -1,4 +1,5 @@
 import CoreTypes
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 

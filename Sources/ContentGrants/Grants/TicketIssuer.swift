@@ -2,6 +2,7 @@ import Commerce
 package import ContentDelivery
 package import CoreTypes
 import Crypto
+import DeliveryModel
 import DeliveryRecords
 package import Monitoring
 import PullboxAPI

@@ -2,6 +2,7 @@ import Commerce
 package import ContentDelivery
 package import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import PullboxAPI

@@ -2,6 +2,7 @@ import BlobStore
 package import CoreTypes
 package import Crypto
 package import Database
+import DeliveryModel
 package import DeliveryRecords
 package import PackageStorage
 package import PullboxAPI

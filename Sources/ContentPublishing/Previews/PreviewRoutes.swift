@@ -4,6 +4,7 @@ import ContentDelivery
 package import CoreTypes
 package import Database
 import DeliveryRecords
+import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

@@ -2,7 +2,8 @@ import Commerce
 package import ContentDelivery
 package import CoreTypes
 package import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 package import Monitoring
 import PullboxAPI
 package import ServiceRuntime

@@ -2,6 +2,7 @@ import Commerce
 package import ContentDelivery
 package import CoreTypes
 package import Database
+import DeliveryModel
 package import DeliveryRecords
 import PullboxAPI
 package import ServiceRuntime

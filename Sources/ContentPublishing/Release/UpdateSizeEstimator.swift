@@ -4,6 +4,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 package import Database
+import DeliveryModel
 import DeliveryRecords
 import PullboxAPI
 package import SystemCalls

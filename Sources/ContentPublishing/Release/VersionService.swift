@@ -3,7 +3,8 @@ import ContentCatalog
 package import ContentDelivery
 package import CoreTypes
 package import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 package import PullboxAPI
 package import PullboxAPIServer
 package import RouteAccess

@@ -1,5 +1,6 @@
 package import CoreTypes
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 package import ServiceRuntime
 import Synchronization
 

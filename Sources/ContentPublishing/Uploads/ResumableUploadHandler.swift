@@ -1,6 +1,7 @@
 import ContentDelivery
 import CoreTypes
 import Crypto
+import DeliveryModel
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI

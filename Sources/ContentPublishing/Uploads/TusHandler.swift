@@ -1,6 +1,8 @@
 import CoreTypes
 import Crypto
+import DeliveryModel
 import DeliveryRecords
+import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

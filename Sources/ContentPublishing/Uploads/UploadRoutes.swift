@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import DeliveryModel
 import DeliveryRecords
 package import HTTPServer
 import PullboxAPI

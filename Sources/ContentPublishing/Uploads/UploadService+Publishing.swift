@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PackageStorage
 import PullboxAPI

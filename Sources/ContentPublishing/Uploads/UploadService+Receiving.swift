@@ -2,7 +2,8 @@ import BlobStore
 package import CoreTypes
 import Crypto
 import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 package import HTTPServer
 import PullboxAPI
 import PullboxAPIServer

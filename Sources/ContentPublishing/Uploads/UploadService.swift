@@ -2,7 +2,8 @@ package import BlobStore
 package import CoreTypes
 import Crypto
 package import Database
-package import DeliveryRecords
+package import DeliveryModel
+import DeliveryRecords
 import HTTPServer
 package import PackageStorage
 package import PullboxAPI

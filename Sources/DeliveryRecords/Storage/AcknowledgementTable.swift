@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// Purchases that their stores take back unless they are told of the delivery in time. They are rows of the
 /// ledger with a deadline. Its functions run in the caller's transaction and throw ``DatabaseError``.

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 package import PullboxAPI
 
 /// The audit log: which key did what, and when. Rows are only ever added; the database refuses anything else.

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// Which application accounts purchases belong to, where that is another one than the store says. Keyed by the first
 /// transaction of each purchase. Its functions run in the caller's transaction and throw ``DatabaseError``.

@@ -1,6 +1,7 @@
 import Commerce
 package import CoreTypes
 package import Database
+import DeliveryModel
 package import PullboxAPI
 
 /// How many rows there are of what metrics show. Triggers of the tables keep the counts in the transaction that changes a

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// Customers: names that transactions have in the ledger, with the devices that showed them. A customer who turns out to be
 /// another goes on under one of the two names, and the other one is an alias. Its functions run in the caller's

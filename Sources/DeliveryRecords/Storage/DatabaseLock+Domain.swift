@@ -1,6 +1,7 @@
 package import Commerce
 package import Crypto
 package import Database
+package import DeliveryModel
 
 /// The locks on the rows that the service's decisions rest on. A write names those of everything that its
 /// decision reads and that another write could change beside it: shared where it leaves them as they are.

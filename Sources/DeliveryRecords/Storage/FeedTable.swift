@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 import PullboxAPI
 
 /// The feeds of devices, and what each was told last of every product. A product has one row, so that a feed takes no more

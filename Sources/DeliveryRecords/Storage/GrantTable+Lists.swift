@@ -1,6 +1,8 @@
 package import Commerce
 import CoreTypes
 package import Database
+package import DeliveryModel
+import DeliverySchema
 import PullboxAPI
 
 /// Grants as operators list them.

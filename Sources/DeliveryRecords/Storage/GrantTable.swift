@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
+package import DeliveryModel
 package import PullboxAPI
 
 /// The rows of grants and of what happened to them.

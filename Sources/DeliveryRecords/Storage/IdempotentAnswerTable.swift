@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Crypto
 package import Database
+package import DeliveryModel
 
 /// The rows of answers that a repeated request gets again. Its functions run in the caller's transaction and
 /// throw ``DatabaseError``.

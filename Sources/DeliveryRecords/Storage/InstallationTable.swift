@@ -13,16 +13,3 @@ package enum InstallationTable {
     return try row?.text("name") ?? proposed
   }
 }
-
-extension Migrations {
-  /// Adds the name of the installation.
-  static let installation = Migration(
-    "the name of the installation",
-    script: """
-      -- One row at most: the name that what is kept in a bucket bears.
-      CREATE TABLE installation (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        name TEXT NOT NULL
-      ) STRICT;
-      """)
-}

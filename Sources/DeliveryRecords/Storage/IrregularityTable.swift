@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import Crypto
 package import Database
+package import DeliveryModel
 package import PullboxAPI
 
 /// Signs that purchases go from hand to hand: each case once, with the date when it was seen last. Its

@@ -1,5 +1,6 @@
 package import CoreTypes
 package import Database
+import DeliveryModel
 import Synchronization
 
 /// The holders of work that one process alone may do at a time, and the ends of their leases. Its functions run

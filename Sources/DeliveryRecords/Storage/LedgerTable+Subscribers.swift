@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// The subscribers of a publication, by what was paid and not given back. They are found in pages, each of which looks at so many
 /// payments at most, be they of subscribers or not: payments without a period are all purchases of single products, too.

@@ -1,6 +1,7 @@
 package import Commerce
 import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// The verified transactions, each with what its store last said of it and the customer whose it is. What
 /// ``TransactionTable`` reads is a part of the same rows; a row that has no more than that part is from before there was a

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 import PullboxAPI
 
 /// The products that a transaction owes a device. A transaction may be finished when it owes nothing. Its

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+import DeliveryModel
 package import PullboxAPI
 import ServiceRuntime
 

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// The outbox's rows: written in the same transaction as what they follow from, and kept. A row is waiting,
 /// parked (until an operator asks for another try), done, or done without the store because an operator dropped

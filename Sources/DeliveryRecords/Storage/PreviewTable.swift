@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
+import DeliverySchema
 
 /// The public parts of versions, which everyone may see without a ticket: covers and samples, by digest.
 /// Contents are kept once, whichever versions show them. Its functions run in the caller's transaction and

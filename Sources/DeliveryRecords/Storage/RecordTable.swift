@@ -1,4 +1,5 @@
 import Database
+import DeliverySchema
 
 /// A table of the records, in the form that is the same in both databases: for what works on whole tables, whatever they hold.
 package struct RecordTable: Hashable, Sendable {

@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
+package import DeliveryModel
 package import PullboxAPI
 
 /// The domain's types as columns hold them: the one place that says how each is stored. Identifiers and

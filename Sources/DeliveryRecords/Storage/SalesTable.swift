@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 package import PullboxAPI
 
 /// The sales in the ledger, counted by day and by the dimensions that a report asks for. Every statement reads the part of

@@ -1,5 +1,6 @@
 package import Commerce
 package import Database
+package import DeliveryModel
 
 /// The last words of stores on the transactions that they vouched for, or took back. They are the part of a ledger's row
 /// (``LedgerTable``) that decides whether grants stand.

@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
+package import DeliveryModel
 package import PullboxAPI
 
 /// Grants that were made or renewed while their store was away, and the proofs that it is to be asked about again. A proof

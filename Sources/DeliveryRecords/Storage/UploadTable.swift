@@ -1,6 +1,7 @@
 package import CoreTypes
 package import Crypto
 package import Database
+package import DeliveryModel
 
 /// The rows of uploads. An upload has one until it expires, also once it became a version. The functions run in
 /// the caller's transaction, in one that locks the upload where they write, and throw ``DatabaseError``.

@@ -1,6 +1,7 @@
 package import Commerce
 package import CoreTypes
 package import Database
+package import DeliveryModel
 
 /// The devices that could not verify a version, each once, since it was released. Its functions run in the
 /// caller's transaction and throw ``DatabaseError``.

@@ -2,6 +2,8 @@ package import Commerce
 package import CoreTypes
 package import Crypto
 package import Database
+package import DeliveryModel
+import DeliverySchema
 import PullboxAPI
 
 /// The content version of a product that readers get now.

@@ -2,6 +2,7 @@ package import Commerce
 package import CoreTypes
 import Crypto
 package import Database
+import DeliverySchema
 package import PullboxAPI
 
 /// The rows of content versions. Their content never changes (the database refuses it); where they stand

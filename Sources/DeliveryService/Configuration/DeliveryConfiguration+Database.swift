@@ -1,5 +1,6 @@
 import Database
 import DeliveryRecords
+import DeliverySchema
 import PostgreSQLEngine
 import ServiceRuntime
 

@@ -1,5 +1,6 @@
 import ContentDelivery
 import CoreTypes
+import DeliveryModel
 import DeliveryRecords
 public import ServiceRuntime
 

@@ -1,4 +1,5 @@
 import Commerce
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import Receipts

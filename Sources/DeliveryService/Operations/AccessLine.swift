@@ -1,4 +1,5 @@
 import CoreTypes
+import HTTPParsing
 import HTTPServer
 
 /// One line of the access log: JSON, without a value that opens content or names a person. It is put together from

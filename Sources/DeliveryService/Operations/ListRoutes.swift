@@ -2,6 +2,7 @@ import Commerce
 import ContentGrants
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI

@@ -1,5 +1,6 @@
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import RouteAccess
 import ServiceRuntime

@@ -2,6 +2,7 @@ import Commerce
 import ContentCatalog
 import ContentGrants
 import ContentPublishing
+import DeliveryModel
 import DeliveryRecords
 import RouteAccess
 

@@ -1,6 +1,7 @@
 import ContentDelivery
 import ContentGrants
 import ContentPublishing
+import DeliveryModel
 import DeliveryRecords
 import RouteAccess
 import ServiceRuntime

@@ -1,5 +1,6 @@
 import Commerce
 import ContentGrants
+import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 import Receipts

@@ -2,6 +2,7 @@ import BlobStore
 import ContentDelivery
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI

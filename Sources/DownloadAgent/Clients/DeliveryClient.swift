@@ -5,6 +5,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import HTTPClient
+import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIClient

@@ -1,4 +1,5 @@
 public import CoreTypes
+import HTTPParsing
 public import SystemCalls
 
 /// Where an ``HTTPServer`` listens and every bound it keeps. The defaults suit a service on one machine.

@@ -1,3 +1,5 @@
+public import HTTPParsing
+
 /// Answers requests on the event loop that read them, without a task: the fast way for content that is at
 /// hand.
 ///

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+import HTTPParsing
 
 // Safe although it holds a pointer: the loop makes it around its own output buffer, lends it for one call,
 // and every write is checked against the capacity; being noncopyable it cannot outlive the call.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import CoreTypes
 internal import Glibc
+import HTTPParsing
 internal import SystemCalls
 
 /// Requests on their way to the handlers.

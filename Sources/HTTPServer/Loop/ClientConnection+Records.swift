@@ -1,3 +1,5 @@
+import HTTPParsing
+
 /// Counts and records of each request.
 extension ClientConnection {
   /// A request begins whose head was refused.

@@ -1,4 +1,5 @@
 internal import CoreTypes
+import HTTPParsing
 
 /// Input within a turn: what has come is parsed, requests are offered to the handlers, content goes to theirs.
 extension ClientConnection {
@@ -137,8 +138,8 @@ extension ClientConnection {
         case .needsMore:
           suspendParser(with: &services)
           return used
-        case .invalid(let status):
-          refuse(with: status, through: line, with: &services)
+        case .invalid(let refusal):
+          refuse(with: HTTPStatus(refusal), through: line, with: &services)
           return bytes.count
         case .complete: used += endHead(rest, through: line, with: &services)
         }

@@ -1,3 +1,5 @@
+import HTTPParsing
+
 /// One connection: within the turn that its loop gives it, it receives, parses, asks the handlers and sends, through its
 /// socket or what stands for one. It needs no epoll and knows no other connection.
 ///

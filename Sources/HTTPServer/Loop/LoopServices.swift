@@ -1,4 +1,5 @@
 internal import CoreTypes
+import HTTPParsing
 
 /// The services that the connections of one loop share: its clock, the turn that runs, the parser, the memory
 /// that they are read and written through, the inline handler, the page cache, and the counters. Only the

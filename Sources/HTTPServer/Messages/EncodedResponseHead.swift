@@ -1,3 +1,5 @@
+import HTTPParsing
+
 /// The head of an async handler's response as bytes: its own fields without those that frame the message,
 /// then the engine's.
 struct EncodedResponseHead {

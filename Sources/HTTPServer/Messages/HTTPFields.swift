@@ -1,3 +1,5 @@
+import HTTPParsing
+
 /// Header fields in the order they stand on the wire; names compare without case (RFC 9110 §5.1).
 public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// One header field.

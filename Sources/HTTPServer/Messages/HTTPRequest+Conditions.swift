@@ -1,4 +1,5 @@
 public import CoreTypes
+public import HTTPParsing
 
 extension Preconditions {
   /// Reads the conditional fields of an async handler's request; see

@@ -1,4 +1,5 @@
 public import CoreTypes
+public import HTTPParsing
 
 /// The record of one request and its response, in a fixed number of bytes.
 public struct AccessRecord: Sendable {

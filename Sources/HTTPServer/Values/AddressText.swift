@@ -1,3 +1,5 @@
+import HTTPParsing
+
 /// Addresses as text, by the grammar of inet_pton(3) and in the form of inet_ntop(3), on bytes: a server behind a proxy
 /// reads one with every request and writes one into every line of its log.
 enum AddressText {

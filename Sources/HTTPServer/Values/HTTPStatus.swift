@@ -1,4 +1,5 @@
 import CoreTypes
+import HTTPParsing
 
 /// A status code of a final or interim response (RFC 9110 §15).
 public struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -10,6 +11,9 @@ public struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConv
     precondition((100...999).contains(rawValue), "a status code has three digits")
     self.rawValue = rawValue
   }
+
+  /// The status that tells a client why its head was refused.
+  init(_ refusal: HeadRefusal) { self.init(rawValue: refusal.rawValue) }
 
   /// RFC 8297.
   public static let earlyHints = HTTPStatus(rawValue: 103)

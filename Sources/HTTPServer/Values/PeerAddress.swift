@@ -1,6 +1,7 @@
 // Whichever of the two modules the compiler finds the socket addresses in first.
 internal import CLinux
 internal import Glibc
+import HTTPParsing
 
 /// The address at the other end of a connection: an IP address with its port, or a Unix socket.
 public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,7 @@
 // Whichever of the two modules the compiler finds the socket addresses in first.
 internal import CLinux
 internal import Glibc
+import HTTPParsing
 
 /// A block of addresses, such as those of the proxies in front of a server.
 public struct PeerNetwork: Hashable, Sendable, LosslessStringConvertible {

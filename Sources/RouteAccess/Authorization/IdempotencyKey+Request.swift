@@ -1,3 +1,4 @@
+import DeliveryModel
 import DeliveryRecords
 package import HTTPServer
 package import PullboxAPI

@@ -1,6 +1,7 @@
 package import CoreTypes
 import Crypto
 package import Database
+import DeliveryModel
 import DeliveryRecords
 package import HTTPServer
 import PullboxAPI

@@ -1,3 +1,4 @@
+import HTTPParsing
 package import HTTPServer
 package import PullboxAPI
 import PullboxAPIServer

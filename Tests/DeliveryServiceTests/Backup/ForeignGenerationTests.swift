@@ -1,6 +1,7 @@
 import CoreTypes
 import Crypto
 import Database
+import DeliverySchema
 import Foundation
 import Glibc
 import PullboxAPI

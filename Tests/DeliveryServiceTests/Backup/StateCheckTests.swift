@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliverySchema
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

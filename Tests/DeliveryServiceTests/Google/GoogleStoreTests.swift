@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryTesting
 import HTTPClient
 import PullboxAPI

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryRecords
+import DeliverySchema
 import DeliveryTesting
 import Glibc
 import HTTPClient

@@ -2,6 +2,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliveryRecords
+import DeliverySchema
 import DeliveryTesting
 import HTTPClient
 import PostgreSQLEngine

@@ -1,6 +1,8 @@
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
+import DeliverySchema
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient

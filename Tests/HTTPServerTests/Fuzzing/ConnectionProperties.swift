@@ -1,4 +1,5 @@
 import CoreTypes
+import HTTPParsing
 import Synchronization
 import SystemCalls
 

@@ -1,4 +1,6 @@
+import HTTPParsing
 import HTTPServer
+import HTTPTesting
 
 /// Bytes of a client and what must come of them. The server under test echoes what it understood; after the
 /// bytes the runner sends one more request, so that what was left unread, or read twice, shows.

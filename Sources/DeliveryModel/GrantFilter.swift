@@ -1,0 +1,31 @@
+package import Commerce
+package import PullboxAPI
+
+/// Which grants a list is to have; nothing set is all of them. A grant is listed if it has all that is set.
+package struct GrantFilter: Sendable {
+  /// Grants of this product alone.
+  package var product: ProductIdentifier?
+  /// However it is spelled.
+  package var version: ContentVersion?
+  /// Grants of this transaction alone.
+  package var transaction: TransactionIdentifier?
+  /// Grants for this device alone.
+  package var device: DeviceIdentifier?
+  /// A revoked grant counts as revoked alone, whatever it was before.
+  package var state: GrantState?
+  /// When they were granted.
+  package var granted = TimeRange()
+
+  package init(
+    product: ProductIdentifier? = nil, version: ContentVersion? = nil,
+    transaction: TransactionIdentifier? = nil, device: DeviceIdentifier? = nil, state: GrantState? = nil,
+    granted: TimeRange = TimeRange()
+  ) {
+    self.product = product
+    self.version = version
+    self.transaction = transaction
+    self.device = device
+    self.state = state
+    self.granted = granted
+  }
+}
