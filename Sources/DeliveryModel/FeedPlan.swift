@@ -22,6 +22,7 @@ package struct FeedItem: Hashable, Sendable {
   /// The end of the subscription's period; nil for what is none.
   package var until: Timestamp?
 
+  /// Creates an item. Without a sequence it is one that was not told yet.
   package init(
     product: ProductIdentifier, kind: FeedEntry.Kind, version: ContentVersion? = nil,
     length: ByteCount? = nil, transaction: TransactionIdentifier, sequence: Int64 = 0,
@@ -193,6 +194,7 @@ package struct ReleasePace: Hashable, Sendable {
   /// Bytes a second that a release may take; nil for no bound.
   package var bandwidth: ByteCount?
 
+  /// Spreads a release over `window`; without it, over as long as `bandwidth`, in bytes a second, takes; without both, not at all.
   package init(window: Duration? = nil, bandwidth: ByteCount? = nil) {
     self.window = window
     self.bandwidth = bandwidth

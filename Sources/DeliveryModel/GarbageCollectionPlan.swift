@@ -19,6 +19,8 @@ package struct GarbageCollectionFacts: Sendable {
   /// By which the wall clock was set forward meanwhile.
   package var steps = WallClockSteps()
 
+  /// Gathers what was seen. `incoming` is by the upload's identifier; `unneededSince` is by the wall clock of the collection
+  /// that found the blob unneeded first.
   package init(
     now: Timestamp, uploads: [Upload], incoming: [String: ByteCount], blobs: [SHA256Digest: ByteCount],
     needed: Set<SHA256Digest>, unneededSince: [SHA256Digest: Timestamp],

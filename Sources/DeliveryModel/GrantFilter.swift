@@ -16,6 +16,7 @@ package struct GrantFilter: Sendable {
   /// When they were granted.
   package var granted = TimeRange()
 
+  /// Creates a filter; without arguments, one that every grant passes.
   package init(
     product: ProductIdentifier? = nil, version: ContentVersion? = nil,
     transaction: TransactionIdentifier? = nil, device: DeviceIdentifier? = nil, state: GrantState? = nil,

@@ -42,6 +42,8 @@ package struct GrantRecord: Sendable {
   /// The last decision of an operator about the grant; nil without a decision.
   package var operatorWord: TransactionStanding.OperatorWord?
 
+  /// Creates a grant, with the number 0 one that the database has not seen yet. `digest` and `length` are those of the package,
+  /// `manifestDigest` is that of the manifest alone.
   package init(
     number: Int64 = 0, id: GrantIdentifier, handle: DeliveryHandle, store: StoreIdentifier,
     environment: StoreEnvironment, transaction: TransactionIdentifier, product: ProductIdentifier,

@@ -5,6 +5,7 @@ package struct IdempotencyKey: Hashable, Sendable {
   /// The text that the client made up, without quotation marks.
   package var text: String
 
+  /// `text` is what the field holds between its quotation marks.
   package init(actor: String, text: String) {
     self.actor = actor
     self.text = text

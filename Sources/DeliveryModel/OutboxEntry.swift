@@ -19,6 +19,7 @@ package struct OutboxEntry: Hashable, Sendable {
     /// The kinds of calls that end a transaction. Each transaction has one of them.
     package static let ends: [Kind] = [.finish, .acknowledge, .consume]
 
+    /// The name in the row.
     package var rawValue: String
 
     /// Creates the kind of call that ends a transaction with that acknowledgement; with nil, the call finishes the
@@ -54,6 +55,7 @@ package struct OutboxEntry: Hashable, Sendable {
   /// By the outbox's ``ScheduleClock``; ``atOnce`` before the first failure.
   package var nextAttempt: Timestamp
 
+  /// Creates the entry of a row. A call that was never tried has no attempts and the time ``atOnce``.
   package init(
     id: Int64, kind: Kind, subject: TransactionKey, payload: String? = nil, attempts: Int, refusals: Int,
     nextAttempt: Timestamp

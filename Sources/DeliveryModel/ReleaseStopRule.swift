@@ -12,6 +12,7 @@ package struct ReleaseStopRule: Hashable, Sendable {
   /// Percent of the purchases; with 100 nothing pauses.
   package var share: Int
 
+  /// `share` is in percent, one of ``shares``.
   package init(share: Int) {
     self.share = share
   }
@@ -37,6 +38,7 @@ package struct ReleaseStopRule: Hashable, Sendable {
 
 /// When the failures of a version are counted: at most once in ``interval`` for each version, however many are reported. Pure.
 package struct FailureCountSchedule: Sendable {
+  /// A schedule that has counted nothing: the first report of each version is due at once.
   package init() {
   }
   /// The shortest time between two counts of one version.

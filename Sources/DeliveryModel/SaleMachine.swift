@@ -31,6 +31,7 @@ package struct SaleMachine: Hashable, Sendable {
     /// Another key approves than the one that submitted.
     package var requiresSecondKey = false
 
+    /// Without arguments, one key alone puts a product on sale.
     package init(requiresReview: Bool = false, requiresSecondKey: Bool = false) {
       self.requiresReview = requiresReview
       self.requiresSecondKey = requiresSecondKey
@@ -54,6 +55,7 @@ package struct SaleMachine: Hashable, Sendable {
   /// Whether the last review approved of it as it is.
   package var isApproved = false
 
+  /// Creates the machine of a product as its row has it.
   package init(state: SaleState, submittedBy: String? = nil, isApproved: Bool = false) {
     self.state = state
     self.submittedBy = submittedBy

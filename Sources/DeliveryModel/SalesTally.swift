@@ -34,6 +34,7 @@ package struct SalesCount: Hashable, Sendable {
     /// The store's environment; empty unless a report asks for it.
     package var environment: String
 
+    /// Without arguments, the one group of a report that tells only days apart.
     package init(product: String = "", territory: String = "", store: String = "", environment: String = "") {
       self.product = product
       self.territory = territory
@@ -57,6 +58,7 @@ package struct SalesCount: Hashable, Sendable {
   /// Payments by their quantity, periods one by one.
   package var count: Int
 
+  /// `day` counts days since the epoch in UTC; `count` is not negative.
   package init(event: Event, day: Int, group: Group, count: Int) {
     self.event = event
     self.day = day

@@ -68,6 +68,7 @@ package struct PurchaseClaim: Hashable, Sendable {
   /// In the order of their claims; empty before the first that differs from ``signed``.
   package var holders: [ApplicationAccount]
 
+  /// `signed` is nil where the purchase names no account; `holders` are in the order of their claims.
   package init(signed: ApplicationAccount? = nil, holders: [ApplicationAccount]) {
     self.signed = signed
     self.holders = holders

@@ -19,6 +19,7 @@ package struct TransactionStanding: Hashable, Sendable {
     /// When the purchase was refunded or withdrawn; nil for one that holds.
     package var revoked: Timestamp?
 
+    /// Without `revoked`, the store says that the purchase holds.
     package init(asOf: Timestamp, revoked: Timestamp? = nil) {
       self.asOf = asOf
       self.revoked = revoked
@@ -37,8 +38,10 @@ package struct TransactionStanding: Hashable, Sendable {
 
     /// When it was decided, by this server's clock.
     package var asOf: Timestamp
+    /// The decision itself, until a later one replaces it.
     package var decision: Decision
 
+    /// `asOf` is by this server's clock, unlike the dates of a store.
     package init(asOf: Timestamp, decision: Decision) {
       self.asOf = asOf
       self.decision = decision
@@ -55,7 +58,9 @@ package struct TransactionStanding: Hashable, Sendable {
 
   /// A word of either party.
   package enum Statement: Hashable, Sendable {
+    /// The store says how the purchase stands.
     case store(StoreWord)
+    /// An operator has decided about a grant.
     case `operator`(OperatorWord)
   }
 
@@ -64,6 +69,7 @@ package struct TransactionStanding: Hashable, Sendable {
   /// The latest decision of an operator; nil without one.
   package private(set) var operatorWord: OperatorWord?
 
+  /// Without arguments, a transaction of which nothing was ever said: it holds.
   package init(storeWord: StoreWord? = nil, operatorWord: OperatorWord? = nil) {
     self.storeWord = storeWord
     self.operatorWord = operatorWord

@@ -80,6 +80,7 @@ package struct VersionMachine: Hashable, Sendable {
   /// Only when withdrawn.
   var downloadsAreStopped: Bool
 
+  /// Creates the machine of a version as its row has it; without arguments, that of a draft that no key has submitted.
   package init(
     state: VersionState = .draft, share: RolloutPercentage? = nil, schedule: Schedule? = nil,
     submittedBy: String? = nil, approvedBy: String? = nil, downloadsAreStopped: Bool = false

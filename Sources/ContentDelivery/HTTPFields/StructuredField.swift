@@ -2,8 +2,11 @@ import Crypto
 
 /// A bare item of RFC 9651, as far as the fields of uploads use them.
 package enum StructuredField: Hashable, Sendable {
+  /// A whole number of at most 15 digits.
   case integer(Int64)
+  /// `?1` or `?0`.
   case boolean(Bool)
+  /// The bytes that base 64 between two colons spells.
   case bytes([UInt8])
   /// A decimal, a string, a token, a date or a display string: well formed, but the value of no field here.
   case other

@@ -64,7 +64,9 @@ package final class RevocationList: Sendable {
 
   /// Things that a write of this process has stopped, or given back.
   package enum Applied: Hashable, Sendable {
+    /// Grants, by the names that tickets have.
     case grants([DeliveryHandle])
+    /// All tickets of the package with that digest.
     case content(SHA256Digest)
   }
 
@@ -150,7 +152,9 @@ package final class RevocationList: Sendable {
 
   /// The treatment of a publication's closed grants that a call does not name.
   package enum Others {
+    /// They open their content again.
     case open
+    /// They stay as they are.
     case unchanged
   }
 

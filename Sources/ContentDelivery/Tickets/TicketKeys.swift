@@ -47,7 +47,9 @@ package struct TicketKeys: Sendable {
 
   /// Why a ticket does not open the package.
   package enum Refusal: Error, Equatable {
+    /// No key here has sealed it for that package.
     case invalid
+    /// It is genuine, and its time is over.
     case expired
   }
 

@@ -102,6 +102,7 @@ package final class FeedService: Sendable {
       self.customer = customer
     }
 
+    /// The name of a feed that was read, with the tag of its customer.
     package init(_ feed: FeedTable.Feed) {
       self.init(number: feed.number, customer: FeedToken.tag(ofCustomer: feed.customer?.bytes))
     }
@@ -115,12 +116,18 @@ package final class FeedService: Sendable {
     var renewsToken: Bool
   }
 
+  /// The feeds, grants and the ledger.
   package let database: Database
+  /// The products and versions that are offered now.
   package let catalog: CatalogCache
+  /// The rules by which transactions open products.
   package let rules: EntitlementRules
   private let settings: LiveSettings
+  /// The clock that subscriptions, releases and tokens are compared with.
   package let clock: any WallClock
+  /// The clock that waits are measured by, which no operator sets.
   package let timer: any MonotonicClock
+  /// How a release is spread over its devices.
   package let pace: ReleasePace
   /// The products that the last look has arranged, for the next look.
   let arranged: Mutex<RelatedProducts.Arranged?> = Mutex(nil)
@@ -356,6 +363,7 @@ package final class FeedService: Sendable {
 }
 
 extension FeedService: MetricSource {
+  /// Adds the entries that this process has told since its start, and the requests that wait now.
   package func register(in metrics: inout MetricRegistry) {
     metrics.register([
       .counter("pullbox_feed_entries_total", help: "Entries that feeds told to devices.") {

@@ -158,6 +158,7 @@ extension DeliveryRecorder.Unrecorded {
 }
 
 extension DeliveryRecorder: MetricSource {
+  /// Adds the bytes of packages that were sent since the start, and the bodies that are on their way.
   package func register(in metrics: inout MetricRegistry) {
     metrics.register([
       Metric<MeterRegistry>.counter(

@@ -122,7 +122,9 @@ package final class GrantConfirmation: Sendable {
   private enum Answer: Int, Comparable {
     /// Its breaker let no question through.
     case notAsked
+    /// It was asked, and did not answer.
     case silent
+    /// It answered, whatever it said.
     case answered
 
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

@@ -14,6 +14,7 @@ package struct GrantRoutes: Sendable {
   /// Bytes of a completion or of a report of a failure.
   static let maximumCompletionLength = ByteCount.kibibytes(16)
 
+  /// Decides on every request for a grant or a ticket.
   package let grants: GrantService
   /// Has the trusted proxies, which tell the client's address and the server's own.
   package let settings: LiveSettings
@@ -108,6 +109,7 @@ package struct GrantRoutes: Sendable {
 
 /// Revocation and reinstatement of grants over HTTP, for operators, who know a grant by its short name.
 package struct OperatorGrantRoutes: Sendable {
+  /// Carries out the decisions of operators.
   package let grants: GrantService
 
   package init(grants: GrantService) {

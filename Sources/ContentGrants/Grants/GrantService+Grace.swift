@@ -17,6 +17,7 @@ extension GrantService {
     package enum Source: Sendable {
       /// Said a few minutes ago.
       case cache
+      /// Said by the store for this request.
       case store
       /// The store is away. What it said last is read from the database.
       case memory

@@ -263,6 +263,8 @@ package struct GrantService: Sendable {
 }
 
 extension GrantService: MetricSource {
+  /// Adds the grants by state, those that their stores have not confirmed, and the irregularities by kind. Each is read from the
+  /// counters of the database when metrics are asked for.
   package func register(in metrics: inout MetricRegistry) {
     let database = grantStore.database
     let grants: Metric<[CounterTable.GrantCount]> = .gauge(

@@ -26,6 +26,7 @@ import Synchronization
 /// table. A process that ends in between leaves the row waiting, and it is claimed again once the lease is
 /// over. Decision 11 (docs/decisions) says why.
 package final class Outbox: Sendable {
+  /// The bounds of one node's work.
   package struct Options: Sendable {
     /// Calls to one store that may run at once.
     package var concurrency = 8
@@ -64,8 +65,11 @@ package final class Outbox: Sendable {
   let schedule: ScheduleClock
   /// The stores that the configuration knows; calls to others wait.
   package let stores: [StoreIdentifier: any PaymentStoreClient]
+  /// The bounds that the configuration sets.
   package let options: Options
+  /// Tells of calls that were refused or parked.
   package let log: Log
+  /// The clock that pauses are measured by, which no operator sets.
   package let timer: any MonotonicClock
   /// Says whether this process sweeps; nil where no other process uses the database.
   package let sweepLease: WorkerLease?

@@ -56,6 +56,7 @@ package final class TicketIssuer: Sendable {
 }
 
 extension TicketIssuer: MetricSource {
+  /// Adds the tickets that this process has sealed since its start: those that came with a grant, and those that renewed one.
   package func register(in metrics: inout MetricRegistry) {
     metrics.register([
       .counter(

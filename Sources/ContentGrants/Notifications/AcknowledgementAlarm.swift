@@ -13,8 +13,11 @@ package struct AcknowledgementAlarm: Sendable {
 
   /// The stores that take back what they are not told of.
   package let stores: [StoreIdentifier]
+  /// The database with the purchases that await an acknowledgement.
   package let database: Database
+  /// The clock that the stores' time limits are compared with.
   package let clock: any WallClock
+  /// Gets the alarms.
   package let log: Log
 
   /// Creates the alarm; ``run(timer:)`` makes it look.
@@ -60,6 +63,8 @@ package struct AcknowledgementAlarm: Sendable {
 }
 
 extension AcknowledgementAlarm: MetricSource {
+  /// Adds the purchases that no call has acknowledged, and those among them whose time is nearly over, by store. Both are counted
+  /// when metrics are asked for.
   package func register(in metrics: inout MetricRegistry) {
     typealias Standings = [(store: StoreIdentifier, standing: AcknowledgementTable.Standing)]
     let listed: [Metric<Standings>] = [

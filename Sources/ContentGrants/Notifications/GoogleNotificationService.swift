@@ -196,6 +196,7 @@ package final class GoogleNotificationService: Sendable {
 }
 
 extension GoogleNotificationService: MetricSource {
+  /// Adds the notifications of Google Play since the start, by their outcome.
   package func register(in metrics: inout MetricRegistry) {
     metrics.register([
       .counter(

@@ -33,8 +33,11 @@ package struct NotificationHistory: Sendable {
 
   /// Has the stores, and takes in what was missed.
   package let notifications: NotificationService
+  /// The database with the position up to which each store was read.
   package let database: Database
+  /// The clock by which the next reading begins where the last one ended.
   package let clock: any WallClock
+  /// Tells of stores that could not be read.
   package let log: Log
   /// Without one, no other process uses the database.
   package var lease: WorkerLease?

@@ -11,7 +11,9 @@ package struct NotificationRoutes: Sendable {
   /// Bytes of a notification with the member around it.
   package static let maximumLength = ByteCount.kibibytes(256)
 
+  /// Takes in what Apple posts.
   package let notifications: NotificationService
+  /// Takes in what Google posts.
   package let googleNotifications: GoogleNotificationService
 
   package init(notifications: NotificationService, googleNotifications: GoogleNotificationService) {

@@ -239,6 +239,7 @@ package final class NotificationService: Sendable {
 }
 
 extension NotificationService: MetricSource {
+  /// Adds the notifications since the start, by their outcome.
   package func register(in metrics: inout MetricRegistry) {
     metrics.register([
       .counter(

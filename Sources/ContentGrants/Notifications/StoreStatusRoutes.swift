@@ -12,6 +12,7 @@ package import RouteAccess
 package struct StoreStatusRoutes: Sendable {
   /// The description of a store in the configuration.
   package struct Description: Sendable {
+    /// The name in the configuration, which grants and calls bear.
     package var name: StoreIdentifier
     /// The kind in the words of the configuration.
     package var kind: String
@@ -25,9 +26,13 @@ package struct StoreStatusRoutes: Sendable {
     }
   }
 
+  /// The stores that the configuration names, all of which are listed.
   package let stores: [Description]
+  /// Knows which stores answer, and since when one does not.
   package let proofs: ProofVerifier
+  /// Knows which stores accept calls.
   package let outbox: Outbox
+  /// The database with the counts of waiting and parked calls.
   package let database: Database
   package let clock: any WallClock
 

@@ -18,9 +18,12 @@ package struct VoidedPurchaseSweep: Sendable {
   /// Pages of one reading, at most. The position moves to the end all the same.
   private static let maximumPages = 1000
 
+  /// The stores whose lists of voided purchases are read.
   package let stores: [GoogleStoreClient]
+  /// The database with the position up to which each list was read.
   package let database: Database
   package let clock: any WallClock
+  /// Tells of lists that could not be read.
   package let log: Log
   /// Without one, no other process uses the database.
   package var lease: WorkerLease?

@@ -131,6 +131,7 @@ package final class ReleaseGuard: Sendable {
 }
 
 extension ReleaseGuard: MetricSource {
+  /// Adds the reports of content that no device could verify, and the releases that paused themselves, since the start.
   package func register(in metrics: inout MetricRegistry) {
     metrics.register([
       .counter(

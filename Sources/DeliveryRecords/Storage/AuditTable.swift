@@ -56,6 +56,7 @@ package enum AuditTable {
     /// Before every entry that can be.
     package static let end = Place(time: Timestamp(millisecondsSinceEpoch: .max), row: .max)
 
+    /// The log shows the greater place first.
     package static func < (a: Place, b: Place) -> Bool { (a.time, a.row) < (b.time, b.row) }
   }
 

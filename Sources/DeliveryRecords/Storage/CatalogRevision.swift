@@ -10,6 +10,7 @@ package struct CatalogRevision: Hashable, Sendable {
   /// When the catalog last changed; later changes never have an earlier date.
   package var changed: Timestamp
 
+  /// `number` is 0 for a database without a catalog, and at least 1 with one.
   package init(number: Int64, changed: Timestamp) {
     self.number = number
     self.changed = changed

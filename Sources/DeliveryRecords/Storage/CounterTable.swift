@@ -13,6 +13,7 @@ package enum CounterTable {
     package var state: String
     /// The environment of the purchase.
     package var environment: String
+    /// Grants that exist now; a removed one is not counted.
     package var count: Int64
   }
 
@@ -41,9 +42,11 @@ package enum CounterTable {
   /// The proofs that were served while their store was away and are still to be confirmed, with the length of the proofs and
   /// the number of their grants.
   package struct Unconfirmed: Hashable, Sendable {
+    /// Proofs that their stores have not confirmed yet.
     package var proofs: Int64
     /// Bytes of the proofs that are kept.
     package var length: ByteCount
+    /// Grants that rest on these proofs.
     package var grants: Int64
   }
 

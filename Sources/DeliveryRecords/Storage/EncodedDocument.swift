@@ -3,6 +3,7 @@ import PullboxAPI
 /// A value with its JSON, as tables keep it. It is encoded before the write that keeps it, which may have a hundred thousand of them:
 /// other writes wait meanwhile.
 package struct EncodedDocument<Value: Encodable & Sendable>: Sendable {
+  /// The value that ``text`` spells.
   package let value: Value
   /// The JSON, in the form of ``APIJSON``.
   package let text: String

@@ -18,7 +18,9 @@ package enum FeedTable {
   package struct Feed: Sendable {
     /// The row, which tokens name and which is never given to another feed.
     package var number: Int64
+    /// The store of the proof that the feed was made by.
     package var store: StoreIdentifier
+    /// The device that reads the feed, and no other one.
     package var device: DeviceIdentifier
     /// The environment of the proof that the customer showed last; nil where there is no customer.
     package var environment: StoreEnvironment?
@@ -97,6 +99,7 @@ package enum FeedTable {
 
   /// Some of the feeds of a customer's devices.
   package struct CustomerPage: Hashable, Sendable {
+    /// Numbers of feeds, at most ``FeedTable/pageLength``.
     package var feeds: [Int64]
     /// Where the next page begins; nil behind the last feed.
     package var next: CustomerPlace?

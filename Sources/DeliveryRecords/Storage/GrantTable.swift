@@ -61,6 +61,7 @@ package enum GrantTable {
     ).map(record)
   }
 
+  /// The grant that the transaction pays for, of that version on that device; nil without one.
   package static func find(
     _ product: ProductIdentifier, _ version: ContentVersion, paidBy transaction: TransactionKey,
     on device: DeviceIdentifier, in connection: borrowing Connection
@@ -161,12 +162,14 @@ package enum GrantTable {
     return completed
   }
 
+  /// Every grant that the transaction pays for, on whichever device.
   package static func all(
     paidBy transaction: TransactionKey, in connection: borrowing Connection
   ) throws -> [GrantRecord] {
     try connection.query(selectionByTransaction, transaction.values).map(record)
   }
 
+  /// Every grant of the product for that device, of whichever version.
   package static func all(
     of product: ProductIdentifier, on device: DeviceIdentifier, in connection: borrowing Connection
   ) throws -> [GrantRecord] {

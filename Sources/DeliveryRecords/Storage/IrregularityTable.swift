@@ -17,6 +17,7 @@ package enum IrregularityTable {
 
   /// One sign of a case, as it was seen.
   package struct Sighting: Sendable {
+    /// The kind of sign, by which cases are counted.
     package var kind: Irregularity.Kind
     /// A purchase by which operators find the rest.
     package var transaction: TransactionKey

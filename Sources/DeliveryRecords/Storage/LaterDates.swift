@@ -23,6 +23,7 @@ package final class LaterDates: Sendable {
     /// The date as of which the store last told of licenses.
     package var licenseAsOf: Timestamp?
 
+    /// `licenseAsOf` is nil where the store has told of no license since the row was written.
     package init(written: Timestamp, asOf: Timestamp, licenseAsOf: Timestamp? = nil) {
       self.written = written
       self.asOf = asOf
@@ -35,7 +36,9 @@ package final class LaterDates: Sendable {
 
   /// A transaction with the dates that were heard of it.
   package struct Dated: Hashable, Sendable {
+    /// The transaction whose row has the earlier date.
     package var key: TransactionKey
+    /// Its dates, which count only beside the row that they were heard of.
     package var heard: Heard
 
     package init(key: TransactionKey, heard: Heard) {

@@ -13,6 +13,7 @@ package enum NodeTable {
   package struct Node: Hashable, Sendable {
     /// Names the node in runs and counts; it stays with the name.
     package var number: Int64
+    /// The name in the node's configuration; no two nodes share one.
     package var name: String
     /// Names the node's run in leases, and no other one.
     package var process: String
@@ -20,7 +21,9 @@ package enum NodeTable {
     package var address: String
     /// The program's version.
     package var version: String
+    /// When the run began.
     package var started: Timestamp
+    /// When the run was heard of last, by the clock of the database.
     package var heartbeat: Timestamp
     /// Since when it is not there any more: it ended, or was declared dead.
     package var gone: Timestamp?

@@ -7,6 +7,7 @@ package import Database
 package enum NotificationTable {
   /// A notification as it was written down.
   package struct Record: Hashable, Sendable {
+    /// The store that sent it.
     package var store: StoreIdentifier
     /// The name that the store gave it, which is unique for the store.
     package var uuid: String
@@ -16,6 +17,7 @@ package enum NotificationTable {
     package var subtype: String?
     /// When the store signed it.
     package var signed: Timestamp
+    /// The store's environment that its transactions are of.
     package var environment: StoreEnvironment
     /// The transaction that it is about; nil for none.
     package var transaction: TransactionIdentifier?
@@ -24,6 +26,7 @@ package enum NotificationTable {
     /// When it was taken in, by this server's clock.
     package var received: Timestamp
 
+    /// Creates a record. `signed` is by the store's clock, `received` by this server's.
     package init(
       store: StoreIdentifier, uuid: String, type: String, subtype: String? = nil, signed: Timestamp,
       environment: StoreEnvironment, transaction: TransactionIdentifier? = nil, effect: Effect,

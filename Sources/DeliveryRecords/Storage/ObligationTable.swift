@@ -9,7 +9,9 @@ import PullboxAPI
 package enum ObligationTable {
   /// A transaction and one of the devices that it owes something.
   package struct Debt: Hashable, Sendable {
+    /// The transaction, which is not finished while the debt has a product.
     package var transaction: TransactionKey
+    /// The device that is owed the products.
     package var device: DeviceIdentifier
 
     package init(transaction: TransactionKey, device: DeviceIdentifier) {
@@ -239,6 +241,7 @@ extension ObligationTable {
 extension ObligationTable {
   /// Where a sweep over completed grants goes on: behind the number of the grant that was looked at last.
   package struct SweepPosition: Sendable {
+    /// The number of that grant.
     package var number: Int64
   }
 

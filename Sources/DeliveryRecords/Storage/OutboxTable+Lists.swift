@@ -14,11 +14,14 @@ extension OutboxTable {
 
   /// Which calls to list; nil members ask for nothing.
   package struct Filter: Sendable {
+    /// Calls in this state alone.
     package var state: OutboxCall.State?
     /// Any text: a row is shown whatever it holds.
     package var store: String?
+    /// Any text, as for ``store``.
     package var kind: String?
 
+    /// Creates a filter; without arguments, one that every call passes.
     package init(state: OutboxCall.State? = nil, store: String? = nil, kind: String? = nil) {
       self.state = state
       self.store = store
@@ -149,7 +152,9 @@ extension OutboxTable {
 
   /// Calls to one store, of one kind, that wait or are parked.
   package struct Count: Sendable {
+    /// The store as the rows spell it, which the configuration may not name any more.
     package var store: String
+    /// The kind as the rows spell it, which this version may not know.
     package var kind: String
     /// Calls whose time has come or will come by itself.
     package var waiting: Int64

@@ -181,6 +181,7 @@ package enum OutboxTable {
     /// It holds what this program never writes there.
     case damaged(id: Int64, fault: String)
 
+    /// The row, of either.
     package var id: Int64 {
       switch self {
       case .entry(let entry): entry.id
@@ -193,6 +194,7 @@ package enum OutboxTable {
   package struct Place: Hashable, Sendable {
     /// The time of its next attempt.
     package var nextAttempt: Timestamp
+    /// The row, which orders calls of one time.
     package var id: Int64
 
     package init(nextAttempt: Timestamp, id: Int64) {

@@ -22,6 +22,7 @@ package enum PreviewTable {
     package var mediaType: String
     /// The SHA-256 of the content.
     package var digest: SHA256Digest
+    /// The bytes of the file.
     package var content: [UInt8]
 
     package init(place: Int, mediaType: String, digest: SHA256Digest, content: [UInt8]) {

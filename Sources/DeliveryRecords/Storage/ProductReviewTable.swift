@@ -13,6 +13,7 @@ package enum ProductReviewTable {
     package var mediaType: String
     /// The SHA-256 of the content, for its entity tag.
     package var digest: SHA256Digest
+    /// The bytes of the picture.
     package var content: [UInt8]
 
     package init(mediaType: String, digest: SHA256Digest, content: [UInt8]) {
@@ -67,6 +68,7 @@ package enum ProductReviewTable {
       "UPDATE product_reviews SET approved = NULL WHERE product = ?", [.identifier(product)])
   }
 
+  /// Whether a picture was sent; its bytes are not read.
   package static func hasScreenshot(
     of product: ProductIdentifier, in connection: borrowing Connection
   ) throws -> Bool {

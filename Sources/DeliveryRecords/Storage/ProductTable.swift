@@ -12,6 +12,7 @@ package enum ProductTable {
   package struct Entry: Sendable {
     /// The product as it is described, with the date of its first release.
     package var product: Product
+    /// The state of its sale, which no description changes.
     package var sale: SaleState
     /// When it was described first.
     package var created: Timestamp
@@ -186,8 +187,11 @@ package enum ProductTable {
   package struct StoredDocument: Sendable {
     /// The JSON of the product.
     package var document: String
+    /// The state of its sale.
     package var sale: SaleState
+    /// When it was described first, by the wall clock.
     package var created: Timestamp
+    /// When its description or its sale changed last, by the wall clock.
     package var changed: Timestamp
     /// When a version of it was released first; nil before.
     package var firstReleased: Timestamp?
@@ -223,6 +227,7 @@ package enum ProductTable {
   package final class StoredDocuments: Sendable {
     private let rest: Mutex<[StoredDocument]>
 
+    /// Holds these documents until they are taken.
     package init(_ documents: [StoredDocument]) {
       rest = Mutex(documents)
     }
@@ -254,7 +259,9 @@ package enum ProductTable {
 extension ProductTable {
   /// Which products to list; nil members ask for nothing.
   package struct Filter: Sendable {
+    /// Issues of that publication alone.
     package var publication: ProductIdentifier?
+    /// Products of that type alone.
     package var type: ProductType?
     /// Those with a version in that state.
     package var state: VersionState?

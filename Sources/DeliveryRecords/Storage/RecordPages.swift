@@ -14,6 +14,7 @@ package struct RecordPages {
   private var length = 256
   private var isAtEnd = false
 
+  /// Begins before the first row.
   package init(of table: RecordTable) {
     self.table = table
     keyPlaces = table.key.compactMap { key in table.columns.firstIndex { $0.name == key } }
@@ -85,7 +86,9 @@ package enum RecordStatements {
 /// The number of a table's rows, and the SHA-256 of their values in the order of the key: the same for the same rows, whichever database
 /// holds them.
 package struct RecordDigest: Hashable, Sendable {
+  /// How many rows were read.
   package let rows: Int
+  /// The SHA-256 of what ``RecordHasher`` writes of them.
   package let digest: SHA256Digest
 
   package init(rows: Int, digest: SHA256Digest) {
@@ -114,8 +117,10 @@ package struct RecordHasher {
   private var hasher = SHA256Hasher()
   private var rows = 0
 
+  /// Begins with no rows.
   package init() {}
 
+  /// Takes in rows, which must come in the order of the table's key.
   package mutating func add(_ rows: [Row]) {
     var bytes: [UInt8] = []
     for row in rows { Self.append(row.values, to: &bytes) }
@@ -123,6 +128,7 @@ package struct RecordHasher {
     self.rows += rows.count
   }
 
+  /// Returns the digest of all rows; the hasher takes no more then.
   package mutating func finalize() -> RecordDigest {
     RecordDigest(rows: rows, digest: hasher.finalize())
   }

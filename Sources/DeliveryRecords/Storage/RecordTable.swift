@@ -5,6 +5,7 @@ import DeliverySchema
 package struct RecordTable: Hashable, Sendable {
   /// A column that is written.
   package struct Column: Hashable, Sendable {
+    /// The name, the same in both databases.
     package let name: String
     /// Whether it holds texts.
     package let isText: Bool

@@ -9,6 +9,7 @@ package enum RetentionTable {
   package struct Position: Hashable, Sendable {
     /// When what the row tells of happened; the smallest number where rows are in the order of `row` alone.
     package var date = Timestamp(millisecondsSinceEpoch: .min)
+    /// The row that was looked at last, among those of that date.
     package var row: Int64 = 0
 
     package init(date: Timestamp = Timestamp(millisecondsSinceEpoch: .min), row: Int64 = 0) {

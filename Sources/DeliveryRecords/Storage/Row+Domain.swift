@@ -13,10 +13,13 @@ extension SQLValue {
   package static func identifier(_ value: some LosslessStringCodable) -> SQLValue { .text(value.description) }
   /// The raw value of an enumeration or of an open set of names.
   package static func choice(_ value: some RawRepresentable<String>) -> SQLValue { .text(value.rawValue) }
+  /// 32 bytes.
   package static func digest(_ value: SHA256Digest) -> SQLValue { .blob(value.array) }
+  /// 32 bytes, those of an Ed25519 key.
   package static func publicKey(_ value: VerificationKey) -> SQLValue { .blob(value.bytes) }
   /// 16 bytes, in the order of the handle's two words.
   package static func handle(_ value: DeliveryHandle) -> SQLValue { .blob(value.bytes) }
+  /// 16 bytes.
   package static func customer(_ value: CustomerIdentifier) -> SQLValue { .blob(value.bytes) }
   /// The state's spelling, which has the state before a revocation too.
   static func grantState(_ value: GrantMachine.State) -> SQLValue { .text(value.stored) }
@@ -105,10 +108,12 @@ extension Row {
     try optional(column, as: "an Ed25519 key", from: optionalBlob) { VerificationKey($0) }
   }
 
+  /// A blob column of 16 bytes. Throws ``ColumnTypeMismatch`` for another length.
   package func handle(_ column: String) throws -> DeliveryHandle {
     try made(column, as: "a delivery handle", from: blob(column)) { DeliveryHandle($0) }
   }
 
+  /// A blob column of 16 bytes. Throws ``ColumnTypeMismatch`` for another length.
   package func customer(_ column: String) throws -> CustomerIdentifier {
     try made(column, as: "a customer", from: blob(column)) { CustomerIdentifier($0) }
   }
@@ -153,9 +158,11 @@ package struct ColumnTypeMismatch: Error, CustomStringConvertible {
   /// The kind of value that belongs there, in words.
   package var expected: String
 
+  /// `expected` completes "does not hold".
   package init(column: String, expected: String) {
     self.column = column
     self.expected = expected
   }
+  /// A sentence without a full stop; the value is not in it.
   package var description: String { "column \(column) does not hold \(expected)" }
 }

@@ -132,11 +132,14 @@ extension SQLDialect {
 
 /// A text that PostgreSQL cannot hold.
 package struct UnstorableText: Hashable, Sendable, CustomStringConvertible {
+  /// The table of the row.
   package let table: String
+  /// The first column of the row that holds such a text.
   package let column: String
   /// The columns of the table's key with their values, for people.
   package let key: String
 
+  /// The place of the text for people, without the text.
   package var description: String { "column \(column) of \(table), where \(key)" }
 
   /// A value for people: bytes in hexadecimal digits, and U+0000 as it is written in JSON.

@@ -10,9 +10,13 @@ package import PullboxAPI
 package enum SalesTable {
   /// Which transactions count; nil members ask for nothing.
   package struct Filter: Sendable {
+    /// Sales of this product alone.
     package var product: ProductIdentifier?
+    /// Sales in this territory alone.
     package var territory: Territory?
+    /// Sales that this store has made alone.
     package var store: StoreIdentifier?
+    /// Sales of this environment of the stores alone.
     package var environment: StoreEnvironment?
 
     /// Asks for transactions that have all of these members.

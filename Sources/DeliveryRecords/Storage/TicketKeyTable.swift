@@ -7,6 +7,7 @@ package enum TicketKeyTable {
   package struct Key: Hashable, Sendable {
     /// The number by which tickets name it.
     package var id: UInt32
+    /// The key itself. It goes into no log and no answer.
     package var secret: [UInt8]
     /// From when tickets are sealed with it; before, it opens those of other nodes.
     package var seals: Timestamp

@@ -37,6 +37,7 @@ package enum UnconfirmedTable {
 
   /// A proof that is to be asked about. Its description tells nothing of the proof.
   package struct Waiting: Sendable, CustomStringConvertible {
+    /// The row, by which grants refer to the proof.
     package var id: Int64
     /// The store's name, which the configuration may not know any more.
     package var store: String

@@ -8,7 +8,9 @@ import PullboxAPI
 
 /// The content version of a product that readers get now.
 package struct ReleasedContent: Sendable {
+  /// The product that is for sale.
   package var product: ProductIdentifier
+  /// The version as its publisher spelled it.
   package var version: ContentVersion
   /// The SHA-256 of the package.
   package var digest: SHA256Digest

@@ -72,6 +72,7 @@ package enum VersionTable {
 
   /// A version whose release has a date, as its row names it: it may hold what this program never writes there.
   package struct Scheduled: Hashable, Sendable {
+    /// When the release is due, by the wall clock.
     package var at: Timestamp
     /// The product as the row spells it.
     package var product: String

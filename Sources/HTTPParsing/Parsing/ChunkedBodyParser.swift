@@ -8,34 +8,57 @@
 package struct ChunkedBodyParser: Hashable, Sendable {
   /// The next thing that the bytes are.
   package enum Answer: Hashable {
+    /// The input is used up, and the body goes on.
     case needsMore
     /// Bytes of the body at these positions of the input.
     case bytes(Range<Int>)
     /// The body is complete.
     case end
+    /// The coding is broken: where the next request begins cannot be known.
     case invalid
   }
 
+  /// The element of the coding that the next byte belongs to.
   private enum Phase: Hashable {
+    /// The first digit of a size, without which there is no chunk.
     case sizeStart
+    /// Another digit, a semicolon, or the end of the line.
     case size
+    /// The name of an extension, white space before it.
     case extensionName
+    /// White space behind the name.
     case extensionNameEnd
+    /// White space behind the equals sign, then a token or a quotation mark.
     case extensionValueStart
+    /// A value without quotation marks.
     case extensionToken
+    /// A value within quotation marks.
     case extensionQuoted
+    /// The byte behind a backslash, which ends no value.
     case extensionEscape
+    /// Behind the closing quotation mark.
     case extensionQuoteEnd
+    /// White space behind a value, which another extension must follow.
     case extensionValueEnd
+    /// The LF behind a size line.
     case sizeLineFeed
+    /// Content of the chunk, as many bytes as its size says.
     case bytes
+    /// The CR behind the content.
     case bytesReturn
+    /// The LF behind the content.
     case bytesLineFeed
+    /// The first byte of a line behind the last chunk: of a field, or of the empty line.
     case fieldStart
+    /// The name of a field of the trailer section.
     case fieldName
+    /// The value of such a field.
     case fieldValue
+    /// The LF behind such a field.
     case fieldLineFeed
+    /// The LF of the empty line.
     case lastLineFeed
+    /// Nothing: the body is complete.
     case done
   }
 

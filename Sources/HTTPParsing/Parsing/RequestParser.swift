@@ -31,21 +31,35 @@ package struct RequestParser: ~Copyable {
   package enum Phase {
     /// Before the request line; one empty line is skipped (RFC 9112 §2.2).
     case start
+    /// The LF of the empty line before the request.
     case leadingLineFeed
+    /// The method, which alone may follow the empty line.
     case afterEmptyLine
+    /// The method, or the space behind it.
     case method
+    /// The target, or the space behind it.
     case target
+    /// The version, or the CR behind it.
     case version
+    /// The LF behind the request line.
     case requestLineFeed
+    /// The first byte of a line: of a field, or of the empty line.
     case fieldStart
+    /// The name of a field, or the colon behind it.
     case name
+    /// White space before a value.
     case beforeValue
+    /// A value, white space within and behind it.
     case value
+    /// The LF behind a field.
     case fieldLineFeed
+    /// The LF of the empty line, the last byte of the head.
     case lastLineFeed
+    /// Nothing: the head is complete.
     case done
   }
 
+  /// The head as far as it is read. Its positions are places in the input; it is whole after ``Answer/complete`` alone.
   package private(set) var head = RequestHead()
   private(set) var phase = Phase.start
   private var position = 0

@@ -34,6 +34,7 @@ public enum HTTPDate {
 
 /// A whole `Date` field line, made once a second.
 package struct HTTPDateField: Sendable {
+  /// Name, value and the end of the line: 37 bytes, as every IMF-fixdate has 29.
   package private(set) var line = InlineArray<37, UInt8>(repeating: 0)
 
   /// `secondsSinceEpoch` counts from 1970 without leap seconds.

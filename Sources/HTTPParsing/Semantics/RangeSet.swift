@@ -96,9 +96,13 @@ public enum RangeSet: Hashable, Sendable {
 /// Walks through the range specs of a `Range` field. It is only a position: each step gets the field's bytes
 /// anew.
 struct RangeReader {
+  /// One range spec, judged against the length.
   enum Element: Hashable {
+    /// It breaks the grammar: the whole field counts for nothing.
     case invalid
+    /// It is well formed, and none of its bytes exist.
     case unsatisfiable
+    /// Its bytes that exist.
     case range(Range<Int64>)
   }
 

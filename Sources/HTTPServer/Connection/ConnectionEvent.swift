@@ -6,6 +6,7 @@ enum ConnectionEvent: Hashable, Sendable {
   case handshakeFailed
   /// The first bytes of a request.
   case bytesBeforeHead
+  /// A head is complete. `expectsContinue`: the client sends its content once it is told 100.
   case headEnded(hasContent: Bool, keepsAlive: Bool, expectsContinue: Bool)
   /// The head was refused; the loop knows the status.
   case headRefused
@@ -15,7 +16,9 @@ enum ConnectionEvent: Hashable, Sendable {
   case bodyBufferFilled
   /// The handler waits for content.
   case bodyWanted
+  /// The last byte of the content has arrived.
   case bodyEnded
+  /// The chunked coding is broken; no request can be read behind it.
   case bodyMalformed
   /// A handler has answered. `canDiscard`: so little content is left that reading it is cheaper than a new
   /// connection.
@@ -33,6 +36,7 @@ enum ConnectionEvent: Hashable, Sendable {
   case abandoned
   /// The deadline that ``ConnectionMachine/deadline`` names has passed.
   case deadlinePassed
+  /// The server takes no more requests.
   case drainBegan
 }
 

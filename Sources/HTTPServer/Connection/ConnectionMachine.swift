@@ -8,6 +8,7 @@ struct ConnectionMachine: Hashable, Sendable {
     case handshake
     /// Nothing of a next request has arrived.
     case idle
+    /// A head has begun and is not complete.
     case head
     /// Content that a handler may want.
     case body
@@ -21,6 +22,7 @@ struct ConnectionMachine: Hashable, Sendable {
 
   /// The state of the response that is being written.
   enum Output: Hashable, Sendable {
+    /// No request asks for a response.
     case nothing
     /// A handler was asked and has not answered.
     case handling
@@ -32,6 +34,7 @@ struct ConnectionMachine: Hashable, Sendable {
 
   /// The event that the output waits for.
   enum Wait: Hashable, Sendable {
+    /// The output goes on by itself, or there is none.
     case nothing
     /// The socket takes no more bytes for now: until the client's deadline for sending.
     case socket
@@ -45,13 +48,21 @@ struct ConnectionMachine: Hashable, Sendable {
 
   /// Which of the configured deadlines runs.
   enum Deadline: Hashable, Sendable {
+    /// None runs: what is waited for has a rule of its own.
     case none
+    /// From the connection to the end of its handshake: ``HTTPServerConfiguration/headDeadline``.
     case handshake
+    /// Between requests: ``HTTPServerConfiguration/idleDeadline``.
     case idle
+    /// From the first byte of a head to its last: ``HTTPServerConfiguration/headDeadline``.
     case head
+    /// The window of ``HTTPServerConfiguration/minimumReceiveRate``.
     case body
+    /// The window of ``HTTPServerConfiguration/minimumSendRate``.
     case send
+    /// A device brings what is sent next: ``HTTPServerConfiguration/storageDeadline``.
     case storage
+    /// The client closes behind its last response: ``HTTPServerConfiguration/lingerDeadline``.
     case linger
     /// The peer has ended its side: how long a handler goes on that gives nothing.
     case departure

@@ -12,15 +12,23 @@ import HTTPParsing
 /// 500.
 @safe
 public struct InlineResponse: ~Copyable {
+  /// How far the head has come.
   enum State {
+    /// Fields may be added.
     case unfinished
+    /// The head is whole: the response can be sent.
     case finished
+    /// It has what no response may have, or is too long; the client gets 500.
     case invalid
   }
 
+  /// The bytes that follow the head.
   enum Content {
+    /// None but those that stand behind the head already.
     case none
+    /// This part of the file.
     case file(Range<Int64>)
+    /// Pieces of the file with text between them, for several ranges.
     case parts([BodyPart])
   }
 

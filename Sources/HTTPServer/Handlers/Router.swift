@@ -133,9 +133,13 @@ public struct PathParameters: Sendable, Hashable {
 /// placeholder stands for one segment, or for one up to a literal suffix, or (last, with dots) for all that
 /// remain.
 struct RoutePattern: Sendable, Hashable {
+  /// One part of the pattern.
   enum Segment: Sendable, Hashable {
+    /// This text alone.
     case literal(String)
+    /// One segment, without the suffix that it must end with, under that name.
     case placeholder(String, suffix: String)
+    /// All segments that remain, at least one, under that name.
     case rest(String)
   }
 

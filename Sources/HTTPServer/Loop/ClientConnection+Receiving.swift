@@ -2,10 +2,15 @@ internal import SystemCalls
 
 /// Receiving within a turn, which what arrives is counted against.
 extension ClientConnection {
+  /// The outcome of one look at the socket.
   enum Received: Hashable {
+    /// So many bytes arrived.
     case bytes(Int)
+    /// None are there now.
     case nothing
+    /// The peer has ended its side; all that it sent was read.
     case ended
+    /// The connection is lost.
     case broken
     /// There is a TLS session now.
     case handshakeEnded

@@ -1,19 +1,30 @@
 /// The state that an ``Exchange`` guards by its lock.
 struct ExchangeState {
+  /// The end of the content, once it has one.
   enum BodyEnd {
+    /// All of it arrived.
     case complete
+    /// The rest of it never comes.
     case failed(RequestBodyError)
   }
 
+  /// The end of a streamed response.
   enum StreamEnd: Hashable {
+    /// The handler has made all of it.
     case complete
+    /// The handler gave up; the connection is closed, so that the client can tell.
     case failed
   }
 
+  /// The next thing that a reader of the content gets.
   enum BodyStep {
+    /// Bytes that have arrived.
     case bytes([UInt8])
+    /// Nothing: it was read to its end.
     case end
+    /// The reason for which it ends early.
     case failed(RequestBodyError)
+    /// Nothing yet: the reader is to be woken.
     case wait
   }
 
@@ -24,8 +35,11 @@ struct ExchangeState {
     case write
   }
 
+  /// The answer to a handler that writes.
   enum WriteVerdict {
+    /// Nothing is sent any more.
     case gone
+    /// More bytes than the response has announced; none of them are sent.
     case tooMany
     /// The flag: whether the loop has to be told.
     case accepted(Bool)

@@ -7,6 +7,7 @@ internal import Glibc
 // Safe although it holds pointers: it owns both, and frees them in the order in which OpenSSL uses them.
 @safe
 struct TLSSession: ~Copyable {
+  /// The outcome of one call of libssl.
   enum Outcome: Hashable {
     /// Bytes read or taken for sending; 0 of a handshake or of an end.
     case done(Int)
@@ -16,6 +17,7 @@ struct TLSSession: ~Copyable {
     case needsOutput
     /// The peer said that nothing follows.
     case ended
+    /// No byte can be read or sent any more.
     case broken
   }
 

@@ -2,6 +2,8 @@ import CoreTypes
 package import Monitoring
 
 extension AdmissionControl: MetricSource {
+  /// Adds the requests that were admitted and refused since the start, and those in progress and waiting now, by class;
+  /// and the memory that their bodies have.
   package func register(in metrics: inout MetricRegistry) {
     let admission: [Metric<[AdmissionClass: Counts]>] = [
       .counter("pullbox_admission_admitted_total", help: "Requests admitted, by class.", labels: ["class"]) {

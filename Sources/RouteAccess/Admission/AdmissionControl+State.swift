@@ -23,11 +23,13 @@ extension AdmissionControl {
 
   /// The state that all requests share, behind one lock. Nothing under it waits or resumes a task.
   package struct State {
+    /// The limits in force; requests in progress were admitted by earlier ones, perhaps.
     package var limits: AdmissionLimits
     var table = BucketTable(capacity: AdmissionControl.buckets)
     var classes: [AdmissionClass: Class] = [:]
     /// Requests in progress, of the classes that count for all.
     package var inProgress = 0
+    /// The requests that were admitted and have no place yet.
     package var room = WaitingRoom()
     /// The continuations of requests that wait, or are about to.
     var waiters: [WaitingRoom.Number: CheckedContinuation<Ending, Never>] = [:]
@@ -38,6 +40,7 @@ extension AdmissionControl {
 
   /// One refusal, made under the lock.
   package struct Refusal: Error {
+    /// The limit that was reached.
     package var reason: Reason
     /// When the client may come again, from now on.
     package var nanoseconds: UInt64
@@ -47,6 +50,7 @@ extension AdmissionControl {
       RetryAfter.seconds(clamping: (nanoseconds + 999_999_999) / 1_000_000_000)
     }
 
+    /// The document that the client gets, `too-many-requests` or `unavailable`, with the time to come back.
     package var problem: Problem {
       let seconds = Self.seconds(nanoseconds)
       return switch reason {

@@ -35,9 +35,12 @@ package final class AdmissionControl: Sendable {
 
   /// The counts of one class.
   package struct Counts: Hashable, Sendable {
+    /// Requests that have a place now.
     package var inProgress = 0
+    /// Requests that wait for a place now.
     package var waiting = 0
     var admitted = 0
+    /// By the limit that was reached, since the start.
     package var refused: [Reason: Int] = [:]
   }
 
@@ -46,6 +49,7 @@ package final class AdmissionControl: Sendable {
   private let timer: any MonotonicClock
   private let state: Mutex<State>
 
+  /// Begins with nothing in progress. `timer` is a clock that no operator sets.
   package init(_ limits: AdmissionLimits, timer: any MonotonicClock) {
     self.timer = timer
     bodies = BodyBudget(bytes: limits.bodyBytes, timer: timer)
@@ -61,6 +65,7 @@ package final class AdmissionControl: Sendable {
     bodies.setBudget(limits.bodyBytes)
   }
 
+  /// The limits in force.
   package var limits: AdmissionLimits { state.withLock { $0.limits } }
 
   /// Admits a request, which then counts as in progress from its turn until ``didAnswer(_:)`` or ``suspend(_:)``. `address` is the
@@ -191,8 +196,10 @@ package final class AdmissionControl: Sendable {
 /// Stands for an address, a device, a grant or a key in the table of buckets. Hashing is seeded for each process: a
 /// client cannot choose names that share a bucket with another's.
 package struct ClientKey: Hashable, Sendable {
+  /// The hash, never 0.
   package let value: UInt64
 
+  /// The same name of two classes has two keys, and so two buckets.
   package init(_ kind: AdmissionClass, _ name: some Hashable & Sendable) {
     var hasher = Hasher()
     hasher.combine(kind)

@@ -17,6 +17,7 @@ package struct AdmissionLimits: Hashable, Sendable {
     /// Requests that have begun, have their bodies and are not answered yet.
     package var inProgress: Int
 
+    /// Without buckets, only `inProgress` bounds the class.
     package init(address: TokenBucket? = nil, client: TokenBucket? = nil, inProgress: Int) {
       self.address = address
       self.client = client
@@ -29,6 +30,7 @@ package struct AdmissionLimits: Hashable, Sendable {
     TokenBucket(rate: rate, burst: burst)
   }
 
+  /// The limits of a server whose configuration names none.
   package static let standard: [AdmissionClass: Limits] = [
     .store: Limits(
       address: bucket(500, burst: 20_000), client: bucket(10, burst: 300), inProgress: 192),
@@ -45,6 +47,7 @@ package struct AdmissionLimits: Hashable, Sendable {
       address: bucket(500, burst: 5000), client: bucket(500, burst: 5000), inProgress: 256),
   ]
 
+  /// The limits by class; a class that is missing has none.
   package var classes: [AdmissionClass: Limits] = Self.standard
   /// Requests of all classes but the operators' that are in progress at once.
   package var inProgress = 256
@@ -55,6 +58,7 @@ package struct AdmissionLimits: Hashable, Sendable {
   /// Addresses without a limit of their own: proxies that do not name their clients.
   package var unlimited: [PeerNetwork] = []
 
+  /// Without arguments, the defaults.
   package init(
     classes: [AdmissionClass: Limits] = Self.standard, inProgress: Int = 256, waiting: Int = 192,
     bodyBytes: ByteCount = .mebibytes(16), unlimited: [PeerNetwork] = []
@@ -66,6 +70,7 @@ package struct AdmissionLimits: Hashable, Sendable {
     self.unlimited = unlimited
   }
 
+  /// The limits of a class; without any, for one that ``classes`` does not have.
   package subscript(_ kind: AdmissionClass) -> Limits {
     classes[kind] ?? Limits(address: nil, client: nil, inProgress: .max)
   }

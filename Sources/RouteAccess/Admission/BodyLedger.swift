@@ -22,6 +22,7 @@ struct BodyLedger {
   /// Names a reservation; a later one is larger.
   typealias Identifier = UInt64
 
+  /// The answer to a body that asks for room.
   package enum Verdict: Hashable {
     case granted
     /// The answer comes later, in ``Changes``.

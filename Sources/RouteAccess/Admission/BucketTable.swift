@@ -18,6 +18,7 @@ struct BucketTable {
     fileprivate var end: UInt64 { max(paidUntil, returns.filledUntil) }
   }
 
+  /// Whether a bucket had room for a request.
   package enum Decision: Hashable {
     case admitted
     /// Not before so many nanoseconds have passed.

@@ -9,7 +9,9 @@ import Synchronization
 /// client, and gives the body its part of the budget. A request whose body is arriving is not in progress; one whose answer is a
 /// stream is, until the stream ends, and so is one whose answer is postponed.
 package struct RouteAdmission: Sendable {
+  /// The limits and counts of the process.
   package let control: AdmissionControl
+  /// The proxies whose word about a client's address counts, as they are now.
   package let settings: LiveSettings
 
   package init(control: AdmissionControl, settings: LiveSettings) {

@@ -8,7 +8,9 @@ package struct WaitingRoom {
 
   /// A request that waits.
   package struct Entry: Hashable {
+    /// The name by which its turn, or its end, is told.
     package var number: Number
+    /// Its class, which decides whose turn is next.
     package var kind: AdmissionClass
     /// Nanoseconds of a monotonic clock; then it is sent away.
     package var until: UInt64

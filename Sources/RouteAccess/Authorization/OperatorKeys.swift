@@ -10,6 +10,7 @@ package struct Operator: Hashable, Sendable {
   /// The rights of the key; `admin` stands for all of them.
   package var scopes: Set<OperatorScope>
 
+  /// `name` stands in the audit log, `scopes` are what the key may do.
   package init(name: String, scopes: Set<OperatorScope>) {
     self.name = name
     self.scopes = scopes
@@ -24,6 +25,7 @@ package struct Operator: Hashable, Sendable {
 package final class OperatorKeys: Sendable {
   /// A key and what it may do.
   package struct Key: Sendable {
+    /// The name and the rights that a request with the key has.
     package var holder: Operator
     /// The SHA-256 of the key, by which it is compared.
     package var secret: SecretDigest
@@ -41,6 +43,7 @@ package final class OperatorKeys: Sendable {
   }
 
   private let rules: Mutex<Rules>
+  /// The addresses that offered keys which none of these is, and what they may still try.
   package let wrongKeys: WrongKeys
   private let client: @Sendable (HTTPRequest) -> PeerAddress
 

@@ -21,8 +21,11 @@ package struct ScopedRoutes: PublicRoutes {
 
   /// One route as it was declared.
   package struct Declaration: Hashable, Sendable {
+    /// The method of the requests that it answers.
     package var method: HTTPMethod
+    /// The path with its parameters in braces: `/v1/grants/{grant}`.
     package var pattern: String
+    /// The requests that are answered at all.
     package var access: Access
     /// The parameters that the query may have; nil where the responder reads what it knows and ignores the rest.
     package var query: Set<String>?
@@ -30,11 +33,13 @@ package struct ScopedRoutes: PublicRoutes {
     package var takesIdempotencyKey = false
   }
 
+  /// Every route so far, in the order of declaration.
   package private(set) var declarations: [Declaration] = []
   private var routes = APIRoutes()
   private let keys: OperatorKeys
   private let answers: IdempotentAnswers
 
+  /// Begins without routes. `answers` keeps what a repeated request gets again.
   package init(keys: OperatorKeys, answers: IdempotentAnswers) {
     self.keys = keys
     self.answers = answers
@@ -133,6 +138,7 @@ package struct Authorization: Sendable {
   private let scopes: Set<OperatorScope>
   private let check: @Sendable (OperatorScope) throws(Problem) -> Operator
 
+  /// `check` throws `unauthorized` without a key and `forbidden` for a key without the scope.
   package init(
     scopes: Set<OperatorScope>, check: @escaping @Sendable (OperatorScope) throws(Problem) -> Operator
   ) {

@@ -9,14 +9,19 @@ package import ServiceRuntime
 /// watches. One line an address and minute, with the count; under an
 /// attack from many addresses one line a minute for all of them (``WrongKeys/reportBurst``).
 package struct WrongKeyReporter: Sendable {
+  /// The action of the audit log's entries.
   package static let action = "key.refused"
   /// The actor of an entry: who offers a wrong key has no name.
   package static let actor = "unknown"
   private static let interval: Duration = .seconds(1)
 
+  /// The counts that the reports are made of.
   package let wrongKeys: WrongKeys
+  /// The database with the audit log.
   package let database: Database
+  /// The clock that dates the entries.
   package let clock: any WallClock
+  /// The log of the server, which gets the same as a warning.
   package let log: Log
 
   package init(wrongKeys: WrongKeys, database: Database, clock: any WallClock, log: Log) {

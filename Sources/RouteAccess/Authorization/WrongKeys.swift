@@ -47,6 +47,7 @@ package final class WrongKeys: Sendable {
   /// The reports so far are paid for at that time.
   private let reportsPaidUntil = Mutex<UInt64>(0)
 
+  /// Begins with no address. `timer` is a clock that no operator sets.
   package init(timer: any MonotonicClock) {
     self.timer = timer
   }
