@@ -2,6 +2,8 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
+import DeliverySchema
 import DeliveryTesting
 import HTTPServer
 import PackageStorage

@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Database
+import DeliveryModel
 import DeliveryRecords
 import PackageStorage
 import PullboxAPI
