@@ -4,7 +4,6 @@ package import CoreTypes
 package import Crypto
 package import Database
 package import DeliveryRecords
-package import Monitoring
 package import PackageStorage
 package import PullboxAPI
 package import ServiceRuntime
@@ -43,7 +42,7 @@ package actor PackageScrubber {
   }
 
   /// The progress that metrics show; kept here so that no page of metrics has to look at every package.
-  private struct Progress {
+  struct Progress {
     /// Packages read since the start.
     var checks: Int64 = 0
     /// Packages that are due, as far as the last look tells.
@@ -58,7 +57,7 @@ package actor PackageScrubber {
   /// The files of faulty packages are looked at so often: a repair puts others there.
   private static let pauseBetweenLooks = Duration.seconds(30)
 
-  private let database: Database
+  let database: Database
   private let shelf: any PackageShelf
   private let stops: RevocationList
   /// Told of a package whose file is not to be used any more, for what keeps it open.
@@ -76,7 +75,7 @@ package actor PackageScrubber {
   private var missing: Set<SHA256Digest> = []
   /// The files in which faults were found since the start.
   private var faulty: [SHA256Digest: PackagePlace] = [:]
-  private var progress = Progress()
+  private(set) var progress = Progress()
   /// Packages read since the start.
   package var checks: Int64 { progress.checks }
 
@@ -384,30 +383,4 @@ private enum PackagePlace: Hashable {
   case absent
   /// The file or object of that identity.
   case there(PackageIdentity)
-}
-
-extension PackageScrubber: MetricSource {
-  package nonisolated func register(in metrics: inout MetricRegistry) {
-    let database = database
-    let damaged: Metric<Int64> = .gauge(
-      "pullbox_packages_damaged", help: "Packages of versions that were found missing or damaged."
-    ) { $0 }
-    metrics.registerShared([damaged]) {
-      try await database.read { try PackageCheckTable.countFaults(in: $0) }
-    }
-    let checks: [Metric<Progress>] = [
-      .counter("pullbox_package_checks_total", help: "Packages read to see whether they are whole.") {
-        $0.checks
-      },
-      .gauge("pullbox_packages_waiting_for_check", help: "Packages that are due to be read again.") {
-        $0.waiting
-      },
-      .gauge(
-        "pullbox_package_last_check_timestamp_seconds",
-        help: "When a package was last read to see whether it is whole, in seconds since the epoch.",
-        labels: []
-      ) { $0.lastCheck.map { [.init($0)] } ?? [] },
-    ]
-    metrics.register(checks) { await self.progress }
-  }
 }
