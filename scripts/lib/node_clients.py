@@ -1,0 +1,275 @@
+"""The nodes that check-nodes asks, and those who ask them: readers who buy, fetch and report, and a publisher."""
+
+import collections
+import hashlib
+import http.client
+import json
+import random
+import threading
+import time
+
+from node_engines import Failure, Process
+
+# What a node, a proxy or a network that fails may answer; everything else has to be right.
+RETRIED = {429, 502, 503, 504}
+# A request that is answered later than this is noted.
+SLOW_SECONDS = 15
+REQUEST_SECONDS = 60
+# So long after the last fault every request has to have been answered.
+PATIENCE_SECONDS = 240
+
+Answer = collections.namedtuple("Answer", "status headers body")
+
+
+def ask(port, method, path, body=None, token=None, headers=None):
+    """One request on a connection of its own. Throws OSError and HTTPException where it gets no whole answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_SECONDS)
+    try:
+        fields = dict(headers or {})
+        if token:
+            fields["Authorization"] = f"Bearer {token}"
+        data = None
+        if body is not None:
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            fields.setdefault("Content-Type", "application/json")
+        connection.request(method, path, data, fields)
+        response = connection.getresponse()
+        return Answer(response.status, response.headers, response.read())
+    finally:
+        connection.close()
+
+
+class Transcript:
+    """What was done and what became of it, with the seconds since the beginning; and what must not have happened."""
+
+    def __init__(self, path):
+        self.file, self.begun, self.lock = open(path, "w", buffering=1), time.monotonic(), threading.Lock()
+        self.counts, self.violations, self.acknowledged = collections.Counter(), [], []
+
+    def note(self, text):
+        with self.lock:
+            self.file.write(f"{time.monotonic() - self.begun:9.3f}  {text}\n")
+
+    def count(self, what):
+        with self.lock:
+            self.counts[what] += 1
+
+    def violate(self, text):
+        self.note(f"NOT HELD  {text}")
+        with self.lock:
+            self.violations.append(text)
+
+    def acknowledge(self, kind, *facts):
+        """Remembers what a 2xx has promised."""
+        with self.lock:
+            self.acknowledged.append((kind, *facts))
+        self.note(f"acknowledged  {kind} {' '.join(str(fact) for fact in facts)}")
+
+
+class Node(Process):
+    """A delivery server among several."""
+
+    def __init__(self, name, executable, directory, port, configuration):
+        directory.mkdir(parents=True)
+        file = directory / "config.json5"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(configuration | {
+            "node": name, "listen": [f"127.0.0.1:{port}"], "state": str(directory / "state"),
+            "cache": {"directory": str(directory / "cache")}}))
+        super().__init__(name, [executable, "--config", file], directory / "log")
+        self.port = port
+
+    def is_ready(self):
+        try:
+            return ask(self.port, "GET", "/readyz").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+class Client:
+    """Asks any node, again where that is right."""
+
+    def __init__(self, nodes, store_port, transcript, seed):
+        self.nodes, self.store_port, self.transcript, self.random = nodes, store_port, transcript, random.Random(seed)
+
+    def insist(self, what, method, path, body=None, token=None, headers=None, accept=(200, 201, 202), port=None, refused=None):
+        """The answer of whichever node gives one. The same request again after a lost connection and after what says so. `refused` is
+        asked about any other answer, and says whether it is tried again."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        last = None
+        while time.monotonic() < end:
+            node = None if port else self.random.choice(self.nodes)
+            place = node.name if node else "store"
+            begun = time.monotonic()
+            try:
+                answer = ask(port or node.port, method, path, body, token, headers)
+            except (OSError, http.client.HTTPException) as error:
+                self.transcript.count(f"{what}: lost")
+                last = f"{place}: {error!r}"
+                self.note_slow(what, place, begun, repr(error))
+                time.sleep(self.random.uniform(0.1, 0.6))
+                continue
+            self.transcript.count(f"{what}: {answer.status}")
+            self.note_slow(what, place, begun, answer.status)
+            if answer.status in accept:
+                return answer
+            text = answer.body.decode(errors="replace")[:400]
+            last = f"{place}: {answer.status} {text}"
+            if answer.status in RETRIED:
+                after = answer.headers.get("Retry-After")
+                if after is None:
+                    self.transcript.violate(f"{what} at {place}: {answer.status} without Retry-After: {text}")
+                self.transcript.note(f"{what} at {place}: {answer.status} {text}")
+                time.sleep(min(float(after or 1), 10) * self.random.uniform(0.8, 1.2))
+                continue
+            if refused and refused(answer, text):
+                time.sleep(self.random.uniform(0.5, 1.5))
+                continue
+            raise Failure(f"{what} at {place}: {answer.status} {text}")
+        raise Failure(f"{what}: no answer within {PATIENCE_SECONDS} s, the last was {last}")
+
+    def note_slow(self, what, place, begun, outcome):
+        seconds = time.monotonic() - begun
+        if seconds > SLOW_SECONDS:
+            self.transcript.count(f"{what}: slow")
+            self.transcript.note(f"slow: {what} at {place} took {seconds:.1f} s: {outcome}")
+
+
+class Reader(Client):
+    """One customer with one device, who buys products and has them to their end."""
+
+    def __init__(self, nodes, store_port, transcript, seed, name, longest_pause=0):
+        super().__init__(nodes, store_port, transcript, seed)
+        self.longest_pause = longest_pause
+        self.device = f"{name}-{seed & 0xFFFFFFFF:08x}"
+        self.account = None
+
+    def pause(self):
+        """What takes no time here takes some on a device; so that whatever is killed ends something at each step."""
+        time.sleep(self.random.uniform(0, self.longest_pause))
+
+    def store(self, what, method, path, body=None, headers=None, accept=(200, 201), refused=None):
+        token = self.account and self.account["token"]
+        answer = self.insist(f"store {what}", method, path, body, token, headers, accept, port=self.store_port, refused=refused)
+        return json.loads(answer.body)
+
+    def open(self):
+        self.account = self.store("account", "POST", "/sandbox/v1/accounts", {"territory": "USA", "name": self.device})
+
+    def buy(self, product):
+        """The transaction. The store asks one node about the product, and sells nothing while that is away."""
+        key = f"{self.device}-{product}"
+
+        def catalog_is_away(_, text):
+            return "catalogue-unavailable" in text
+
+        sold = self.store(
+            "purchase", "POST", "/store/v1/purchases", {"product": product, "device": self.device}, {"Idempotency-Key": key},
+            refused=catalog_is_away)
+        transaction = sold["transaction"]
+        if transaction["state"] != "purchased":
+            raise Failure(f"the store answers a purchase with {transaction}")
+        self.transcript.acknowledge("purchase", transaction["id"], self.device, product)
+        return transaction["id"]
+
+    def receipt(self):
+        return self.store("receipt", "GET", f"/store/v1/receipt?device={self.device}")["receipt"]
+
+    def grant(self, product):
+        body = {"receipt": self.receipt(), "device": {"id": self.device}, "product": product}
+        answer = json.loads(self.insist("grant", "POST", "/v1/grants", body).body)
+        self.transcript.acknowledge("grant", answer["grant"], answer["transaction"], self.device, product)
+        return answer
+
+    def renew(self, grant):
+        answer = json.loads(self.insist("ticket", "POST", f"/v1/grants/{grant['grant']}/tickets", {}, grant["renewalSecret"]).body)
+        grant["download"]["ticket"] = answer["ticket"]
+
+    def fetch(self, grant):
+        """The package, range by range, each at another node; what has come of one that breaks off stays."""
+        terms = grant["download"]
+        hasher, offset = hashlib.sha256(), 0
+        while offset < terms["length"]:
+            self.pause()
+            end = min(offset + self.random.randrange(64 << 10, 1536 << 10), terms["length"])
+            while offset < end:
+                data = self.fetch_range(grant, offset, end)
+                hasher.update(data)
+                offset += len(data)
+        if hasher.hexdigest() != terms["digest"]:
+            self.transcript.violate(f"the package of {terms['product']} for {self.device} has the digest {hasher.hexdigest()}, "
+                                    f"and not {terms['digest']}")
+
+    def fetch_range(self, grant, begin, end):
+        """The bytes that have come, perhaps none."""
+        terms, node = grant["download"], self.random.choice(self.nodes)
+        connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=REQUEST_SECONDS)
+        begun, data, outcome = time.monotonic(), b"", ""
+        try:
+            connection.request("GET", f"/v1/content/{terms['digest']}", headers={
+                "Authorization": f"Bearer {terms['ticket']}", "Range": f"bytes={begin}-{end - 1}", "If-Range": f'"{terms["digest"]}"'})
+            response = connection.getresponse()
+            outcome = response.status
+            self.transcript.count(f"range: {outcome}")
+            if outcome == 206:
+                wanted = f"bytes {begin}-{end - 1}/{terms['length']}"
+                if response.headers["Content-Range"] != wanted:
+                    self.transcript.violate(f"a range at {node.name} is {response.headers['Content-Range']}, and not {wanted}")
+                while chunk := response.read(65536):
+                    data += chunk
+                if len(data) < end - begin:
+                    self.transcript.count("range: cut")
+                return data
+            text = response.read().decode(errors="replace")[:400]
+            if outcome in RETRIED:
+                self.transcript.note(f"range at {node.name}: {outcome} {text}")
+                if (after := response.headers.get("Retry-After")) is None:
+                    self.transcript.violate(f"range at {node.name}: {outcome} without Retry-After: {text}")
+                time.sleep(min(float(after or 1), 10))
+            elif outcome == 403 and "ticket-expired" in text:
+                self.renew(grant)
+            else:
+                raise Failure(f"a range at {node.name} is answered {outcome}: {text}")
+        except (OSError, http.client.HTTPException) as error:
+            outcome = repr(error)
+            self.transcript.count("range: lost")
+            time.sleep(self.random.uniform(0.1, 0.6))
+        finally:
+            connection.close()
+            self.note_slow("range", node.name, begun, outcome)
+        return data[:end - begin]
+
+    def complete(self, grant):
+        terms = grant["download"]
+        report = {
+            "digest": terms["digest"], "version": terms["version"], "length": terms["length"],
+            "placedAt": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())}
+        answer = json.loads(self.insist(
+            "completion", "POST", f"/v1/grants/{grant['grant']}/completion", report, grant["renewalSecret"]).body)
+        self.transcript.acknowledge("completion", grant["grant"], grant["transaction"], answer["state"])
+
+    def await_end(self, transactions):
+        """Each transaction is finished at the store."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            found = self.store("transactions", "GET", "/store/v1/transactions")["transactions"]
+            open_ones = [one["id"] for one in found if one["id"] in transactions and "finishedDate" not in one]
+            if not open_ones:
+                return
+            if time.monotonic() > end:
+                raise Failure(f"the store has heard of no end of {', '.join(open_ones)}")
+            time.sleep(self.random.uniform(0.3, 1.0))
+
+    def live(self, products):
+        """A purchase of each product, to its end."""
+        self.open()
+        transactions = set()
+        for product in products:
+            transactions.add(self.buy(product))
+            self.pause()
+            grant = self.grant(product)
+            self.fetch(grant)
+            self.complete(grant)
+            self.pause()
+        self.await_end(transactions)
+        return transactions
