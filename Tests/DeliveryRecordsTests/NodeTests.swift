@@ -94,7 +94,7 @@ struct NodeTests {
   }
 
   @Test(
-    "a death excuses grants that the node served, and those of its last minute; the only server's excuses all"
+    "a death excuses grants that nodes served, and those of its last minute; the only server's excuses all"
   )
   func excuses() async throws {
     let start = start
@@ -119,5 +119,25 @@ struct NodeTests {
     #expect(try await !isExcused(madeAt: 910, at: death + ServerRunTable.grace + .seconds(1)))
     try await die(nil, heard: nil)
     #expect(try await isExcused(madeAt: 1))
+  }
+
+  @Test("a death excuses a grant that another node has served: the device may have gone on at the one that died")
+  func excuseOfAnother() async throws {
+    let start = start
+    let death = start + .seconds(1000)
+    let isExcused = try await database.write(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        INSERT INTO grants (number, id, handle, store, transaction_id, product, version, device, digest, length, manifest_digest,
+          state, created)
+        VALUES (7, 'g', x'07', 's', '1', 'p', '1', 'd', x'01', 100, x'02', 'granted', ?)
+        """, [.timestamp(start)])
+      try connection.execute(
+        "INSERT INTO delivered_bytes (grant_number, node, bytes) VALUES (7, 2, 50)")
+      _ = try ServerRunTable.begin(of: 1, at: start, in: connection)
+      _ = try ServerRunTable.noteDeath(of: 1, heard: death, at: death, in: connection)
+      return try ServerRunTable.mayHaveLostCounts(of: 7, made: start, at: death, in: connection)
+    }
+    #expect(isExcused)
   }
 }

@@ -605,6 +605,7 @@ extension TableCalls {
       try NodeTable.setAddress("b", of: "a 1", in: connection)
       #expect(try NodeTable.beat("a", of: "a 1", at: now, in: connection))
       _ = try NodeTable.find("a", in: connection)
+      _ = try NodeTable.anyIsSilent(besides: 1, since: now, in: connection)
       _ = try NodeTable.declareDead(at: now + .seconds(60), in: connection)
       #expect(try NodeTable.revive("a", of: "a 1", at: now, in: connection))
       try NodeTable.leave("a", of: "a 1", at: now, in: connection)

@@ -169,6 +169,36 @@ struct TwoNodesTests {
     }
   }
 
+  @Test(
+    "a completion that lacks bytes is not decided while a node is silent, and excused once that is dead")
+  func completionBesideSilence() async throws {
+    try await ServerHarness.runNodes { first, second in
+      try await first.publish(small)
+      let grant = try await first.grantForPurchase()
+      let database = second.server.components.infrastructure.database
+      let number = try await database.write(locking: []) { connection in
+        let now = try SQLDialect.serverTime(in: connection)
+        let number = try NodeTable.take(
+          "third", for: "third 1", at: "", running: "1", after: nil, at: now, in: connection)
+        _ = try ServerRunTable.begin(of: number, at: now, in: connection)
+        return number
+      }
+      #expect(try await second.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+      let problem = try await first.problem { _ = try await first.complete(grant) }
+      #expect(problem.code == .unavailable)
+      #expect(problem.retryAfterSeconds != nil)
+      // The grant was made by the servers' wall clock.
+      let now = max(first.clock.now(), second.server.components.infrastructure.node.clock.now())
+      try await database.write(locking: []) { connection in
+        try connection.execute(
+          "UPDATE nodes SET heartbeat = heartbeat - 30001 WHERE number = ?", [.optional(number) { .integer($0) }])
+        _ = try NodeTable.declareDead(at: now, in: connection)
+      }
+      let completed = try await first.complete(grant).value
+      #expect(completed.state == .finished)
+    }
+  }
+
   @Test("a server whose name another process has taken ends")
   func replaced() async throws {
     try await ServerHarness.runNodes(mayBeReplaced: true) { first, second in

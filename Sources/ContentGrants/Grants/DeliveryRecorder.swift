@@ -7,6 +7,7 @@ import DeliveryRecords
 package import Monitoring
 package import PullboxAPI
 package import ServiceRuntime
+import Synchronization
 
 /// Writes down what was sent for each grant: every few seconds, with a completion, and at the end. Questions need no
 /// write: they add what ``unrecorded(_:)`` is to what the database has.
@@ -32,15 +33,25 @@ package struct DeliveryRecorder: Sendable {
   package let node: Int64
   /// Asks other nodes for what they have sent; nil for the only server of a file.
   private let wanted: ChangeSender?
+  /// Says that this node is there.
+  private let answer: @Sendable () async throws -> Void
+  private let isAsked = Flag()
 
-  /// Creates a recorder. Several recorders over the same meters never write the same bytes twice.
+  private final class Flag: Sendable {
+    let value = Atomic(false)
+  }
+
+  /// Creates a recorder. Several recorders over the same meters never write the same bytes twice. `answer` tells the other nodes that this
+  /// one has done what they asked.
   package init(
-    meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0, log: Log? = nil
+    meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0,
+    answer: @escaping @Sendable () async throws -> Void = {}, log: Log? = nil
   ) {
     self.meters = meters
     self.database = database
     self.timer = timer
     self.node = node
+    self.answer = answer
     wanted =
       if let log, database.isShared {
         ChangeSender(.meters, database: database, timer: timer, log: log)
@@ -107,24 +118,49 @@ package struct DeliveryRecorder: Sendable {
   ]
 
   /// Runs a body that refuses a completion for want of bytes again, where other nodes may have sent them: they are asked to write down
-  /// what they have sent, and are waited for, for two seconds at most. Throws what `body` throws, and `CancellationError`.
+  /// what they have sent, and are waited for, for two seconds at most. Nothing is decided while one of them is silent: it may have sent
+  /// the bytes, and be dead. Throws what `body` throws, `unavailable` then, and `CancellationError`.
   func askingOthers<Value>(_ body: () async throws -> Value) async throws -> Value {
     guard let wanted else { return try await body() }
+    var asked: Timestamp?
     for pause in Self.pauses {
       do {
         return try await body()
-      } catch let problem as Problem
-        where problem.code == .completionMismatch && problem.missingStep == CompletionStep.delivery.rawValue
-      {
+      } catch let problem as Problem where Self.lacksBytes(problem) {
+        if asked == nil { asked = try await database.read { try SQLDialect.serverTime(in: $0) } }
         wanted.add(["all"])
         try await timer.sleep(for: pause)
       }
     }
-    return try await body()
+    do {
+      return try await body()
+    } catch let problem as Problem where Self.lacksBytes(problem) {
+      guard let asked,
+        try await database.read({ try NodeTable.anyIsSilent(besides: node, since: asked, in: $0) })
+      else { throw problem }
+      throw Problem(
+        .unavailable, "a node that may have sent the package's bytes does not answer", retryAfterSeconds: 5)
+    }
+  }
+
+  private static func lacksBytes(_ problem: Problem) -> Bool {
+    problem.code == .completionMismatch && problem.missingStep == CompletionStep.delivery.rawValue
   }
 
   /// Returns the bytes that were sent for the grant and are not written down yet.
   package func unrecorded(_ grant: DeliveryHandle) -> ByteCount { meters.unrecorded(grant) }
+
+  /// Throws ``DatabaseError``; who has asked is answered by a later call then.
+  private func recordAndAnswer() async throws {
+    let isAsked = isAsked.value.exchange(false, ordering: .acquiring)
+    do {
+      try await record()
+      if isAsked { try await answer() }
+    } catch {
+      if isAsked { self.isAsked.value.store(true, ordering: .releasing) }
+      throw error
+    }
+  }
 
   /// Works until the task is cancelled, and at once where a completion at another node waits for it; ``DeliveryServer/stop()`` records once more. What cannot be written
   /// down now is kept and logged: deliveries go on.
@@ -134,11 +170,14 @@ package struct DeliveryRecorder: Sendable {
     let reader = database.reader(of: .meters)
     await withTaskGroup { group in
       group.addTask {
-        while await reader.next() != nil { worker.wake() }
+        while await reader.next() != nil {
+          isAsked.value.store(true, ordering: .releasing)
+          worker.wake()
+        }
       }
       group.addTask { [wanted] in await wanted?.run() }
       group.addTask {
-        await worker.run(every: Self.interval, record) { error in
+        await worker.run(every: Self.interval, recordAndAnswer) { error in
           log.error("what was sent cannot be written down", ["error": LogValue(error)])
         }
       }

@@ -92,6 +92,15 @@ package enum NodeTable {
       [.timestamp(now), .text(name), .text(process)]) > 0
   }
 
+  /// Whether another node than that of `number` is to be there and was not heard of since then: it may be dead.
+  package static func anyIsSilent(
+    besides number: Int64, since: Timestamp, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      "SELECT 1 FROM nodes WHERE gone IS NULL AND heartbeat < ? AND number <> ? LIMIT 1",
+      [.timestamp(since), .integer(number)]) != nil
+  }
+
   /// The node ends in order.
   package static func leave(
     _ name: String, of process: String, at now: Timestamp, in connection: borrowing Connection

@@ -58,7 +58,8 @@ package enum ServerRunTable {
   }
 
   /// Whether a run may have taken counts of the grant with it: it died within ``grace``, and the grant was there. A node's may have only
-  /// where the node had sent something for the grant, or the grant is of its ``lastMinute``.
+  /// where nodes had sent something for the grant, or the grant is of its ``lastMinute``: a device goes on at any node, perhaps for the
+  /// first time at the one that died.
   package static func mayHaveLostCounts(
     of grant: Int64, made created: Timestamp, at now: Timestamp, in connection: borrowing Connection
   ) throws -> Bool {
@@ -66,7 +67,7 @@ package enum ServerRunTable {
       """
       SELECT 1 AS one FROM runs WHERE died IS NOT NULL AND died >= ?
         AND (node IS NULL OR heard IS NULL OR heard <= ?
-          OR EXISTS (SELECT 1 FROM delivered_bytes WHERE grant_number = ? AND delivered_bytes.node = runs.node))
+          OR EXISTS (SELECT 1 FROM delivered_bytes WHERE grant_number = ?))
       LIMIT 1
       """,
       [.timestamp(max(created, now - grace)), .timestamp(created + lastMinute), .integer(grant)]) != nil

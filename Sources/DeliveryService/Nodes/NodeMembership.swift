@@ -221,6 +221,17 @@ final class NodeMembership: Sendable {
     }
   }
 
+  /// Says that the node is there, beside its heartbeats, to another one that waits until what it has asked for is done. Throws
+  /// ``DatabaseError``.
+  func answer() async throws {
+    guard shared != nil, !hasLeft.load(ordering: .acquiring) else { return }
+    let (name, process) = (name, process)
+    try await database.write(locking: []) { connection in
+      let now = try SQLDialect.serverTime(in: connection)
+      _ = try NodeTable.beat(name, of: process, at: now, in: connection)
+    }
+  }
+
   /// Why the node should answer no client: its clock differs too much from that of the database, or it has not reached the database for
   /// two heartbeats. Nil where it may.
   var unreadiness: String? {

@@ -25,8 +25,9 @@ struct ContentComponents: Sendable {
     settings = access.settings
     let meters = MeterRegistry(timer: timer)
     self.meters = meters
+    let node = infrastructure.node
     recorder = DeliveryRecorder(
-      meters: meters, database: database, timer: timer, node: infrastructure.node.number,
+      meters: meters, database: database, timer: timer, node: node.number, answer: { try await node.answer() },
       log: infrastructure.log)
     let revocations = RevocationList(meters: meters, generation: access.generation)
     self.revocations = revocations
