@@ -1,4 +1,6 @@
+import Database
 import PullboxAPI
+import PullboxTesting
 import ServiceRuntime
 import SystemCalls
 import Testing
@@ -40,6 +42,17 @@ struct ConfigurationTests {
       #expect(
         try #require(throws: ConfigurationError.self) { try configuration.nodeName() }.subject == "node")
     }
+  }
+
+  @Test("a database that does not answer is named with its setting, and may answer the same server later")
+  func absentDatabase() async throws {
+    let directory = try TemporaryDirectory()
+    let configuration = try load(["--database", "postgresql:///records?host=\(directory.path("socket"))"])
+    let error = try #require(throws: ConfigurationError.self) {
+      _ = try configuration.openDatabase(Database.Options(), claim: configuration.claimOfDatabase())
+    }
+    #expect(error.subject == "database")
+    #expect(error.mayPass)
   }
 
   @Test("the settings of garbage collection have their earlier names too")

@@ -116,6 +116,14 @@ struct DaemonCommandTests {
     #expect(!backup.contains("--state DIR"))
   }
 
+  @Test("a faulty configuration ends with a code after which nothing starts it again; a service that is away does not")
+  func codes() {
+    let fault = ConfigurationError(subject: "database", message: "the password is wrong")
+    #expect(Daemon.code(of: fault) == .configuration)
+    let absence = ConfigurationError(subject: "database", message: "no server answers", mayPass: true)
+    #expect(Daemon.code(of: absence) == .failed)
+  }
+
   @Test("a daemon without words takes none, and its help tells of none")
   func wordless() {
     let described = Daemon.description(of: Self.daemon, with: [DaemonCommand<Settings>]())

@@ -38,7 +38,7 @@ extension DeliveryConfiguration {
   }
 
   /// Opens the records. `options` are those of a file, `claim` says who else may use those of a server. Blocks. Throws ``ConfigurationError`` where the server of the database refuses this
-  /// one, and what the database or the system throws.
+  /// one or does not answer, and what the database or the system throws.
   func openDatabase(_ options: Database.Options, claim: PostgreSQLOptions.Claim) throws -> Database {
     guard let address = try databaseAddress() else {
       return try Database.open(path: state + "/server.db", migrations: Migrations.all, options: options)
@@ -51,7 +51,9 @@ extension DeliveryConfiguration {
           application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
           longestWait: options.longestWait, claim: claim))
     } catch let error as DatabaseError where error.code == .cannotOpen || error.code == .unavailable {
-      throw ConfigurationError(subject: "database", message: "\(address): \(error.message)")
+      // A primary that is away comes back, and the server is started again until it does.
+      throw ConfigurationError(
+        subject: "database", message: "\(address): \(error.message)", mayPass: error.code == .unavailable)
     }
   }
 }

@@ -41,10 +41,15 @@ extension ConfigurationFault {
 public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The faults, in the order in which they were found.
   public let faults: [ConfigurationFault]
+  /// Whether the same configuration may do later: a service that it names did not answer.
+  public private(set) var mayPass = false
 
   /// An error of one fault, about a key or a file.
-  public init(subject: String, message: String, origin: ConfigurationOrigin? = nil) {
+  public init(
+    subject: String, message: String, origin: ConfigurationOrigin? = nil, mayPass: Bool = false
+  ) {
     faults = [ConfigurationFault(subject: subject, message: message, origin: origin)]
+    self.mayPass = mayPass
   }
 
   /// Nil without a fault.

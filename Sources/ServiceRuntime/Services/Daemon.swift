@@ -34,7 +34,8 @@ public enum Daemon {
   ///
   /// The log's level is that of `--log-level` until the configuration is read, then the configuration's, which the flag
   /// overrides. Never returns: the process ends with the code that the services' group or the command gives, with
-  /// ``ExitCode/configuration`` for a ``ConfigurationError``, and with ``ExitCode/failed`` if `make` throws another error.
+  /// ``ExitCode/configuration`` for a ``ConfigurationError`` that does not pass, and with ``ExitCode/failed`` if `make` throws another
+  /// error.
   public static func main<Configuration: DaemonConfiguration>(
     _ command: CommandDescription, configuration type: Configuration.Type,
     commands: [DaemonCommand<Configuration>] = [],
@@ -111,7 +112,7 @@ public enum Daemon {
       return finish { await group.run() }
     } catch let error as ConfigurationError {
       for fault in error.faults { log.error("\(command.name) cannot start", fault.fields) }
-      return .configuration
+      return code(of: error)
     } catch {
       log.error("\(command.name) cannot start", ["error": LogValue(error)])
       return code(of: error)
@@ -136,10 +137,11 @@ public enum Daemon {
     }
   }
 
-  private static func code(of error: any Error) -> ExitCode {
+  /// Returns the code that a process ends with after the error. After ``ExitCode/configuration`` systemd does not start it again.
+  static func code(of error: any Error) -> ExitCode {
     switch error {
     case is UsageError: .usage
-    case is ConfigurationError: .configuration
+    case let error as ConfigurationError: error.mayPass ? .failed : .configuration
     default: .failed
     }
   }
