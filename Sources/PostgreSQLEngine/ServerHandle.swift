@@ -239,13 +239,27 @@ final class ServerHandle {
   /// While connecting there is a text only. A server that refuses the user or the database says so in its language, after FATAL.
   private func refusal() -> DatabaseError {
     let text = unsafe PQerrorMessage(connection).map { unsafe String(cString: $0) } ?? ""
-    let lines = text.split(whereSeparator: \.isNewline)
-    let sentence = lines.last.map(String.init) ?? "no server answers"
-    let isRefused =
-      unsafe PQconnectionNeedsPassword(connection) == 1 || Self.refusals.contains { text.contains($0) }
-    return DatabaseError(
-      isRefused ? .cannotOpen : .unavailable, state: isRefused ? "28000" : "08001", sentence, sql: "")
+    return Self.refusal(text, needsPassword: unsafe PQconnectionNeedsPassword(connection) == 1)
   }
+
+  /// Decides by the text, which has a line for each host, and lines of hints behind them: those begin with a tab or the word for them. A
+  /// name server that is away says nothing of the name.
+  static func refusal(_ text: String, needsPassword: Bool) -> DatabaseError {
+    let lines = text.split(whereSeparator: \.isNewline)
+    let sentences = lines.filter { line in
+      line.first?.isWhitespace == false && !hints.contains { line.hasPrefix($0) }
+    }
+    let isRefused =
+      needsPassword
+      || sentences.contains { line in
+        refusals.contains { line.contains($0) } && !line.contains("Temporary failure in name resolution")
+      }
+    return DatabaseError(
+      isRefused ? .cannotOpen : .unavailable, state: isRefused ? "28000" : "08001",
+      (sentences.last ?? lines.last).map(String.init) ?? "no server answers", sql: "")
+  }
+
+  private static let hints = ["DETAIL:", "HINT:"]
 
   private static let refusals = [
     "password authentication failed", "does not exist", "no pg_hba.conf entry",

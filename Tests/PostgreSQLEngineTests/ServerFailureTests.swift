@@ -30,6 +30,31 @@ struct ServerFailureTests {
     #expect(ServerFailure.error(state: state, message: "", sql: "").code == code)
   }
 
+  /// What libpq 15 says while it connects.
+  @Test(
+    "a server that is away is told from one that refuses, by the sentence and not by the hint behind it",
+    arguments: [
+      (
+        #"connection to server on socket "/tmp/a/.s.PGSQL.5432" failed: Connection refused"#,
+        "\tIs the server running locally and accepting connections on that socket?", .unavailable
+      ),
+      (
+        #"connection to server at "10.0.0.1", port 5432 failed: FATAL:  the database system is not yet accepting connections"#,
+        "DETAIL:  Consistent recovery state has not been yet reached.", .unavailable
+      ),
+      (#"could not translate host name "db1" to address: Temporary failure in name resolution"#, "", .unavailable),
+      (#"could not translate host name "db1" to address: Name or service not known"#, "", .cannotOpen),
+      (
+        #"connection to server at "10.0.0.1", port 5432 failed: FATAL:  password authentication failed for user "pullbox""#,
+        "", .cannotOpen
+      ),
+    ] as [(String, String, DatabaseError.Code)])
+  func connecting(sentence: String, hint: String, code: DatabaseError.Code) {
+    let error = ServerHandle.refusal(sentence + "\n" + hint + "\n", needsPassword: false)
+    #expect(error.code == code)
+    #expect(error.message == sentence)
+  }
+
   @Test("a unique key and a foreign key are told apart")
   func constraints() {
     #expect(ServerFailure.error(state: "23505", message: "", sql: "").isUniqueViolation)
