@@ -1,10 +1,14 @@
 """The nodes that check-nodes asks, and those who ask them: readers who buy, fetch and report, and a publisher."""
 
 import collections
+import contextlib
 import hashlib
 import http.client
 import json
 import random
+import shutil
+import signal
+import socket
 import threading
 import time
 
@@ -12,6 +16,8 @@ from node_engines import Failure, Process
 
 # What a node, a proxy or a network that fails may answer; everything else has to be right.
 RETRIED = {429, 502, 503, 504}
+# What the unit's RestartPreventExitStatus says.
+NOT_STARTED_AGAIN = {2, 78}
 # A request that is answered later than this is noted.
 SLOW_SECONDS = 15
 REQUEST_SECONDS = 60
@@ -76,14 +82,96 @@ class Node(Process):
         file.write_text(json.dumps(configuration | {
             "node": name, "listen": [f"127.0.0.1:{port}"], "state": str(directory / "state"),
             "cache": {"directory": str(directory / "cache")}}))
-        super().__init__(name, [executable, "--config", file], directory / "log")
-        self.port = port
+        self.ready_file = directory / "ready"
+        super().__init__(name, [executable, "--config", file, "--ready-file", self.ready_file], directory / "log")
+        self.port, self.lock, self.cache = port, threading.Lock(), directory / "cache"
+        # Whether it is meant to run: it was started, and not killed since.
+        self.is_wanted = False
+
+    def start(self):
+        with self.lock:
+            self.ready_file.unlink(missing_ok=True)
+            super().start()
+            self.is_wanted = True
+
+    def kill(self):
+        with self.lock:
+            self.is_wanted = False
+            super().kill()
+
+    def stop(self, seconds=30):
+        with self.lock:
+            self.is_wanted = False
+        return super().stop(seconds)
+
+    def forget_cache(self):
+        """Nothing that is in the cache has to survive."""
+        shutil.rmtree(self.cache, ignore_errors=True)
+
+    def stand_still(self, seconds):
+        """As on a machine that is paused; its connections stay."""
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGCONT)
+
+    def look_after(self, transcript):
+        """Starts it again, as the unit does, where it did not come up: the database or the store was away. One that has run ends by no
+        fault but its own."""
+        with self.lock:
+            if not self.is_wanted or self.is_running:
+                return
+            code = self.process.returncode
+            if code < 0 or code in NOT_STARTED_AGAIN or self.ready_file.exists():
+                self.is_wanted = False
+                transcript.violate(f"{self.name} ended by itself with {code}: {self.tail()}")
+                return
+            transcript.count("node: did not start")
+            transcript.note(f"{self.name} did not start ({code}): {self.tail().strip().splitlines()[-1][:300]}")
+            super().start()
 
     def is_ready(self):
         try:
             return ask(self.port, "GET", "/readyz").status == 200
         except (OSError, http.client.HTTPException):
             return False
+
+
+class Balancer(threading.Thread):
+    """Leads each connection to a node that takes it: what stands before the nodes where the payment store asks for the catalog."""
+
+    def __init__(self, port, nodes, seed):
+        super().__init__(daemon=True)
+        self.nodes, self.random, self.listener = nodes, random.Random(seed), socket.create_server(("127.0.0.1", port))
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.lead, args=(client,), daemon=True).start()
+
+    def lead(self, client):
+        for node in self.random.sample(self.nodes, len(self.nodes)):
+            with contextlib.suppress(OSError):
+                server = socket.create_connection(("127.0.0.1", node.port), 5)
+                server.settimeout(REQUEST_SECONDS)
+                threading.Thread(target=self.pump, args=(server, client), daemon=True).start()
+                self.pump(client, server)
+                return
+        client.close()
+
+    @staticmethod
+    def pump(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def stop(self):
+        self.listener.close()
 
 
 class Client:
@@ -119,7 +207,8 @@ class Client:
                 after = answer.headers.get("Retry-After")
                 if after is None:
                     self.transcript.violate(f"{what} at {place}: {answer.status} without Retry-After: {text}")
-                self.transcript.note(f"{what} at {place}: {answer.status} {text}")
+                if node:
+                    self.transcript.note(f"{what} at {place}: {answer.status} {text}")
                 time.sleep(min(float(after or 1), 10) * self.random.uniform(0.8, 1.2))
                 continue
             if refused and refused(answer, text):
