@@ -432,6 +432,33 @@ struct ClaimTests {
     }
   }
 
+  @Test("a device that left its place has it again where its store takes a refund back")
+  func placeOfVouchedAgain() async throws {
+    try await run(["--store-device-limit", "1"]) { server in
+      let (lost, next) = (try device(1), try device(2))
+      for product in ["com.example.issue1", "com.example.issue2"] {
+        #expect(try await ask(server, try proof(server, lost), product: product, device: lost) == nil)
+      }
+      func show(_ issue1: InAppPurchase) async throws {
+        server.clock.advance(by: .seconds(60))
+        let receipt = try server.store.receipt(of: [issue1], device: lost.id)
+        let request = EntitlementsRequest(proof: Proof(store: "sandbox", receipt: receipt), device: lost)
+        _ = try await server.api.call(
+          "POST", "/v1/entitlements", body: request, as: EntitlementsResponse.self)
+      }
+      try await show(server.purchase(cancelled: server.clock.now()))
+      let other = try await server.operatorAPI.get(
+        "/v1/operator/grants", query: [("product", "com.example.issue2")], as: Page<OperatorGrant>.self
+      ).items
+      let name = try #require(other.first).grant
+      _ = try await server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(name)/revoke", body: ReasonBody(reason: "lost"),
+        as: OperatorGrant.self)
+      try await show(server.purchase())
+      #expect(try await ask(server, try proof(server, next), device: next) == .deviceLimit)
+    }
+  }
+
   @Test("of a proof of many transactions, the purchase in question is looked at whatever stands before it")
   func knownAmongMany() async throws {
     try await run { server in

@@ -79,7 +79,8 @@ extension GrantStore {
     return (word, isChange)
   }
 
-  /// Brings the grants of the transaction in line with its store's word; answers those that changed.
+  /// Brings the grants of the transaction in line with its store's word; answers those that changed. A device whose grant stands again
+  /// has its place again, which it may have left meanwhile. Runs in a write that has locked the transaction's customer.
   static func setWord(
     _ word: TransactionStanding.StoreWord, on transaction: TransactionKey, at now: Timestamp,
     in connection: borrowing Connection
@@ -93,6 +94,9 @@ extension GrantStore {
         detail: standing.revocation == nil
           ? "the store vouches for it again" : "the store cancelled the purchase",
         at: now, in: connection)
+      if changed, standing.revocation == nil {
+        try CustomerTable.takePlaceAgain(grant.device, grantedFor: transaction, in: connection)
+      }
       return changed
         ? Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked) : nil
     }
