@@ -50,7 +50,7 @@ class Transcript:
 
     def __init__(self, path):
         self.file, self.begun, self.lock = open(path, "w", buffering=1), time.monotonic(), threading.Lock()
-        self.counts, self.violations, self.acknowledged = collections.Counter(), [], []
+        self.counts, self.violations, self.acknowledged, self.moments = collections.Counter(), [], [], []
 
     def note(self, text):
         with self.lock:
@@ -65,10 +65,15 @@ class Transcript:
         with self.lock:
             self.violations.append(text)
 
+    def first(self, kind, after):
+        """Seconds from a moment to the first acknowledgment of a kind after it; None where there was none."""
+        return next((moment - after for one, moment in self.moments if one == kind and moment > after), None)
+
     def acknowledge(self, kind, *facts):
         """Remembers what a 2xx has promised."""
         with self.lock:
             self.acknowledged.append((kind, *facts))
+            self.moments.append((kind, time.monotonic()))
         self.note(f"acknowledged  {kind} {' '.join(str(fact) for fact in facts)}")
 
 
