@@ -121,7 +121,8 @@ struct NodeTests {
     #expect(try await isExcused(madeAt: 1))
   }
 
-  @Test("a death excuses a grant that another node has served: the device may have gone on at the one that died")
+  @Test(
+    "a death excuses a grant that another node has served: the device may have gone on at the one that died")
   func excuseOfAnother() async throws {
     let start = start
     let death = start + .seconds(1000)

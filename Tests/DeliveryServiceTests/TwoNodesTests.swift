@@ -191,7 +191,8 @@ struct TwoNodesTests {
       let now = max(first.clock.now(), second.server.components.infrastructure.node.clock.now())
       try await database.write(locking: []) { connection in
         try connection.execute(
-          "UPDATE nodes SET heartbeat = heartbeat - 30001 WHERE number = ?", [.optional(number) { .integer($0) }])
+          "UPDATE nodes SET heartbeat = heartbeat - 30001 WHERE number = ?",
+          [.optional(number) { .integer($0) }])
         _ = try NodeTable.declareDead(at: now, in: connection)
       }
       let completed = try await first.complete(grant).value

@@ -30,7 +30,7 @@ struct ServerFailureTests {
     #expect(ServerFailure.error(state: state, message: "", sql: "").code == code)
   }
 
-  /// What libpq 15 says while it connects.
+  /// The words of libpq 15 while it connects.
   @Test(
     "a server that is away is told from one that refuses, by the sentence and not by the hint behind it",
     arguments: [
@@ -42,7 +42,10 @@ struct ServerFailureTests {
         #"connection to server at "10.0.0.1", port 5432 failed: FATAL:  the database system is not yet accepting connections"#,
         "DETAIL:  Consistent recovery state has not been yet reached.", .unavailable
       ),
-      (#"could not translate host name "db1" to address: Temporary failure in name resolution"#, "", .unavailable),
+      (
+        #"could not translate host name "db1" to address: Temporary failure in name resolution"#, "",
+        .unavailable
+      ),
       (#"could not translate host name "db1" to address: Name or service not known"#, "", .cannotOpen),
       (
         #"connection to server at "10.0.0.1", port 5432 failed: FATAL:  password authentication failed for user "pullbox""#,

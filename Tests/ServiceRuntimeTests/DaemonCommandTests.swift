@@ -116,7 +116,9 @@ struct DaemonCommandTests {
     #expect(!backup.contains("--state DIR"))
   }
 
-  @Test("a faulty configuration ends with a code after which nothing starts it again; a service that is away does not")
+  @Test(
+    "a faulty configuration ends with a code after which nothing starts it again; a service that is away does not"
+  )
   func codes() {
     let fault = ConfigurationError(subject: "database", message: "the password is wrong")
     #expect(Daemon.code(of: fault) == .configuration)

@@ -27,7 +27,8 @@ struct ContentComponents: Sendable {
     self.meters = meters
     let node = infrastructure.node
     recorder = DeliveryRecorder(
-      meters: meters, database: database, timer: timer, node: node.number, answer: { try await node.answer() },
+      meters: meters, database: database, timer: timer, node: node.number,
+      answer: { try await node.answer() },
       log: infrastructure.log)
     let revocations = RevocationList(meters: meters, generation: access.generation)
     self.revocations = revocations
