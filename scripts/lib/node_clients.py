@@ -141,12 +141,15 @@ class Node(Process):
             return False
 
 
-class Balancer(threading.Thread):
-    """Leads each connection to a node that takes it: what stands before the nodes where the payment store asks for the catalog."""
+class Wire(threading.Thread):
+    """Leads each connection of a port to one of other ports that takes it. While it is cut, bytes that were sent are not lost, and do not
+    arrive."""
 
-    def __init__(self, port, nodes, seed):
+    def __init__(self, port, targets, seed=0):
         super().__init__(daemon=True)
-        self.nodes, self.random, self.listener = nodes, random.Random(seed), socket.create_server(("127.0.0.1", port))
+        self.targets, self.random, self.listener = targets, random.Random(seed), socket.create_server(("127.0.0.1", port))
+        self.flows, self.ends, self.lock = threading.Event(), set(), threading.Lock()
+        self.flows.set()
 
     def run(self):
         while True:
@@ -157,25 +160,47 @@ class Balancer(threading.Thread):
             threading.Thread(target=self.lead, args=(client,), daemon=True).start()
 
     def lead(self, client):
-        for node in self.random.sample(self.nodes, len(self.nodes)):
+        self.flows.wait()
+        targets = self.targets()
+        for port in self.random.sample(targets, len(targets)):
             with contextlib.suppress(OSError):
-                server = socket.create_connection(("127.0.0.1", node.port), 5)
-                server.settimeout(REQUEST_SECONDS)
+                server = socket.create_connection(("127.0.0.1", port), 5)
+                server.settimeout(None)
+                with self.lock:
+                    self.ends |= {client, server}
                 threading.Thread(target=self.pump, args=(server, client), daemon=True).start()
                 self.pump(client, server)
                 return
         client.close()
 
-    @staticmethod
-    def pump(source, sink):
+    def pump(self, source, sink):
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                self.flows.wait()
                 sink.sendall(data)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+        self.flows.wait()
+        self.end(source)
+        self.end(sink)
+
+    def end(self, end):
+        with self.lock:
+            self.ends.discard(end)
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self, seconds, loses):
+        """Afterwards the bytes arrive, or the connections are lost."""
+        self.flows.clear()
+        time.sleep(seconds)
+        if loses:
+            with self.lock:
+                ends = list(self.ends)
+            for end in ends:
+                self.end(end)
+        self.flows.set()
 
     def stop(self):
+        self.flows.set()
         self.listener.close()
 
 

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from node_clients import Balancer, Node, ask
+from node_clients import Node, Wire, ask
 from node_engines import Ceph, Failure, ObjectStore, PostgreSQL, Process, until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -40,11 +40,11 @@ class Cluster:
         self.options, self.transcript = options, transcript
         self.settings, self.store_settings = settings, store_settings or {}
         self.key, credential = secrets.token_hex(24), secrets.token_hex(24)
-        self.nodes, self.shop, self.database, self.objects, self.balancer = [], None, None, None, None
+        self.nodes, self.wires, self.shop, self.database, self.objects = [], [], None, None, None
         self.over = threading.Event()
         threading.Thread(target=self.look_after_nodes, daemon=True).start()
         try:
-            self.database = PostgreSQL()
+            self.database = PostgreSQL(options.port_base + 30)
             self.objects = object_store(options)
             self.start(credential)
         except BaseException:
@@ -61,10 +61,10 @@ class Cluster:
             "serverCredential": credential}))
         self.shop = Process("shop", [self.options.bin / "pullbox-sandbox", "--config", shop], work / "shop.log")
         self.shop.start()
-        self.balancer = Balancer(base + 11, self.nodes, self.options.seed)
-        self.balancer.start()
+        # What stands before the nodes where the payment store asks for the catalog.
+        self.wires.append(Wire(base + 11, lambda: [node.port for node in self.nodes], self.options.seed))
+        self.wires[0].start()
         configuration = {
-            "database": self.database.url,
             "packages": f"s3://{self.objects.bucket}/nodes-{secrets.token_hex(4)}",
             "s3": {"endpoint": self.objects.endpoint, "accessKeyFile": str(self.objects.key_file), "pathStyle": True},
             "operatorKey": self.key, "unlimitedAddresses": ["127.0.0.0/8"],
@@ -74,11 +74,22 @@ class Cluster:
             } | self.store_settings]} | self.settings
         for number in range(self.options.nodes):
             name = f"node{number + 1}"
-            node = Node(name, self.options.bin / "pullbox-server", work / name, base + number, configuration)
+            node = Node(name, self.options.bin / "pullbox-server", work / name, base + number, configuration | {
+                "database": self.database_url(number)})
             self.nodes.append(node)
             node.start()
             # The first one makes the tables.
             self.await_ready([node])
+
+    def database_url(self, number):
+        """The socket, or a port of the node's own, where its way to the database can be cut."""
+        if "network" not in getattr(self.options, "faults", ()):
+            return self.database.url
+        port = self.options.port_base + 20 + number
+        wire = Wire(port, lambda: [self.database.port])
+        self.wires.append(wire)
+        wire.start()
+        return f"postgresql://pullbox@127.0.0.1:{port}/postgres"
 
     def look_after_nodes(self):
         while not self.over.wait(1):
@@ -118,8 +129,8 @@ class Cluster:
     def remove(self):
         """Ends everything, whatever state it is in."""
         self.over.set()
-        if self.balancer:
-            self.balancer.stop()
+        for wire in self.wires:
+            wire.stop()
         for process in [*self.nodes, self.shop]:
             if process:
                 process.kill()

@@ -83,9 +83,10 @@ class Process:
 
 
 class PostgreSQL:
-    """A server of its own on a Unix socket; its account is Debian's where this process is root's."""
+    """A server of its own, on a Unix socket and a port of this machine; its account is Debian's where this process is root's."""
 
-    def __init__(self):
+    def __init__(self, port):
+        self.port = port
         # The path of a socket has to be short.
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="pullbox-pg-"))
         self.account = {}
@@ -97,7 +98,7 @@ class PostgreSQL:
         self.binaries = self.find()
         run(self.binaries / "initdb", "-D", "data", "-U", "pullbox", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync",
             cwd=self.place, **self.account)
-        self.url = f"postgresql:///postgres?host={self.place}&user=pullbox"
+        self.url = f"postgresql:///postgres?host={self.place}&port={port}&user=pullbox"
         self.start()
 
     @staticmethod
@@ -116,7 +117,7 @@ class PostgreSQL:
         return done.returncode
 
     def start(self):
-        settings = f"-c listen_addresses= -c unix_socket_directories={self.place} -c max_connections=200 -c fsync=off"
+        settings = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories={self.place} -c max_connections=200 -c fsync=off"
         if self.control("-w", "-t", str(START_SECONDS), "-l", str(self.place / "log"), "-o", settings, "start"):
             raise Failure(f"PostgreSQL does not start: {(self.place / 'log').read_text()[-2000:]}")
 
