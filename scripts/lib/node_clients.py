@@ -50,7 +50,7 @@ class Transcript:
 
     def __init__(self, path):
         self.file, self.begun, self.lock = open(path, "w", buffering=1), time.monotonic(), threading.Lock()
-        self.counts, self.violations, self.acknowledged, self.moments = collections.Counter(), [], [], []
+        self.counts, self.violations, self.acknowledged, self.refusals = collections.Counter(), [], [], []
 
     def note(self, text):
         with self.lock:
@@ -65,15 +65,14 @@ class Transcript:
         with self.lock:
             self.violations.append(text)
 
-    def first(self, kind, after):
-        """Seconds from a moment to the first acknowledgment of a kind after it; None where there was none."""
-        return next((moment - after for one, moment in self.moments if one == kind and moment > after), None)
+    def last_refusal(self, after, within):
+        """Seconds from a moment to the last answer behind it that the database was away; 0 where there was none."""
+        return max((moment - after for moment in self.refusals if after < moment < after + within), default=0)
 
     def acknowledge(self, kind, *facts):
         """Remembers what a 2xx has promised."""
         with self.lock:
             self.acknowledged.append((kind, *facts))
-            self.moments.append((kind, time.monotonic()))
         self.note(f"acknowledged  {kind} {' '.join(str(fact) for fact in facts)}")
 
 
@@ -237,6 +236,8 @@ class Client:
                 after = answer.headers.get("Retry-After")
                 if after is None:
                     self.transcript.violate(f"{what} at {place}: {answer.status} without Retry-After: {text}")
+                if "cannot be reached now" in text:
+                    self.transcript.refusals.append(time.monotonic())
                 if node:
                     self.transcript.note(f"{what} at {place}: {answer.status} {text}")
                 time.sleep(min(float(after or 1), 10) * self.random.uniform(0.8, 1.2))
