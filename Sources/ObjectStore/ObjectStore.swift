@@ -55,11 +55,15 @@ public final class ObjectStore: Sendable {
   /// An address by which any client that has it may read the object, ranges too, for `seconds` (1 to
   /// ``SignatureV4/longestLifetime``) from now on. It is a secret for that long. No request is sent.
   public func presignedAddress(of key: ObjectKey, seconds: Int) -> String {
-    let path = address.path(of: key)
-    let request = SignatureV4.Request(method: "GET", host: address.host, path: path)
-    let query = signer.presignedQuery(
+    let path = PercentEncoding.path(address.path(of: key))
+    return "\(address.scheme)://\(address.host)\(path)?\(presignedQuery(of: key, seconds: seconds))"
+  }
+
+  /// The part of a ``presignedAddress(of:seconds:)`` behind its question mark: for who knows the rest.
+  public func presignedQuery(of key: ObjectKey, seconds: Int) -> String {
+    let request = SignatureV4.Request(method: "GET", host: address.host, path: address.path(of: key))
+    return signer.presignedQuery(
       for: request, seconds: min(max(1, seconds), SignatureV4.longestLifetime), at: time.now())
-    return "\(address.scheme)://\(address.host)\(PercentEncoding.path(path))?\(query)"
   }
 
   private var signer: SignatureV4 {

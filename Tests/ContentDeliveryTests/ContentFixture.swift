@@ -23,6 +23,8 @@ struct ContentFixture {
     let isMissing = Locked(false)
     /// Which bytes of the file are there, for the next time that it is opened; nil for all.
     let presence = Locked<(any FilePresence)?>(nil)
+    /// The query by which a proxy reads the package, where it lies in a store.
+    let query = Locked<String?>(nil)
 
     init(digest: SHA256Digest, path: String, manifest: [UInt8]) {
       self.digest = digest
@@ -41,6 +43,10 @@ struct ContentFixture {
 
     func manifest(of digest: SHA256Digest, promisedTo grant: DeliveryHandle) async throws -> [UInt8]? {
       digest == self.digest && grant == ContentFixture.handle ? manifest : nil
+    }
+
+    func readingQuery(of digest: SHA256Digest, seconds: Int) -> String? {
+      query.current.map { "\($0)&seconds=\(seconds)" }
     }
   }
 

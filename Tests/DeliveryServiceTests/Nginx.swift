@@ -16,23 +16,28 @@ struct Nginx {
     var description: String
   }
 
-  /// Each of `changes` is a text that the configuration has once, and what takes its place.
-  init(in server: ServerHarness, changes: [(String, String)] = []) async throws {
+  /// Each of `changes` is a text that the configuration, `pullbox.conf` unless given, has once, and what takes its place.
+  init(
+    in server: ServerHarness, configuration: String = "pullbox.conf", changes: [(String, String)] = []
+  ) async throws {
     let directory = server.directory.path
     path = directory + "/nginx.sock"
     let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
     var text = String(
-      decoding: try FileSystem.read(root + "/deploy/nginx/pullbox.conf", upTo: .kibibytes(64)), as: UTF8.self)
-    for (name, value) in changes + [
+      decoding: try FileSystem.read(root + "/deploy/nginx/\(configuration)", upTo: .kibibytes(64)),
+      as: UTF8.self)
+    let files = ("/var/lib/pullbox-server/blobs/", "\(server.configuration.state)/blobs/")
+    let all = [
       ("listen 80", "listen unix:\(path)"),
       ("server 127.0.0.1:8080;", "server \(server.server.addresses[0]);"),
-      ("/var/log/nginx/pullbox.log", "\(directory)/nginx-site.log"),
-      ("/var/lib/pullbox-server/blobs/", "\(server.configuration.state)/blobs/"),
-    ] {
+    ]
+    for (name, value) in changes + all + (configuration == "pullbox.conf" ? [files] : []) {
       let parts = text.split(separator: name, omittingEmptySubsequences: false)
       try #require(parts.count == 2, "\(name)")
       text = parts.joined(separator: value)
     }
+    text = text.split(separator: "/var/log/nginx/pullbox.log").joined(
+      separator: "\(directory)/nginx-site.log")
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
       "\($0)_temp_path \(directory)/nginx-\($0);"
     }

@@ -114,13 +114,14 @@ package struct ContentRoutes: Sendable {
     let decision = RangeDecision(on: request, entityTag: package.entityTag, length: package.length)
     let meter = meters.meter(for: ticket.handle, device: ticket.device, content: package.digest)
     let limits = settings.classes.limits(of: ticket.rateClass)
-    let redirect = redirect(for: request, decision: decision, package, settings)
+    let now = { timer.now().nanoseconds }
+    let redirect = location(for: request, decision: decision, package, settings) {
+      meter.pace(under: limits, length: $0, now: now)
+    }
     // Before the limits are asked: they count what is sent from then on.
     if redirect == nil, request.method == .get { try await bring(decision, of: package, for: request) }
     let pacing: UInt64?
-    switch decision.admission(
-      of: package.length, to: meter, under: limits, now: { timer.now().nanoseconds })
-    {
+    switch decision.admission(of: package.length, to: meter, under: limits, now: now) {
     case .begin(let bytesPerSecond): pacing = bytesPerSecond
     case .wait(let nanoseconds):
       throw Problem(
@@ -137,16 +138,26 @@ package struct ContentRoutes: Sendable {
     return response
   }
 
-  /// The redirect to the proxy that may send this body; nil where this server sends it, as it does what comes in parts: the proxy would
-  /// send the holes.
-  private func redirect(
-    for request: HTTPRequest, decision: RangeDecision, _ package: OpenPackage, _ settings: DeliverySettings
-  ) -> AccelRedirect? {
-    guard let redirect = settings.accelRedirect, package.file.presence == nil,
-      settings.proxies.contains(request.peer), ForwardingFields(request).areGiven,
+  /// The location by which the proxy sends this body; nil where this server sends it. What comes in parts lies in a store: a proxy that
+  /// reads this server's files would send the holes. `pace` is asked for a body of that many bytes.
+  private func location(
+    for request: HTTPRequest, decision: RangeDecision, _ package: OpenPackage, _ settings: DeliverySettings,
+    pace: (Int64) -> UInt64?
+  ) -> String? {
+    guard let redirect = settings.accelRedirect, settings.proxies.contains(request.peer),
+      ForwardingFields(request).areGiven,
       redirect.suits(request, decision: decision, length: package.length)
     else { return nil }
-    return redirect
+    switch redirect.origin {
+    case .directory:
+      return package.file.presence == nil ? redirect.location(of: package.digest) : nil
+    case .store:
+      guard let body = decision.bodyLength(of: package.length),
+        redirect.bears(pace: pace(body), length: body),
+        let query = packages.readingQuery(of: package.digest, seconds: AccelRedirect.lifetime)
+      else { return nil }
+      return redirect.location(of: package.digest, query: query)
+    }
   }
 
   private static func response(
@@ -187,12 +198,12 @@ package struct ContentRoutes: Sendable {
 
   private func redirected(
     _ request: HTTPRequest, as decision: RangeDecision, of package: OpenPackage,
-    to redirect: AccelRedirect, pacing: UInt64?
+    to location: String, pacing: UInt64?
   ) -> HTTPResponse {
     var response = HTTPResponse(status: .ok, headers: Self.fields(.content, of: package, for: request))
     // nginx copies this field, and adds its own to a whole body.
     if decision == .whole { response.headers["Accept-Ranges"] = nil }
-    response.headers["X-Accel-Redirect"] = redirect.location(of: package.digest)
+    response.headers["X-Accel-Redirect"] = location
     if let pacing { response.headers["X-Accel-Limit-Rate"] = String(pacing) }
     return response
   }
@@ -229,8 +240,10 @@ package struct ContentRoutes: Sendable {
 
 extension AccelRedirect {
   /// Whether nginx would answer this request as decided. nginx evaluates ranges and conditions by itself: only a
-  /// request that leaves it no choice is redirected, this server sends the rest. `length` is the package's, in bytes.
+  /// request that leaves it no choice is redirected, this server sends the rest. For a head alone no store is asked. `length` is the
+  /// package's, in bytes.
   func suits(_ request: HTTPRequest, decision: RangeDecision, length: Int64) -> Bool {
+    guard origin == .directory || request.method == .get else { return false }
     if let longest, let body = decision.bodyLength(of: length), body > longest.rawValue { return false }
     let conditions = ["If-Match", "If-Unmodified-Since", "If-Modified-Since", "If-None-Match"]
     guard conditions.allSatisfy({ !request.headers.contains($0) }) else { return false }

@@ -91,6 +91,11 @@ package final class OpenPackageCache: Sendable {
     return found
   }
 
+  /// The query with which a proxy reads the package from its object store; nil where it lies in none.
+  func readingQuery(of digest: SHA256Digest, seconds: Int) -> String? {
+    source.readingQuery(of: digest, seconds: seconds)
+  }
+
   /// The manifest that the grant promised: versions with the same package have each their own. Throws `content-unknown`.
   package func manifestBytes(of digest: SHA256Digest, for handle: DeliveryHandle) async throws -> [UInt8] {
     guard let bytes = try await source.manifest(of: digest, promisedTo: handle) else {

@@ -15,4 +15,13 @@ package protocol PackageSource: Sendable {
   /// The manifest that a grant of that package promised to its device; nil where there is no such grant, or it is of another
   /// package.
   func manifest(of digest: SHA256Digest, promisedTo grant: DeliveryHandle) async throws -> [UInt8]?
+
+  /// The query with which a proxy reads the package from the object store where it lies, for `seconds` from now on; nil where it
+  /// lies in none. It is a secret for so long.
+  func readingQuery(of digest: SHA256Digest, seconds: Int) -> String?
+}
+
+extension PackageSource {
+  /// Packages lie in no object store, unless a source says otherwise.
+  package func readingQuery(of digest: SHA256Digest, seconds: Int) -> String? { nil }
 }

@@ -51,7 +51,7 @@ package struct DiagnosticRoutes: Sendable {
       version: ProductVersion.current, time: clock.now(),
       client: settings.proxies.origin(of: request.peer, ForwardingFields(request)).client.host,
       isProxyTrusted: settings.proxies.contains(request.peer),
-      handsOff: settings.accelRedirect != nil && settings.proxies.contains(request.peer),
+      handsOff: settings.accelRedirect?.origin == .directory && settings.proxies.contains(request.peer),
       fields: DiagnosticReport.reportedFields.filter { request.headers.contains($0) },
       parameters: Set(request.query.map(\.name)).sorted())
   }
@@ -83,7 +83,9 @@ package struct DiagnosticRoutes: Sendable {
     guard let range = decision.range(of: length) else { return response }
     let descriptor = try await file.open()
     let settings = settings.value
-    if let redirect = settings.accelRedirect, settings.proxies.contains(request.peer),
+    // The file lies in no object store.
+    if let redirect = settings.accelRedirect, redirect.origin == .directory,
+      settings.proxies.contains(request.peer),
       redirect.suits(request, decision: decision, length: length)
     {
       response.status = .ok

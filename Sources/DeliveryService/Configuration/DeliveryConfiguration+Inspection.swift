@@ -1,3 +1,4 @@
+import ContentDelivery
 import HTTPServer
 import PullboxAPIServer
 import RouteAccess
@@ -25,9 +26,11 @@ extension DeliveryConfiguration {
     findings.check("node") { _ = try nodeName() }
     findings.check("database") { _ = try databaseAddress() }
     findings.check("packages") { _ = try packageStoreAddress() }
-    if packages != nil, accelRedirectPrefix != nil {
+    if packages != nil, accelRedirectPrefix != nil, accelRedirectLongest == nil {
       findings.warn(
-        "accelRedirectPrefix", "has no effect: packages that lie in an object store are sent from here")
+        "accelRedirectLongest",
+        "without it a download of more than \(AccelRedirect.lifetime) s may end early where nginx reads the object store"
+      )
     }
     findings.check("storeCalls") { _ = try outboxOptions() }
     findings.check("headDeadline") { try checkDeadlines() }

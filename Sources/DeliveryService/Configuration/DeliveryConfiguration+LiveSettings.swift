@@ -23,7 +23,10 @@ extension DeliveryConfiguration {
   /// body itself.
   func accelRedirect() throws(ConfigurationError) -> AccelRedirect? {
     guard let accelRedirectPrefix else { return nil }
-    guard let redirect = AccelRedirect(prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes)
+    guard
+      let redirect = AccelRedirect(
+        prefix: accelRedirectPrefix, longest: accelRedirectLongest?.bytes,
+        origin: packages == nil ? .directory : .store)
     else {
       throw ConfigurationError(subject: "accelRedirectPrefix", message: "\(accelRedirectPrefix) is no path")
     }

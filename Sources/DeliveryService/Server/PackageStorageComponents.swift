@@ -163,4 +163,8 @@ struct CachedPackages: PackageSource {
   func manifest(of digest: SHA256Digest, promisedTo grant: DeliveryHandle) async throws -> [UInt8]? {
     try await records.manifest(of: digest, promisedTo: grant)
   }
+
+  func readingQuery(of digest: SHA256Digest, seconds: Int) -> String? {
+    shelf.readingQuery(of: digest, seconds: seconds)
+  }
 }
