@@ -34,6 +34,16 @@ struct ConfigurationInspectionTests {
     #expect(try self.report(["--operator-key", "a-key-of-the-first-operator"]).warnings == [])
   }
 
+  @Test("a proxy that reads an object store without a bound of what it sends is warned of")
+  func edge() throws {
+    let arguments = [
+      "--operator-key", "a-key-of-the-first-operator", "--packages", "s3://comics", "--s3-access-key-file",
+      "/etc/hostname", "--accel-redirect-prefix", "/store/",
+    ]
+    #expect(try report(arguments).warnings.map(\.subject) == ["accelRedirectLongest"])
+    #expect(try report(arguments + ["--accel-redirect-longest", "64MiB"]).warnings == [])
+  }
+
   @Test("faults of values that have nothing to do with one another are told together")
   func together() throws {
     let report = try report([
