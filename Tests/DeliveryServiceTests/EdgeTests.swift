@@ -41,7 +41,7 @@ struct EdgeTests {
       return try await server.client.send(request)
     }
 
-    /// What the server answers to a proxy.
+    /// The location to which the server sends a proxy.
     func redirect(_ grant: GrantResponse, _ headers: [(String, String)] = []) async throws -> String? {
       try await server.fetch(grant, headers: headers + [("X-Forwarded-For", "192.0.2.7")])
         .headers["X-Accel-Redirect"]

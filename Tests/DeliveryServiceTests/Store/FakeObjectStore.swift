@@ -56,7 +56,7 @@ final class FakeObjectStore: AsyncHandler {
   var host: String { server.withLock { $0?.boundAddresses.first?.description } ?? "" }
   var endpoint: String { "http://\(host)" }
 
-  /// What the store has, by names below the installation's prefix.
+  /// The objects of the store, by names below the installation's prefix.
   var objects: [String: [UInt8]] {
     get {
       state.withLock { state in
