@@ -81,6 +81,45 @@ public struct BlobDirectory: Sendable {
     didRead: (ByteCount) -> Void = { _ in }
   ) throws(BlobStoreError) {
     let source = try other.open(digest)
+    try replace(digest, synchronizing: synchronizing) { (part, directory) throws(BlobStoreError) in
+      try Self.fill(part, in: directory, from: source, operations, didRead: didRead)
+    }
+  }
+
+  /// Writes a blob whose bytes come from elsewhere, in place of one that is here, under the same rules as a copy: `next` returns the bytes that
+  /// follow, none at the end. Throws what `next` throws as well.
+  public func receive(
+    _ digest: SHA256Digest, synchronizing: Bool = false,
+    from next: () throws(BlobStoreError) -> [UInt8]
+  ) throws(BlobStoreError) {
+    try replace(digest, synchronizing: synchronizing) { (part, directory) throws(BlobStoreError) in
+      let file: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
+        try directory.open(part, .readWrite, options: [.create, .exclusive], permissions: 0o600)
+      }
+      var hasher = SHA256Hasher()
+      var offset = ByteCount.zero
+      while true {
+        let bytes = try next()
+        if bytes.isEmpty { return hasher.finalize() }
+        hasher.update(bytes.span)
+        try asBlobStoreError { () throws(SystemError) in
+          try operations.write(bytes.span, to: file, at: offset)
+        }
+        offset += ByteCount(bytes.count)
+      }
+    }
+  }
+
+  /// Removes a blob, if it is here.
+  public func remove(_ digest: SHA256Digest) throws(BlobStoreError) {
+    try asBlobStoreError { () throws(SystemError) in try operations.remove(paths.blob(digest)) }
+  }
+
+  /// Gives the blob its name once `fill` has written a file of that name, and has returned the digest of the bytes.
+  private func replace(
+    _ digest: SHA256Digest, synchronizing: Bool,
+    filledBy fill: (_ part: String, borrowing Directory) throws(BlobStoreError) -> SHA256Digest
+  ) throws(BlobStoreError) {
     let directory: Directory = try asBlobStoreError { () throws(SystemError) in
       try makeDirectory(of: digest)
     }
@@ -90,7 +129,7 @@ public struct BlobDirectory: Sendable {
     let partPath = "\(FileSystem.parent(of: path))/\(part)"
     try asBlobStoreError { () throws(SystemError) in try operations.remove(partPath) }
     do throws(BlobStoreError) {
-      let found = try Self.fill(part, in: directory, from: source, operations, didRead: didRead)
+      let found = try fill(part, directory)
       guard found == digest else {
         try asBlobStoreError { () throws(SystemError) in try operations.remove(partPath) }
         throw BlobStoreError(.digestMismatch, "the bytes of \(digest) are others")
@@ -109,7 +148,8 @@ public struct BlobDirectory: Sendable {
     }
   }
 
-  private func open(_ digest: SHA256Digest) throws(BlobStoreError) -> FileDescriptor {
+  /// The blob, for reading. Throws `notFound`, `unreadable`.
+  public func open(_ digest: SHA256Digest) throws(BlobStoreError) -> FileDescriptor {
     try asReadingError { () throws(SystemError) in
       try operations.willMake(.open, of: paths.blob(digest))
       return try FileDescriptor.openRegularFile(paths.blob(digest))

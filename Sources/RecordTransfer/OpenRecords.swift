@@ -37,6 +37,21 @@ package enum OpenRecords {
     }
   }
 
+  /// Returns the name that the installation has given itself: `proposed`, where it has none yet, from then on. No server uses the records, and
+  /// the tables are up to date. Blocks.
+  package func installation(proposed: String) throws -> String {
+    switch self {
+    case .file(let path):
+      let database = try Database.open(path: path, migrations: Migrations.all, options: .small)
+      defer { database.close() }
+      return try database.writeBlocking(locking: [.everything]) { connection in
+        try InstallationTable.identifier(proposed: proposed, in: connection)
+      }
+    case .server(let transfer):
+      return try transfer.write { try InstallationTable.identifier(proposed: proposed, in: $0) }
+    }
+  }
+
   private static func noteDeaths(at now: Timestamp, in connection: borrowing Connection) throws {
     _ = try ServerRunTable.noteDeath(of: nil, heard: nil, at: now, in: connection)
     _ = try NodeTable.declareAllDead(at: now, in: connection)

@@ -9,7 +9,15 @@ package enum InstallationTable {
     try connection.execute(
       "INSERT INTO installation (id, name) VALUES (1, ?) ON CONFLICT (id) DO NOTHING",
       [.text(proposed)])
-    let row = try connection.first("SELECT name FROM installation WHERE id = 1")
-    return try row?.text("name") ?? proposed
+    return try name(in: connection) ?? proposed
+  }
+
+  /// The version of a file's tables from which on there is a place for the name.
+  package static let firstVersion =
+    (Migrations.all.firstIndex { $0.name == Migrations.installation.name } ?? Migrations.all.count) + 1
+
+  /// Nil where the installation has given itself none yet.
+  package static func name(in connection: borrowing Connection) throws -> String? {
+    try connection.first("SELECT name FROM installation WHERE id = 1")?.text("name")
   }
 }

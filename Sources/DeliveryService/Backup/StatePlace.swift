@@ -13,8 +13,8 @@ struct StatePlace: Hashable, Sendable {
   let directory: String
   /// Nil where the records lie in `server.db` of the directory.
   var database: PostgreSQLAddress?
-  /// The object store of the packages; nil where they lie in the directory, or it is not said.
-  var packages: String?
+  /// The object store of the packages; nil where they lie in the directory.
+  var store: PackageStorePlace?
 
   /// The file of the records, where they lie in one.
   var file: String { directory + "/server.db" }
@@ -38,6 +38,16 @@ struct StatePlace: Hashable, Sendable {
       )
     }
     return .server(transfer)
+  }
+
+  /// The name that the installation has given itself, by the records, beside servers that go on. Nil for an installation that has given itself no name yet. Blocks; throws as
+  /// ``openRecords(for:)``.
+  func installation(for command: String) throws -> String? {
+    let records = try openRecords(for: command)
+    return try records.read { connection in
+      if case .file = records, try connection.schemaVersion() < InstallationTable.firstVersion { return nil }
+      return try InstallationTable.name(in: connection)
+    }
   }
 
   /// A connection for a command of that name. Throws ``StateCareError`` `unreachable`.

@@ -34,7 +34,7 @@ extension DeliveryConfiguration {
 
   /// The place of the state. Throws as ``databaseAddress()`` does.
   func statePlace() throws(ConfigurationError) -> StatePlace {
-    StatePlace(directory: state, database: try databaseAddress(), packages: packages)
+    StatePlace(directory: state, database: try databaseAddress(), store: try packageStorePlace())
   }
 
   /// Opens the records. `options` are those of a file, `claim` says who else may use those of a server. Blocks. Throws ``ConfigurationError`` where the server of the database refuses this

@@ -103,16 +103,13 @@ extension DeliveryConfiguration {
   /// The client of the store where packages lie, which has sent nothing yet; nil for the state directory. Blocks while it reads the key. Throws
   /// ``ConfigurationError``.
   func packageStore(_ client: HTTPClient) throws(ConfigurationError) -> ObjectStore? {
+    try packageStorePlace()?.connect(client)
+  }
+
+  /// The store where packages lie, as the configuration names it; nil for the state directory. Throws ``ConfigurationError``.
+  func packageStorePlace() throws(ConfigurationError) -> PackageStorePlace? {
     guard let address = try packageStoreAddress(), let path = s3?.accessKeyFile else { return nil }
-    let credentials: ObjectStoreCredentials
-    do {
-      credentials = try ObjectStoreCredentials(file: path)
-    } catch {
-      throw ConfigurationError(subject: "s3.accessKeyFile", message: "\(error)")
-    }
-    var options = ObjectStoreConfiguration()
-    if let authority = s3?.authority { options.trust = ServerTrust(certificateAuthorityFile: authority) }
-    return ObjectStore(address: address, credentials: credentials, client: client, configuration: options)
+    return PackageStorePlace(address: address, accessKeyFile: path, authority: s3?.authority)
   }
 
   /// Asks the store where packages lie, if they lie in one.
@@ -135,16 +132,7 @@ extension DeliveryConfiguration {
     do throws(ObjectStoreError) {
       try await StoreTrial(store).run()
     } catch {
-      throw ConfigurationError(subject: setting(of: error), message: "\(store.address.host): \(error)")
-    }
-  }
-
-  private static func setting(of error: ObjectStoreError) -> String {
-    switch error.code {
-    case .denied: "s3.accessKeyFile"
-    case .wrongRegion: "s3.region"
-    case .noSuchBucket, .outOfSpace: "packages"
-    default: "s3.endpoint"
+      throw ConfigurationError(subject: PackageStorePlace.setting(of: error), message: "\(store.address.host): \(error)")
     }
   }
 }

@@ -32,6 +32,8 @@ struct Move {
     var tables: [RecordCopy.Summary]?
     /// Whether the records are at the target: not where packages alone were asked for.
     var isComplete = false
+    /// Whether both places have the same records, of which nothing had to move.
+    var keepsRecords = false
   }
 
   let source: StatePlace
@@ -46,40 +48,31 @@ struct Move {
 
   /// Copies packages and, unless `packagesOnly`, moves the rest. Blocks. Throws `UsageError` for two places that are one, ``StateCareError``
   /// `inUse` while a server runs at one of them, ``RecordTransferError``, ``StateDirectoryError`` for a directory that a restore has not
-  /// completed, and the errors of files and databases.
+  /// completed, ``ConfigurationError`` for a store that cannot be used, and the errors of files and databases.
   func run(packagesOnly: Bool = false) throws -> Outcome {
-    guard source.directory != target.directory || source.database != target.database else {
+    guard !isOneDirectory || source.database != target.database || !isOneStore else {
       throw UsageError("both places are the same: \(source.directory)")
-    }
-    guard source.packages == target.packages else {
-      let places = [source, target].map { $0.packages ?? "the directory \($0.directory)" }
-      throw UsageError(
-        "packages are not moved between \(places[0]) and \(places[1]); both places must have the same object store, or none"
-      )
     }
     for place in [source, target] {
       try BackupGeneration.refuse(in: place.directory)
       try RestoreMark.refuse(in: place.directory)
     }
+    // A move that is complete may be given again.
+    if try PackagesMark.read(in: source.directory)?.location != target.store?.name {
+      try PackagesMark.refuse(in: source.directory, unless: source.store)
+    }
+    let route = try PackageRoute(from: source, to: target, operations: operations)
     var outcome = Outcome(source: source.directory, target: target.directory)
-    outcome.packages = try movePackages()
+    outcome.packages = try movePackages(route) { try source.needs(for: "move") }
     if packagesOnly { return outcome }
     let lock = try claim(source.directory)
     let otherLock = isOneDirectory ? nil : try claim(target.directory)
     let from = try MoveEnd(source)
-    let to = try MoveEnd(target)
-    guard from.name != to.name else { throw UsageError("both places are the same: \(from.name)") }
     outcome.source = from.name
-    outcome.target = to.name
-    let tables = try RecordTable.all()
-    switch try MovePlan(from: from.side(of: tables), to: to.side(of: tables)) {
-    case .copy:
-      // Those that came while the server ran.
-      if let again = try movePackages() { outcome.packages?.add(again) }
-      outcome.tables = try move(tables, from: from, to: to)
-    case .finish(let mark):
-      try to.setMark(mark.with(.arrived, other: from.name, at: clock.now()), operations: operations)
-    case .nothing: break
+    if keepsRecords {
+      try moveAroundRecords(from, by: route, &outcome)
+    } else {
+      try moveRecords(from, by: route, &outcome)
     }
     // The lock, where root has made it.
     for place in [source, target] {
@@ -92,6 +85,10 @@ struct Move {
   }
 
   private var isOneDirectory: Bool { source.directory == target.directory }
+  private var isOneStore: Bool { source.store?.address == target.store?.address }
+  private var keepsRecords: Bool {
+    source.database == target.database && (source.database != nil || isOneDirectory)
+  }
 
   private func claim(_ directory: String) throws -> LockFile {
     do {
@@ -103,25 +100,89 @@ struct Move {
   }
 
   /// Nil where both places have the same packages.
-  private func movePackages() throws -> PackageMove.Outcome? {
-    guard !isOneDirectory else { return nil }
-    for place in [source, target] {
-      try operations.createDirectories(place.directory + "/blobs", permissions: 0o700)
-      try StateFiles.give(place.directory + "/blobs", toOwnerOf: place.directory)
-    }
+  private func movePackages(
+    _ route: PackageRoute?, needs: @escaping () throws -> [SHA256Digest: PackageNeed]
+  ) throws -> PackageMove.Outcome? {
+    guard let route else { return nil }
     let move = PackageMove(
-      source: BlobDirectory(source.directory),
-      target: BlobDirectory(target.directory, operations: operations),
-      rate: rate
+      source: route.source, target: route.target,
+      staging: BlobDirectory(target.directory + "/moving", operations: operations), needs: needs, rate: rate
     ) { try progress(.packages($0)) }
-    return try move.run()
+    let outcome = try move.run()
+    try operations.removeRecursively(target.directory + "/moving")
+    return outcome
+  }
+
+  /// The packages that came while the server ran.
+  private func movePackagesAgain(
+    _ route: PackageRoute?, of records: OpenRecords, _ outcome: inout Outcome
+  ) throws {
+    let again = try movePackages(route) { try records.read { try PackageNeed.all(in: $0) } }
+    if let again { outcome.packages?.add(again) }
+  }
+
+  /// Leaves the records where they are: from the mark on, a server starts with the packages at their new place alone.
+  private func moveAroundRecords(_ from: MoveEnd, by route: PackageRoute?, _ outcome: inout Outcome) throws {
+    outcome.keepsRecords = true
+    outcome.target = from.name
+    let side = try from.side(of: try RecordTable.all())
+    if let refusal = side.mark?.refusal {
+      throw RecordTransferError(.elsewhere, "\(from.name): \(refusal)")
+    }
+    guard side.hasRecords else { throw RecordTransferError(.elsewhere, "\(from.name) has no records") }
+    try from.records.update()
+    try name(from.records, by: route)
+    try movePackagesAgain(route, of: from.records, &outcome)
+    try copyKeys()
+    try markPackages()
+    guard !isOneDirectory else { return }
+    try PackagesMark(location: target.store?.name ?? target.directory, at: clock.now())
+      .write(in: source.directory, operations: operations)
+  }
+
+  private func moveRecords(_ from: MoveEnd, by route: PackageRoute?, _ outcome: inout Outcome) throws {
+    let to = try MoveEnd(target)
+    guard from.name != to.name else { throw UsageError("both places are the same: \(from.name)") }
+    outcome.target = to.name
+    let tables = try RecordTable.all()
+    switch try MovePlan(from: from.side(of: tables), to: to.side(of: tables)) {
+    case .copy:
+      try movePackagesAgain(route, of: from.records, &outcome)
+      outcome.tables = try move(tables, from: from, to: to, by: route)
+    case .finish(let mark):
+      try markPackages()
+      try to.setMark(mark.with(.arrived, other: from.name, at: clock.now()), operations: operations)
+    case .nothing: break
+    }
+  }
+
+  /// Gives the records the name that the bucket of the target bears. Their tables are up to date.
+  private func name(_ records: OpenRecords, by route: PackageRoute?) throws {
+    guard let name = route?.installation else { return }
+    let found = try records.installation(proposed: name)
+    guard found == name else {
+      throw ConfigurationError(
+        subject: "packages",
+        message: "\(target.store?.name ?? ""): it was claimed for \(name), and the records name \(found)")
+    }
+    try InstallationNote.remove(from: source.directory, operations: operations)
+  }
+
+  /// Lets no server start at the target that would look for packages where they were, if both places have one directory.
+  private func markPackages() throws {
+    guard !isOneStore else { return }
+    try PackagesMark(location: target.store?.name, at: clock.now())
+      .write(in: target.directory, operations: operations)
   }
 
   /// Copies the records, and changes the marks in their order.
-  private func move(_ tables: [RecordTable], from: MoveEnd, to: MoveEnd) throws -> [RecordCopy.Summary] {
+  private func move(
+    _ tables: [RecordTable], from: MoveEnd, to: MoveEnd, by route: PackageRoute?
+  ) throws -> [RecordCopy.Summary] {
     if case .file = from.records { try StateFiles.requireDatabase(in: source.directory) }
     try from.records.update()
     try from.records.settle(at: clock.now())
+    try name(from.records, by: route)
     if to.transfer != nil { try from.records.refuseUnstorableTexts(of: tables) }
     let mark = MoveMark(
       move: RandomBytes.token(bits: 96), state: .arriving, other: from.name, at: clock.now())
@@ -136,6 +197,7 @@ struct Move {
     }
     try copyKeys()
     try from.setMark(mark.with(.left, other: to.name, at: clock.now()), operations: operations)
+    try markPackages()
     try to.setMark(mark.with(.arrived, other: from.name, at: clock.now()), operations: operations)
     return summaries
   }

@@ -83,6 +83,8 @@ struct MoveReport: Codable, Hashable, Sendable {
   var to: String
   /// Whether a server starts at the target, and none any more at the place that was left.
   var isMoved: Bool
+  /// Whether both places have the same records, and packages alone have moved.
+  var keepsRecords: Bool
   /// Empty where no records had to be copied.
   var tables: [Table]
   var rows: Int
@@ -97,6 +99,7 @@ struct MoveReport: Codable, Hashable, Sendable {
     from = outcome.source
     to = outcome.target
     isMoved = outcome.isComplete
+    keepsRecords = outcome.keepsRecords
     tables = (outcome.tables ?? []).map {
       Table(name: $0.table, rows: $0.content.rows, sha256: $0.content.digest)
     }
@@ -113,6 +116,11 @@ struct MoveReport: Codable, Hashable, Sendable {
       packagesCopied + packagesPresent > 0
       ? ["\(packagesCopied) packages copied, \(packagesPresent) were there"] : []
     guard isMoved else { return packages.isEmpty ? ["both places have the same packages"] : packages }
+    guard !keepsRecords else {
+      return packages + [
+        "the records of \(to) stay: a server starts with the packages at their new place alone"
+      ]
+    }
     guard !tables.isEmpty else { return packages + ["all records had come before: a server starts at \(to)"] }
     let time = DurationText.elapsed(.milliseconds(Int64(clamping: seconds * 1000)))
     return packages + [

@@ -21,8 +21,7 @@ extension StatePlace {
     guard status.kind == .directory else {
       let named = try configuration(text).statePlace()
       self.init(
-        directory: try Self.realPath(named.directory), database: named.database,
-        packages: named.packages)
+        directory: try Self.realPath(named.directory), database: named.database, store: named.store)
       return
     }
     self.init(directory: try Self.realPath(text))

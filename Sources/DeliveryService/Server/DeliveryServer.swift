@@ -83,6 +83,7 @@ public final class DeliveryServer: Service {
     lock = try StateDirectory.claim(state)
     try RestoreMark.refuse(in: state)
     if configuration.database == nil { try MoveMark.refuse(in: state) }
+    try PackagesMark.refuse(in: state, unless: try configuration.packageStorePlace())
     var http = try Self.transport(configuration, inherited: inherited, log: log)
     var managementHTTP = try Self.managementTransport(configuration, inherited: inherited)
     let claim = claim ?? configuration.claimOfDatabase()

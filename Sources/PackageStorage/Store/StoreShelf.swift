@@ -146,19 +146,9 @@ package final class StoreShelf: PackageShelf {
 
   package func list() async throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
     try await checkInstallation()
-    var lengths: [SHA256Digest: ByteCount] = [:]
-    var position: ListPosition?
-    repeat {
-      let begin = position
-      let page = try await asBlobStoreError { () throws(ObjectStoreError) in
-        try await store.list(prefix: ObjectKey.packages, after: begin, within: Self.limit)
-      }
-      for object in page.objects {
-        if let digest = object.key.packageDigest { lengths[digest] = object.attributes.length }
-      }
-      position = page.next
-    } while position != nil
-    return lengths
+    return try await asBlobStoreError { () throws(ObjectStoreError) in
+      try await store.listPackages(within: Self.limit)
+    }
   }
 
   package func describe(_ digest: SHA256Digest) async throws(BlobStoreError) -> BlobDescription {

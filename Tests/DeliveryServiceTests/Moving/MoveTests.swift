@@ -112,17 +112,6 @@ struct MoveTests {
   }
 
   @Test(
-    "records do not move to where their packages are not: both places have the same object store, or none")
-  func packagesElsewhere() throws {
-    _ = try SampleState(source.directory)
-    var store = target
-    store.packages = "s3://comics/production"
-    let refused = #expect(throws: UsageError.self) { try Move(source: source, target: store).run() }
-    #expect(refused?.description.contains("s3://comics/production") == true)
-    #expect(!hasLeft(source.directory))
-  }
-
-  @Test(
     "packages are copied beside the server that runs, again only those that lack; the records wait until it has stopped"
   )
   func besideServer() async throws {

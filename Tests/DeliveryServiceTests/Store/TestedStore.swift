@@ -35,6 +35,15 @@ struct TestedStore {
       + (region.map { ["--s3-region", $0] } ?? [])
   }
 
+  /// The store as a configuration names it.
+  var place: PackageStorePlace {
+    get throws {
+      PackageStorePlace(
+        address: try ObjectStoreAddress(location: location, endpoint: endpoint, region: region),
+        accessKeyFile: keyFile)
+    }
+  }
+
   /// The path of the bucket and the prefix in addresses.
   var path: String { String(location.dropFirst("s3:/".count)) }
 
