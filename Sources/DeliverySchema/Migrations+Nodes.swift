@@ -56,6 +56,10 @@ extension Migrations {
       ) STRICT, WITHOUT ROWID;
       """)
 
+  /// The version of the tables from which on there is a place for the name of the installation.
+  package static let firstVersionWithInstallation =
+    (all.firstIndex { $0.name == installation.name } ?? all.count) + 1
+
   /// Adds the name of the installation.
   static let installation = Migration(
     "the name of the installation",

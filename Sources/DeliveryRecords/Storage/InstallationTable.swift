@@ -1,4 +1,5 @@
 package import Database
+import DeliverySchema
 
 /// The name that this installation has given itself: what it keeps elsewhere, in a bucket, bears it. It is in every backup.
 package enum InstallationTable {
@@ -13,8 +14,7 @@ package enum InstallationTable {
   }
 
   /// The version of a file's tables from which on there is a place for the name.
-  package static let firstVersion =
-    (Migrations.all.firstIndex { $0.name == Migrations.installation.name } ?? Migrations.all.count) + 1
+  package static let firstVersion = Migrations.firstVersionWithInstallation
 
   /// Nil where the installation has given itself none yet.
   package static func name(in connection: borrowing Connection) throws -> String? {
