@@ -81,9 +81,9 @@ def make_receipts(arguments, count):
     run("cp", "-a", services.state, arguments.work / "pristine")
 
 
-def purchase(store, device):
+def purchase(store, device, product=ISSUE):
     token = request(store + "/sandbox/v1/accounts", {"territory": "USA", "name": device})["token"]
-    request(store + "/store/v1/purchases", {"product": ISSUE, "device": device}, token)
+    request(store + "/store/v1/purchases", {"product": product, "device": device}, token)
     receipt = request(store + f"/store/v1/receipt?device={device}", token=token)["receipt"]
     answer = request(store + "/verifyReceipt", {"receipt-data": receipt})
     return device, receipt, json.dumps(answer, separators=(",", ":"))

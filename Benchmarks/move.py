@@ -1,16 +1,13 @@
 """How long a server stands still while its records move to PostgreSQL, and back. Run through scripts/bench move."""
 import argparse
-import contextlib
 import json
-import os
 import shutil
 import statistics
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 from measuring import run, say
+from postgresql import Primary
 from reporting import Results, Target, row, show
 from services import Services
 
@@ -47,33 +44,6 @@ def state_with(arguments):
     return state
 
 
-@contextlib.contextmanager
-def postgresql():
-    """A server of Debian's with its own settings, on a socket alone; its URL."""
-    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
-    if not binaries or int(binaries[-1].parts[4]) < 15:
-        raise RuntimeError("Debian's postgresql-15 is not installed")
-    # The server does not run as root, and the path of its socket has to be short.
-    directory = Path(tempfile.mkdtemp(prefix="pullbox-pg-", dir="/var/tmp"))
-    account = []
-    if os.getuid() == 0:
-        shutil.chown(directory, "postgres")
-        account = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
-
-    def call(program, *words):
-        run(*account, binaries[-1].with_name(program), "-D", directory / "data", *words, cwd=directory, stdin=subprocess.DEVNULL)
-
-    try:
-        call("initdb", "-U", "pullbox", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust")
-        call("pg_ctl", "-w", "-l", directory / "data/log", "-o", f"-c listen_addresses= -c unix_socket_directories={directory}", "start")
-        try:
-            yield f"postgresql:///postgres?host={directory}&user=pullbox"
-        finally:
-            call("pg_ctl", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(directory)
-
-
 def move(arguments, source, target):
     """Seconds, and the content of every table as it was copied."""
     begun = time.monotonic()
@@ -87,10 +57,10 @@ def main():
                       {"grants": arguments.grants, "runs": arguments.runs})
     there, back = [], []
     state = state_with(arguments)
-    with postgresql() as url:
+    with Primary() as primary:
         configuration = arguments.work / "move.json5"
         configuration.touch(mode=0o600)
-        configuration.write_text(json.dumps({"state": str(state), "database": url}))
+        configuration.write_text(json.dumps({"state": str(state), "database": primary.url()}))
         first = None
         for _ in range(arguments.runs):
             for samples, source, target in ((there, state, configuration), (back, configuration, state)):
