@@ -4,6 +4,7 @@ import argparse
 import concurrent.futures
 import contextlib
 import itertools
+import subprocess
 import sys
 import urllib.parse
 from pathlib import Path
@@ -13,13 +14,15 @@ from fleet import Fleet, Store
 from gate import ISSUE, WORK, purchase
 from measuring import run, say, settle
 from postgresql import Primary
-from relays import PrimaryRelay, StoreRelay
+from relays import PrimaryRelay, Recording, StoreRelay
 from reporting import Extra, Median, Results, Target, row, show
 from services import Services
 from shares import NoShares, Share
 
 LARGE = "com.example.bench.large"
 KIBIBYTE, MEBIBYTE = 1 << 10, 1 << 20
+# Devices by which a connection's statements have their plans.
+WARM = 30
 # Devices that want one package of one node.
 CROWD = 100
 PHASES = ["first", "content", "completion"]
@@ -70,6 +73,8 @@ class Bench:
         arguments.work.mkdir(parents=True, exist_ok=True)
         # A turn that warms up, and the others; at one node, at three, and at the one with a file.
         wanted = arguments.devices * (arguments.pairs + 1) * (NODES + 2) + 2 * arguments.pairs + 20
+        # One after another, of the rows about PostgreSQL.
+        wanted += (arguments.devices + WARM) * arguments.pairs
         for product, package in self.packages.items():
             if not package.exists():
                 size = MEBIBYTE if product == ISSUE else arguments.bytes
@@ -172,8 +177,11 @@ class Bench:
     def primarys_part(result):
         """KiB of its log and milliseconds of its processes that live, a request."""
         (start, before), _, (end, after) = result["seen"]
-        used = sum(seconds - before.get(pid, 0) for pid, seconds in after.items())
-        return (end - start) / KIBIBYTE / result["requests"], used * 1000 / result["requests"]
+        return (end - start) / KIBIBYTE / result["requests"], Bench.used(before, after) * 1000 / result["requests"]
+
+    @staticmethod
+    def used(before, after):
+        return sum(seconds - before.get(pid, 0) for pid, seconds in after.items())
 
     @staticmethod
     def beside_one(name, work, unit, rates, costs, **details):
@@ -209,13 +217,8 @@ class Bench:
     def row_trips(self):
         """One device after another, through what counts the node's questions to PostgreSQL."""
         fleet = self.fleet("one")
-        directory = self.arguments.work / "relay"
-        directory.mkdir(exist_ok=True)
-        path = directory / self.primary.socket.name
-        path.unlink(missing_ok=True)
-        relay = PrimaryRelay(path, self.primary.socket)
-        try:
-            fleet.nodes[0].restart(database=self.primary.url(fleet.database, directory))
+        with self.relayed(fleet) as relay:
+            fleet.nodes[0].restart(database=relay.url)
             found = {phase: [] for phase in TRIPS}
             for _ in range(10 + 2 * self.arguments.pairs):
                 for phase, result in fleet.play(PHASES, self.files(fleet, 1), 1, lambda: (len(relay.waits), relay.statements)):
@@ -223,10 +226,6 @@ class Bench:
                         (first, statements), (last, all_statements), (end, _) = result["seen"]
                         found[phase].append({"waits": relay.waits[first:last], "later": relay.waits[last:end],
                                              "statements": all_statements - statements})
-        finally:
-            fleet.nodes[0].restart()
-            fleet.hold()
-            relay.close()
         # What a node asks besides falls into some of them; the lowest has none of that.
         rows = []
         for (phase, most), samples in zip(TRIPS.items(), found.values(), strict=True):
@@ -234,6 +233,59 @@ class Bench:
                             {"pullbox": [len(one["waits"]) for one in samples]}, [Median(None, most)],
                             lowest=min(samples, key=lambda one: len(one["waits"]))))
         return rows
+
+    @contextlib.contextmanager
+    def relayed(self, fleet):
+        """Something between PostgreSQL and a node, which is to be started anew with its address."""
+        directory = self.arguments.work / "relay"
+        directory.mkdir(exist_ok=True)
+        path = directory / self.primary.socket.name
+        path.unlink(missing_ok=True)
+        relay = PrimaryRelay(path, self.primary.socket)
+        relay.url = self.primary.url(fleet.database, directory)
+        try:
+            yield relay
+        finally:
+            fleet.nodes[0].restart()
+            fleet.hold()
+            relay.close()
+
+    def row_pipeline(self):
+        """One first grant after another, and then the same statements by a C program, on a copy of the tables as they were before."""
+        fleet = self.fleet("one")
+        copy, file = f"{fleet.database}_copy", self.arguments.work / "grants.recording"
+        samples = {"pullbox": [], "one pipeline": []}
+        for _ in range(self.arguments.pairs):
+            fleet.nodes[0].daemon.stop()
+            self.primary.ask(f"DROP DATABASE IF EXISTS {copy}")
+            self.primary.ask(f"CREATE DATABASE {copy} TEMPLATE {fleet.database}")
+            with self.relayed(fleet) as relay:
+                relay.recording = Recording()
+                fleet.nodes[0].restart(database=relay.url)
+                settle([fleet.nodes[0].pid])
+                for count in (WARM, self.arguments.devices):
+                    ((_, result),) = fleet.play(["first"], self.files(fleet, count), 1, self.primary.processor_times)
+            before, _, after = result["seen"]
+            samples["pullbox"].append(self.used(before, after) * 1000 / result["requests"])
+            relay.recording.write(file)
+            samples["one pipeline"].append(self.replay(copy, file) * 1000 / result["requests"])
+        return [row("first-pipeline", "first grants, one after another: the primary's processor time", "ms", samples,
+                    [Target("one pipeline", 1.4)])]
+
+    def replay(self, database, file):
+        """Seconds of a processor that the primary takes for the recorded grants."""
+        program = subprocess.Popen(
+            [self.arguments.work / "pipeline", "--database", self.primary.url(database), "--recording", file, "--warm", str(WARM)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        times = []
+        for word in ("ready", "done"):
+            if program.stdout.readline().strip() != word:
+                raise RuntimeError("the recorded grants are not to be had again")
+            times.append(self.primary.processor_times())
+            program.stdin.write("go\n")
+            program.stdin.flush()
+        program.wait()
+        return self.used(*times)
 
     def row_cold(self):
         """A whole package that the node has nothing of, into a file, beside the store's own answer to the same client. What is
@@ -317,8 +369,8 @@ def lines_of(file):
     return file.read_text().count("\n") if file.exists() else 0
 
 
-ROWS = {"grants": Bench.row_grants, "ranges": Bench.row_ranges, "trips": Bench.row_trips, "cold": Bench.row_cold,
-        "crowd": Bench.row_crowd}
+ROWS = {"grants": Bench.row_grants, "ranges": Bench.row_ranges, "trips": Bench.row_trips, "pipeline": Bench.row_pipeline,
+        "cold": Bench.row_cold, "crowd": Bench.row_crowd}
 
 
 def main():

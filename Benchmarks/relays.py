@@ -1,5 +1,6 @@
 """What goes between a server and those that it asks, counted on its way."""
 import contextlib
+import itertools
 import socket
 import struct
 import threading
@@ -62,6 +63,7 @@ class PrimaryRelay(Relay):
 
     def __init__(self, path, target):
         self.waits, self.statements = [], 0
+        self.recording = None
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
         listener.listen(64)
@@ -80,9 +82,16 @@ class PrimaryRelay(Relay):
         with self.lock:
             self.statements += 1
 
+    def note_transaction(self, statements):
+        with self.lock:
+            if self.recording:
+                self.recording.transactions.append(statements)
+
     def note_wait(self, text):
         """What is waited for: the statement that was sent last."""
         with self.lock:
+            if self.recording and text.startswith(Recording.BEFORE):
+                self.recording.before.append(text)
             self.waits.append(" ".join(text.decode().split())[:100])
 
 
@@ -95,7 +104,7 @@ class Questions:
         self.relay = relay
         self.rest = b""
         self.is_begun = self.only_reads = False
-        self.texts, self.last = {}, b""
+        self.texts, self.last, self.transaction = {}, b"", []
 
     def see(self, piece):
         self.rest += bytes(piece)
@@ -126,8 +135,71 @@ class Questions:
             self.last = self.texts[body.split(b"\0", 2)[1]]
             if self.last.startswith(b"BEGIN"):
                 self.only_reads = self.last.endswith(b"READ ONLY")
+            self.transaction.append((self.last, values_of(body)))
             self.relay.note_statement()
         elif kind == b"Q":
             self.relay.note_wait(body.rstrip(b"\0"))
         elif kind == b"H" or kind == b"S" and not self.only_reads:
             self.relay.note_wait(self.last)
+        if kind == b"S":
+            self.relay.note_transaction(self.transaction)
+            self.transaction = []
+
+
+def values_of(body):
+    """The values of a Bind: the bytes of each, None for NULL, and whether they are binary."""
+    _, _, rest = body.split(b"\0", 2)
+    count, = struct.unpack_from("!H", rest)
+    formats = struct.unpack_from(f"!{count}H", rest, 2)
+    place = 2 + 2 * count
+    number, = struct.unpack_from("!H", rest, place)
+    place += 2
+    values = []
+    for index in range(number):
+        length, = struct.unpack_from("!i", rest, place)
+        place += 4
+        values.append((None if length < 0 else rest[place:place + length], formats[index if count > 1 else 0] if count else 0))
+        place += max(length, 0)
+    return values
+
+
+class Recording:
+    """The transactions of first grants, for Benchmarks/peers/pipeline.c, which describes the file."""
+
+    # What makes rows that later statements need.
+    BEFORE = b"INSERT INTO commit_marks"
+    GRANT = b"INTO grants ("
+
+    def __init__(self):
+        self.before, self.transactions = [], []
+
+    def grants(self):
+        """The statements up to each grant, those of its reading among them."""
+        grants, statements = [], []
+        for transaction in self.transactions:
+            if transaction[-1][0] != b"COMMIT":
+                continue
+            statements += transaction
+            if any(self.GRANT in text for text, _ in transaction):
+                grants.append(statements)
+                statements = []
+        return grants
+
+    def write(self, path):
+        places = {}
+        grants = self.grants()
+        for text, _ in itertools.chain(*grants):
+            places.setdefault(text, len(places))
+        with open(path, "wb") as file:
+            for texts in (self.before, places):
+                file.write(struct.pack("=i", len(texts)))
+                for text in texts:
+                    file.write(struct.pack("=i", len(text)) + text + b"\0")
+            file.write(struct.pack("=i", len(grants)))
+            for statements in grants:
+                file.write(struct.pack("=i", len(statements)))
+                for text, values in statements:
+                    file.write(struct.pack("=ii", places[text], len(values)))
+                    for value, is_binary in values:
+                        file.write(struct.pack("=ii", -1 if value is None else len(value), is_binary))
+                        file.write(b"" if value is None else value + b"\0")
