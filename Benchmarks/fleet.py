@@ -10,6 +10,8 @@ from measuring import processor_time, run, wait_until
 from services import Daemon, Services, request
 from shares import Share
 
+# What devices do, one phase after the other.
+PHASES = ["first", "content", "completion"]
 # What one address and one device ask for here, many do elsewhere: accounted for as always, but never refused.
 SETTINGS = {
     "logLevel": "warning", "unlimitedAddresses": ["127.0.0.0/8"],
@@ -72,9 +74,9 @@ class Node:
         self.share.remove()
 
     def grant(self, line):
-        """Where a device's package is, and its ticket."""
+        """The answer to a device's first question, or to the same again."""
         device, product, receipt = line.rstrip("\n").split("\t")
-        return request(self.url + "/v1/grants", {"receipt": receipt, "product": product, "device": {"id": device}})["download"]
+        return request(self.url + "/v1/grants", {"receipt": receipt, "product": product, "device": {"id": device}})
 
 
 class Fleet:

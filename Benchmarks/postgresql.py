@@ -60,3 +60,8 @@ class Primary:
         first = (self.directory / "data/postmaster.pid").read_text().split("\n", 1)[0]
         children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
         return {pid: processor_time([pid]) for pid in (first, *children) if Path(f"/proc/{pid}").exists()}
+
+    @staticmethod
+    def used(before, after):
+        """Seconds between two answers of `processor_times`; a process that began meanwhile counts as a whole."""
+        return sum(seconds - before.get(pid, 0) for pid, seconds in after.items())
