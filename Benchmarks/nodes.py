@@ -11,7 +11,7 @@ from bucket import Bucket, NoBucket
 from fleet import PHASES, Fleet, Store
 from gate import ISSUE, WORK, purchase
 from measuring import run, say, settle
-from nodes_primary import WARM, row_pipeline, row_polls, row_trips
+from nodes_primary import TRIP_DEVICES, WARM, row_pipeline, row_polls, row_trips
 from nodes_store import CROWD, row_cold, row_crowd
 from postgresql import Primary
 from reporting import Median, Results, Target, row, show
@@ -67,7 +67,7 @@ class Bench:
         arguments = self.arguments
         arguments.work.mkdir(parents=True, exist_ok=True)
         # A turn that warms up, and the others; at one node, at three, and at the one with a file.
-        wanted = arguments.devices * (arguments.pairs + 1) * (NODES + 2) + 2 * arguments.pairs + 20
+        wanted = arguments.devices * (arguments.pairs + 1) * (NODES + 2) + 2 * (TRIP_DEVICES + 10)
         # One after another, of the rows about PostgreSQL.
         wanted += (arguments.devices + WARM) * arguments.pairs
         for product, package in self.packages.items():
@@ -146,7 +146,7 @@ class Bench:
         found = {name: {phase: [] for phase in PHASES} for name in ("one", "three", "file")}
         for fleets in self.fleets_in_turns(found):
             turns = [fleet.play(PHASES, self.files(fleet), self.arguments.connections,
-                                lambda: (self.primary.log_position(), self.primary.processor_times())) for fleet in fleets]
+                                lambda database=fleet.database: self.primarys_state(database)) for fleet in fleets]
             for turn in zip(*turns, strict=True):
                 for fleet, (phase, result) in zip(fleets, turn, strict=True):
                     found[fleet.name][phase].append(result)
@@ -156,17 +156,23 @@ class Bench:
             costs = {name: [one["cost"] * 1000 / one["requests"] for one in ones] for name, ones in results.items()}
             rates = {name: [one["requests"] / one["seconds"] for one in ones] for name, ones in results.items()}
             work = f"{WORK[phase]}, {self.arguments.connections} clients a node"
-            rows += self.beside_one(phase, work, "ms", rates, costs, results={
-                name: [{"p50": [each["p50"] for each in one["told"]], "late": round(one["late"], 3)} for one in ones]
+            rows += self.beside_one(phase, work, "ms", rates, costs, p50={
+                name: [[each["p50"] for each in one["told"]] for one in ones]
                 for name, ones in results.items()})
-            rows.append(row(f"{phase}-file", work + ": a node's processor time", "ms",
+            rows.append(row(f"{phase}-file", work + ": one node's processor time", "ms",
                             {"pullbox": costs["one"], "with SQLite": costs["file"]},
                             [Target("with SQLite", FILE_COST)] if phase == "first" else []))
             log, times = zip(*(primarys_part(one) for one in results["one"]), strict=True)
             rows.append(row(f"{phase}-log", f"{WORK[phase]}: what the primary writes to its log", "KiB", {"pullbox": log},
                             [Median(None, 6.5)] if phase == "first" else []))
             rows.append(row(f"{phase}-primary", f"{WORK[phase]}: the primary's processor time", "ms", {"pullbox": times}, []))
-        return rows
+        sizes = [(last["seen"][2][2] - first["seen"][0][2]) / KIBIBYTE / first["requests"]
+                 for first, last in zip(found["one"]["first"], found["one"]["completion"], strict=True)]
+        return rows + [row("size", "a grant that is completed: what the tables grow by", "KiB", {"pullbox": sizes}, [])]
+
+    def primarys_state(self, database):
+        """What its log has had, what its processes have used, and the length of the database, if it has it."""
+        return self.primary.log_position(), self.primary.processor_times(), self.primary.size(database) if database else 0
 
     @staticmethod
     def beside_one(name, work, unit, rates, costs, **details):
@@ -195,13 +201,13 @@ class Bench:
         for kind, (work, _) in RANGES.items():
             rates, costs = ({name: [one[member] for one in ones] for name, ones in found[kind].items()} for member in ("rate", "cost"))
             rows += self.beside_one(kind, work + ", 8 clients a node", "µs", rates, costs)
-            rows.append(row(f"{kind}-file", work + ", 8 clients: a node's processor time", "µs",
+            rows.append(row(f"{kind}-file", work + ", 8 clients: one node's processor time", "µs",
                             {"pullbox": costs["one"], "local directory": costs["file"]}, [Target("local directory", 1.05)]))
         return rows
 
 def primarys_part(result):
     """KiB of its log and milliseconds of its processes that live, a request."""
-    (start, before), _, (end, after) = result["seen"]
+    (start, before, _), _, (end, after, _) = result["seen"]
     return (end - start) / KIBIBYTE / result["requests"], Primary.used(before, after) * 1000 / result["requests"]
 
 

@@ -14,6 +14,7 @@ from services import request
 WARM = 30
 # Round trips at most.
 TRIPS = {"first": 8, "completion": 10}
+TRIP_DEVICES = 40
 # Devices that poll, and how often each does in a turn.
 POLLERS, POLLS = 64, 4
 
@@ -24,7 +25,7 @@ def row_trips(bench):
     with relayed(bench, fleet) as relay:
         fleet.nodes[0].restart(database=relay.url)
         found = {phase: [] for phase in TRIPS}
-        for _ in range(10 + 2 * bench.arguments.pairs):
+        for _ in range(TRIP_DEVICES):
             for phase, result in fleet.play(PHASES, bench.files(fleet, 1), 1, lambda: (len(relay.waits), relay.statements)):
                 if phase in found:
                     (first, statements), (last, all_statements), (end, _) = result["seen"]
@@ -99,7 +100,7 @@ def row_polls(bench):
     """Devices that ask their node for news, of which there are none, and again as soon as they are answered."""
     fleet = bench.fleet("one")
     node = fleet.nodes[0]
-    costs, waits = [], []
+    costs, times, waits = [], [], []
     with relayed(bench, fleet) as relay, concurrent.futures.ThreadPoolExecutor(POLLERS) as pool:
         node.restart(database=relay.url)
         pollers = [Poller(node, line) for line in bench.owners[:POLLERS]]
@@ -107,16 +108,17 @@ def row_polls(bench):
             list(pool.map(Poller.poll, pollers))
         settle([node.pid])
         for _ in range(bench.arguments.pairs):
-            before, used = len(relay.waits), fleet.processor_time()
+            before, used, at_primary = len(relay.waits), fleet.processor_time(), bench.primary.processor_times()
             for _ in range(POLLS):
                 list(pool.map(Poller.poll, pollers))
             count = POLLS * POLLERS
             costs.append((fleet.processor_time() - used) / count * 1e6)
+            times.append(bench.primary.used(at_primary, bench.primary.processor_times()) / count * 1e6)
             waits.append((len(relay.waits) - before) / count)
     work = "a feed asked for again at its node, without news"
-    # What a node asks besides is a few questions a second.
     return [row("poll-cost", work + ": the node's processor time", "µs", {"pullbox": costs}, []),
-            row("poll-trips", work + ": round trips to PostgreSQL", "", {"pullbox": waits}, [Median(None, 0.2)])]
+            row("poll-primary", work + ": the primary's processor time", "µs", {"pullbox": times}, []),
+            row("poll-trips", work + ": round trips to PostgreSQL", "", {"pullbox": waits}, [])]
 
 
 class Poller:

@@ -55,6 +55,9 @@ class Primary:
         """Bytes that the log has had so far."""
         return int(self.ask("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"))
 
+    def size(self, database):
+        return int(self.ask(f"SELECT pg_database_size('{database}')"))
+
     def processor_times(self):
         """Seconds of a processor that each of the server's processes has used."""
         first = (self.directory / "data/postmaster.pid").read_text().split("\n", 1)[0]
