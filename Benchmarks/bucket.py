@@ -23,8 +23,7 @@ class Bucket:
     def __init__(self):
         missing = [name for name in VARIABLES if not os.environ.get(name)]
         if missing:
-            raise NoBucket(f"an object store is needed, and {' and '.join(missing)} "
-                           f"{'names' if len(missing) == 1 else 'name'} none; see docs/object-stores.md")
+            raise NoBucket(f"an object store is needed, and nothing says {', '.join(missing)}; see docs/object-stores.md")
         self.endpoint, self.name, self.key_file = (os.environ[name] for name in VARIABLES)
         self.endpoint = self.endpoint.rstrip("/")
         self.region = os.environ.get("PULLBOX_TEST_S3_REGION") or "us-east-1"
