@@ -173,7 +173,8 @@ package struct GarbageCollector: Sendable {
           try GarbageCollectionTable.unmark(digest, in: connection)
           return false
         }
-        guard try removal.begin(at: now, in: connection) else { return false }
+        guard try !RemovalHold.isHeld(at: now, in: connection), try removal.begin(at: now, in: connection)
+        else { return false }
         try GarbageCollectionTable.condemn(digest, length: length, at: now, in: connection)
         return true
       }

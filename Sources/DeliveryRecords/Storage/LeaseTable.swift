@@ -80,6 +80,23 @@ package enum LeaseTable {
   }
 }
 
+/// Keeps packages where they are while a backup of a shared database copies them: a lease that backups take, and that ends by itself.
+package enum RemovalHold {
+  private static let name = "backup"
+  /// For how long nothing is removed once a backup has said so: it says so again while it copies packages.
+  package static let duration: Duration = .seconds(3600)
+
+  /// Holds removals from now on. All backups have one hold.
+  package static func take(at now: Timestamp, in connection: borrowing Connection) throws {
+    _ = try LeaseTable.take(name, for: name, until: now + duration, at: now, in: connection)
+  }
+
+  /// Whether a backup holds removals. To be asked in the write that condemns a package.
+  package static func isHeld(at now: Timestamp, in connection: borrowing Connection) throws -> Bool {
+    try LeaseTable.isHeld(name, takenFor: duration, at: now, in: connection)
+  }
+}
+
 /// One process's hold on work that one alone may do. It costs a write every quarter of a minute, and nothing in
 /// between. Any thread may ask it.
 package final class WorkerLease: Sendable {

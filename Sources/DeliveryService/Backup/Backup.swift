@@ -49,6 +49,10 @@ struct Backup: Sendable {
   let directory: BackupDirectory
   /// The database of the records; nil for the file in the state directory.
   var database: PostgreSQLAddress?
+  /// The object store of the packages; nil where they lie in the state directory.
+  var store: PackageStorePlace?
+  /// Whether packages of an object store stay there alone, and the generation names the store.
+  var leavesPackages = false
   /// Generations that are kept, this one among them; nil keeps all.
   var keep: Int?
   /// Bounds the bytes that are read a second; linked packages are not read.
@@ -63,7 +67,7 @@ struct Backup: Sendable {
   /// incomplete generation, sync it and give it its name, leave a note in the state directory, and remove what
   /// is beyond ``keep``.
   func run() throws -> Outcome {
-    let place = StatePlace(directory: state, database: database)
+    let place = StatePlace(directory: state, database: database, store: store)
     let records = try place.openRecords(for: "backup")
     try records.refuseMark(of: place)
     try refuseOwnState()
@@ -147,9 +151,12 @@ struct Backup: Sendable {
     _ incomplete: String, named name: String, of records: OpenRecords, after previous: Previous?
   ) throws -> Outcome {
     let operations = directory.operations
-    let stored = BlobDirectory(state)
+    let place = StatePlace(directory: state, database: self.database, store: store)
+    let stored = try PlacedPackages(of: place)
+    if !leavesPackages { try stored.checkInstallation(of: place, for: "backup") }
     // From before the database is copied until the last package was: what it refers to stays.
-    let hold = try stored.holdRemovals()
+    let hold = try BlobDirectory(state).holdRemovals()
+    let lease = try RemovalLease(of: records, clock: clock)
     let made = clock.now()
     let database = incomplete + "/server.db"
     try copy(records, to: database)
@@ -162,15 +169,39 @@ struct Backup: Sendable {
       generation: name,
       manifest: BackupManifest(
         program: ProductVersion.current, made: made, files: [], packages: [], absent: []))
+    outcome.manifest.packagesIn = leavesPackages ? store?.name : nil
+    if outcome.manifest.packagesIn == nil {
+      try takePackages(needs, from: stored, after: previous, into: incomplete, holding: lease, &outcome)
+    }
+    withExtendedLifetime(hold) {}
+    for file in BackupManifest.fileNames {
+      let path = "\(incomplete)/\(file)"
+      guard let length = try operations.status(of: path)?.length else { continue }
+      outcome.manifest.files.append(
+        .init(name: file, length: length, sha256: try StateFiles.digest(of: path)))
+    }
+    let manifest = try APIJSON.encode(outcome.manifest)
+    try DurableFile.write(
+      manifest.span, to: "\(incomplete)/\(BackupManifest.fileName)", permissions: 0o600,
+      operations: operations)
+    return outcome
+  }
+
+  /// Links or copies every package that the records refer to, and names those that cannot be had.
+  private func takePackages(
+    _ needs: [SHA256Digest: PackageNeed], from stored: PlacedPackages, after previous: Previous?,
+    into incomplete: String, holding lease: RemovalLease, _ outcome: inout Outcome
+  ) throws {
     // A file that is not as long as it was then is not linked on.
     let there = try previous?.packages.list() ?? [:]
     let earlier = previous?.manifest.packages.filter { there[$0.digest] == $0.length } ?? []
     let plan = BackupPlan(
-      needs, stored: try stored.list(),
+      needs, stored: try stored.lengths(of: needs),
       previous: Dictionary(earlier.map { ($0.digest, $0.length) }, uniquingKeysWith: { $1 }))
     outcome.manifest.absent = plan.missing.map { .init(digest: $0, fault: .missing) }
-    let target = BlobDirectory(incomplete, operations: operations)
+    let target = BlobDirectory(incomplete, operations: directory.operations)
     for step in plan.steps {
+      try lease.renew()
       do throws(BlobStoreError) {
         if try take(step, from: stored, previous?.packages, to: target) {
           outcome.linked += 1
@@ -187,18 +218,6 @@ struct Backup: Sendable {
         outcome.manifest.absent.append(.init(digest: step.digest, fault: fault))
       }
     }
-    withExtendedLifetime(hold) {}
-    for file in BackupManifest.fileNames {
-      let path = "\(incomplete)/\(file)"
-      guard let length = try operations.status(of: path)?.length else { continue }
-      outcome.manifest.files.append(
-        .init(name: file, length: length, sha256: try StateFiles.digest(of: path)))
-    }
-    let manifest = try APIJSON.encode(outcome.manifest)
-    try DurableFile.write(
-      manifest.span, to: "\(incomplete)/\(BackupManifest.fileName)", permissions: 0o600,
-      operations: operations)
-    return outcome
   }
 
   /// Copies one state of the records to a new file. Throws ``StateCareError`` `damaged` for a file that is.
@@ -218,12 +237,13 @@ struct Backup: Sendable {
   /// that generation where the state does not have it whole. Throws an error of the source only where no source
   /// has the package whole.
   private func take(
-    _ step: BackupPlan.Step, from stored: BlobDirectory, _ previous: BlobDirectory?, to target: BlobDirectory
+    _ step: BackupPlan.Step, from stored: PlacedPackages, _ previous: BlobDirectory?,
+    to target: BlobDirectory
   ) throws(BlobStoreError) -> Bool {
     // Twice: a repair may have put the right bytes into the state meanwhile.
     var sources = [stored, stored]
     if case .previous(let orState) = step.source, let previous {
-      sources = orState ? [stored, stored, previous] : [previous]
+      sources = orState ? [stored, stored, .directory(previous)] : [.directory(previous)]
       do throws(BlobStoreError) {
         if try target.link(step.digest, from: previous) { return true }
       } catch {
@@ -236,12 +256,12 @@ struct Backup: Sendable {
 
   /// Copies the package from the first of these that has it whole. Where none has, the first one's error is thrown.
   private func copy(
-    _ digest: SHA256Digest, from sources: [BlobDirectory], to target: BlobDirectory
+    _ digest: SHA256Digest, from sources: [PlacedPackages], to target: BlobDirectory
   ) throws(BlobStoreError) {
     var first: BlobStoreError?
     for source in sources {
       do throws(BlobStoreError) {
-        try target.copy(digest, from: source) { rate.didRead($0) }
+        try source.copy(digest, to: target) { rate.didRead($0) }
         return
       } catch {
         guard error.isOfSource else { throw error }
@@ -249,5 +269,33 @@ struct Backup: Sendable {
       }
     }
     if let first { throw first }
+  }
+}
+
+/// Keeps servers that share a database from removing packages: a lease there, taken again while packages are copied. Those of a file heed a
+/// lock of its directory.
+private final class RemovalLease {
+  /// Nil for a file.
+  private let transfer: TableTransfer?
+  private let clock: any WallClock
+  private var taken: Timestamp
+
+  init(of records: OpenRecords, clock: any WallClock) throws {
+    self.clock = clock
+    taken = clock.now()
+    if case .server(let transfer) = records { self.transfer = transfer } else { transfer = nil }
+    try take()
+  }
+
+  /// Takes it again where a sixth of its time is over.
+  func renew() throws {
+    guard clock.now() - taken >= .seconds(600) else { return }
+    try take()
+  }
+
+  private func take() throws {
+    taken = clock.now()
+    let now = taken
+    try transfer?.write { try RemovalHold.take(at: now, in: $0) }
   }
 }

@@ -20,13 +20,17 @@ enum BackupCommands {
       Adds a generation to DIR: the database as it is now, every package that it refers to, and the ticket keys. Packages \
       that the generation before has are linked where the file system can do that. A backup that does not end leaves the \
       earlier generations as they were. Records in PostgreSQL (--database) become a file, so that the generation can be \
-      restored to either. Exit code 6: all is there but packages that are missing or damaged in the state.
+      restored to either; packages of an object store are fetched, each compared with its digest, if --config names the store. \
+      Exit code 6: all is there but packages that are missing or damaged in the state.
       """,
     operands: [.init("DIR")],
     options: [
       .value(
         "keep", "N", environment: .none, key: .none,
         help: "Remove older generations than the newest N; all stay without it"),
+      .flag(
+        "without-packages", environment: .none, key: .none,
+        help: "Leave packages that lie in an object store there alone: the generation names the store"),
       rate, json,
     ])
 
@@ -35,7 +39,7 @@ enum BackupCommands {
     "restore", summary: "Put a backup into an empty state directory",
     discussion: """
       Takes the newest complete generation of DIR, compares every byte with its digest, and says so when all is there. Given \
-      again after it was killed, it goes on. With --database the records go into that database, which has to be empty. With \
+      again after it was killed, it goes on. With a configuration that has 'packages' they go into that object store. With --database the records go into that database, which has to be empty. With \
       --package only that package is put into a state directory in use, in place of a missing or damaged one.
       """,
     operands: [.init("DIR")],
@@ -52,7 +56,8 @@ enum BackupCommands {
   static let check = CommandDescription(
     "check", summary: "Compare every package with its digest and every record with its package",
     discussion: """
-      Reads all of the state directory, or of a generation of a backup (--state DIR/GENERATION), also while the server runs. \
+      Reads all of the state directory, or of a generation of a backup (--state DIR/GENERATION), also while the server runs; \
+      packages of an object store are read there, if --config names it. \
       Exit code 0: all is whole; 6: something is not.
       """,
     options: [
@@ -60,6 +65,9 @@ enum BackupCommands {
       .value(
         "repair-from", "DIR", environment: .none, key: .none,
         help: "Take packages that are missing or damaged from the backups in DIR"),
+      .flag(
+        "lengths", environment: .none, key: .none,
+        help: "Compare the lengths of packages, and read none"),
       json,
     ])
 
@@ -67,7 +75,12 @@ enum BackupCommands {
   /// in the generation before; what it throws has its code by ``ExitCode/of(_:)``.
   static func runBackup(_ arguments: ParsedArguments, at place: StatePlace) throws -> ExitCode {
     var backup = Backup(
-      state: place.directory, directory: BackupDirectory(arguments.operands[0]), database: place.database)
+      state: place.directory, directory: BackupDirectory(arguments.operands[0]), database: place.database,
+      store: place.store)
+    backup.leavesPackages = arguments.isSet("without-packages")
+    guard place.store != nil || !backup.leavesPackages else {
+      throw UsageError("--without-packages is for packages in an object store, which --config names")
+    }
     backup.keep = try arguments.integer("keep", in: 1...100_000)
     backup.rate = try rate(arguments)
     let outcome = try backup.run()
@@ -104,10 +117,10 @@ enum BackupCommands {
       guard arguments.value("generation") == nil else {
         throw UsageError("--package looks in every generation; --generation has no place beside it")
       }
-      return try restorePackages(packages, from: directory, to: state, arguments)
+      return try restorePackages(packages, from: directory, to: place, arguments)
     }
     let outcome = try StateRestore(
-      state: state, directory: directory, database: place.database,
+      state: state, directory: directory, database: place.database, store: place.store,
       generation: arguments.value("generation"), rate: try rate(arguments)
     ).run()
     let manifest = outcome.manifest
@@ -126,7 +139,7 @@ enum BackupCommands {
 
   /// Puts single packages into a state directory in use. Exit code 6 where no backup has one of them.
   private static func restorePackages(
-    _ names: [String], from directory: BackupDirectory, to state: String,
+    _ names: [String], from directory: BackupDirectory, to place: StatePlace,
     _ arguments: ParsedArguments
   ) throws -> ExitCode {
     let digests = try names.map { name throws(UsageError) in
@@ -135,7 +148,7 @@ enum BackupCommands {
       }
       return digest
     }
-    let repair = try repair(state, from: directory, rate: try rate(arguments))
+    let repair = try repair(place, from: directory, rate: try rate(arguments))
     var report = RestoreReport()
     for digest in digests {
       if try repair.repair(digest) {
@@ -155,9 +168,10 @@ enum BackupCommands {
   static func runCheck(_ arguments: ParsedArguments, at place: StatePlace) throws -> ExitCode {
     let rate = try rate(arguments)
     let state = place.directory
-    var check = StateCheck(state: state, database: place.database, rate: rate)
+    var check = StateCheck(state: state, database: place.database, store: place.store, rate: rate)
+    check.comparesLengths = arguments.isSet("lengths")
     if let path = arguments.value("repair-from") {
-      check.repair = try repair(state, from: BackupDirectory(path), rate: rate)
+      check.repair = try repair(place, from: BackupDirectory(path), rate: rate)
     }
     let report = try check.run()
     if arguments.isSet("json") {
@@ -176,10 +190,10 @@ enum BackupCommands {
 
   /// Throws where the directory has no generation.
   private static func repair(
-    _ state: String, from directory: BackupDirectory, rate: ReadingRate
+    _ place: StatePlace, from directory: BackupDirectory, rate: ReadingRate
   ) throws -> PackageRepair {
     _ = try directory.generation(nil)
-    return PackageRepair(state: state, directory: directory, rate: rate)
+    return PackageRepair(state: place.directory, store: place.store, directory: directory, rate: rate)
   }
 
   /// Names on standard error what the generation lacks, and returns the exit code for it.

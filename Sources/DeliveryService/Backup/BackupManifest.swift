@@ -46,6 +46,9 @@ struct BackupManifest: Codable, Hashable, Sendable {
   var files: [File]
   /// By digest.
   var packages: [Package]
+  /// The object store that has the packages, as `packages` names it, where the generation has none of them. A program that does not know
+  /// this refuses the generation, since it lacks packages.
+  var packagesIn: String?
   /// Empty unless packages were missing or damaged in the state, and in the generation before.
   var absent: [Absence]
 }

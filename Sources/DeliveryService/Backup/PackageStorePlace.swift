@@ -112,11 +112,40 @@ enum PlacedPackages: Sendable {
     }
   }
 
+  /// Throws ``ConfigurationError`` for the bucket of another installation than that of `place`, or of none.
+  func checkInstallation(of place: StatePlace, for command: String) throws {
+    guard case .store(let store) = self, let name = try place.installation(for: command) else { return }
+    try store.check(for: name)
+  }
+
   /// Every package and its length, in no order; what a store's lists have.
   func list() throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
     switch self {
     case .directory(let directory): try directory.list()
     case .store(let store): try store.packages.list()
+    }
+  }
+
+  /// Those of ``list()``, and those that the records need and a store's lists may lack.
+  func lengths(of needs: [SHA256Digest: PackageNeed]) throws(BlobStoreError) -> [SHA256Digest: ByteCount] {
+    var lengths = try list()
+    guard case .store = self else { return lengths }
+    for digest in needs.keys where lengths[digest] == nil { lengths[digest] = try length(of: digest) }
+    return lengths
+  }
+
+  /// Copies a package of a directory to this place, in the place of one that is there. Throws `notFound`, `digestMismatch`,
+  /// `unreadable` for what is wrong with the directory's.
+  func put(
+    _ digest: SHA256Digest, from directory: BlobDirectory, synchronizing: Bool = false,
+    didRead: (ByteCount) -> Void
+  ) throws(BlobStoreError) {
+    switch self {
+    case .directory(let target):
+      try target.copy(digest, from: directory, synchronizing: synchronizing, didRead: didRead)
+    case .store(let store):
+      try store.packages.put(digest, from: directory)
+      didRead(try directory.length(of: digest) ?? .zero)
     }
   }
 

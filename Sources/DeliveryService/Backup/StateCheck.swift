@@ -17,6 +17,10 @@ struct StateCheck: Sendable {
   let state: String
   /// The database of the records; nil for the file in the directory, which a generation always has.
   var database: PostgreSQLAddress?
+  /// The object store of the packages; nil where they lie in the directory, as those of a generation always do.
+  var store: PackageStorePlace?
+  /// Whether the lengths of packages alone are compared, and none is read.
+  var comparesLengths = false
   /// Where packages are taken from that are missing or damaged.
   var repair: PackageRepair?
   /// Bounds the bytes that are read a second.
@@ -32,9 +36,11 @@ struct StateCheck: Sendable {
     // Before the database is opened, which writes a log into it that is beside it.
     let manifest = try manifestOfGeneration()
     if let manifest { report.files = try faults(ofFilesIn: manifest) }
-    let records = try StatePlace(directory: state, database: manifest == nil ? database : nil)
-      .openRecords(for: "check")
-    let packages = BlobDirectory(state)
+    var place = StatePlace(directory: state)
+    if manifest == nil { (place.database, place.store) = (database, store) }
+    let records = try place.openRecords(for: "check")
+    let packages = try PlacedPackages(of: place)
+    try packages.checkInstallation(of: place, for: "check")
     // Before the database: what comes later has its record by then.
     let stored = try packages.list()
     var needs = try records.read { connection in
@@ -46,7 +52,8 @@ struct StateCheck: Sendable {
     let restored = Set(manifest?.packages.map(\.digest) ?? [])
     if let manifest {
       let known = restored.union(manifest.absent.map(\.digest))
-      for (digest, need) in needs where need.isRequired && !known.contains(digest) {
+      for (digest, need) in needs
+      where need.isRequired && manifest.packagesIn == nil && !known.contains(digest) {
         report.files.append("\(BackupManifest.fileName) lacks the package \(digest), which the database has")
       }
       for package in manifest.packages {
@@ -58,11 +65,13 @@ struct StateCheck: Sendable {
     } catch {
       report.files.append("\(error)")
     }
+    // They lie elsewhere.
+    if manifest?.packagesIn != nil { needs = [:] }
     report.unreferenced = stored.keys.filter { needs[$0] == nil }.sorted { $0.hexadecimal < $1.hexadecimal }
     for digest in needs.keys.sorted(by: { $0.hexadecimal < $1.hexadecimal }) {
       let fault: PackageFault?
       do throws(BlobStoreError) {
-        fault = try packages.isWhole(digest, didRead: rate.didRead) ? nil : .damaged
+        fault = try self.fault(of: digest, needs[digest]?.length, in: packages)
       } catch {
         switch error.code {
         case .notFound: fault = .missing
@@ -73,7 +82,9 @@ struct StateCheck: Sendable {
       }
       if fault != .missing { report.packages += 1 }
       // What the manifest names is restored, also for a version that was withdrawn.
-      guard let fault, try restored.contains(digest) || isStillFaulty(digest, fault, by: records) else {
+      guard let fault,
+        try restored.contains(digest) || isStillFaulty(digest, fault, in: packages, by: records)
+      else {
         continue
       }
       report.faults.append(
@@ -82,6 +93,17 @@ struct StateCheck: Sendable {
           isRepaired: try repair?.repair(digest) ?? false))
     }
     return report
+  }
+
+  /// Nil for a package that is whole, or as long as the records say where lengths alone are compared.
+  private func fault(
+    of digest: SHA256Digest, _ length: ByteCount?, in packages: PlacedPackages
+  ) throws(BlobStoreError) -> PackageFault? {
+    guard comparesLengths else {
+      return try packages.isWhole(digest, didRead: rate.didRead) ? nil : .damaged
+    }
+    guard let found = try packages.length(of: digest) else { return .missing }
+    return found == length ?? found ? nil : .damaged
   }
 
   /// Nil where the directory is no generation of a backup. Throws ``StateCareError`` `damaged` for a log beside the database of
@@ -116,11 +138,11 @@ struct StateCheck: Sendable {
   /// Whether the package is faulty still. A missing package is a fault only where a version that was not withdrawn has it,
   /// and the file is missing still.
   private func isStillFaulty(
-    _ digest: SHA256Digest, _ fault: PackageFault, by records: OpenRecords
+    _ digest: SHA256Digest, _ fault: PackageFault, in packages: PlacedPackages, by records: OpenRecords
   ) throws -> Bool {
     guard fault == .missing else { return true }
     let needs = try records.read { try PackageNeed.all(in: $0) }
-    return try needs[digest]?.isRequired == true && BlobDirectory(state).length(of: digest) == nil
+    return try needs[digest]?.isRequired == true && packages.length(of: digest) == nil
   }
 
   /// The versions that have the package, as texts for people.
@@ -188,6 +210,8 @@ struct StateCheckReport: Codable, Sendable {
 struct PackageRepair: Sendable {
   /// The state directory, which a server may use meanwhile.
   let state: String
+  /// The object store of the packages; nil where they lie in the directory.
+  var store: PackageStorePlace?
   let directory: BackupDirectory
   var rate = ReadingRate()
 
@@ -195,12 +219,12 @@ struct PackageRepair: Sendable {
   /// over. Blocks; throws the errors of files. The newest generation is tried first. The bytes are compared
   /// with the digest and synced before they take their place.
   func repair(_ digest: SHA256Digest) throws -> Bool {
-    let target = BlobDirectory(state)
-    let hold = try target.holdRemovals()
+    let target = try PlacedPackages(of: StatePlace(directory: state, store: store))
+    let hold = try BlobDirectory(state).holdRemovals()
     defer { withExtendedLifetime(hold) {} }
     for generation in try directory.generations() {
       do throws(BlobStoreError) {
-        try target.copy(digest, from: generation.packages, synchronizing: true, didRead: rate.didRead)
+        try target.put(digest, from: generation.packages, synchronizing: true, didRead: rate.didRead)
         return true
       } catch {
         guard error.isOfSource else { throw error }

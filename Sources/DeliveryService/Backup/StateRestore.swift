@@ -29,6 +29,8 @@ struct StateRestore: Sendable {
   let directory: BackupDirectory
   /// Where the records go; nil for the file in the state directory.
   var database: PostgreSQLAddress?
+  /// Where the packages go; nil for the state directory.
+  var store: PackageStorePlace?
   /// The newest one unless given.
   var generation: String?
   /// Bounds the bytes that are read a second.
@@ -47,13 +49,20 @@ struct StateRestore: Sendable {
   func run() throws -> Outcome {
     let generation = try directory.generation(generation)
     let manifest = try generation.manifest()
+    if let place = manifest.packagesIn, place != store?.name {
+      throw UsageError(
+        "\(generation.path): its packages lie in \(place); name a configuration that has them there")
+    }
+    let opened = try store.map { place throws(ConfigurationError) in try OpenPackageStore(place) }
+    try opened?.ask()
     let lock = try StateDirectory.claim(state)
     try DurableFile.removeLeftovers(in: state)
     let target = try emptyDatabase(besides: RestoreMark.read(in: state)?.move)
     let mark = try RestoreMark(
-      generation: generation.name, move: target == nil ? nil : RandomBytes.token(bits: 96)
+      generation: generation.name, move: target == nil ? nil : RandomBytes.token(bits: 96),
+      installation: store == nil ? nil : RandomBytes.token(bits: 128)
     ).set(in: state, operations: operations)
-    try copyPackages(manifest, from: generation)
+    if opened == nil { try copyPackages(manifest, from: generation) }
     try removeDatabase()
     for file in manifest.files {
       let digest = try StateFiles.copy(
@@ -63,7 +72,11 @@ struct StateRestore: Sendable {
           .damaged, "\(generation.path)/\(file.name): its bytes are not those of the backup")
       }
     }
-    try settle(manifest, of: generation)
+    let installation = try settle(manifest, of: generation, proposing: mark.installation)
+    if let opened, let installation {
+      try opened.claim(for: installation)
+      try putPackages(manifest, from: generation, into: opened)
+    }
     if let target { try fill(target, for: mark) }
     try StateFiles.giveToOwner(of: state)
     try operations.synchronizeFileSystem(of: FileDescriptor.open(state, .readOnly, options: .directory))
@@ -121,28 +134,65 @@ struct StateRestore: Sendable {
         try target.copy(package.digest, from: source, didRead: rate.didRead)
       } catch {
         guard error.isOfSource else { throw error }
-        throw StateCareError(
-          .damaged,
-          "\(generation.path): the package \(package.digest) is \(error.code == .notFound ? "missing" : "damaged"); another generation may have it"
-        )
+        throw Self.lacks(package.digest, error, generation)
       }
     }
   }
 
+  /// Puts the packages into the store that are not there. Throws ``StateCareError`` `damaged` for one that neither the generation nor the store
+  /// has.
+  private func putPackages(
+    _ manifest: BackupManifest, from generation: BackupGeneration, into store: OpenPackageStore
+  ) throws {
+    let target = PlacedPackages.store(store)
+    guard manifest.packagesIn == nil else { return try requirePackages(of: generation, in: target) }
+    for package in manifest.packages where try target.length(of: package.digest) != package.length {
+      do throws(BlobStoreError) {
+        try target.put(package.digest, from: generation.packages, didRead: rate.didRead)
+      } catch {
+        guard error.isOfSource else { throw error }
+        throw Self.lacks(package.digest, error, generation)
+      }
+    }
+  }
+
+  /// Finds a version whose package the store has lost before its server does.
+  private func requirePackages(of generation: BackupGeneration, in target: PlacedPackages) throws {
+    let needs = try Database.inspect(state + "/server.db") { try PackageNeed.all(in: $0) }
+    for (digest, need) in needs where need.isRequired {
+      guard try target.length(of: digest) != need.length else { continue }
+      throw StateCareError(
+        .damaged, "\(generation.path): it has no packages, and the store has no package \(digest)")
+    }
+  }
+
+  private static func lacks(
+    _ digest: SHA256Digest, _ error: BlobStoreError, _ generation: BackupGeneration
+  ) -> StateCareError {
+    StateCareError(
+      .damaged,
+      "\(generation.path): the package \(digest) is \(error.code == .notFound ? "missing" : "damaged"); another generation may have it"
+    )
+  }
+
   /// Brings the schema up to date, compares records and packages, and notes what the backup cannot know. One
   /// write does all that is noted: that counts may be lost, that feeds begin a new life, that numbers of before
-  /// are passed over, and a new revision of the catalog.
-  private func settle(_ manifest: BackupManifest, of generation: BackupGeneration) throws {
+  /// are passed over, and a new revision of the catalog. Returns the name of the installation where one is proposed.
+  private func settle(
+    _ manifest: BackupManifest, of generation: BackupGeneration, proposing name: String?
+  ) throws -> String? {
     let database = try Database.open(
       path: state + "/server.db", migrations: Migrations.all, options: .small)
     defer { database.close() }
     let needs = try database.readBlocking { try PackageNeed.all(in: $0) }
     let known = Set(manifest.packages.map(\.digest)).union(manifest.absent.map(\.digest))
-    guard needs.allSatisfy({ !$0.value.isRequired || known.contains($0.key) }) else {
+    guard
+      manifest.packagesIn != nil || needs.allSatisfy({ !$0.value.isRequired || known.contains($0.key) })
+    else {
       throw StateCareError(.damaged, "\(generation.path): its manifest lacks packages that its database has")
     }
     let (now, life) = (clock.now(), FeedTable.newLife())
-    try database.writeBlocking(locking: [.everything]) { connection in
+    return try database.writeBlocking(locking: [.everything]) { connection in
       try ServerRunTable.noteRestore(at: now, in: connection)
       try FeedTable.noteRestore(life, in: connection)
       try SQLDialect.passOverNumbers(in: connection)
@@ -150,6 +200,8 @@ struct StateRestore: Sendable {
       try TicketKeyTable.removeAll(in: connection)
       // Clients keep what they read of a later catalog, with a later date.
       try CatalogRevision.increment(at: now, in: connection)
+      guard let name else { return nil }
+      return try InstallationTable.identifier(proposed: name, in: connection)
     }
   }
 }
@@ -162,6 +214,8 @@ struct RestoreMark: Codable, Hashable, Sendable {
   var generation: String
   /// The name under which its records go to a database; nil where they stay in the file.
   var move: String?
+  /// The name that the installation gives itself if it has none, for a bucket; nil where packages go into the directory.
+  var installation: String?
 
   /// Nil where no restore was begun.
   static func read(in state: String) throws -> RestoreMark? {
@@ -186,7 +240,9 @@ struct RestoreMark: Codable, Hashable, Sendable {
   /// the restore goes on. Returns the mark that is there.
   func set(in state: String, operations: any FileOperations) throws -> RestoreMark {
     if let begun = try Self.read(in: state) {
-      guard begun.generation == generation, (begun.move == nil) == (move == nil) else {
+      guard begun.generation == generation, (begun.move == nil) == (move == nil),
+        (begun.installation == nil) == (installation == nil)
+      else {
         throw StateCareError(
           .notEmpty,
           "\(state): a restore of \(begun.generation) was begun there; give it again, or empty the directory")

@@ -132,7 +132,8 @@ extension DeliveryConfiguration {
     do throws(ObjectStoreError) {
       try await StoreTrial(store).run()
     } catch {
-      throw ConfigurationError(subject: PackageStorePlace.setting(of: error), message: "\(store.address.host): \(error)")
+      throw ConfigurationError(
+        subject: PackageStorePlace.setting(of: error), message: "\(store.address.host): \(error)")
     }
   }
 }

@@ -45,7 +45,7 @@ struct PackageMove {
     return try copyAll(try directory.list())
   }
 
-  /// What the store's lists have, and what they lack and the records refer to.
+  /// The packages that the store's lists have, and those that they lack and the records refer to.
   private func packagesOfStore() throws -> [SHA256Digest: ByteCount] {
     let needs = try needs()
     var packages = try source.list()

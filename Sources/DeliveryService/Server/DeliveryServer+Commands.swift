@@ -49,7 +49,11 @@ extension DeliveryServer {
         return try command(arguments, invocation.configuration().statePlace())
       }
       let database = try DeliveryConfiguration.address(ofDatabase: arguments.value("database"))
-      return try command(arguments, StatePlace(directory: arguments.required("state"), database: database))
+      let state = try arguments.required("state")
+      if let location = try PackagesMark.read(in: state)?.location {
+        throw UsageError("\(state): its packages lie in \(location); give --config, which names the store")
+      }
+      return try command(arguments, StatePlace(directory: state, database: database))
     }
   }
 

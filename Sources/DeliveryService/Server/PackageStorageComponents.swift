@@ -69,7 +69,9 @@ struct PackageStorageComponents: Sendable {
       }
     }
     let installation = StoreInstallation(identifier: identifier, store: store)
-    let shelf = StoreShelf(store, of: installation, cache: cache) { digest in
+    // A backup of a server with a file holds removals there.
+    let removals = BlobDirectory(configuration.state)
+    let shelf = StoreShelf(store, of: installation, cache: cache, removals: removals) { digest in
       try await CachedPackages.description(of: digest, in: database)
     }
     remote = Remote(

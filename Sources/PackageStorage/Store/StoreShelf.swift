@@ -22,16 +22,19 @@ package final class StoreShelf: PackageShelf {
   /// The blocks of packages that are on this node.
   package let cache: PackageCache
   private let describeKnown: Describe
+  /// The directory whose hold keeps packages in the store; nil where nothing does.
+  private let removals: BlobDirectory?
   /// The bytes of all packages together; nil unless they are measured.
   private let stored = Mutex<ByteCount?>(nil)
 
   package init(
     _ store: ObjectStore, of installation: StoreInstallation, cache: PackageCache,
-    describe: @escaping Describe
+    removals: BlobDirectory? = nil, describe: @escaping Describe
   ) {
     self.store = store
     self.installation = installation
     self.cache = cache
+    self.removals = removals
     describeKnown = describe
   }
 
@@ -126,6 +129,11 @@ package final class StoreShelf: PackageShelf {
   @discardableResult
   package func remove(_ digest: SHA256Digest) async throws(BlobStoreError) -> Bool {
     try await checkInstallation()
+    let permission = try await BlockingPool.shared.run {
+      [removals] () throws(BlobStoreError) -> SharedFile? in
+      if let removals { SharedFile(try removals.beginRemoval()) } else { nil }
+    }
+    defer { withExtendedLifetime(permission) {} }
     let before = try await head(digest)
     if before != nil {
       try await asBlobStoreError { () throws(ObjectStoreError) in

@@ -77,6 +77,53 @@ struct MoveToServerTests {
     #expect(error?.message.contains("moved to \(file.directory)") == true)
   }
 
+  @Test(
+    "records go to PostgreSQL and packages into a store in one move, and back; a backup from there has both, and holds removals"
+  )
+  func withStore() async throws {
+    let tested = try TestedStore()
+    let granted = Mutex<GrantResponse?>(nil)
+    try await ServerHarness.run(in: directory) { server in
+      try await server.publish(bytes)
+      let grant = try await server.grantForPurchase()
+      granted.withLock { $0 = grant }
+    }
+    let grant = try #require(granted.withLock { $0 })
+    var target = try server()
+    target.store = try tested.place
+    let (place, file, backups) = (target, file, backups)
+    let there = try await BlockingPool.shared.run { try Move(source: file, target: place).run() }
+    #expect(there.isComplete && !there.keepsRecords)
+    #expect(there.packages == PackageMove.Outcome(copied: 1))
+    let cache = try TemporaryDirectory()
+    let options = ["--database", url, "--cache-directory", cache.path] + tested.options
+    try await ServerHarness.run(options: options, in: directory) { server in
+      #expect(try await server.fetch(grant).body.hasSameBytes(as: bytes))
+      let outcome = try await BlockingPool.shared.run {
+        var backup = Backup(state: place.directory, directory: backups, database: place.database)
+        backup.store = place.store
+        return try backup.run()
+      }
+      #expect(outcome.copied == 1 && outcome.manifest.absent == [])
+      let now = SystemWallClock().now()
+      #expect(
+        try await server.server.components.infrastructure.database.read {
+          try RemovalHold.isHeld(at: now, in: $0)
+        })
+      let report = try await BlockingPool.shared.run {
+        try StateCheck(state: place.directory, database: place.database, store: place.store).run()
+      }
+      #expect(report.isWhole && report.packages == 1)
+    }
+    let back = try await BlockingPool.shared.run { try Move(source: place, target: file).run() }
+    #expect(back.isComplete)
+    #expect(back.packages == PackageMove.Outcome(present: 1))
+    try await ServerHarness.run(in: directory) { server async throws in
+      #expect(try await server.fetch(grant).body == bytes)
+    }
+    await tested.memory?.stop()
+  }
+
   @Test("a server on PostgreSQL is named, whichever directory it has, and nothing is moved beside it")
   func running() async throws {
     try await ServerHarness.run(options: ["--database", url, "--node", "shelf-1"], in: directory) { _ in

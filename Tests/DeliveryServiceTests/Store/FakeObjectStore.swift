@@ -103,11 +103,15 @@ final class FakeObjectStore: AsyncHandler {
       state.calls.append(call)
       return (state.refusal, state.clockOffset)
     }
-    if let status = refusal(call) { return Self.refusal(status, "ServiceUnavailable") }
+    // As a whole first: who sends it waits for nothing then.
+    let body = (try? await request.body.collect(upTo: .mebibytes(64))) ?? []
+    if let status = refusal(call) {
+      return Self.refusal(status, status == .forbidden ? "AccessDenied" : "ServiceUnavailable")
+    }
     if let refused = check(request, at: SystemWallClock().now() + offset) { return refused }
     switch (request.method, key) {
     case (.get, ""): return list(request)
-    case (.put, _): return await put(request, as: key)
+    case (.put, _): return put(body, as: key, digest: request.headers["x-amz-content-sha256"])
     case (.delete, _):
       state.withLock { $0.objects[key] = nil }
       return HTTPResponse(status: .noContent)
@@ -146,10 +150,10 @@ final class FakeObjectStore: AsyncHandler {
         "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(9..<11)):\(part(11..<13)):\(part(13..<15))Z")
   }
 
-  private func put(_ request: HTTPRequest, as key: String) async -> HTTPResponse {
-    guard let bytes = try? await request.body.collect(upTo: .mebibytes(64)),
-      request.headers["x-amz-content-sha256"] == SHA256Digest.of(bytes).hexadecimal
-    else { return Self.refusal(.badRequest, "XAmzContentSHA256Mismatch") }
+  private func put(_ bytes: [UInt8], as key: String, digest: String?) -> HTTPResponse {
+    guard digest == SHA256Digest.of(bytes).hexadecimal else {
+      return Self.refusal(.badRequest, "XAmzContentSHA256Mismatch")
+    }
     state.withLock { $0.objects[key] = bytes }
     return HTTPResponse(status: .ok)
   }
@@ -193,7 +197,7 @@ final class FakeObjectStore: AsyncHandler {
 
   private static func refusal(_ status: HTTPStatus, _ code: String) -> HTTPResponse {
     HTTPResponse(
-      status: status, headers: ["Content-Type": "application/xml"],
+      status: status, headers: ["Content-Type": "application/xml", "x-amz-request-id": "tx0000"],
       body: .bytes(
         Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>\(code)</Code></Error>".utf8)))
   }
