@@ -82,7 +82,7 @@ package enum CustomerTable {
     _ device: DeviceIdentifier, of customer: CustomerIdentifier, isGranted: Bool = false, at now: Timestamp,
     in connection: borrowing Connection
   ) throws {
-    try connection.execute(
+    try connection.enqueue(
       """
       INSERT INTO customer_devices (customer, device, first_seen, last_seen, granted) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT (customer, device) DO UPDATE SET last_seen = excluded.last_seen,

@@ -11,7 +11,7 @@ package enum DeliveredBytesTable {
   package static func add(
     _ bytes: ByteCount, to grant: DeliveryHandle, sentBy node: Int64, in connection: borrowing Connection
   ) throws {
-    try connection.execute(
+    try connection.enqueue(
       """
       INSERT INTO delivered_bytes (grant_number, node, bytes) SELECT number, ?, ? FROM grants WHERE handle = ?
       ON CONFLICT (grant_number, node) DO UPDATE SET bytes = delivered_bytes.bytes + excluded.bytes

@@ -317,7 +317,7 @@ package enum GrantTable {
     _ state: GrantState, of number: Int64, at: Timestamp, detail: String?,
     in connection: borrowing Connection
   ) throws {
-    try connection.execute(
+    try connection.enqueue(
       "INSERT INTO grant_events (grant_number, state, at, detail) VALUES (?, ?, ?, ?)",
       [.integer(number), .choice(state), .timestamp(at), .optional(detail)])
   }

@@ -86,7 +86,7 @@ package enum LedgerTable {
   package static func write(
     _ transaction: VerifiedTransaction, of customer: CustomerIdentifier, in connection: borrowing Connection
   ) throws {
-    try connection.execute(
+    try connection.enqueue(
       """
       INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
         expires, grace_ends, charging_ends, license_ends, license_as_of, quantity, price, currency, account, application,

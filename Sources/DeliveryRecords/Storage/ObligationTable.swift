@@ -25,7 +25,7 @@ package enum ObligationTable {
     _ products: [ProductIdentifier], to debt: Debt, in connection: borrowing Connection
   ) throws {
     for product in products {
-      try connection.execute(
+      try connection.enqueue(
         """
         INSERT INTO obligations (store, environment, transaction_id, device, product) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT DO NOTHING

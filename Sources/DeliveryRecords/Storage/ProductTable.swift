@@ -150,7 +150,7 @@ package enum ProductTable {
   /// Notes that there was a payment for the product, whether the catalog has it or not. Runs in a write that holds the product at
   /// least shared, so that no other write removes it beside.
   static func noteBought(_ id: ProductIdentifier, in connection: borrowing Connection) throws {
-    try connection.execute(
+    try connection.enqueue(
       "INSERT INTO bought_products (product) VALUES (?) ON CONFLICT (product) DO NOTHING", [.identifier(id)])
   }
 

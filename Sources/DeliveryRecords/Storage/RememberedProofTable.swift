@@ -23,7 +23,7 @@ package enum RememberedProofTable {
     guard let first = transactions.first?.key, transactions.count <= maximumTransactions,
       transactions.allSatisfy({ $0.store == first.store && $0.environment == first.environment })
     else { return }
-    try connection.execute(
+    try connection.enqueue(
       """
       INSERT INTO remembered_proofs (store, digest, device, environment, transactions, good)
       VALUES (?, ?, ?, ?, ?, ?)
