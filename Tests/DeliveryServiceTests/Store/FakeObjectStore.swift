@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import HTTPParsing
 import HTTPServer
 import ObjectStore
 import PullboxTesting
