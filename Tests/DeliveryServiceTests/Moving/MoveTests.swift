@@ -43,6 +43,12 @@ struct SampleState {
     return "\(path)/blobs/\(digest.prefix(2))/\(digest.dropFirst(2))"
   }
 
+  /// The packages of its versions that are nowhere, in the order of their digests.
+  static func lost(_ file: String) throws -> [SHA256Digest] {
+    try Database.inspect(file) { try PackageNeed.all(in: $0) }.filter(\.value.isRequired).keys
+      .sorted { $0.hexadecimal < $1.hexadecimal }
+  }
+
   /// The digests of all tables of a file, by their names.
   static func digests(_ file: String) throws -> [String: RecordDigest] {
     try Database.inspect(file) { connection in
