@@ -131,8 +131,8 @@ struct NodeTests {
         """
         INSERT INTO grants (number, id, handle, store, transaction_id, product, version, device, digest, length, manifest_digest,
           state, created)
-        VALUES (7, 'g', x'07', 's', '1', 'p', '1', 'd', x'01', 100, x'02', 'granted', ?)
-        """, [.timestamp(start)])
+        VALUES (7, 'g', ?, 's', '1', 'p', '1', 'd', ?, 100, ?, 'granted', ?)
+        """, [.blob([7]), .blob([1]), .blob([2]), .timestamp(start)])
       try connection.execute(
         "INSERT INTO delivered_bytes (grant_number, node, bytes) VALUES (7, 2, 50)")
       _ = try ServerRunTable.begin(of: 1, at: start, in: connection)
