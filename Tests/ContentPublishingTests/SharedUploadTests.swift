@@ -5,6 +5,7 @@ import Database
 import DeliveryModel
 import DeliverySchema
 import DeliveryTesting
+import Glibc
 import HTTPServer
 import PackageStorage
 import PullboxAPI
@@ -34,10 +35,14 @@ struct SharedUploadTests {
     store = MemoryPartShelf(clock: clock)
   }
 
-  private func node(_ name: String, limits: UploadLimits = UploadLimits()) throws -> UploadService {
+  private func node(
+    _ name: String, limits: UploadLimits = UploadLimits(),
+    operations: any FileOperations = SystemFileOperations()
+  ) throws -> UploadService {
     let log = Log(level: .error)
     return try UploadService.open(
-      database: database, blobs: BlobStore.open(directory: directory.path(name), reserve: .zero),
+      database: database,
+      blobs: BlobStore.open(directory: directory.path(name), reserve: .zero, operations: operations),
       parts: UploadParts(
         database: database, shelf: store, process: "\(name) \(RandomBytes.token(bits: 64))", clock: clock,
         partLength: ByteCount(1000), log: log),
@@ -117,6 +122,26 @@ struct SharedUploadTests {
     // Others bytes than those that were lost may follow.
     #expect(try await send(300..<4500, to: id, at: second) == 4500)
     #expect(try await first.takeOver(id).received.digest == .of(bytes))
+  }
+
+  @Test("a store and a disk that fail at one moment lose what they had not taken, and nothing else")
+  func bothFail() async throws {
+    let operations = FaultyFileOperations()
+    let (first, second) = (try node("a", operations: operations), try node("b"))
+    let id = try await begin(at: first)
+    try await send(0..<300, to: id, at: first)
+    struct Away: Error {}
+    // What cannot be put is taken off the file, and that fails once.
+    store.setBeforePut {
+      operations.fail(call: operations.steps.count, number: EIO)
+      throw Away()
+    }
+    await #expect(throws: BlobStoreError.self) { try await send(300..<4000, to: id, at: first) }
+    store.setBeforePut(nil)
+    #expect(operations.failures == 1)
+    for node in [first, second] { #expect(try await offset(of: id, at: node) == 300) }
+    #expect(try await send(300..<4500, to: id, at: first) == 4500)
+    #expect(try await second.takeOver(id).received.digest == .of(bytes))
   }
 
   @Test("bytes with a wrong checksum count nowhere, those with the right one everywhere")

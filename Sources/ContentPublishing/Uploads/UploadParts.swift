@@ -93,12 +93,21 @@ package struct UploadParts: Sendable {
   /// Lets go of the upload, unless another request has taken it. A failure is logged: the lease ends by itself.
   func release(_ hold: Hold) async {
     do {
-      try await database.write(locking: []) {
-        try LeaseTable.remove(hold.lease, of: hold.holder, in: $0)
+      do {
+        try await remove(hold)
+      } catch is CancellationError {
+        // The request was cancelled while its write waited; one of a task that is cancelled already is served.
+        try await remove(hold)
       }
     } catch {
       log.warning(
         "an upload could not be let go", ["upload": LogValue(hold.upload), "error": LogValue(error)])
+    }
+  }
+
+  private func remove(_ hold: Hold) async throws {
+    try await database.write(locking: []) {
+      try LeaseTable.remove(hold.lease, of: hold.holder, in: $0)
     }
   }
 

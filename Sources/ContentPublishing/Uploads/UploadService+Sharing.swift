@@ -66,7 +66,8 @@ extension UploadService {
     guard let parts else { return }
     let id = blob.identifier
     guard let hold = locks[id]?.hold, let index = open.firstIndex(where: { $0.id == id }) else {
-      preconditionFailure("the upload is not held")
+      // What was put before failed, and could not be taken off the file either.
+      throw BlobStoreError(.inputOutput, "it is not known what \(id) has")
     }
     var held = open[index].parts
     do {

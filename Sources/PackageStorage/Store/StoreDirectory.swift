@@ -124,15 +124,22 @@ extension ObjectStore {
   /// Every package and its length, in no order, as far as lists have them.
   func listPackages(within limit: Duration) async throws(ObjectStoreError) -> [SHA256Digest: ByteCount] {
     var lengths: [SHA256Digest: ByteCount] = [:]
+    try await forEachObject(prefix: ObjectKey.packages, within: limit) { object in
+      if let digest = object.key.packageDigest { lengths[digest] = object.attributes.length }
+    }
+    return lengths
+  }
+
+  /// Calls `body` with every object whose name begins with `prefix`, as far as lists have them, a page at a time, each within `limit`.
+  func forEachObject(
+    prefix: String, within limit: Duration, _ body: (ListedObject) -> Void
+  ) async throws(ObjectStoreError) {
     var position: ListPosition?
     repeat {
-      let page = try await list(prefix: ObjectKey.packages, after: position, within: limit)
-      for object in page.objects {
-        if let digest = object.key.packageDigest { lengths[digest] = object.attributes.length }
-      }
+      let page = try await list(prefix: prefix, after: position, within: limit)
+      page.objects.forEach(body)
       position = page.next
     } while position != nil
-    return lengths
   }
 }
 

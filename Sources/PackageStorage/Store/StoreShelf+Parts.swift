@@ -36,22 +36,16 @@ extension StoreShelf: UploadPartShelf {
   }
 
   package func listParts() async throws(BlobStoreError) -> [UploadPartName: Timestamp] {
-    var parts: [UploadPartName: Timestamp] = [:]
-    var position: ListPosition?
-    repeat {
-      let begin = position
-      let page = try await asBlobStoreError { () throws(ObjectStoreError) in
-        try await store.list(prefix: Self.incoming, after: begin, within: Self.limit)
-      }
-      for object in page.objects {
+    try await asBlobStoreError { () throws(ObjectStoreError) in
+      var parts: [UploadPartName: Timestamp] = [:]
+      try await store.forEachObject(prefix: Self.incoming, within: Self.limit) { object in
         // One without a date is as old as any.
         if let name = Self.name(object.key) {
           parts[name] = object.attributes.lastModified ?? Timestamp(millisecondsSinceEpoch: 0)
         }
       }
-      position = page.next
-    } while position != nil
-    return parts
+      return parts
+    }
   }
 
   private static func key(_ name: UploadPartName) throws(BlobStoreError) -> ObjectKey {
