@@ -244,6 +244,89 @@ struct SharedUploadTests {
     #expect(try await second.takeOver(id).received.digest == .of(bytes))
   }
 
+  @Test("what was received before uploads were shared is gone on with at any node, once its own has begun")
+  func adopted() async throws {
+    var ids: [String] = []
+    do {
+      let before = try UploadService.open(
+        database: database, blobs: BlobStore.open(directory: directory.path("a"), reserve: .zero),
+        clock: LifetimeClock(wall: clock, timer: timer, log: Log(level: .error)), limits: UploadLimits())
+      for _ in 0..<2 { ids.append(try await begin(at: before)) }
+      try await send(0..<4500, to: ids[0], at: before)
+      try await send(0..<1700, to: ids[1], at: before)
+    }
+    let (first, second) = (try node("a"), try node("b"))
+    await first.adoptFiles(in: try #require(first.parts))
+    #expect(try await second.takeOver(ids[0]).received.digest == .of(bytes))
+    #expect(try await send(1700..<4500, to: ids[1], at: second) == 4500)
+    #expect(try await first.takeOver(ids[1]).received.digest == .of(bytes))
+  }
+
+  @Test("what has arrived counts also where the request was cancelled, as by a client that is gone")
+  func cancelled() async throws {
+    let first = try node("a")
+    let id = try await begin(at: first)
+    // A client of HTTP ends the calls of a task that is cancelled.
+    store.setBeforePut { try Task.checkCancellation() }
+    let bytes = bytes
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      _ = try? await first.append(
+        RequestBody(Array(bytes[0..<500])), to: id, under: TusAppend(offset: .zero), onConflict: .preempt)
+    }
+    task.cancel()
+    await task.value
+    store.setBeforePut(nil)
+    #expect(try await offset(of: id, at: first) == 500)
+  }
+
+  @Test("no request takes an upload of which a package is being made, however long that takes")
+  func publication() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let id = try await begin(at: first)
+    try await send(0..<4500, to: id, at: first)
+    try await first.withPublication(of: id) {
+      for _ in 0..<2 {
+        for policy in [UploadService.LockConflictPolicy.preempt, .fail] {
+          let problem = await #expect(throws: Problem.self) {
+            _ = try await second.status(of: id, onConflict: policy)
+          }
+          #expect(problem?.code == .uploadLocked)
+        }
+        // The lease of the request is over.
+        clock.advance(by: UploadParts.leaseDuration + .seconds(1))
+      }
+    }
+    #expect(try await offset(of: id, at: second) == 4500)
+    #expect(try await second.takeOver(id).received.digest == .of(bytes))
+  }
+
+  @Test("an upload whose package is on its way counts with what it had reserved, however long that takes")
+  func slowPublication() async throws {
+    let limits = UploadLimits(quota: ByteCount(5_000))
+    let (first, second) = (try node("a", limits: limits), try node("b", limits: limits))
+    let id = try await begin(at: first)
+    try await send(0..<4500, to: id, at: first)
+    let (now, digest) = (clock.now(), SHA256Digest.of(bytes))
+    try await database.write(locking: [.upload(id)]) {
+      try UploadTable.setDigest(digest, of: id, at: now, in: $0)
+    }
+    clock.advance(by: .seconds(600))
+    await #expect(throws: Problem.self) { _ = try await begin(at: second) }
+  }
+
+  @Test("a node keeps no room for uploads that go on at others")
+  func localRoom() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let id = try await begin(at: first)
+    #expect(await first.quota.reservations.isEmpty)
+    try await send(0..<4500, to: id, at: second)
+    #expect(await second.quota.reservations.isEmpty)
+    // Refused, and of no further use to this node.
+    await #expect(throws: Problem.self) { try await send(0..<10, to: id, at: first) }
+    #expect(await first.quota.reservations.isEmpty)
+  }
+
   @Test("what all nodes' uploads have reserved is within the quota of all together, and comes back")
   func quota() async throws {
     let limits = UploadLimits(quota: ByteCount(10_000))

@@ -301,6 +301,8 @@ package final class FeedService: Sendable {
 
   /// The waiting devices hear of the news when they ask next.
   private func logUnfound(_ error: any Error) {
+    // Which of those that were answered with nothing it is about is not known.
+    waiters.withQuiet { $0.forgetAll() }
     log.warning("waiting devices cannot be found", ["error": LogValue(error)])
   }
 

@@ -132,12 +132,16 @@ package struct DeliveryRecorder: Sendable {
         try await timer.sleep(for: pause)
       }
     }
+    // Before the last look: of a node that has answered by now, that sees all that it wrote down.
+    let isAnySilent =
+      if let asked {
+        try await database.read { try NodeTable.anyIsSilent(besides: node, since: asked, in: $0) }
+      } else {
+        false
+      }
     do {
       return try await body()
-    } catch let problem as Problem where Self.lacksBytes(problem) {
-      guard let asked,
-        try await database.read({ try NodeTable.anyIsSilent(besides: node, since: asked, in: $0) })
-      else { throw problem }
+    } catch let problem as Problem where Self.lacksBytes(problem) && isAnySilent {
       throw Problem(
         .unavailable, "a node that may have sent the package's bytes does not answer", retryAfterSeconds: 5)
     }

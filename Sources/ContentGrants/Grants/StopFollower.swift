@@ -35,12 +35,30 @@ package final class StopFollower: Sendable {
   private let log: Log
 
   /// The things that are still to be judged.
-  private struct Unjudged {
+  struct Unjudged: Hashable {
     var publications: Set<ProductIdentifier> = []
     var refunds: Set<TransactionKey> = []
     var grants: Set<DeliveryHandle> = []
     /// Whether entries of the log were missed: every publication is looked at, and what is being sent.
     var isEverything = false
+
+    var isEmpty: Bool { !isEverything && publications.isEmpty && refunds.isEmpty && grants.isEmpty }
+
+    /// Takes out everything but publications, of which each takes long: one.
+    mutating func takePart() -> Unjudged {
+      var part = self
+      let first = publications.popFirst()
+      part.publications = first.map { [$0] } ?? []
+      self = Unjudged(publications: publications)
+      return part
+    }
+
+    mutating func add(_ part: Unjudged) {
+      publications.formUnion(part.publications)
+      refunds.formUnion(part.refunds)
+      grants.formUnion(part.grants)
+      isEverything = isEverything || part.isEverything
+    }
   }
 
   /// `revision` is the log's as of which the list is right. `didChange` is called for a package that was set aside, or is whole again,
@@ -144,36 +162,25 @@ package final class StopFollower: Sendable {
     judge.wake()
   }
 
-  /// Judges what was noted, a part in each call. Throws ``DatabaseError``; then the part is judged again.
+  /// Judges what was noted, a part in each call. What is noted meanwhile is judged by a later one, also of the same name. Throws
+  /// ``DatabaseError``; then the part is judged again.
   func judgeNext() async throws -> Worker.Next {
-    let part = unjudged.withLock { $0 }
-    if part.isEverything {
-      try await grants.closeAll()
-      unjudged.withLock { $0.isEverything = false }
-    }
-    if !part.refunds.isEmpty {
-      let refunds = try await database.read { connection in
-        try part.refunds.compactMap { try LedgerTable.find($0, in: connection)?.transaction }
+    let part = unjudged.withLock { $0.takePart() }
+    do {
+      if part.isEverything { try await grants.closeAll() }
+      if !part.refunds.isEmpty {
+        let refunds = try await database.read { connection in
+          try part.refunds.compactMap { try LedgerTable.find($0, in: connection)?.transaction }
+        }
+        try await grants.closeIssues(openedBy: refunds)
       }
-      try await grants.closeIssues(openedBy: refunds)
-      unjudged.withLock { $0.refunds.subtract(part.refunds) }
+      try await grants.reopenIssues(of: part.grants)
+      for publication in part.publications { try await grants.applyPolicy(of: publication) }
+    } catch {
+      unjudged.withLock { $0.add(part) }
+      throw error
     }
-    try await grants.reopenIssues(of: part.grants)
-    unjudged.withLock { $0.grants.subtract(part.grants) }
-    // The longest comes last.
-    if let publication = part.publications.first {
-      unjudged.withLock { _ = $0.publications.remove(publication) }
-      do {
-        try await grants.applyPolicy(of: publication)
-      } catch {
-        unjudged.withLock { _ = $0.publications.insert(publication) }
-        throw error
-      }
-    }
-    let isDone = unjudged.withLock {
-      !$0.isEverything && $0.publications.isEmpty && $0.refunds.isEmpty && $0.grants.isEmpty
-    }
-    return isDone ? .waitForWake : .again
+    return unjudged.withLock { $0.isEmpty } ? .waitForWake : .again
   }
 
   private static func standing(

@@ -217,7 +217,11 @@ extension GarbageCollector {
     await Worker(clock: clock, backoff: backoff).run(every: interval) {
       @Sendable func isHeld() async throws -> Bool { try await lease?.isHeld() ?? true }
       let isHolder = try await isHeld()
-      try await uploads.removeLeftovers(isForAll: isHolder)
+      do {
+        try await uploads.removeLeftovers(isForAll: isHolder)
+      } catch {
+        log.warning("what uploads have left behind stays for now", ["error": LogValue(error)])
+      }
       guard isHolder else { return }
       // Longer than a lease lasts, perhaps: it is renewed on the way.
       let report = try await run(isDryRun: false, by: AuditTable.serverActor, while: isHeld)

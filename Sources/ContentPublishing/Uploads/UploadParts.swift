@@ -15,8 +15,13 @@ package import ServiceRuntime
 package struct UploadParts: Sendable {
   /// For how long a request that dies with its node keeps others away, unless the node is declared dead before.
   static let leaseDuration: Duration = .seconds(120)
+  /// For how long a package may be on its way into the store: longer than the longest put may take. Until then no other request gets
+  /// the upload.
+  static let publication: Duration = .seconds(2700)
   /// How old the count of all packages may be, which nodes make by lists of their own.
   static let measureAge: Duration = .seconds(60)
+  /// The same for the page of metrics, which is asked for all the time.
+  static let longestMeasureAge: Duration = .seconds(600)
   /// How long an object that has no row may be on its way to one.
   static let strayAge: Duration = .seconds(3600)
 
@@ -55,17 +60,23 @@ package struct UploadParts: Sendable {
     let holder: String
 
     var lease: String { "upload \(upload)" }
+    /// Held while the bytes become a package.
+    var publication: String { "publication \(upload)" }
     /// The name by which other nodes learn that it was taken.
     var news: String { "\(upload)/\(holder.split(separator: " ").last ?? "")" }
   }
 
-  /// Takes the upload for a request. Throws `upload-locked` where another one has it and is not to be ended, and ``DatabaseError``.
+  /// Takes the upload for a request. Throws `upload-locked` where another one has it and is not to be ended, as none is that makes a
+  /// package of it, and ``DatabaseError``.
   func hold(
     _ upload: String, onConflict policy: UploadService.LockConflictPolicy
   ) async throws -> Hold {
     let hold = Hold(upload: upload, holder: "\(process) \(RandomBytes.token(bits: 64))")
     let now = clock.now()
-    let isTaken = try await database.write(locking: []) { connection in
+    let isTaken = try await database.write(locking: [.upload(upload)]) { connection in
+      guard
+        try !LeaseTable.isHeld(hold.publication, takenFor: Self.publication, at: now, in: connection)
+      else { return false }
       if try LeaseTable.take(
         hold.lease, for: hold.holder, until: now + Self.leaseDuration, at: now, in: connection)
       {
@@ -81,6 +92,23 @@ package struct UploadParts: Sendable {
     return hold
   }
 
+  /// Keeps every other request away until ``endPublication(_:)``. Throws `upload-locked` where another request has taken the upload, and
+  /// ``DatabaseError``.
+  func beginPublication(_ hold: Hold) async throws {
+    let now = clock.now()
+    let isHeld = try await database.write(locking: [.upload(hold.upload)]) { connection in
+      try LeaseTable.extend(hold.lease, of: hold.holder, until: now + Self.leaseDuration, in: connection)
+        && LeaseTable.take(
+          hold.publication, for: hold.holder, until: now + Self.publication, at: now, in: connection)
+    }
+    guard isHeld else { throw Self.taken }
+  }
+
+  /// The package is there, or is not to be.
+  func endPublication(_ hold: Hold) async {
+    await letGo(of: hold, hold.publication)
+  }
+
   /// Lets the hold last. Throws `upload-locked` where another request has taken the upload, and ``DatabaseError``.
   func renew(_ hold: Hold) async throws {
     let until = clock.now() + Self.leaseDuration
@@ -92,12 +120,16 @@ package struct UploadParts: Sendable {
 
   /// Lets go of the upload, unless another request has taken it. A failure is logged: the lease ends by itself.
   func release(_ hold: Hold) async {
+    await letGo(of: hold, hold.lease)
+  }
+
+  private func letGo(of hold: Hold, _ lease: String) async {
     do {
       do {
-        try await remove(hold)
+        try await remove(lease, of: hold)
       } catch is CancellationError {
         // The request was cancelled while its write waited; one of a task that is cancelled already is served.
-        try await remove(hold)
+        try await remove(lease, of: hold)
       }
     } catch {
       log.warning(
@@ -105,9 +137,9 @@ package struct UploadParts: Sendable {
     }
   }
 
-  private func remove(_ hold: Hold) async throws {
+  private func remove(_ lease: String, of hold: Hold) async throws {
     try await database.write(locking: []) {
-      try LeaseTable.remove(hold.lease, of: hold.holder, in: $0)
+      try LeaseTable.remove(lease, of: hold.holder, in: $0)
     }
   }
 

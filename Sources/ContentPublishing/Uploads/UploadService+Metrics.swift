@@ -21,6 +21,9 @@ extension UploadService: MetricSource {
     ]
     metrics.registerShared(storage) {
       let quota = await self.quota
+      if let parts = self.parts, quota.quota != nil {
+        try await self.measure(parts, ifOlderThan: UploadParts.longestMeasureAge)
+      }
       guard let stored = self.shelf.storedLength else { return (quota.quota, nil) }
       guard self.parts == nil else {
         let now = self.clock.now()

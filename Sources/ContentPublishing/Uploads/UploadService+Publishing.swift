@@ -14,7 +14,7 @@ extension UploadService {
   /// `upload-unknown`, `upload-expired`, `upload-locked`, `upload-incomplete` while bytes or the end are
   /// missing, and `unavailable` while another process removes a package of the same bytes.
   func takeOver(_ id: String) async throws -> (upload: Upload, received: BlobDescription) {
-    try await withLock(id, onConflict: .fail) { () in
+    try await withPublication(of: id) { () in
       var upload = try await self.find(id)
       if let digest = upload.digest, let received = try await self.rehash(digest) {
         return (upload, received)

@@ -71,6 +71,8 @@ extension UploadService {
   ) async throws -> (upload: Upload, state: UploadState) {
     var upload = found
     let id = upload.id
+    // The next request may come to another node: room on this disk is kept while bytes come.
+    defer { if parts != nil { quota.release(id) } }
     let blob = try await blob(of: upload)
     let offset = await blob.offset
     // The state was found before the file was read: it differs only if another process has changed the file.
@@ -93,9 +95,6 @@ extension UploadService {
     }
     if parts == nil {
       quota.shrink(id, to: .init(total: length ?? received.offset, received: received.offset))
-    } else {
-      // The next request may come to another node.
-      quota.release(id)
     }
     var failure = received.failure
     var isEnded = end == .here || (end == .atLength && received.offset == length)

@@ -28,6 +28,24 @@ extension UploadService {
     }
   }
 
+  /// Runs `body`, which makes a package of the upload, while no other request touches it: also none that would end others.
+  func withPublication<Value: Sendable>(
+    of id: String, _ body: () async throws -> Value
+  ) async throws -> Value {
+    try await withLock(id, onConflict: .fail) { () in
+      guard let parts = self.parts, let hold = self.locks[id]?.hold else { return try await body() }
+      try await parts.beginPublication(hold)
+      let result: Result<Value, any Error>
+      do {
+        result = .success(try await body())
+      } catch {
+        result = .failure(error)
+      }
+      await parts.endPublication(hold)
+      return try result.get()
+    }
+  }
+
   /// Runs `body` unless a request touches the upload, of this node or of others: false then.
   func withFreeLock(_ id: String, _ body: () async throws -> Bool) async throws -> Bool {
     do {
@@ -69,19 +87,26 @@ extension UploadService {
       // What was put before failed, and could not be taken off the file either.
       throw BlobStoreError(.inputOutput, "it is not known what \(id) has")
     }
-    var held = open[index].parts
-    do {
-      try await parts.put(blob, behind: &held, under: hold)
-      note(held, of: id)
-    } catch {
-      note(held, of: id)
+    // Unstructured, so that what has arrived is put also where its request was cancelled.
+    let known = open[index].parts
+    let (held, failure) = await Task { () -> ([UploadPart], (any Error)?) in
+      var held = known
+      do {
+        try await parts.put(blob, behind: &held, under: hold)
+        return (held, nil)
+      } catch {
+        return (held, error)
+      }
+    }.value
+    note(held, of: id)
+    if let failure {
       do {
         try await blob.truncate(to: held.last?.end ?? .zero)
       } catch {
         // The next request compares the file with the parts, and takes off what is none.
         forget(id)
       }
-      throw error
+      throw failure
     }
   }
 
@@ -99,9 +124,12 @@ extension UploadService {
   /// The upload's bytes are a package: its parts are of no use any more.
   func removeParts(of id: String) async throws {
     guard let parts else { return }
+    let now = clock.now()
     let removed = try await database.write(locking: [.upload(id)]) { connection in
       let all = try UploadPartTable.all(of: id, in: connection)
       try UploadPartTable.removeAll(of: id, in: connection)
+      // It counts as reserved until the lists of packages have it.
+      try UploadTable.touch(id, at: now, in: connection)
       return all
     }
     await parts.remove(removed, of: id)
@@ -119,9 +147,10 @@ extension UploadService {
     of reservation: StorageQuota.Reservation, for id: String, within bound: ByteCount, of parts: UploadParts
   ) async throws -> String? {
     let now = clock.now()
-    if measured.map({ now - $0 >= UploadParts.measureAge || now < $0 }) ?? true {
-      try await Self.asProblem { try await parts.shelf.measure() }
-      measured = now
+    do {
+      try await measure(parts, ifOlderThan: UploadParts.measureAge)
+    } catch {
+      throw Self.problem(error)
     }
     let stored = shelf.storedLength ?? .zero
     return try await database.write(locking: [.uploadRoom, .upload(id)]) { connection in
@@ -134,24 +163,60 @@ extension UploadService {
     }
   }
 
+  /// Counts the packages of all nodes where that was done longer ago. Throws ``BlobStoreError``.
+  func measure(_ parts: UploadParts, ifOlderThan age: Duration) async throws {
+    let (now, before) = (clock.now(), measured)
+    guard before.map({ now - $0 >= age || now < $0 }) ?? true else { return }
+    // Others that ask meanwhile take the count that is there.
+    measured = now
+    do {
+      try await parts.shelf.measure()
+    } catch {
+      measured = before
+      throw error
+    }
+  }
+
+  /// Puts into the store what this node received before uploads were shared: it has files of uploads that have no part.
+  func adoptFiles(in parts: UploadParts) async {
+    do {
+      for (id, length) in try await blobs.listIncoming() where length > .zero {
+        _ = try await withFreeLock(id) { () in
+          let upload = try await self.database.read { connection -> Upload? in
+            guard try UploadPartTable.length(of: id, in: connection) == .zero else { return nil }
+            return try UploadTable.find(id, in: connection)
+          }
+          guard let upload, upload.digest == nil else { return false }
+          let blob = try await self.blobs.resume(id, limit: UploadLimits.maximumLength)
+          self.remember(blob)
+          try await self.share(blob)
+          return true
+        }
+      }
+    } catch {
+      parts.log.warning(
+        "uploads of before cannot be gone on with at other nodes", ["error": LogValue(error)])
+    }
+  }
+
   /// Ends requests whose uploads others have taken, at whatever node, until the task is cancelled.
   package func runSharing() async {
     guard let parts else { return }
     let reader = database.reader(of: .uploads)
+    await adoptFiles(in: parts)
     while let news = await reader.next() {
-      let taken: [String] =
+      let holds = locks.values.compactMap(\.hold).filter { hold in
         switch news {
-        case .of(let names):
-          locks.filter { id, lock in
-            lock.hold.map { hold in names.contains { $0 != hold.news && $0.hasPrefix("\(id)/") } } ?? false
-          }.map(\.key)
-        case .ofAnything: Array(locks.keys)
+        case .of(let names): names.contains { $0 != hold.news && $0.hasPrefix("\(hold.upload)/") }
+        case .ofAnything: true
         }
-      for id in taken {
+      }
+      for hold in holds {
         do {
-          try await renewHold(of: id)
+          try await parts.renew(hold)
         } catch is Problem {
-          preempt(id)
+          // A later request of this node may have the upload by now.
+          if locks[hold.upload]?.hold == hold { preempt(hold.upload) }
         } catch {
           parts.log.warning("it is not known who holds an upload", ["error": LogValue(error)])
         }

@@ -134,6 +134,8 @@ package actor UploadService {
       let blob = try await blobs.begin(
         upload.id, expectedLength: newUpload.length, limit: UploadLimits.maximumLength)
       remember(blob)
+      // The next request may come to another node.
+      if parts != nil { quota.release(upload.id) }
     } catch {
       quota.release(upload.id)
       try await database.write(locking: [.upload(upload.id)]) { try UploadTable.remove(upload.id, in: $0) }

@@ -71,7 +71,7 @@ package enum UploadPartTable {
 
 extension UploadTable {
   /// For how long an upload whose bytes became a package still counts with what it had reserved: packages are counted by a list that
-  /// is some time old.
+  /// is some time old. It has parts until the package is there.
   private static let listAge: Duration = .seconds(120)
 
   /// Writes down how many bytes the upload may reach.
@@ -88,7 +88,7 @@ extension UploadTable {
     try connection.first(
       """
       SELECT CAST(coalesce(sum(reserved), 0) AS BIGINT) AS reserved FROM uploads
-      WHERE id <> ? AND (digest IS NULL OR touched > ?)
+      WHERE id <> ? AND (digest IS NULL OR touched > ? OR EXISTS (SELECT 1 FROM upload_parts WHERE upload = uploads.id))
       """, [.text(id), .timestamp(now - listAge)]
     )?.byteCount("reserved") ?? .zero
   }
