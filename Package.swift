@@ -382,7 +382,8 @@ let tests: [Target] = [
   .testTarget(
     name: "ContentPublishingTests",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "ContentPublishing", "RouteAccess", "PackageStorage",
+      "DeliverySchema", "DeliveryModel", "ContentPublishing", "ContentDelivery", "RouteAccess",
+      "PackageStorage",
       "DeliveryRecords", "PullboxAPI", "Commerce",
       "HTTPServer", "Database", "BlobStore", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
       "StorageTesting", "DeliveryTesting", "PullboxTesting",

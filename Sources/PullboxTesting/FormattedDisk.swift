@@ -110,9 +110,18 @@ public final class FormattedDisk: Sendable {
     try await Self.run(Self.chattr, [isWritable ? "-i" : "+i"] + names.map(path), in: directory)
   }
 
-  /// Takes it away, and mounts it again: what is open on it must be closed.
+  /// Takes it away, and mounts it again, once what is open on it is closed: a program lets go of its files a moment after its
+  /// work has ended.
   public func remount() async throws {
-    try SystemCall.run("umount", subject: mountPoint) { unsafe umount2(mountPoint, 0) }
+    while true {
+      do {
+        try SystemCall.run("umount", subject: mountPoint) { unsafe umount2(mountPoint, 0) }
+        break
+      } catch {
+        guard error.number == EBUSY else { throw error }
+        await Task.yield()
+      }
+    }
     try await mount()
   }
 

@@ -12,6 +12,7 @@ package final class MemoryShelf: PackageShelf {
   private struct State {
     var packages: [SHA256Digest: [UInt8]] = [:]
     var removalFailure: BlobStoreError.Code?
+    var afterReading: (@Sendable () async -> Void)?
   }
 
   private let state = Mutex(State())
@@ -29,6 +30,16 @@ package final class MemoryShelf: PackageShelf {
 
   /// Nil lets removals succeed again.
   package func failRemovals(as code: BlobStoreError.Code?) { state.withLock { $0.removalFailure = code } }
+
+  /// Other bytes in place of the package's.
+  package func set(_ bytes: [UInt8], as digest: SHA256Digest) {
+    state.withLock { $0.packages[digest] = bytes }
+  }
+
+  /// `body` is called once, after the bytes of a package were read and before they are returned.
+  package func setAfterReading(_ body: @escaping @Sendable () async -> Void) {
+    state.withLock { $0.afterReading = body }
+  }
 
   package func put(_ received: BlobWriter, as digest: SHA256Digest) async throws(BlobStoreError)
     -> BlobDescription
@@ -65,7 +76,13 @@ package final class MemoryShelf: PackageShelf {
     guard let bytes = state.withLock({ $0.packages[digest] }) else {
       throw BlobStoreError(.notFound, "there is no \(digest)")
     }
-    return MemoryReader(contents: bytes)
+    return MemoryReader(contents: bytes) { [self] in
+      let body = state.withLock { state in
+        defer { state.afterReading = nil }
+        return state.afterReading
+      }
+      await body?()
+    }
   }
 
   package var storedLength: ByteCount? { nil }
@@ -92,11 +109,13 @@ package final class MemoryShelf: PackageShelf {
 
 private struct MemoryReader: PackageReader {
   let contents: [UInt8]
+  let didRead: @Sendable () async -> Void
 
   var identity: PackageIdentity { PackageIdentity("\(SHA256Digest.of(contents))") }
   var length: ByteCount { ByteCount(contents.count) }
 
   func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
-    Array(contents.dropFirst(Int(position.rawValue)).prefix(count))
+    await didRead()
+    return Array(contents.dropFirst(Int(position.rawValue)).prefix(count))
   }
 }

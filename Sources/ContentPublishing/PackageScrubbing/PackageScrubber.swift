@@ -240,8 +240,10 @@ package actor PackageScrubber {
 
   /// Reads one package and writes down what was found.
   private func check(_ digest: SHA256Digest) async throws {
+    // A request that comes while it is read asks for what is there by then.
+    let begun = clock.now()
     let (fault, place) = try await fault(of: digest)
-    try await note(fault, of: digest, in: place)
+    try await note(fault, of: digest, in: place, at: begun)
   }
 
   /// Compares a package's length with that of its version. `listed` is what a list told: where that is another one, or nil, the package
@@ -256,10 +258,13 @@ package actor PackageScrubber {
     try await note(isRight ? nil : .damaged, of: digest, in: .there(reader.identity))
   }
 
-  private func note(_ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace?) async throws {
+  /// `begun` is when the look at the package began; nil for now.
+  private func note(
+    _ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace?, at begun: Timestamp? = nil
+  ) async throws {
     progress.checks += 1
     progress.lastCheck = clock.now()
-    try await record(fault, of: digest, in: place)
+    try await record(fault, of: digest, in: place, at: begun)
   }
 
   /// Returns the packages that versions are to have, and the last check of each, by one read.
@@ -345,9 +350,9 @@ package actor PackageScrubber {
   /// something does.
   @discardableResult
   private func record(
-    _ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace? = nil
+    _ fault: PackageFault?, of digest: SHA256Digest, in place: PackagePlace? = nil, at begun: Timestamp? = nil
   ) async throws -> Bool {
-    let (now, keepsWithdrawn) = (clock.now(), rules.keepsWithdrawn)
+    let (now, keepsWithdrawn) = (begun ?? clock.now(), rules.keepsWithdrawn)
     faulty[digest] = fault == nil ? nil : place
     let before = try await database.write(locking: [.content(digest)]) { connection -> PackageFault?? in
       guard try PackageCheckTable.isExpected(digest, keepsWithdrawn: keepsWithdrawn, in: connection) else {
