@@ -71,6 +71,8 @@ package actor PackageScrubber {
   private let lease: WorkerLease?
   /// An operator asked for a round: what was checked before is read again.
   private var asked: Timestamp?
+  /// The request whose round has ended. ``asked`` stays: who reads what was checked before the end of a round compares it with that.
+  private var answered: Timestamp?
   /// The packages that were written down as missing since the start; each is told once.
   private var missing: Set<SHA256Digest> = []
   /// The files in which faults were found since the start.
@@ -127,7 +129,7 @@ package actor PackageScrubber {
 
   /// Whether this node checks for all, or for an operator who has asked it.
   private func mayGoOn() async throws -> Bool {
-    if asked != nil { return true }
+    if asked != answered { return true }
     return try await lease?.isHeld() ?? true
   }
 
@@ -235,7 +237,7 @@ package actor PackageScrubber {
       }
       progress.waiting -= 1
     }
-    if progress.waiting == 0, asked == request { asked = nil }
+    if progress.waiting == 0 { answered = request }
   }
 
   /// Reads one package and writes down what was found.
