@@ -58,6 +58,26 @@ public struct Connection: ~Copyable {
     }
   }
 
+  /// Asks ahead, over a network, for the rows that the body will want: runs `body`, whose reads are sent and find no rows, so that
+  /// they and the next statement that is waited for take one round trip. Where the body then makes the same read with the same
+  /// values it gets the rows of the moment when they were asked for. A read whose table was written in between, or before which
+  /// a lock was taken, is made anew; one that is never made costs the server its work. SQLite reads when it is asked, and `body` does
+  /// not run.
+  ///
+  /// `body` is a part of what follows, as it goes where nothing is found. A statement that writes is not sent, and throws; what `body` throws
+  /// counts for nothing. It reads no table that a trigger writes.
+  ///
+  ///     connection.prefetch { connection in
+  ///       _ = try books(by: author, in: connection)
+  ///       _ = try loans(to: reader, in: connection)
+  ///     }
+  public func prefetch(_ body: (borrowing Connection) throws -> Void) {
+    guard case .server(let session) = session else { return }
+    session.beginPrefetch()
+    try? body(self)
+    session.endPrefetch()
+  }
+
   /// Inserts one row into a table whose key is a number that the database chooses, and returns the number in `column`; nil where
   /// the statement says `ON CONFLICT DO NOTHING` and there was a conflict. SQLite keeps the last number: `RETURNING`
   /// makes a table of 100 KiB in memory for each statement there. Throws as ``execute(_:_:)`` does.

@@ -33,6 +33,11 @@ package protocol DatabaseSession: AnyObject {
   ) throws(DatabaseError) -> Int
   /// Sends one statement with the next one that is waited for.
   func enqueue(_ sql: String, _ values: [SQLValue]) throws(DatabaseError)
+  /// From now on statements are sent for ``run(_:_:_:)`` to find their rows, which it answers without any until
+  /// ``endPrefetch()``.
+  func beginPrefetch()
+  /// Ends what ``beginPrefetch()`` began.
+  func endPrefetch()
   /// Runs any number of statements without values.
   func execute(script: String) throws(DatabaseError)
   /// Counts a change of the topic, of those names if there are any, once the transaction is committed.

@@ -11,7 +11,7 @@ final class PostgreSQLDatabase: DatabaseEngine {
   private let longestWait: Duration?
 
   init(_ address: PostgreSQLAddress, options: PostgreSQLOptions) throws(SystemError) {
-    link = ServerLink(address: address, application: options.application, claim: options.claim)
+    link = ServerLink(address: address, options: options)
     writers = ServerWorkers(.write, count: options.writers, queueLimit: options.queueLimit, link: link)
     readers = ServerWorkers(.read, count: options.readers, queueLimit: options.queueLimit, link: link)
     listener = try ServerListener(link: link)
@@ -71,6 +71,9 @@ public struct PostgreSQLOptions: Sendable {
   public var longestWait: Duration?
   /// Whether other processes may use the same tables.
   public var claim: Claim
+  /// Whether each answer that was prefetched is compared with one of the moment of its use, and the body refused where they differ:
+  /// for tests in which no other process writes.
+  public var checksPrefetched = false
 
   /// The defaults: eight connections write and four read, 4096 bodies wait, each at most 5 seconds. The tables
   /// are shared.

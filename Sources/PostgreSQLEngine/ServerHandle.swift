@@ -378,6 +378,13 @@ final class ServerAnswer {
     return value
   }
 
+  /// The values of all rows. Throws as ``values(ofRow:sql:)`` does.
+  func rows(sql: String) throws(DatabaseError) -> [[SQLValue]] {
+    var rows: [[SQLValue]] = []
+    for row in 0..<count { rows.append(try values(ofRow: row, sql: sql)) }
+    return rows
+  }
+
   /// The rows of an answer in text form.
   var textRows: [[String?]] {
     let columns = unsafe PQnfields(result)

@@ -32,9 +32,24 @@ final class ServerSession: DatabaseSession {
     }
   }
 
+  /// A statement with its values.
+  private struct Question: Hashable {
+    let sql: String
+    let values: [SQLValue]
+  }
+
+  /// A question that was asked before its answer is needed, and the answer once it has come.
+  private final class Prefetched {
+    let prepared: Prepared
+    var answer: ServerAnswer?
+
+    init(prepared: Prepared) { self.prepared = prepared }
+  }
+
   /// An answer that is on its way, in the order in which it will come.
   private enum Pending {
     case prepared(Prepared)
+    case prefetched(Prefetched, sql: String)
     case done(sql: String)
     case sync
   }
@@ -50,13 +65,19 @@ final class ServerSession: DatabaseSession {
   private var isBegun = false
   /// The topics that the body changes, each with the names of what it changes; with none, it may be anything.
   private var changed: [ChangeTopic: Set<String>] = [:]
+  /// The questions that were asked ahead, and whose rows nothing has changed since.
+  private var prefetched: [Question: Prefetched] = [:]
+  private var isPrefetching = false
+  private let checksPrefetched: Bool
   /// The first error of the server in this transaction: whatever the body makes of it, nothing more can be done in it.
   private(set) var failure: DatabaseError?
   /// Whether the body sent anything that writes.
   private(set) var hasBegun = false
 
-  init(handle: ServerHandle) {
+  /// With `checksPrefetched` each answer that was prefetched is compared with one of the moment of its use.
+  init(handle: ServerHandle, checksPrefetched: Bool = false) {
     self.handle = handle
+    self.checksPrefetched = checksPrefetched
   }
 
   // MARK: a transaction
@@ -69,6 +90,7 @@ final class ServerSession: DatabaseSession {
     hasBegun = false
     failure = nil
     changed = [:]
+    prefetched = [:]
   }
 
   /// Sends the last statements and the commit, and waits for it. Returns how often each changed topic has been changed. Throws
@@ -157,6 +179,7 @@ final class ServerSession: DatabaseSession {
   // MARK: DatabaseSession
 
   func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
+    guard !isPrefetching else { throw Self.writeEndsPrefetch(sql) }
     try beginIfNeeded()
     _ = try send(sql, values)
   }
@@ -165,14 +188,60 @@ final class ServerSession: DatabaseSession {
     _ sql: String, _ values: [SQLValue], _ body: (Row) throws(DatabaseError) -> RowDemand
   ) throws(DatabaseError) -> Int {
     try beginIfNeeded()
-    do {
+    if isPrefetching {
+      try prefetch(Question(sql: sql, values: values))
+      return 0
+    }
+    do throws(DatabaseError) {
+      if let known = prefetched.removeValue(forKey: Question(sql: sql, values: values)) {
+        if known.answer == nil { try flushAll() }
+        guard let answer = known.answer else { throw handle.lost("an answer is missing") }
+        if checksPrefetched { try check(answer, against: sql, values) }
+        return try readRows(of: answer, to: known.prepared, sql: sql, body)
+      }
       let prepared = try send(sql, values)
       // Its answer is read here, after those of all before it.
       pending.removeLast()
       try flushAll()
-      return try readRows(of: prepared, sql: sql, body)
+      return try readRows(of: try readOne(sql: sql), to: prepared, sql: sql, body)
     } catch {
       throw note(error)
+    }
+  }
+
+  func beginPrefetch() { isPrefetching = true }
+
+  func endPrefetch() { isPrefetching = false }
+
+  private func prefetch(_ question: Question) throws(DatabaseError) {
+    guard prefetched[question] == nil else { return }
+    do throws(DatabaseError) {
+      let prepared = try prepared(question.sql)
+      guard prepared.translation.effect == .none else { throw Self.writeEndsPrefetch(question.sql) }
+      _ = try send(question.sql, question.values)
+      pending.removeLast()
+      let asked = Prefetched(prepared: prepared)
+      pending.append(.prefetched(asked, sql: question.sql))
+      prefetched[question] = asked
+    } catch {
+      throw note(error)
+    }
+  }
+
+  private static func writeEndsPrefetch(_ sql: String) -> DatabaseError {
+    DatabaseError(.misuse, "a statement that writes is not prefetched", sql: sql)
+  }
+
+  /// Throws `other` where the rows are others by now: then the body has decided by what its locks do not hold still.
+  private func check(
+    _ answer: ServerAnswer, against sql: String, _ values: [SQLValue]
+  ) throws(DatabaseError) {
+    _ = try send(sql, values)
+    pending.removeLast()
+    try flushAll()
+    let now = try readOne(sql: sql)
+    guard try now.rows(sql: sql) == answer.rows(sql: sql) else {
+      throw DatabaseError(.other, "what was prefetched is not what there is", sql: sql)
     }
   }
 
@@ -189,6 +258,8 @@ final class ServerSession: DatabaseSession {
   }
 
   func lock(_ lock: DatabaseLock) throws(DatabaseError) {
+    // What was read before it may be outdated once it is held.
+    prefetched = [:]
     try enqueue(lock.statement, [.integer(lock.key)])
   }
 
@@ -216,6 +287,11 @@ final class ServerSession: DatabaseSession {
     }
     try handle.sendExecute(prepared.name, values)
     pending.append(.done(sql: sql))
+    if !prefetched.isEmpty, prepared.translation.effect != .none {
+      prefetched = prefetched.filter {
+        !$0.value.prepared.translation.reads(whatChangesBy: prepared.translation.effect)
+      }
+    }
     return prepared
   }
 
@@ -277,6 +353,7 @@ final class ServerSession: DatabaseSession {
     case .prepared(let prepared):
       try readOne(sql: prepared.translation.sql)
       prepared.isConfirmed = true
+    case .prefetched(let asked, let sql): asked.answer = try readOne(sql: sql)
     case .done(let sql):
       let answer = try readOne(sql: sql)
       // A transaction that had failed ends so.
@@ -296,9 +373,9 @@ final class ServerSession: DatabaseSession {
   }
 
   private func readRows(
-    of prepared: Prepared, sql: String, _ body: (Row) throws(DatabaseError) -> RowDemand
+    of answer: ServerAnswer, to prepared: Prepared, sql: String,
+    _ body: (Row) throws(DatabaseError) -> RowDemand
   ) throws(DatabaseError) -> Int {
-    let answer = try readOne(sql: sql)
     guard answer.kind == .rows else { return answer.changedRows }
     let columns = prepared.columns ?? answer.columns
     prepared.columns = columns
@@ -325,6 +402,7 @@ final class ServerSession: DatabaseSession {
       drop()
     }
     pending = []
+    prefetched = [:]
     statements = statements.filter(\.value.isConfirmed)
     return error
   }

@@ -44,6 +44,7 @@ final class ServerLink: Sendable {
   let address: PostgreSQLAddress
   let application: String
   let claim: PostgreSQLOptions.Claim
+  let checksPrefetched: Bool
   let changes = ChangeCounts()
   let failure = Mutex<DatabaseError?>(nil)
   /// Why the tables may not be used now: their claim was lost with the listener's connection, and another process may have it.
@@ -53,10 +54,11 @@ final class ServerLink: Sendable {
   /// Taken on when all connections are to be made anew.
   private let generation = Atomic<Int>(0)
 
-  init(address: PostgreSQLAddress, application: String, claim: PostgreSQLOptions.Claim) {
+  init(address: PostgreSQLAddress, options: PostgreSQLOptions) {
     self.address = address
-    self.application = application
-    self.claim = claim
+    application = options.application
+    claim = options.claim
+    checksPrefetched = options.checksPrefetched
   }
 
   var currentGeneration: Int { generation.load(ordering: .acquiring) }
@@ -216,7 +218,7 @@ struct ServerWorker {
         generation = link.currentGeneration
         let handle = try link.connect()
         if kind == .write { mark = try CommitMark.make(on: handle) }
-        let new = ServerSession(handle: handle)
+        let new = ServerSession(handle: handle, checksPrefetched: link.checksPrefetched)
         session = new
         return new
       } catch {

@@ -5,12 +5,44 @@ struct StatementTranslation: Hashable {
   let sql: String
   /// How many values it takes.
   let parameterCount: Int
+  /// What the statement does to rows.
+  let effect: Effect
+
+  /// The effect of a statement on the rows of tables, as its first words tell it.
+  enum Effect: Hashable {
+    /// It reads and changes nothing.
+    case none
+    /// It adds or changes rows of that table.
+    case change(table: String)
+    /// It may change rows of any table: it removes some, on which others may hang, or it begins otherwise.
+    case any
+  }
 
   init(_ text: String) {
     var reader = Reader(text)
     while reader.step() {}
     sql = String(decoding: reader.output, as: UTF8.self)
     parameterCount = reader.parameters
+    effect = Self.effect(of: sql)
+  }
+
+  private static func effect(of sql: String) -> Effect {
+    let words = sql.split(maxSplits: 3, whereSeparator: \.isWhitespace)
+    switch (words.first, words.dropFirst().first) {
+    case ("SELECT", _): return .none
+    case ("INSERT", "INTO") where words.count > 2: return .change(table: String(words[2]))
+    case ("UPDATE", let table?): return .change(table: String(table))
+    default: return .any
+    }
+  }
+
+  /// Whether the rows that this statement reads may be others after that one. A name that occurs anywhere counts.
+  func reads(whatChangesBy effect: Effect) -> Bool {
+    switch effect {
+    case .none: false
+    case .change(let table): sql.contains(table)
+    case .any: true
+    }
   }
 
   private struct Reader {

@@ -22,6 +22,29 @@ struct StatementTranslationTests {
   }
 
   @Test(
+    "what a statement may change is told by its first words, and anything by words that are not known",
+    arguments: [
+      ("SELECT a FROM t", StatementTranslation.Effect.none), ("\n SELECT a FROM t", .none),
+      ("INSERT INTO t (a) VALUES (?)", .change(table: "t")),
+      ("INSERT OR FAIL INTO t\n(a) VALUES (?)", .change(table: "t")),
+      ("UPDATE t SET a = ?", .change(table: "t")), ("DELETE FROM t", .any),
+      ("WITH d AS (DELETE FROM t) SELECT 1", .any), ("INSERT", .any), ("", .any),
+    ])
+  func effects(text: String, effect: StatementTranslation.Effect) {
+    #expect(StatementTranslation(text).effect == effect)
+  }
+
+  @Test("rows are others after a change of a table that is named anywhere, and after what may change any")
+  func changes() {
+    let statement = StatementTranslation("SELECT a FROM books JOIN pages ON pages.book = books.id")
+    #expect(statement.reads(whatChangesBy: .change(table: "books")))
+    #expect(statement.reads(whatChangesBy: .change(table: "pages")))
+    #expect(!statement.reads(whatChangesBy: .change(table: "readers")))
+    #expect(statement.reads(whatChangesBy: .any))
+    #expect(!statement.reads(whatChangesBy: .none))
+  }
+
+  @Test(
     "the hints and the kinds of failure of SQLite are left out",
     arguments: [
       ("SELECT a FROM t INDEXED BY t_by_a WHERE a = ?", "SELECT a FROM t  WHERE a = $1"),
