@@ -21,9 +21,10 @@ package final class StateFile {
   /// With all migrations and the options of ``TestDatabase``, unless others are given.
   package func open(_ migrations: [Migration]? = nil, options: Database.Options? = nil) throws -> Database {
     if migrations == nil, options == nil, let url = try TestDatabase.url(for: directory.path) {
+      var connections = PostgreSQLOptions(writers: 4, readers: 2)
+      connections.checksPrefetched = TestDatabase.options.checksPrefetched
       let database = try Database.open(
-        try PostgreSQLAddress(url), schema: TestDatabase.schema,
-        options: PostgreSQLOptions(writers: 4, readers: 2))
+        try PostgreSQLAddress(url), schema: TestDatabase.schema, options: connections)
       opened.append(database)
       return database
     }

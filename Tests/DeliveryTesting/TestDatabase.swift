@@ -7,15 +7,21 @@ package import PostgreSQLEngine
 /// The databases of these tests: `PULLBOX_TEST_DATABASE=twice` lets every body of a write run twice,
 /// `PULLBOX_TEST_DATABASE=interleaved` lets another one run in between as well. Then a body that has an effect outside
 /// its connection, or decides by what it kept from its first run, fails its tests. A URL of PostgreSQL lets every server of these tests
-/// keep its records there, in a schema of its own.
+/// keep its records there, in a schema of its own. With `PULLBOX_TEST_PREFETCH=checked` what is prefetched there is compared
+/// with what there is when it is used.
 package enum TestDatabase {
-  package static let options = Database.Options(reserve: .mebibytes(4), rehearsal: rehearsal(named: name))
+  package static let options: Database.Options = {
+    var options = Database.Options(reserve: .mebibytes(4), rehearsal: rehearsal(named: name))
+    options.checksPrefetched = ProcessInfo.processInfo.environment["PULLBOX_TEST_PREFETCH"] == "checked"
+    return options
+  }()
 
   /// The tables of a delivery server on PostgreSQL.
   package static let schema = SchemaDefinition(
     version: PostgreSQLSchema.version, script: PostgreSQLSchema.script)
 
-  /// Whether records lie in PostgreSQL.
+  /// Whether records lie in PostgreSQL. Tests that look into a file of SQLite are left out then: at the plans and the steps of its
+  /// statements, at tables of earlier schemas, at copies of it, or at what is done while it cannot write.
   package static var isOnServer: Bool { serverURL != nil }
 
   private static let name = ProcessInfo.processInfo.environment["PULLBOX_TEST_DATABASE"]

@@ -176,6 +176,8 @@ package final class FeedService: Sendable {
   package struct Written: Sendable {
     fileprivate var feed: Name
     fileprivate var ended: Int64?
+    /// The customers of whom the same write has told the ledger something; empty where that is not known.
+    var customers: Set<CustomerIdentifier> = []
   }
 
   /// The epoch of a feed that may have to be made: for a write whose body may run twice.
@@ -214,7 +216,7 @@ package final class FeedService: Sendable {
           Enrolled(feed: written.feed, shown: shown, since: timer.now()), for: key, length: Enrolled.length)
       }
       waiters.wake([written.ended].compactMap(\.self))
-      await noteNews(of: transactions)
+      await noteNews(of: transactions, bought: written.customers)
       return reference(to: written.feed, of: device, base: base)
     }
     do {
@@ -255,9 +257,13 @@ package final class FeedService: Sendable {
     }
   }
 
-  /// The ledger has something new of these transactions: the devices of their customers that wait look at it.
-  func noteNews(of transactions: [VerifiedTransaction]) async {
+  /// The ledger has something new of these transactions: the devices of their customers that wait look at it. Where the customers are
+  /// not known they are read.
+  func noteNews(
+    of transactions: [VerifiedTransaction], bought customers: Set<CustomerIdentifier> = []
+  ) async {
     guard waiters.mustHear || news != nil else { return }
+    guard customers.isEmpty else { return await wakeFeeds(of: customers) }
     do {
       let customers = try await database.read { connection in
         var customers: Set<CustomerIdentifier> = []

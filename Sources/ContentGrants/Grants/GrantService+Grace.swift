@@ -112,17 +112,19 @@ extension GrantService {
   static func note(
     _ verdict: Verdict, resting proof: UnconfirmedTable.EncodedProof?, as key: VerdictCache.Key,
     for device: DeviceIdentifier,
-    grants: [GrantRecord], at now: Timestamp, in connection: borrowing Connection
+    grants: [GrantStore.Issued], at now: Timestamp, in connection: borrowing Connection
   ) throws {
     guard !grants.isEmpty else { return }
     switch proof {
     case nil:
       try RememberedProofTable.note(
         key.digest, of: verdict.transactions, shownBy: device, at: now, in: connection)
-      try UnconfirmedTable.confirm(grants.map(\.number), in: connection)
+      // Nothing waits for a grant that this write has made.
+      try UnconfirmedTable.confirm(
+        grants.filter { !$0.isNew }.map(\.grant.number), in: connection)
     case let proof?:
       let isMarked = try UnconfirmedTable.mark(
-        grants.map(\.number), restingOn: proof, key.digest, at: key.store, now: now, in: connection)
+        grants.map(\.grant.number), restingOn: proof, key.digest, at: key.store, now: now, in: connection)
       guard isMarked else {
         throw Problem(
           .verificationUndetermined, "the payment store cannot be asked at the moment", retryAfterSeconds: 60)

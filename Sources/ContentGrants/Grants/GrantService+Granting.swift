@@ -194,16 +194,34 @@ extension GrantService {
       planner.locks + [.proof(key.digest), .feed(of: device, at: key.store)]
       + DatabaseLock.statements(on: said, joiningAccounts: joinsAccounts)
       + transferable.map { .transaction($0) }
+    let rule = GrantStore.LedgerRule.answer(takesRevocations: false, joinsAccounts: joinsAccounts)
     return try await grantStore.database.write(locking: locks) { connection -> Outcome? in
+      connection.prefetch { connection in
+        _ = try planner.isCurrent(in: connection)
+        try GrantStore.prefetchRecord(said, by: rule, besides: paying, in: connection)
+      }
       guard try planner.isCurrent(in: connection),
         try planner.transferable(in: connection).isSubset(of: transferable)
       else { return nil }
       // Refunds were taken in when the store was asked.
       let ledger = try GrantStore.record(
-        said, by: .answer(takesRevocations: false, joinsAccounts: joinsAccounts), besides: paying,
-        and: transferable, at: now, in: connection)
+        said, by: rule, besides: paying, and: transferable, at: now, in: connection)
       for (transaction, issues) in unlocked {
         try EntitlementRecordTable.noteUnlocked(issues, by: transaction, in: connection)
+      }
+      let latest = ledger.entries.filter { $0.customer != nil }.max {
+        $0.transaction.purchaseDate < $1.transaction.purchaseDate
+      }
+      func putFeed(in connection: borrowing Connection) throws -> FeedService.Written? {
+        try FeedService.put(
+          device, at: key.store, of: latest?.customer, in: latest?.transaction.environment, epoch: epoch,
+          now: now, connection: connection)
+      }
+      connection.prefetch { connection in
+        _ = try planner.plans(in: connection)
+        try GrantStore.DeviceAdmission(device: device, conditions: planner.conditions)
+          .look(at: ledger.customers, claiming: paying, at: now, in: connection)
+        _ = try putFeed(in: connection)
       }
       let plans = try planner.plans(in: connection)
       let bases = plans.compactMap { plan in
@@ -221,15 +239,11 @@ extension GrantService {
           return issued.removeFirst().map { (plan, $0) }
         }
       }
-      let latest = ledger.entries.filter { $0.customer != nil }.max {
-        $0.transaction.purchaseDate < $1.transaction.purchaseDate
-      }
-      let feed = try FeedService.put(
-        device, at: key.store, of: latest?.customer, in: latest?.transaction.environment, epoch: epoch,
-        now: now, connection: connection)
+      var feed = try putFeed(in: connection)
+      feed?.customers = ledger.customers
       try Self.note(
         verdict, resting: unconfirmed, as: key, for: device,
-        grants: results.compactMap { try? $0.get().issued.grant }, at: now, in: connection)
+        grants: results.compactMap { try? $0.get().issued }, at: now, in: connection)
       return (results, feed)
     } then: { outcome in
       let changed = (outcome?.granted ?? []).flatMap { (try? $0.get().issued.changed) ?? [] }

@@ -49,6 +49,21 @@ extension GrantStore {
       }
       granted.insert(customer)
     }
+
+    /// Makes the reads that a grant of one of these transactions to one of these customers rests on, for a connection that
+    /// prefetches.
+    func look(
+      at customers: Set<CustomerIdentifier>, claiming transactions: [VerifiedTransaction], at now: Timestamp,
+      in connection: borrowing Connection
+    ) throws {
+      for transaction in transactions {
+        _ = try GrantStore.claim(on: transaction, under: conditions, in: connection)
+      }
+      for customer in customers {
+        _ = try CustomerTable.hasPlace(
+          for: device, of: customer, under: conditions.rules, at: now, in: connection)
+      }
+    }
   }
 
   /// Whether the purchase is the claimant's. Reads nothing where nothing names an account. Throws

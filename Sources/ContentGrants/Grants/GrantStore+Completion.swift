@@ -23,6 +23,14 @@ extension GrantStore {
     var locks: [DatabaseLock] {
       [.transaction(grant.transactionKey)] + owed.union([grant.product]).map { .product($0).shared }
     }
+
+    /// Makes the reads that a completion rests on, for a connection that prefetches.
+    fileprivate func look(in connection: borrowing Connection) throws {
+      _ = try GrantTable.find(grant.id, in: connection)
+      _ = try ObligationTable.products(owedBy: ObligationTable.Debt(grant), in: connection)
+      _ = try DeliveredBytesTable.bytes(of: grant.number, in: connection)
+      _ = try LedgerTable.ending(of: grant.transactionKey, in: connection)
+    }
   }
 
   /// Looks at what the device has of earlier versions where it is told to: most completions need no such thing. Throws
@@ -70,9 +78,11 @@ extension GrantStore {
   ) async throws -> CompletionOutcome? {
     let now = clock.now()
     return try await database.write(locking: basis.locks) { connection in
+      // Undone where the report is refused.
+      try unrecorded.write(in: connection)
+      connection.prefetch { connection in try basis.look(in: connection) }
       var grant = try Self.find(basis.grant.id, in: connection)
       if case .plain = completion { try credential.checkSecret(for: grant) }
-      try unrecorded.write(in: connection)
       let owed = try ObligationTable.products(owedBy: ObligationTable.Debt(grant), in: connection)
       guard owed.isSubset(of: basis.owed) else { return nil }
       // The sum over the device's grants has at least as many, and is spread over the whole table.
@@ -116,6 +126,10 @@ extension GrantStore {
     let now = clock.now()
     return try await database.write(locking: [.transaction(call.subject)], committing: .withOthers) {
       connection in
+      connection.prefetch { connection in
+        guard OutboxEntry.Kind.ends.contains(call.kind) else { return }
+        _ = try GrantTable.all(paidBy: call.subject, in: connection)
+      }
       guard try OutboxTable.markDone(call, at: now, in: connection) else { return false }
       if call.kind == .acknowledge || call.kind == .consume {
         try AcknowledgementTable.noteTold(of: call.subject, in: connection)

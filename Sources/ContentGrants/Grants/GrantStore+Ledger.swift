@@ -80,6 +80,7 @@ extension GrantStore {
     ) throws {
       known = []
       written = []
+      connection.prefetch { connection in try Self.look(at: said, by: rule, in: connection) }
       for transaction in said {
         var entry = try LedgerTable.known(
           of: transaction, joiningAccounts: rule.joinsAccounts, in: connection)
@@ -95,6 +96,15 @@ extension GrantStore {
       }
       // By all that is known: a receipt names no accounts, and does not take their purchases from them.
       groups = CustomerGroup.all(of: revisions.map(\.transaction), known: known.map(\.customers))
+    }
+
+    /// Makes the reads that a survey rests on, for a connection that prefetches.
+    static func look(
+      at said: [VerifiedTransaction], by rule: LedgerRule, in connection: borrowing Connection
+    ) throws {
+      for transaction in said {
+        _ = try LedgerTable.known(of: transaction, joiningAccounts: rule.joinsAccounts, in: connection)
+      }
     }
 
     /// The customers of the transactions and of their relatives.
@@ -174,6 +184,15 @@ extension GrantStore {
       }
     }
     return update
+  }
+
+  /// Makes the reads of ``record(_:by:heard:besides:and:at:in:)`` that need no other's answer, for a connection that prefetches.
+  static func prefetchRecord(
+    _ said: [VerifiedTransaction], by rule: LedgerRule, besides others: [VerifiedTransaction],
+    in connection: borrowing Connection
+  ) throws {
+    try LedgerSurvey.look(at: said + others, by: rule, in: connection)
+    for transaction in said { try EntitlementRecordTable.noteLength(of: transaction, in: connection) }
   }
 
   /// Returns the survey of what was said once all the customers that are concerned are locked.

@@ -237,7 +237,7 @@ package enum GrantTable {
     in connection: borrowing Connection
   ) throws {
     guard grant.machine.state != before else { return }
-    try connection.execute(
+    try connection.enqueue(
       stateUpdate,
       [.grantState(grant.machine.state), .integer(grant.number)])
     try record(grant.machine.name, of: grant.number, at: now, detail: detail, in: connection)
@@ -252,11 +252,11 @@ package enum GrantTable {
     in connection: borrowing Connection
   ) throws {
     guard grant.machine.state != before else {
-      try connection.execute(
+      try connection.enqueue(
         "UPDATE grants SET placed = ? WHERE number = ?", [.timestamp(now), .integer(grant.number)])
       return
     }
-    try connection.execute(
+    try connection.enqueue(
       placementUpdate,
       [.grantState(grant.machine.state), .timestamp(now), .integer(grant.number)])
     try record(grant.machine.name, of: grant.number, at: now, detail: nil, in: connection)

@@ -44,12 +44,11 @@ extension DeliveryConfiguration {
       return try Database.open(path: state + "/server.db", migrations: Migrations.all, options: options)
     }
     do {
-      return try Database.open(
-        address,
-        schema: PostgreSQLSchema.definition,
-        options: PostgreSQLOptions(
-          application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
-          longestWait: options.longestWait, claim: claim))
+      var connections = PostgreSQLOptions(
+        application: "pullbox-server \(try nodeName())", writers: databaseWriters, readers: databaseReaders,
+        longestWait: options.longestWait, claim: claim)
+      connections.checksPrefetched = options.checksPrefetched
+      return try Database.open(address, schema: PostgreSQLSchema.definition, options: connections)
     } catch let error as DatabaseError where error.code == .cannotOpen || error.code == .unavailable {
       // A primary that is away comes back, and the server is started again until it does.
       throw ConfigurationError(
