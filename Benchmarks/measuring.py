@@ -49,10 +49,12 @@ def processor_time(pids):
     """Seconds that the threads of these processes have run, user and system together, to the nanosecond."""
     nanoseconds = 0
     for pid in pids:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            # A thread may end between being listed, opened and read.
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                nanoseconds += int((task / "schedstat").read_text().split()[0])
+        # A process may end before its threads are listed, and a thread between being listed, opened and read.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            tasks = list(Path(f"/proc/{pid}/task").iterdir())
+            for task in tasks:
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    nanoseconds += int((task / "schedstat").read_text().split()[0])
     return nanoseconds / 1e9
 
 
