@@ -60,7 +60,8 @@ struct CatalogCostTests {
   }
 
   @Test(
-    "what has changed of one product is found with the same steps among 50,000 that were imported at once")
+    "what has changed of one product is found with the same steps among 50,000 that were imported at once",
+    .enabled(if: !TestDatabase.isOnServer))
   func growth() async throws {
     let few = try await costs(products: 500)
     let many = try await costs(products: 50_000)

@@ -13,7 +13,8 @@ import Testing
 /// A grant of a product that everybody buys must cost no more than one of a product that nobody does: what is
 /// compared is the work of each statement, in operations of SQLite's virtual machine, which are the same on
 /// every machine and for every run.
-@Suite("What a statement costs where one product has most of the grants")
+@Suite(
+  "What a statement costs where one product has most of the grants", .enabled(if: !TestDatabase.isOnServer))
 struct GrantCostTests {
   /// Whether SQLite knows how the rows are distributed, and so may choose another index.
   enum Statistics: CaseIterable {

@@ -11,7 +11,7 @@ import Testing
 @testable import ContentGrants
 @testable import DeliveryRecords
 
-@Suite("What the ledger costs")
+@Suite("What the ledger costs", .enabled(if: !TestDatabase.isOnServer))
 struct LedgerCostTests {
   /// That many transactions, ten of each customer, every second one a renewal and every fifth with an account.
   private func fill(_ database: Database, transactions count: Int) throws {

@@ -382,7 +382,7 @@ struct LedgerTests {
     #expect(found[1] == Timestamp(millisecondsSinceEpoch: 5000))
   }
 
-  @Test("grants, debts and calls of before count as of the sandbox")
+  @Test("grants, debts and calls of before count as of the sandbox", .enabled(if: !TestDatabase.isOnServer))
   func migration() throws {
     let file = try StateFile()
     let old = try file.open(Array(Migrations.all.prefix(15)))

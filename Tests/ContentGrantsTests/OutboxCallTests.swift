@@ -184,7 +184,9 @@ struct OutboxCallTests {
     }
   }
 
-  @Test("an answer that cannot be written down is kept, and the store is not asked again for it")
+  @Test(
+    "an answer that cannot be written down is kept, and the store is not asked again for it",
+    .enabled(if: !TestDatabase.isOnServer))
   func unwritable() async throws {
     let store = ScriptedStore(timer: timer) { _ in .answers(after: .zero) }
     let harness = harness(store)

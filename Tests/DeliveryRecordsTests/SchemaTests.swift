@@ -10,7 +10,7 @@ import Testing
 @testable import DeliveryRecords
 @testable import DeliverySchema
 
-@Suite("The database's own rules")
+@Suite("The database's own rules", .enabled(if: !TestDatabase.isOnServer))
 struct SchemaTests {
   private let file: StateFile
   private let now = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)

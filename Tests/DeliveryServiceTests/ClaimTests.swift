@@ -168,7 +168,9 @@ struct ClaimTests {
     }
   }
 
-  @Test("whose the purchases of a proof are is one question to the ledger, however many there are")
+  @Test(
+    "whose the purchases of a proof are is one question to the ledger, however many there are",
+    .enabled(if: !TestDatabase.isOnServer))
   func oneQuestion() async throws {
     try await run(["--store-device-limit", "1"]) { server in
       let (database, device) = (server.server.grants.grantStore.database, try device(1))

@@ -1,4 +1,5 @@
 import Crypto
+import DeliveryTesting
 import HTTPClient
 import Monitoring
 import PullboxAPI
@@ -55,6 +56,7 @@ struct ContentRefusalTests {
 
   @Test(
     "every refusal has the same fields and the same document at both doors, for GET and HEAD",
+    .enabled(if: !TestDatabase.isOnServer),
     arguments: [[], ["--cors-origin", origin]])
   func bothDoors(options: [String]) async throws {
     try await ServerHarness.run(options: options) { server in

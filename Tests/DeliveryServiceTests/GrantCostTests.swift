@@ -1,11 +1,13 @@
 import Database
 import DeliverySchema
+import DeliveryTesting
 import PullboxTesting
 import Testing
 
 @testable import DeliveryRecords
 
-@Suite("What a statement costs where one product has most of the grants")
+@Suite(
+  "What a statement costs where one product has most of the grants", .enabled(if: !TestDatabase.isOnServer))
 struct GrantCostTests {
   @Test("a server that ends leaves statistics for the next one")
   func statisticsAtTheEnd() async throws {

@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import Glibc
 import HTTPClient
 import PullboxAPI
@@ -14,7 +15,9 @@ import Testing
 @testable import DeliveryService
 
 /// A state directory on a real disk that takes no write any more while the server runs.
-@Suite("A state directory that may not be written", .timeLimit(.minutes(2)))
+@Suite(
+  "A state directory that may not be written", .timeLimit(.minutes(2)), .enabled(if: !TestDatabase.isOnServer)
+)
 struct ReadOnlyStateTests {
   private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
   private let package = Self.package

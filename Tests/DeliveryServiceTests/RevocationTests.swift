@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -212,6 +213,7 @@ struct RevocationTests {
 
   @Test(
     "a revocation is enforced with its commit, before any later write, whoever revokes",
+    .enabled(if: !TestDatabase.isOnServer),
     arguments: ["operator", "store"])
   func commit(revoker: String) async throws {
     try await ServerHarness.run { server in

@@ -18,7 +18,9 @@ import Testing
 @testable import DeliveryService
 @testable import PaymentStores
 
-@Suite("A disk that is full, may not be written, or holds something else", .timeLimit(.minutes(2)))
+@Suite(
+  "A disk that is full, may not be written, or holds something else", .timeLimit(.minutes(2)),
+  .enabled(if: !TestDatabase.isOnServer))
 struct StorageFailureTests {
   private static let package = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
   private let package = Self.package

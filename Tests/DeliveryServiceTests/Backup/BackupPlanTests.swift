@@ -1,11 +1,12 @@
 import CoreTypes
 import Crypto
+import DeliveryTesting
 import PullboxTesting
 import Testing
 
 @testable import DeliveryService
 
-@Suite("What a generation of a backup is made of")
+@Suite("What a generation of a backup is made of", .enabled(if: !TestDatabase.isOnServer))
 struct BackupPlanTests {
   private let digests = (0..<4).map { SHA256Digest.of([UInt8($0)]) }.sorted {
     $0.hexadecimal < $1.hexadecimal

@@ -2,6 +2,7 @@ import BlobStore
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import Glibc
 import HTTPClient
 import PullboxAPI
@@ -16,7 +17,7 @@ import Testing
 @testable import ContentPublishing
 @testable import DeliveryService
 
-@Suite("Backups of a server's state")
+@Suite("Backups of a server's state", .enabled(if: !TestDatabase.isOnServer))
 struct BackupTests {
   private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
   private let bytes = Self.bytes

@@ -2,6 +2,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliverySchema
+import DeliveryTesting
 import Foundation
 import Glibc
 import PullboxAPI
@@ -14,7 +15,7 @@ import Testing
 @testable import DeliveryService
 
 /// Generations that another program, or another person, has written.
-@Suite("Generations that no backup has made")
+@Suite("Generations that no backup has made", .enabled(if: !TestDatabase.isOnServer))
 struct ForeignGenerationTests {
   /// Text that a terminal would obey, and that would read as a line of this program.
   private static let evil = "evil\u{1B}[31m\u{9B}2J\u{202E}\nforged\r\u{7}"

@@ -1,6 +1,7 @@
 import BlobStore
 import CoreTypes
 import Crypto
+import DeliveryTesting
 import Glibc
 import PullboxAPI
 import PullboxTesting
@@ -11,7 +12,7 @@ import Testing
 @testable import DeliveryService
 
 /// Backups of states, and repairs from generations, some of whose packages cannot be had.
-@Suite("Where backups and repairs take a package from")
+@Suite("Where backups and repairs take a package from", .enabled(if: !TestDatabase.isOnServer))
 struct PackageSourceTests {
   private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
   private static let other = "com.example.other"

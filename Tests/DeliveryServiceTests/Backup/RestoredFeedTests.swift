@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -11,7 +12,7 @@ import Testing
 @testable import DeliveryService
 
 /// A restored server beside devices that were told more than the backup knows.
-@Suite("Feeds and catalogs of a restored server")
+@Suite("Feeds and catalogs of a restored server", .enabled(if: !TestDatabase.isOnServer))
 struct RestoredFeedTests {
   private let shop = FeedTests()
   private let place: TemporaryDirectory

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliverySchema
+import DeliveryTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -15,7 +16,7 @@ import Testing
 @testable import DeliveryRecords
 @testable import DeliveryService
 
-@Suite("Checking a server's state")
+@Suite("Checking a server's state", .enabled(if: !TestDatabase.isOnServer))
 struct StateCheckTests {
   private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
   private let bytes = Self.bytes

@@ -3,6 +3,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import Glibc
 import HTTPClient
 import PullboxAPI
@@ -16,7 +17,7 @@ import Testing
 @testable import ContentDelivery
 @testable import DeliveryService
 
-@Suite("Restoring a server's state")
+@Suite("Restoring a server's state", .enabled(if: !TestDatabase.isOnServer))
 struct StateRestoreTests {
   private static let bytes = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
   private let bytes = Self.bytes

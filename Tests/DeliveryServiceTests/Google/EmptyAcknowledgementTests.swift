@@ -285,6 +285,7 @@ struct EmptyAcknowledgementTests {
 
   @Test(
     "what the database refuses to write during a look is acknowledged after the next one, and once",
+    .enabled(if: !TestDatabase.isOnServer),
     arguments: [true, false])
   func refusedWrite(isSweep: Bool) async throws {
     var options = TestDatabase.options
