@@ -19,7 +19,7 @@ final class ServerSession: DatabaseSession {
   }
 
   /// A statement that this connection has prepared, or is about to.
-  private final class Prepared {
+  final class Prepared {
     let name: String
     let translation: StatementTranslation
     var columns: [String]?
@@ -32,24 +32,10 @@ final class ServerSession: DatabaseSession {
     }
   }
 
-  /// A statement with its values.
-  private struct Question: Hashable {
-    let sql: String
-    let values: [SQLValue]
-  }
-
-  /// A question that was asked before its answer is needed, and the answer once it has come.
-  private final class Prefetched {
-    let prepared: Prepared
-    var answer: ServerAnswer?
-
-    init(prepared: Prepared) { self.prepared = prepared }
-  }
-
   /// An answer that is on its way, in the order in which it will come.
   private enum Pending {
     case prepared(Prepared)
-    case prefetched(Prefetched, sql: String)
+    case prefetched(PrefetchedReads.Read, sql: String)
     case done(sql: String)
     case sync
   }
@@ -65,14 +51,11 @@ final class ServerSession: DatabaseSession {
   private var isBegun = false
   /// The topics that the body changes, each with the names of what it changes; with none, it may be anything.
   private var changed: [ChangeTopic: Set<String>] = [:]
-  /// The questions that were asked ahead, and whose rows nothing has changed since.
-  private var prefetched: [Question: Prefetched] = [:]
+  private var prefetched = PrefetchedReads()
   private var isPrefetching = false
   private let checksPrefetched: Bool
   /// The first error of the server in this transaction: whatever the body makes of it, nothing more can be done in it.
   private(set) var failure: DatabaseError?
-  /// Whether the body sent anything that writes.
-  private(set) var hasBegun = false
 
   /// With `checksPrefetched` each answer that was prefetched is compared with one of the moment of its use.
   init(handle: ServerHandle, checksPrefetched: Bool = false) {
@@ -87,10 +70,9 @@ final class ServerSession: DatabaseSession {
     self.kind = kind
     self.locks = locks
     isBegun = false
-    hasBegun = false
     failure = nil
     changed = [:]
-    prefetched = [:]
+    prefetched = PrefetchedReads()
   }
 
   /// Sends the last statements and the commit, and waits for it. Returns how often each changed topic has been changed. Throws
@@ -179,7 +161,7 @@ final class ServerSession: DatabaseSession {
   // MARK: DatabaseSession
 
   func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
-    guard !isPrefetching else { throw Self.writeEndsPrefetch(sql) }
+    guard !isPrefetching else { throw PrefetchedReads.refusal(of: sql) }
     try beginIfNeeded()
     _ = try send(sql, values)
   }
@@ -189,11 +171,11 @@ final class ServerSession: DatabaseSession {
   ) throws(DatabaseError) -> Int {
     try beginIfNeeded()
     if isPrefetching {
-      try prefetch(Question(sql: sql, values: values))
+      try prefetch(sql, values)
       return 0
     }
     do throws(DatabaseError) {
-      if let known = prefetched.removeValue(forKey: Question(sql: sql, values: values)) {
+      if let known = prefetched.take(sql, values) {
         if known.answer == nil { try flushAll() }
         guard let answer = known.answer else { throw handle.lost("an answer is missing") }
         if checksPrefetched { try check(answer, against: sql, values) }
@@ -213,23 +195,17 @@ final class ServerSession: DatabaseSession {
 
   func endPrefetch() { isPrefetching = false }
 
-  private func prefetch(_ question: Question) throws(DatabaseError) {
-    guard prefetched[question] == nil else { return }
+  private func prefetch(_ sql: String, _ values: [SQLValue]) throws(DatabaseError) {
+    guard !prefetched.contains(sql, values) else { return }
     do throws(DatabaseError) {
-      let prepared = try prepared(question.sql)
-      guard prepared.translation.effect == .none else { throw Self.writeEndsPrefetch(question.sql) }
-      _ = try send(question.sql, question.values)
+      let prepared = try prepared(sql)
+      guard prepared.translation.effect == .none else { throw PrefetchedReads.refusal(of: sql) }
+      _ = try send(sql, values)
       pending.removeLast()
-      let asked = Prefetched(prepared: prepared)
-      pending.append(.prefetched(asked, sql: question.sql))
-      prefetched[question] = asked
+      pending.append(.prefetched(prefetched.add(sql, values, by: prepared), sql: sql))
     } catch {
       throw note(error)
     }
-  }
-
-  private static func writeEndsPrefetch(_ sql: String) -> DatabaseError {
-    DatabaseError(.misuse, "a statement that writes is not prefetched", sql: sql)
   }
 
   /// Throws `other` where the rows are others by now: then the body has decided by what its locks do not hold still.
@@ -259,7 +235,7 @@ final class ServerSession: DatabaseSession {
 
   func lock(_ lock: DatabaseLock) throws(DatabaseError) {
     // What was read before it may be outdated once it is held.
-    prefetched = [:]
+    prefetched = PrefetchedReads()
     try enqueue(lock.statement, [.integer(lock.key)])
   }
 
@@ -269,7 +245,6 @@ final class ServerSession: DatabaseSession {
     if let failure { throw failure }
     guard !isBegun else { return }
     isBegun = true
-    hasBegun = true
     do {
       _ = try send(kind.begin, [])
       if !locks.isEmpty {
@@ -287,11 +262,7 @@ final class ServerSession: DatabaseSession {
     }
     try handle.sendExecute(prepared.name, values)
     pending.append(.done(sql: sql))
-    if !prefetched.isEmpty, prepared.translation.effect != .none {
-      prefetched = prefetched.filter {
-        !$0.value.prepared.translation.reads(whatChangesBy: prepared.translation.effect)
-      }
-    }
+    prefetched.drop(whatChangesBy: prepared.translation.effect)
     return prepared
   }
 
@@ -402,7 +373,7 @@ final class ServerSession: DatabaseSession {
       drop()
     }
     pending = []
-    prefetched = [:]
+    prefetched = PrefetchedReads()
     statements = statements.filter(\.value.isConfirmed)
     return error
   }

@@ -5,7 +5,7 @@ struct StatementTranslation: Hashable {
   let sql: String
   /// How many values it takes.
   let parameterCount: Int
-  /// What the statement does to rows.
+  /// The effect of the statement on rows.
   let effect: Effect
 
   /// The effect of a statement on the rows of tables, as its first words tell it.

@@ -1,0 +1,46 @@
+internal import Database
+
+/// The reads of one body that were sent ahead of their use, and whose rows no statement of the body has changed since.
+struct PrefetchedReads {
+  /// A read that was sent, and its answer once that has come.
+  final class Read {
+    let prepared: ServerSession.Prepared
+    var answer: ServerAnswer?
+
+    init(prepared: ServerSession.Prepared) { self.prepared = prepared }
+  }
+
+  private struct Question: Hashable {
+    let sql: String
+    let values: [SQLValue]
+  }
+
+  private var reads: [Question: Read] = [:]
+
+  /// The error of a statement that would write among them.
+  static func refusal(of sql: String) -> DatabaseError {
+    DatabaseError(.misuse, "a statement that writes is not prefetched", sql: sql)
+  }
+
+  func contains(_ sql: String, _ values: [SQLValue]) -> Bool {
+    reads[Question(sql: sql, values: values)] != nil
+  }
+
+  /// Adds a read that is being sent.
+  mutating func add(_ sql: String, _ values: [SQLValue], by prepared: ServerSession.Prepared) -> Read {
+    let read = Read(prepared: prepared)
+    reads[Question(sql: sql, values: values)] = read
+    return read
+  }
+
+  /// Takes out the read with that text and those values; nil where there is none.
+  mutating func take(_ sql: String, _ values: [SQLValue]) -> Read? {
+    reads.isEmpty ? nil : reads.removeValue(forKey: Question(sql: sql, values: values))
+  }
+
+  /// Drops the reads whose rows may be others after a statement with that effect.
+  mutating func drop(whatChangesBy effect: StatementTranslation.Effect) {
+    guard !reads.isEmpty, effect != .none else { return }
+    reads = reads.filter { !$0.value.prepared.translation.reads(whatChangesBy: effect) }
+  }
+}
