@@ -41,6 +41,8 @@ struct PrefetchedReads {
   /// Drops the reads whose rows may be others after a statement with that effect.
   mutating func drop(whatChangesBy effect: StatementTranslation.Effect) {
     guard !reads.isEmpty, effect != .none else { return }
-    reads = reads.filter { !$0.value.prepared.translation.reads(whatChangesBy: effect) }
+    for (question, read) in reads where read.prepared.translation.reads(whatChangesBy: effect) {
+      reads[question] = nil
+    }
   }
 }

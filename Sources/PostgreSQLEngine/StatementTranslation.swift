@@ -7,6 +7,8 @@ struct StatementTranslation: Hashable {
   let parameterCount: Int
   /// The effect of the statement on rows.
   let effect: Effect
+  /// The words of a statement that changes nothing, those for its tables among them.
+  private let words: Set<Substring>
 
   /// The effect of a statement on the rows of tables, as its first words tell it.
   enum Effect: Hashable {
@@ -24,6 +26,7 @@ struct StatementTranslation: Hashable {
     sql = String(decoding: reader.output, as: UTF8.self)
     parameterCount = reader.parameters
     effect = Self.effect(of: sql)
+    words = effect == .none ? Set(sql.split { !($0.isLetter || $0.isNumber || $0 == "_") }) : []
   }
 
   private static func effect(of sql: String) -> Effect {
@@ -36,11 +39,11 @@ struct StatementTranslation: Hashable {
     }
   }
 
-  /// Whether the rows that this statement reads may be others after that one. A name that occurs anywhere counts.
+  /// Whether the rows that this statement reads may be others after that one. A table's name that occurs anywhere counts.
   func reads(whatChangesBy effect: Effect) -> Bool {
     switch effect {
     case .none: false
-    case .change(let table): sql.contains(table)
+    case .change(let table): words.contains(table[...])
     case .any: true
     }
   }

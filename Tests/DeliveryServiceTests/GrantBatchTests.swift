@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Crypto
 import Database
+import DeliveryTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -51,7 +52,9 @@ struct GrantBatchTests {
 
   private func questions(_ server: ServerHarness) -> Int { server.store.state.withLock { $0.questions } }
 
-  @Test("two hundred products of one receipt take one question and one write, and the same again neither")
+  @Test(
+    "two hundred products of one receipt take one question and one write, and the same again neither",
+    .enabled(if: !TestDatabase.isOnServer))
   func restore() async throws {
     try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       let names = products(200)
@@ -79,7 +82,9 @@ struct GrantBatchTests {
     }
   }
 
-  @Test("a grant that is there already is answered without a write; a device's new key is written")
+  @Test(
+    "a grant that is there already is answered without a write; a device's new key is written",
+    .enabled(if: !TestDatabase.isOnServer))
   func repeated() async throws {
     try await ServerHarness.run(options: ["--scrub-interval", "0"]) { server in
       try await release(products(1), in: server)

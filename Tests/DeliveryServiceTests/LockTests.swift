@@ -13,7 +13,7 @@ import Testing
 @testable import ContentPublishing
 @testable import DeliveryService
 
-@Suite("What writes of a whole server lock", .timeLimit(.minutes(2)))
+@Suite("What writes of a whole server lock", .timeLimit(.minutes(2)), .enabled(if: !TestDatabase.isOnServer))
 struct LockTests {
   /// The writes that hold everything alone.
   private func alone(_ recorder: LockRecorder) -> Int {

@@ -3,6 +3,7 @@ import CoreTypes
 import Crypto
 import Database
 import DeliverySchema
+import DeliveryTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -64,7 +65,9 @@ struct OutboxTests {
     }
   }
 
-  @Test("a shutdown during the call leaves it due, and the next start makes it")
+  @Test(
+    "a shutdown during the call leaves it due, and the next start makes it",
+    .enabled(if: !TestDatabase.isOnServer))
   func shutdown() async throws {
     let directory = try TemporaryDirectory()
     try await ServerHarness.run(options: Self.impatient, in: directory) { server in
@@ -108,7 +111,9 @@ struct OutboxTests {
     }
   }
 
-  @Test("a grant that cannot be read parks its own call, and not those behind it")
+  @Test(
+    "a grant that cannot be read parks its own call, and not those behind it",
+    .enabled(if: !TestDatabase.isOnServer))
   func damagedGrant() async throws {
     try await ServerHarness.run { server in
       var grants: [GrantResponse] = []

@@ -116,7 +116,9 @@ struct RetentionTests {
     #expect(try await history(live) == [.granted])
   }
 
-  @Test("what is kept of old rows is looked at again once a day, and not with every look")
+  @Test(
+    "what is kept of old rows is looked at again once a day, and not with every look",
+    .enabled(if: !TestDatabase.isOnServer))
   func walks() async throws {
     let live = try await grant("live", transaction: "1")
     let now = clock.now()
@@ -142,7 +144,9 @@ struct RetentionTests {
     #expect(try await steps() == first)
   }
 
-  @Test("proofs that were good long ago are forgotten; which ones are too many is found out before the write")
+  @Test(
+    "proofs that were good long ago are forgotten; which ones are too many is found out before the write",
+    .enabled(if: !TestDatabase.isOnServer))
   func proofs() async throws {
     let start = clock.now()
     try await database.write(locking: [.everything]) { connection in

@@ -280,7 +280,9 @@ struct RevocationTests {
       as: EntitlementsResponse.self)
   }
 
-  @Test("withdrawn content is 410 for every ticket, and comes back when that is taken back")
+  @Test(
+    "withdrawn content is 410 for every ticket, and comes back when that is taken back",
+    .enabled(if: !TestDatabase.isOnServer))
   func content() async throws {
     try await ServerHarness.run { server in
       try await server.publish(small)

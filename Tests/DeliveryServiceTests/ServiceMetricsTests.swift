@@ -1,5 +1,6 @@
 import CoreTypes
 import DeliveryModel
+import DeliveryTesting
 import HTTPClient
 import PullboxAPIClient
 import PullboxTesting
@@ -87,7 +88,9 @@ struct ServiceMetricsTests {
     }
   }
 
-  @Test("build, process, room, database and quota are on the page; without TLS no certificate is")
+  @Test(
+    "build, process, room, database and quota are on the page; without TLS no certificate is",
+    .enabled(if: !TestDatabase.isOnServer))
   func house() async throws {
     try await ServerHarness.run(options: ["--storage-quota", "1GiB"]) { server in
       try await server.publish((0..<2000).map { UInt8(truncatingIfNeeded: $0) })

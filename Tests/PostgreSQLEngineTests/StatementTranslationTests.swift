@@ -40,6 +40,7 @@ struct StatementTranslationTests {
     #expect(statement.reads(whatChangesBy: .change(table: "books")))
     #expect(statement.reads(whatChangesBy: .change(table: "pages")))
     #expect(!statement.reads(whatChangesBy: .change(table: "readers")))
+    #expect(!statement.reads(whatChangesBy: .change(table: "book_prices")))
     #expect(statement.reads(whatChangesBy: .any))
     #expect(!statement.reads(whatChangesBy: .none))
   }
