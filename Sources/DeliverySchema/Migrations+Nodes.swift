@@ -70,4 +70,12 @@ extension Migrations {
         name TEXT NOT NULL
       ) STRICT;
       """)
+
+  /// Adds what nodes say of what they were asked to write down.
+  static let nodeAnswers = Migration(
+    "answers of nodes",
+    script: """
+      -- What the node had sent by then stands in the tables: its answer to completions that wait for it.
+      ALTER TABLE nodes ADD COLUMN answered INTEGER;
+      """)
 }

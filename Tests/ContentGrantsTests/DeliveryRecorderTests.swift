@@ -209,6 +209,27 @@ struct DeliveryRecorderTests {
     #expect(recorder.unrecorded(grant.handle) == .zero)
   }
 
+  @Test(
+    "an answer to other nodes waits for what others are writing down, whether it gets there or not",
+    arguments: [true, false])
+  func answer(isWritten: Bool) async throws {
+    let grant = try await grant("a")
+    meter(of: grant).didSend(1000)
+    let drained = meters.drain()
+    let recorder = recorder
+    let recording = Task { try await recorder.recordAll() }
+    while meters.waiterCount == 0 { await Task.yield() }
+    #expect(try await stored(grant) == 0)
+    if isWritten {
+      try await database.write(locking: []) { try DeliveryRecorder.Unrecorded(sent: drained).write(in: $0) }
+      meters.confirm(drained)
+    } else {
+      meters.restore(drained)
+    }
+    try await recording.value
+    #expect(try await stored(grant) == 1000)
+  }
+
   @Test("what is in the database counts once for a completion, although its recording was not confirmed yet")
   func countedOnce() async throws {
     let grant = try await grant("a")

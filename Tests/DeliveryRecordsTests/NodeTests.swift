@@ -65,6 +65,43 @@ struct NodeTests {
     }
   }
 
+  @Test("a node owes an answer until it has answered later than it was asked: no heartbeat is one")
+  func answers() async throws {
+    let start = start
+    let own = try #require(try await take("a", for: "a 1"))
+    _ = try await take("b", for: "b 1")
+    func owes(askedAt seconds: Int) async throws -> Bool {
+      try await database.read {
+        try NodeTable.anyOwesAnswer(besides: own, sentUntil: start + .seconds(seconds), in: $0)
+      }
+    }
+    func write(_ body: @Sendable @escaping (borrowing Connection) throws -> Void) async throws {
+      try await database.write(locking: []) { try body($0) }
+    }
+    #expect(try await owes(askedAt: 10))
+    try await write { _ = try NodeTable.beat("b", of: "b 1", at: start + .seconds(20), in: $0) }
+    #expect(try await owes(askedAt: 10))
+    // It began to write before it was asked.
+    for sent in [9, 10] {
+      try await write {
+        try NodeTable.answer(
+          "b", of: "b 1", sentUntil: start + .seconds(sent), at: start + .seconds(20), in: $0)
+      }
+      #expect(try await owes(askedAt: 10))
+    }
+    try await write {
+      try NodeTable.answer("b", of: "b 1", sentUntil: start + .seconds(11), at: start + .seconds(20), in: $0)
+    }
+    #expect(try await !owes(askedAt: 10))
+    #expect(try await owes(askedAt: 12))
+    // Another run of it has sent nothing by then, and later it owes what the one before had answered.
+    _ = try await take("b", for: "b 2", after: "b 1", at: 13)
+    #expect(try await !owes(askedAt: 12))
+    #expect(try await owes(askedAt: 13))
+    try await write { try NodeTable.leave("b", of: "b 2", at: start + .seconds(14), in: $0) }
+    #expect(try await !owes(askedAt: 13))
+  }
+
   @Test("a node that left in order is not declared dead, and a run that it ended has not died")
   func leaving() async throws {
     let start = start

@@ -173,7 +173,7 @@ struct TwoNodesTests {
   }
 
   @Test(
-    "a completion that lacks bytes is not decided while a node is silent, and excused once that is dead")
+    "a completion that lacks bytes is not decided while a node has not answered, whatever its heartbeats, and excused once that is dead")
   func completionBesideSilence() async throws {
     try await ServerHarness.runNodes { first, second in
       try await first.publish(small)
@@ -184,6 +184,8 @@ struct TwoNodesTests {
         let number = try NodeTable.take(
           "third", for: "third 1", at: "", running: "1", after: nil, at: now, in: connection)
         _ = try ServerRunTable.begin(of: number, at: now, in: connection)
+        // It says all the time that it is there.
+        #expect(try NodeTable.beat("third", of: "third 1", at: now + .seconds(3600), in: connection))
         return number
       }
       #expect(try await second.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
@@ -194,7 +196,7 @@ struct TwoNodesTests {
       let now = max(first.clock.now(), second.server.components.infrastructure.node.clock.now())
       try await database.write(locking: []) { connection in
         try connection.execute(
-          "UPDATE nodes SET heartbeat = heartbeat - 30001 WHERE number = ?",
+          "UPDATE nodes SET heartbeat = started - 30001 WHERE number = ?",
           [.optional(number) { .integer($0) }])
         _ = try NodeTable.declareDead(at: now, in: connection)
       }

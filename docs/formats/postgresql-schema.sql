@@ -691,7 +691,8 @@ CREATE TABLE nodes (
   version TEXT COLLATE "C" NOT NULL,
   started BIGINT NOT NULL,
   heartbeat BIGINT NOT NULL,
-  gone BIGINT
+  gone BIGINT,
+  answered BIGINT
 ) WITH (fillfactor = 50);
 
 CREATE TABLE stop_log (

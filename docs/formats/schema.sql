@@ -225,7 +225,8 @@ CREATE TABLE nodes (
   version TEXT NOT NULL,
   started INTEGER NOT NULL,
   heartbeat INTEGER NOT NULL,
-  gone INTEGER
+  gone INTEGER,
+  answered INTEGER
 ) STRICT;
 
 CREATE TABLE notification_history (

@@ -41,6 +41,11 @@ package final class MeterRegistry: Sendable {
     fileprivate var ends: [DeliveryHandle: Int] = [:]
   }
 
+  /// How much had been sent for each grant at one moment, as far as it was not in the database yet.
+  package struct Mark: Sendable {
+    fileprivate var totals: [DeliveryHandle: Int64] = [:]
+  }
+
   private struct Waiters {
     struct Waiter {
       var recordings: Recordings
@@ -240,6 +245,38 @@ package final class MeterRegistry: Sendable {
       ByteCount(
         grants.entries[handle].map { $0.meter.rate.total - $0.drained + $0.beingRecorded } ?? 0)
     }
+  }
+
+  /// What has been sent by now and is not in the database yet.
+  package func mark() -> Mark {
+    var mark = Mark()
+    for shelf in grants {
+      mark.totals.merge(
+        shelf.withLock { grants in
+          grants.entries.compactMapValues { entry in
+            let total = entry.meter.rate.total
+            return total > entry.drained - entry.beingRecorded ? total : nil
+          }
+        }) { first, _ in first }
+    }
+    return mark
+  }
+
+  /// The recordings by which what had been sent at the mark comes into the database; nil once all of it is there.
+  package func recordings(until mark: Mark) -> Recordings? {
+    var recordings = Recordings()
+    for (handle, total) in mark.totals {
+      let found = shelf(of: handle).withLock { grants -> (bytes: Int64, drains: Int)? in
+        guard let entry = grants.entries[handle], entry.drained - entry.beingRecorded < total else {
+          return nil
+        }
+        return (entry.beingRecorded, entry.drains)
+      }
+      guard let found else { continue }
+      recordings.bytes += ByteCount(found.bytes)
+      recordings.ends[handle] = found.drains
+    }
+    return recordings.ends.isEmpty ? nil : recordings
   }
 
   /// Takes note that the drained bytes are in the database.

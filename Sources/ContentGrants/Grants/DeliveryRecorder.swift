@@ -33,19 +33,19 @@ package struct DeliveryRecorder: Sendable {
   package let node: Int64
   /// Asks other nodes for what they have sent; nil for the only server of a file.
   private let wanted: ChangeSender?
-  /// Says that this node is there.
-  private let answer: @Sendable () async throws -> Void
+  /// Says what is written down.
+  private let answer: @Sendable (_ sentUntil: Timestamp) async throws -> Void
   private let isAsked = Flag()
 
   private final class Flag: Sendable {
     let value = Atomic(false)
   }
 
-  /// Creates a recorder. Several recorders over the same meters never write the same bytes twice. `answer` tells the other nodes that this
-  /// one has done what they asked.
+  /// Creates a recorder. Several recorders over the same meters never write the same bytes twice. `answer` tells the other nodes, which
+  /// have asked, until when all that this one has sent is written down, by the clock of the database.
   package init(
     meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0,
-    answer: @escaping @Sendable () async throws -> Void = {}, log: Log? = nil
+    answer: @escaping @Sendable (_ sentUntil: Timestamp) async throws -> Void = { _ in }, log: Log? = nil
   ) {
     self.meters = meters
     self.database = database
@@ -76,6 +76,17 @@ package struct DeliveryRecorder: Sendable {
       meters.confirm(batch)
       rest = rest.dropFirst(batch.count)
     }
+  }
+
+  /// The same, and it waits for what others are writing down. Throws also `unavailable` where that does not end, and `CancellationError`.
+  func recordAll() async throws {
+    let sent = meters.mark()
+    for _ in 0..<Self.attempts {
+      try await record()
+      guard let others = meters.recordings(until: sent) else { return }
+      try await meters.waitForEnd(of: others)
+    }
+    throw Self.beingCounted
   }
 
   /// The bytes that the database does not count yet.
@@ -109,8 +120,11 @@ package struct DeliveryRecorder: Sendable {
       }
       try await meters.waitForEnd(of: others)
     }
-    throw Problem(.unavailable, "what was sent is still being counted", retryAfterSeconds: 2)
+    throw Self.beingCounted
   }
+
+  private static let beingCounted = Problem(
+    .unavailable, "what was sent is still being counted", retryAfterSeconds: 2)
 
   /// The pauses between the tries of ``askingOthers(_:)``: two seconds in all.
   private static let pauses: [Duration] = [
@@ -118,33 +132,26 @@ package struct DeliveryRecorder: Sendable {
   ]
 
   /// Runs a body that refuses a completion for want of bytes again, where other nodes may have sent them: they are asked to write down
-  /// what they have sent, and are waited for, for two seconds at most. Nothing is decided while one of them is silent: it may have sent
-  /// the bytes, and be dead. Throws what `body` throws, `unavailable` then, and `CancellationError`.
+  /// what they have sent, and are waited for until all have answered, for two seconds at most. Nothing is decided while one of them has not:
+  /// it may have sent the bytes, and be dead. Throws what `body` throws, `unavailable` then, and `CancellationError`.
   func askingOthers<Value>(_ body: () async throws -> Value) async throws -> Value {
-    guard let wanted else { return try await body() }
-    var asked: Timestamp?
-    for pause in Self.pauses {
-      do {
-        return try await body()
-      } catch let problem as Problem where Self.lacksBytes(problem) {
-        if asked == nil { asked = try await database.read { try SQLDialect.serverTime(in: $0) } }
-        wanted.add(["all"])
-        try await timer.sleep(for: pause)
-      }
-    }
-    // Before the last look: of a node that has answered by now, that sees all that it wrote down.
-    let isAnySilent =
-      if let asked {
-        try await database.read { try NodeTable.anyIsSilent(besides: node, since: asked, in: $0) }
-      } else {
-        false
-      }
     do {
       return try await body()
-    } catch let problem as Problem where Self.lacksBytes(problem) && isAnySilent {
-      throw Problem(
-        .unavailable, "a node that may have sent the package's bytes does not answer", retryAfterSeconds: 5)
+    } catch let problem as Problem where wanted != nil && Self.lacksBytes(problem) {}
+    let asked = try await database.read { try SQLDialect.serverTime(in: $0) }
+    for pause in Self.pauses {
+      wanted?.add(["all"])
+      try await timer.sleep(for: pause)
+      // Before the look: of a node that has answered by now, that sees all that it wrote down.
+      let isAnswered = try await database.read {
+        try !NodeTable.anyOwesAnswer(besides: node, sentUntil: asked, in: $0)
+      }
+      do {
+        return try await body()
+      } catch let problem as Problem where !isAnswered && Self.lacksBytes(problem) {}
     }
+    throw Problem(
+      .unavailable, "a node that may have sent the package's bytes does not answer", retryAfterSeconds: 5)
   }
 
   private static func lacksBytes(_ problem: Problem) -> Bool {
@@ -158,8 +165,11 @@ package struct DeliveryRecorder: Sendable {
   private func recordAndAnswer() async throws {
     let isAsked = isAsked.value.exchange(false, ordering: .acquiring)
     do {
-      try await record()
-      if isAsked { try await answer() }
+      guard isAsked else { return try await record() }
+      // Before anything is gathered: what was sent until then is among it.
+      let now = try await database.read { try SQLDialect.serverTime(in: $0) }
+      try await recordAll()
+      try await answer(now)
     } catch {
       if isAsked { self.isAsked.value.store(true, ordering: .releasing) }
       throw error

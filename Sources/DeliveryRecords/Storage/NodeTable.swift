@@ -56,7 +56,7 @@ package enum NodeTable {
       """
       INSERT INTO nodes (name, process, address, version, started, heartbeat) VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT (name) DO UPDATE SET process = excluded.process, address = excluded.address,
-        version = excluded.version, started = excluded.started, heartbeat = excluded.heartbeat, gone = NULL
+        version = excluded.version, started = excluded.started, heartbeat = excluded.heartbeat, gone = NULL, answered = NULL
         WHERE nodes.process = ?
       RETURNING number
       """,
@@ -83,6 +83,16 @@ package enum NodeTable {
       [.timestamp(now), .text(name), .text(process)]) > 0
   }
 
+  /// Says that the node is there, and that what it had sent by `time` is written down.
+  package static func answer(
+    _ name: String, of process: String, sentUntil time: Timestamp, at now: Timestamp,
+    in connection: borrowing Connection
+  ) throws {
+    try connection.execute(
+      "UPDATE nodes SET heartbeat = ?, answered = ? WHERE name = ? AND process = ? AND gone IS NULL",
+      [.timestamp(now), .timestamp(time), .text(name), .text(process)])
+  }
+
   /// A node that was declared dead is there again. False where its name is another process's.
   package static func revive(
     _ name: String, of process: String, at now: Timestamp, in connection: borrowing Connection
@@ -92,13 +102,16 @@ package enum NodeTable {
       [.timestamp(now), .text(name), .text(process)]) > 0
   }
 
-  /// Whether another node than that of `number` is to be there and was not heard of since then: it may be dead.
-  package static func anyIsSilent(
-    besides number: Int64, since: Timestamp, in connection: borrowing Connection
+  /// Whether another node than that of `number`, which was there at that time, has not written down what it had sent by then: it may be
+  /// dead, or late. A heartbeat says nothing of it.
+  package static func anyOwesAnswer(
+    besides number: Int64, sentUntil time: Timestamp, in connection: borrowing Connection
   ) throws -> Bool {
     try connection.first(
-      "SELECT 1 FROM nodes WHERE gone IS NULL AND heartbeat < ? AND number <> ? LIMIT 1",
-      [.timestamp(since), .integer(number)]) != nil
+      """
+      SELECT 1 FROM nodes
+      WHERE gone IS NULL AND started <= ? AND (answered IS NULL OR answered <= ?) AND number <> ? LIMIT 1
+      """, [.timestamp(time), .timestamp(time), .integer(number)]) != nil
   }
 
   /// The node ends in order.

@@ -221,14 +221,13 @@ final class NodeMembership: Sendable {
     }
   }
 
-  /// Says that the node is there, beside its heartbeats, to another one that waits until what it has asked for is done. Throws
-  /// ``DatabaseError``.
-  func answer() async throws {
+  /// Says to other nodes, whose completions wait for it, that what this one had sent by `time` is written down. Throws ``DatabaseError``.
+  func answer(sentUntil time: Timestamp) async throws {
     guard shared != nil, !hasLeft.load(ordering: .acquiring) else { return }
     let (name, process) = (name, process)
     try await database.write(locking: []) { connection in
       let now = try SQLDialect.serverTime(in: connection)
-      _ = try NodeTable.beat(name, of: process, at: now, in: connection)
+      try NodeTable.answer(name, of: process, sentUntil: time, at: now, in: connection)
     }
   }
 

@@ -9,7 +9,8 @@ extension PostgreSQLSchema {
       version TEXT COLLATE "C" NOT NULL,
       started BIGINT NOT NULL,
       heartbeat BIGINT NOT NULL,
-      gone BIGINT
+      gone BIGINT,
+      answered BIGINT
     ) WITH (fillfactor = 50);
 
     CREATE TABLE stop_log (
