@@ -18,19 +18,22 @@ import Testing
 
 @Suite("Rounds over the stored packages")
 struct ScrubbingRoundTests {
-  @Test("a package that is being read when an operator asks for a round is read again by it")
-  func askedMeanwhile() async throws {
-    let directory = try TemporaryDirectory()
+  private let directory: TemporaryDirectory
+  private let clock = ManualWallClock()
+  private let database: Database
+  private let shelf: MemoryShelf
+
+  init() throws {
+    directory = try TemporaryDirectory()
     try NewDatabase.put(into: directory.path)
-    let clock = ManualWallClock()
-    let database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
-    let incoming = try BlobStore.open(directory: directory.path, reserve: .zero)
-    let shelf = try MemoryShelf(incoming: incoming)
-    let bytes: [UInt8] = [1, 2, 3]
+    database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
+    shelf = try MemoryShelf(incoming: BlobStore.open(directory: directory.path, reserve: .zero))
+  }
+
+  /// Puts a package of a version on the shelf.
+  private func add(_ bytes: [UInt8]) async throws -> SHA256Digest {
     let digest = SHA256Digest.of(bytes)
-    let writer = try await incoming.begin("upload", expectedLength: nil, limit: .mebibytes(1))
-    try await writer.append(bytes, at: .zero)
-    _ = try await shelf.put(writer, as: digest)
+    shelf.set(bytes, as: digest)
     let (product, now) = (try #require(ProductIdentifier("com.example.issue1")), clock.now())
     let version = try #require(ContentVersion("1.0"))
     try await database.write(locking: [.everything]) { connection in
@@ -41,11 +44,46 @@ struct ScrubbingRoundTests {
           manifestDigest: digest, pieces: 1, files: 1, created: now), manifest: [], cover: nil, title: nil,
         in: connection)
     }
-    let timer = SystemMonotonicClock()
-    let scrubber = PackageScrubber(
+    return digest
+  }
+
+  private func scrubber(
+    lease: WorkerLease? = nil, timer: any MonotonicClock = SystemMonotonicClock(),
+    rate: ByteCount = .mebibytes(1024)
+  ) -> PackageScrubber {
+    PackageScrubber(
       database: database, shelf: shelf,
       stops: RevocationList(meters: MeterRegistry(timer: timer), generation: Generation()), clock: clock,
-      timer: timer, rules: .init(), log: Log(level: .error))
+      timer: timer, rules: .init(rate: rate), log: Log(level: .error), lease: lease)
+  }
+
+  private func lease(of node: String) -> WorkerLease {
+    WorkerLease("packages", holder: node, database: database, clock: clock)
+  }
+
+  /// Calls `body` with the number of each read of a package that follows.
+  private func countReads(_ body: @escaping @Sendable (Int) async throws -> Void) -> Locked<Int> {
+    let (count, shelf) = (Locked(0), shelf)
+    @Sendable func didRead() async {
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      shelf.setAfterReading(didRead)
+      do {
+        try await body(number)
+      } catch {
+        Issue.record(error)
+      }
+    }
+    shelf.setAfterReading(didRead)
+    return count
+  }
+
+  @Test("a package that is being read when an operator asks for a round is read again by it")
+  func askedMeanwhile() async throws {
+    let digest = try await add([1, 2, 3])
+    let (scrubber, clock, shelf) = (scrubber(), clock, shelf)
     shelf.setAfterReading {
       clock.advance(by: .seconds(1))
       shelf.set([9, 9, 9], as: digest)
@@ -59,5 +97,57 @@ struct ScrubbingRoundTests {
     #expect(try await scrubber.report().faults.isEmpty)
     try await scrubber.runRound()
     #expect(try await scrubber.report().faults.map(\.digest) == [digest])
+  }
+
+  @Test("a node that reads a package for longer than its lease lasts has it all the time")
+  func longPackage() async throws {
+    _ = try await add([UInt8](repeating: 1, count: 4 << 20))
+    let (clock, other) = (clock, lease(of: "b"))
+    let reads = countReads { _ in
+      clock.advance(by: .seconds(20))
+      let isFree = try await other.isHeld()
+      #expect(!isFree)
+    }
+    let scrubber = scrubber(lease: lease(of: "a"))
+    try await scrubber.runRound()
+    #expect(reads.current == 5)
+    #expect(await scrubber.checks == 1)
+  }
+
+  @Test("the lease is asked for also while a slow rate makes a node wait")
+  func slowRate() async throws {
+    _ = try await add([UInt8](repeating: 1, count: 1 << 20))
+    let timer = ManualMonotonicClock()
+    let scrubber = scrubber(lease: lease(of: "a"), timer: timer, rate: .kibibytes(10))
+    let round = Task { try await scrubber.runRound() }
+    let other = lease(of: "b")
+    for _ in 0..<20 {
+      await timer.waitForSleepers()
+      clock.advance(by: .seconds(5))
+      timer.advance(by: .seconds(5))
+      #expect(try await !other.isHeld())
+    }
+    await timer.waitForSleepers()
+    timer.advance(by: .seconds(5))
+    try await round.value
+    #expect(await scrubber.checks == 1)
+  }
+
+  @Test("a node that has lost its lease while it reads a package reads no further, and says nothing of it")
+  func lostLease() async throws {
+    let digest = try await add([UInt8](repeating: 1, count: 4 << 20))
+    shelf.set([UInt8](repeating: 2, count: 4 << 20), as: digest)
+    let (clock, other) = (clock, lease(of: "b"))
+    let reads = countReads { number in
+      guard number == 2 else { return }
+      clock.advance(by: .seconds(31))
+      let isFree = try await other.isHeld()
+      #expect(isFree)
+    }
+    let scrubber = scrubber(lease: lease(of: "a"))
+    try await scrubber.runRound()
+    #expect(reads.current == 2)
+    #expect(await scrubber.checks == 0)
+    #expect(try await scrubber.report().faults.isEmpty)
   }
 }

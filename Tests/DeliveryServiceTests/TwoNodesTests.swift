@@ -173,7 +173,8 @@ struct TwoNodesTests {
   }
 
   @Test(
-    "a completion that lacks bytes is not decided while a node has not answered, whatever its heartbeats, and excused once that is dead")
+    "a completion that lacks bytes is not decided while a node has not answered, whatever its heartbeats, and excused once that is dead"
+  )
   func completionBesideSilence() async throws {
     try await ServerHarness.runNodes { first, second in
       try await first.publish(small)

@@ -257,7 +257,8 @@ package final class MeterRegistry: Sendable {
             let total = entry.meter.rate.total
             return total > entry.drained - entry.beingRecorded ? total : nil
           }
-        }) { first, _ in first }
+        }
+      ) { first, _ in first }
     }
     return mark
   }

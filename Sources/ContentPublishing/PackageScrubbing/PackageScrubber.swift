@@ -52,6 +52,8 @@ package actor PackageScrubber {
   }
 
   private static let chunk = ByteCount.mebibytes(1)
+  /// The lease is asked for at least so often while a package is read.
+  private static let longestPause = Duration.seconds(5)
   /// New versions are looked for so often.
   private static let pause = Duration.seconds(3600)
   /// The files of faulty packages are looked at so often: a repair puts others there.
@@ -198,7 +200,7 @@ package actor PackageScrubber {
   func lookAtFaulty() async throws {
     for digest in try await database.read({ try PackageCheckTable.faulty(in: $0) }) {
       guard let seen = faulty[digest], seen == (try await place(of: digest)) else {
-        try await check(digest)
+        guard try await check(digest) else { return }
         continue
       }
     }
@@ -231,7 +233,7 @@ package actor PackageScrubber {
       try Task.checkCancellation()
       guard try await mayGoOn() else { break }
       if rules.readsAll || checks[digest]?.fault != nil {
-        try await check(digest)
+        guard try await check(digest) else { break }
       } else {
         try await compareLength(of: digest, listed: listed[digest])
       }
@@ -240,12 +242,13 @@ package actor PackageScrubber {
     if progress.waiting == 0 { answered = request }
   }
 
-  /// Reads one package and writes down what was found.
-  private func check(_ digest: SHA256Digest) async throws {
+  /// Reads one package and writes down what was found. False where another node has the lease by now: nothing is found then.
+  private func check(_ digest: SHA256Digest) async throws -> Bool {
     // A request that comes while it is read asks for what is there by then.
     let begun = clock.now()
-    let (fault, place) = try await fault(of: digest)
+    guard let (fault, place) = try await fault(of: digest) else { return false }
     try await note(fault, of: digest, in: place, at: begun)
+    return true
   }
 
   /// Compares a package's length with that of its version. `listed` is what a list told: where that is another one, or nil, the package
@@ -317,8 +320,9 @@ package actor PackageScrubber {
   }
 
   /// No fault for a package whose bytes are those that its name says. Reads at the rules' rate. A package that
-  /// cannot be read counts as damaged. Throws ``BlobStoreError`` where it cannot be opened, or its place cannot be reached.
-  private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, PackagePlace) {
+  /// cannot be read counts as damaged. Asks for the lease on the way, since a long package takes longer than that lasts; nil where another node has
+  /// it by now. Throws ``BlobStoreError`` where it cannot be opened, or its place cannot be reached.
+  private func fault(of digest: SHA256Digest) async throws -> (PackageFault?, PackagePlace)? {
     guard let reader = try await reader(of: digest) else { return (.missing, .absent) }
     let place = PackagePlace.there(reader.identity)
     var hasher = SHA256Hasher()
@@ -342,8 +346,11 @@ package actor PackageScrubber {
       hasher.update(bytes.span)
       position += ByteCount(bytes.count)
       let needed = Duration.milliseconds(position.rawValue * 1000 / max(1, rules.rate.rawValue))
-      let spent = timer.now() - begun
-      if needed > spent { try await timer.sleep(for: needed - spent) }
+      guard try await mayGoOn() else { return nil }
+      while case let rest = needed - (timer.now() - begun), rest > .zero {
+        try await timer.sleep(for: min(rest, Self.longestPause))
+        guard try await mayGoOn() else { return nil }
+      }
     }
     return (hasher.finalize() == digest ? nil : .damaged, place)
   }
