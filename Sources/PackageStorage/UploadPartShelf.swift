@@ -29,8 +29,8 @@ package protocol UploadPartShelf: Sendable {
   /// Removes a part; one that is not there is removed already.
   func removePart(_ name: UploadPartName) async throws(BlobStoreError)
 
-  /// Every part, with the time since when it is there by the store's clock, in no order.
-  func listParts() async throws(BlobStoreError) -> [UploadPartName: Timestamp]
+  /// Every part, in no order, as far as lists have them.
+  func listParts() async throws(BlobStoreError) -> [UploadPartName]
 
   /// Counts the bytes of all packages anew.
   func measure() async throws(BlobStoreError)

@@ -32,20 +32,20 @@ struct SharedUploadTests {
     directory = try TemporaryDirectory()
     try NewDatabase.put(into: directory.path)
     database = try Database.open(path: directory.path("server.db"), migrations: Migrations.all)
-    store = MemoryPartShelf(clock: clock)
+    store = MemoryPartShelf()
   }
 
   private func node(
-    _ name: String, limits: UploadLimits = UploadLimits(),
+    _ name: String, limits: UploadLimits = UploadLimits(), reserve: ByteCount = .zero,
     operations: any FileOperations = SystemFileOperations()
   ) throws -> UploadService {
     let log = Log(level: .error)
     return try UploadService.open(
       database: database,
-      blobs: BlobStore.open(directory: directory.path(name), reserve: .zero, operations: operations),
+      blobs: BlobStore.open(directory: directory.path(name), reserve: reserve, operations: operations),
       parts: UploadParts(
         database: database, shelf: store, process: "\(name) \(RandomBytes.token(bits: 64))", clock: clock,
-        partLength: ByteCount(1000), log: log),
+        timer: timer, partLength: ByteCount(1000), log: log),
       clock: LifetimeClock(wall: clock, timer: timer, log: log), limits: limits)
   }
 
@@ -355,7 +355,7 @@ struct SharedUploadTests {
     #expect(try await first.blobs.listIncoming().isEmpty)
   }
 
-  @Test("an object that no row names is removed after an hour, one of a row never")
+  @Test("an object that no row names is removed by the node that collects, and one of a row never")
   func strays() async throws {
     let first = try node("a")
     let id = try await begin(at: first)
@@ -363,14 +363,158 @@ struct SharedUploadTests {
     let kept = store.names
     store.set([1], as: UploadPartName(upload: id, part: "0-x"))
     store.set([1], as: UploadPartName(upload: "gone", part: "0-x"))
-    clock.advance(by: .seconds(3590))
-    try await first.removeLeftovers(isForAll: true)
-    #expect(store.names.count == kept.count + 2)
-    clock.advance(by: .seconds(11))
     try await first.removeLeftovers(isForAll: false)
     #expect(store.names.count == kept.count + 2)
     try await first.removeLeftovers(isForAll: true)
     #expect(store.names == kept)
+  }
+
+  @Test("a part that was put and has no row yet stays, whatever any clock says: its request holds the upload")
+  func partOnItsWay() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let id = try await begin(at: first)
+    let database = database
+    try await send(0..<300, to: id, at: first)
+    let store = store
+    // Before the second part is put, the first one has lost its row: as if it were to be written still.
+    let row = try #require(try await parts(of: id).first)
+    store.setBeforePut {
+      store.setBeforePut(nil)
+      try await database.write(locking: []) { try UploadPartTable.removeAll(of: id, in: $0) }
+      try await second.removeLeftovers(isForAll: true)
+      #expect(store.names.map(\.part) == [row.name])
+      try await database.write(locking: []) { try UploadPartTable.set(row, of: id, in: $0) }
+    }
+    #expect(try await send(300..<2000, to: id, at: first) == 2000)
+    try await second.removeLeftovers(isForAll: true)
+    #expect(try await names(of: id) == store.names)
+  }
+
+  @Test("requests of one byte each put few bytes more than once, and few parts are short")
+  func singleBytes() async throws {
+    let first = try node("a")
+    let id = try await begin(at: first)
+    for place in 0..<1100 { try await send(place..<place + 1, to: id, at: first) }
+    let lengths = try await parts(of: id).map(\.length.rawValue)
+    #expect(lengths.first == 1000)
+    #expect(lengths.count <= 1 + 10)
+    #expect(try await names(of: id) == store.names)
+    // A part of less than 1,000 bytes is doubled nine times at most.
+    #expect(store.putLength <= 11 * 1100)
+    try await send(1100..<4500, to: id, at: try node("b"))
+    #expect(try await first.takeOver(id).received.digest == .of(bytes))
+  }
+
+  @Test("a node reads nothing again of what others have put once more in a longer part")
+  func longerParts() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let id = try await begin(at: first)
+    try await send(0..<300, to: id, at: first)
+    try await send(300..<400, to: id, at: first)
+    let before = store.reads
+    try await send(400..<500, to: id, at: second)
+    #expect(store.reads == before + 2)
+    #expect(try await parts(of: id).map(\.length.rawValue) == [300, 200])
+    try await send(500..<501, to: id, at: first)
+    // Of the longer one, which has what this node had not; the one before it is here.
+    #expect(store.reads == before + 3)
+  }
+
+  @Test("a node has no room for what its file lacks: it is said before anything is read")
+  func roomForTheRest() async throws {
+    let (first, full) = (try node("a"), try node("b", reserve: ByteCount(.max / 2)))
+    let id = try await begin(at: first)
+    try await send(0..<1500, to: id, at: first)
+    for _ in 0..<2 {
+      let problem = await #expect(throws: Problem.self) { try await send(1500..<1600, to: id, at: full) }
+      #expect(problem?.code == .outOfSpace)
+    }
+    try await send(1500..<4500, to: id, at: first)
+    let problem = await #expect(throws: Problem.self) { _ = try await full.takeOver(id) }
+    #expect(problem?.code == .outOfSpace)
+    #expect(store.reads == 0)
+    #expect(await full.quota.reservations.isEmpty)
+    #expect(try await first.takeOver(id).received.digest == .of(bytes))
+  }
+
+  @Test("a request holds its upload for as long as it lives, also while nothing comes")
+  func slowClient() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let id = try await begin(at: first)
+    let (clock, timer) = (clock, timer)
+    let bytes = bytes
+    try await first.withLock(id, onConflict: .fail) {
+      for _ in 0..<10 {
+        await timer.waitForSleepers()
+        clock.advance(by: .seconds(30))
+        timer.advance(by: .seconds(30))
+        // The next pause begins behind the renewal.
+        await timer.waitForSleepers()
+        let problem = await #expect(throws: Problem.self) {
+          _ = try await second.append(
+            RequestBody(bytes), to: id, under: TusAppend(offset: .zero), onConflict: .fail)
+        }
+        #expect(problem?.code == .uploadLocked)
+      }
+    }
+    _ = try await second.append(
+      RequestBody(bytes), to: id, under: TusAppend(offset: .zero), onConflict: .fail)
+    #expect(try await offset(of: id, at: first) == bytes.count)
+  }
+
+  @Test("a request from which the upload was taken ends when it next says that it lives, without word of it")
+  func missedNews() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let id = try await begin(at: first)
+    let timer = timer
+    try await first.withLock(id, onConflict: .fail) {
+      _ = try await second.status(of: id, onConflict: .preempt)
+      await timer.waitForSleepers()
+      timer.advance(by: UploadParts.renewal)
+      while await first.locks[id]?.isPreempted == false { await Task.yield() }
+    }
+  }
+
+  @Test("word of another node that takes an upload ends the request that had it, and no other one")
+  func news() async throws {
+    let (first, second) = (try node("a"), try node("b"))
+    let (taken, kept) = (try await begin(at: first), try await begin(at: first))
+    let parts = try #require(first.parts)
+    try await first.withLock(kept, onConflict: .fail) {
+      try await first.withLock(taken, onConflict: .fail) {
+        let own = try #require(await first.locks[taken]?.hold?.news)
+        _ = try await second.status(of: taken, onConflict: .preempt)
+        // Its own word, and that of another upload.
+        await first.process(.of([own, "\(kept)x/1"]), of: parts)
+        #expect(await first.locks[taken]?.isPreempted == false)
+        await first.process(.of(["\(taken)/1", "\(kept)/1"]), of: parts)
+        #expect(await first.locks[taken]?.isPreempted == true)
+        #expect(await first.locks[kept]?.isPreempted == false)
+      }
+      _ = try await second.status(of: kept, onConflict: .preempt)
+      await first.process(.ofAnything, of: parts)
+      #expect(await first.locks[kept]?.isPreempted == true)
+    }
+  }
+
+  @Test(
+    "a server that no longer shares uploads begins those anew of which nodes had parts, and clears them away")
+  func alone() async throws {
+    let id: String
+    do {
+      let first = try node("a")
+      id = try await begin(at: first)
+      try await send(0..<1500, to: id, at: first)
+    }
+    let alone = try UploadService.open(
+      database: database, blobs: BlobStore.open(directory: directory.path("c"), reserve: .zero),
+      clock: LifetimeClock(wall: clock, timer: timer, log: Log(level: .error)), limits: UploadLimits())
+    let problem = await #expect(throws: Problem.self) {
+      _ = try await alone.status(of: id, onConflict: .fail)
+    }
+    #expect(problem?.code == .uploadUnknown)
+    #expect(try await parts(of: id).isEmpty)
+    #expect(try await alone.page(after: nil, limit: 10).items.isEmpty)
   }
 
   /// A request that was sent to `offset`, and whether it was answered well.

@@ -539,6 +539,7 @@ extension TableCalls {
       _ = try UploadPartTable.all(of: "u-51", in: connection)
       _ = try UploadPartTable.length(of: "u-51", in: connection)
       try UploadPartTable.removeAll(of: "u-51", in: connection)
+      try UploadPartTable.abandon(in: connection)
       try UploadTable.remove("u-51", in: connection)
       try UploadTable.removeUnaddressed(createdBefore: now, in: connection)
       _ = try PackageNeed.all(in: connection)

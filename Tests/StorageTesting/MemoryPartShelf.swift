@@ -8,17 +8,16 @@ import SystemCalls
 /// Parts of uploads in memory, for several nodes. A test can let calls wait, fail, and answer other bytes.
 package final class MemoryPartShelf: UploadPartShelf {
   private struct State {
-    var parts: [UploadPartName: (bytes: [UInt8], since: Timestamp)] = [:]
+    var parts: [UploadPartName: [UInt8]] = [:]
+    var putLength = 0
+    var reads = 0
     var beforePut: (@Sendable () async throws -> Void)?
   }
 
   private let state = Locked(State())
-  private let clock: any WallClock
 
-  /// `clock` says since when a part is there.
-  package init(clock: any WallClock) {
-    self.clock = clock
-  }
+  /// A shelf without parts.
+  package init() {}
 
   /// Called before a part is put, which fails as unreachable where `body` throws.
   package func setBeforePut(_ body: (@Sendable () async throws -> Void)?) {
@@ -28,10 +27,15 @@ package final class MemoryPartShelf: UploadPartShelf {
   /// The parts that are there.
   package var names: Set<UploadPartName> { state.withLock { Set($0.parts.keys) } }
 
+  /// Bytes of all parts that were put, also of those that are gone.
+  package var putLength: Int { state.withLock { $0.putLength } }
+
+  /// How often a part was read.
+  package var reads: Int { state.withLock { $0.reads } }
+
   /// Puts one of which no row tells, or others bytes in place of a part's.
   package func set(_ bytes: [UInt8], as name: UploadPartName) {
-    let now = clock.now()
-    state.withLock { $0.parts[name] = (bytes, now) }
+    state.withLock { $0.parts[name] = bytes }
   }
 
   package func putPart(
@@ -51,22 +55,26 @@ package final class MemoryPartShelf: UploadPartShelf {
       throw BlobStoreError(.inputOutput, "\(error)")
     }
     guard SHA256Digest.of(bytes) == digest else { throw BlobStoreError(.digestMismatch, "other bytes") }
+    let count = bytes.count
+    state.withLock { $0.putLength += count }
     set(bytes, as: name)
   }
 
   package func part(_ name: UploadPartName, length: ByteCount) async throws(BlobStoreError) -> [UInt8] {
-    guard let part = state.withLock({ $0.parts[name] }) else {
-      throw BlobStoreError(.notFound, "there is no \(name.part)")
+    let part = state.withLock { state in
+      state.reads += 1
+      return state.parts[name]
     }
-    return Array(part.bytes.prefix(Int(length.rawValue)))
+    guard let part else { throw BlobStoreError(.notFound, "there is no \(name.part)") }
+    return Array(part.prefix(Int(length.rawValue)))
   }
 
   package func removePart(_ name: UploadPartName) async throws(BlobStoreError) {
     state.withLock { $0.parts[name] = nil }
   }
 
-  package func listParts() async throws(BlobStoreError) -> [UploadPartName: Timestamp] {
-    state.withLock { $0.parts.mapValues(\.since) }
+  package func listParts() async throws(BlobStoreError) -> [UploadPartName] {
+    state.withLock { Array($0.parts.keys) }
   }
 
   package func measure() async throws(BlobStoreError) {}

@@ -247,7 +247,7 @@ package final class MeterRegistry: Sendable {
     }
   }
 
-  /// What has been sent by now and is not in the database yet.
+  /// The bytes that have been sent by now and are not in the database yet.
   package func mark() -> Mark {
     var mark = Mark()
     for shelf in grants {

@@ -22,8 +22,8 @@ package struct UploadParts: Sendable {
   static let measureAge: Duration = .seconds(60)
   /// The same for the page of metrics, which is asked for all the time.
   static let longestMeasureAge: Duration = .seconds(600)
-  /// How long an object that has no row may be on its way to one.
-  static let strayAge: Duration = .seconds(3600)
+  /// How often a request says that it lives.
+  static let renewal: Duration = .seconds(30)
 
   let database: Database
   let shelf: any UploadPartShelf
@@ -33,6 +33,8 @@ package struct UploadParts: Sendable {
   private let process: String
   /// The clock that leases go by.
   let clock: any WallClock
+  /// Times the renewals of holds.
+  let timer: any MonotonicClock
   let log: Log
 
   /// Creates the parts of uploads in `shelf`.
@@ -43,6 +45,7 @@ package struct UploadParts: Sendable {
   ///   - partLength: bytes of a part, at most; the same at all nodes.
   package init(
     database: Database, shelf: any UploadPartShelf, process: String, clock: any WallClock,
+    timer: any MonotonicClock,
     partLength: ByteCount = .mebibytes(16), log: Log
   ) {
     self.database = database
@@ -50,6 +53,7 @@ package struct UploadParts: Sendable {
     self.partLength = partLength
     self.process = process
     self.clock = clock
+    self.timer = timer
     self.log = log
   }
 
@@ -155,18 +159,12 @@ package struct UploadParts: Sendable {
     guard zip(parts, [.zero] + parts.map(\.end)).allSatisfy({ $0.start == $1 }) else {
       throw BlobStoreError(.unreadable, "the parts of \(upload) do not follow each other")
     }
-    var held: [UploadPart] = []
-    if let known {
-      held = zip(known, parts).prefix { $0 == $1 }.map(\.1)
-    } else {
-      // A process that ended may have left bytes that no client was told of.
-      let length = await file.offset
-      for part in parts {
-        guard part.end <= length, try await file.digest(of: part.start..<part.end) == part.digest else {
-          break
-        }
-        held.append(part)
-      }
+    var held = known.map { zip($0, parts).prefix { $0 == $1 }.map(\.1) } ?? []
+    // Another node may have put the same bytes again in a longer part; and a process that ended may have left some that no client was told of.
+    let length = await file.offset
+    for part in parts[held.count...] {
+      guard part.end <= length, try await file.digest(of: part.start..<part.end) == part.digest else { break }
+      held.append(part)
     }
     try await file.truncate(to: held.last?.end ?? .zero)
     for part in parts[held.count...] {
@@ -193,18 +191,17 @@ package struct UploadParts: Sendable {
     }
   }
 
-  /// Puts what the file has behind `parts`, in place of a last one that is short, and returns all parts. When it throws, the parts that
-  /// were put before count; which these are, the database knows. Throws `upload-locked` where another request has taken the upload.
+  /// Puts what the file has behind `parts`, as ``UploadPartPlan`` has it, and changes these to all that are there. When it throws, the
+  /// parts that were put before count. Throws `upload-locked` where another request has taken the upload.
   func put(_ file: BlobWriter, behind parts: inout [UploadPart], under hold: Hold) async throws {
     let end = await file.offset
     while parts.last?.end ?? .zero < end {
-      var replaced: UploadPart?
-      if let last = parts.last, last.length < partLength { replaced = last }
-      let start = replaced?.start ?? parts.last?.end ?? .zero
-      let range = start..<min(end, start + partLength)
+      let plan = UploadPartPlan(behind: parts, upTo: end, partLength: partLength)
+      let range = plan.range
       let part = UploadPart(
-        start: start, length: range.upperBound - start, digest: try await file.digest(of: range),
-        name: "\(start.rawValue)-\(RandomBytes.token(bits: 64))")
+        start: range.lowerBound, length: range.upperBound - range.lowerBound,
+        digest: try await file.digest(of: range),
+        name: "\(range.lowerBound.rawValue)-\(RandomBytes.token(bits: 64))")
       let name = UploadPartName(upload: hold.upload, part: part.name)
       try await shelf.putPart(name, range, of: file, digest: part.digest)
       let until = clock.now() + Self.leaseDuration
@@ -219,15 +216,13 @@ package struct UploadParts: Sendable {
         await remove([part], of: hold.upload)
         throw Self.taken
       }
-      if let replaced {
-        parts.removeLast()
-        await remove([replaced], of: hold.upload)
-      }
-      parts.append(part)
+      let replaced = Array(parts[plan.kept...])
+      parts.replaceSubrange(plan.kept..., with: [part])
+      await remove(replaced, of: hold.upload)
     }
   }
 
-  /// Removes the objects of parts that have no rows any more. What cannot be removed is logged, and found by ``removeStrays()``.
+  /// Removes the objects of parts that have no rows any more. What cannot be removed is logged, and is a stray.
   func remove(_ parts: [UploadPart], of upload: String) async {
     for part in parts {
       do throws(BlobStoreError) {
@@ -240,14 +235,10 @@ package struct UploadParts: Sendable {
     }
   }
 
-  /// Removes the objects that no row names, once no request can be about to write it. Throws what the store and the database throw.
-  func removeStrays() async throws {
-    let bound = clock.now() - Self.strayAge
-    let old = try await shelf.listParts().filter { $0.value < bound }.keys
-    for (upload, names) in Dictionary(grouping: old, by: \.upload) {
-      let parts = try await database.read { try UploadPartTable.all(of: upload, in: $0) }
-      let kept = Set(parts.map(\.name))
-      for name in names where !kept.contains(name.part) { try await shelf.removePart(name) }
-    }
+  /// Those of the objects that no row names.
+  func strays(among names: [UploadPartName], of upload: String) async throws -> [UploadPartName] {
+    let parts = try await database.read { try UploadPartTable.all(of: upload, in: $0) }
+    let kept = Set(parts.map(\.name))
+    return names.filter { !kept.contains($0.part) }
   }
 }

@@ -19,6 +19,8 @@ extension UploadService {
       if let digest = upload.digest, let received = try await self.rehash(digest) {
         return (upload, received)
       }
+      defer { if self.parts != nil { self.quota.release(id) } }
+      try await self.reserveRest(of: upload)
       let blob = try await self.blob(of: upload)
       let received = await blob.received
       guard let length = upload.length, received.length == length, !upload.awaitsEnd else {

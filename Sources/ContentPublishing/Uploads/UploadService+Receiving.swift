@@ -23,8 +23,6 @@ extension UploadService {
   static let progressStep = ByteCount.mebibytes(16)
   /// By how much the reservation of an upload of unknown length grows.
   private static let step = ByteCount.mebibytes(8)
-  /// How often a request whose bytes come slowly says to other nodes that it goes on.
-  private static let renewal: Duration = .seconds(30)
 
   /// Takes the bytes of one request until they end or the connection does: what arrived is kept either way,
   /// unless it had to add up to a checksum. `progress` is called now and then with the offset up to which the
@@ -73,6 +71,11 @@ extension UploadService {
     let id = upload.id
     // The next request may come to another node: room on this disk is kept while bytes come.
     defer { if parts != nil { quota.release(id) } }
+    // At a node that goes on, what its file lacks is still to come as well.
+    let room = StorageQuota.Reservation(
+      total: length ?? start + (body.expectedLength ?? .zero), received: try await lengthHere(of: id) ?? start
+    )
+    if parts != nil { try await reserve(room, for: id) }
     let blob = try await blob(of: upload)
     let offset = await blob.offset
     // The state was found before the file was read: it differs only if another process has changed the file.
@@ -80,9 +83,7 @@ extension UploadService {
       throw Problem(
         .uploadOffsetMismatch, "the upload stands at \(offset.rawValue)", expectedOffset: offset.rawValue)
     }
-    try await reserve(
-      StorageQuota.Reservation(total: length ?? start + (body.expectedLength ?? .zero), received: start),
-      for: id)
+    if parts == nil { try await reserve(room, for: id) } else { quota.note(offset, of: id) }
     if let length, upload.length == nil {
       try await database.write(locking: [.upload(id)]) { try UploadTable.setLength(length, of: id, in: $0) }
       upload.length = length
@@ -174,7 +175,6 @@ extension UploadService {
     let end = length ?? UploadLimits.maximumLength
     var position = await blob.offset
     var announced = position
-    var renewed = clock.now()
     do {
       for try await bytes in body {
         let next = position + ByteCount(bytes.count)
@@ -195,10 +195,6 @@ extension UploadService {
           try await share(blob)
           await progress?(position)
           announced = position
-        }
-        if parts != nil, clock.now() - renewed >= Self.renewal {
-          try await renewHold(of: blob.identifier)
-          renewed = clock.now()
         }
       }
       return ReceivedBody(offset: position, failure: nil)

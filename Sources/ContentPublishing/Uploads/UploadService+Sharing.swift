@@ -17,12 +17,15 @@ extension UploadService {
       guard let parts = self.parts else { return try await body() }
       let hold = try await parts.hold(id, onConflict: policy)
       self.locks[id]?.hold = hold
+      let renewing = Task { await self.keep(hold, of: parts) }
       let result: Result<Value, any Error>
       do {
         result = .success(try await body())
       } catch {
         result = .failure(error)
       }
+      renewing.cancel()
+      await renewing.value
       await parts.release(hold)
       return try result.get()
     }
@@ -115,10 +118,22 @@ extension UploadService {
     open[index].parts = parts
   }
 
-  /// Lets the request's hold last while its bytes come. Throws `upload-locked` where another request has taken the upload.
-  func renewHold(of id: String) async throws {
-    guard let parts, let hold = locks[id]?.hold else { return }
-    try await parts.renew(hold)
+  /// Lets the hold last until the task is cancelled, however slowly its request goes on.
+  private func keep(_ hold: UploadParts.Hold, of parts: UploadParts) async {
+    while (try? await parts.timer.sleep(for: UploadParts.renewal)) != nil { await check(hold, of: parts) }
+  }
+
+  /// Lets the hold last, or ends its request where another one has taken the upload.
+  private func check(_ hold: UploadParts.Hold, of parts: UploadParts) async {
+    do {
+      try await parts.renew(hold)
+    } catch is Problem {
+      // A later request of this node may have the upload by now.
+      if locks[hold.upload]?.hold == hold { preempt(hold.upload) }
+    } catch is CancellationError {
+    } catch {
+      parts.log.warning("it is not known who holds an upload", ["error": LogValue(error)])
+    }
   }
 
   /// The upload's bytes are a package: its parts are of no use any more.
@@ -140,6 +155,21 @@ extension UploadService {
     if upload.digest != nil { return upload.length ?? .zero }
     guard parts != nil else { return quota.reservations[upload.id]?.received ?? .zero }
     return try await database.read { try UploadPartTable.length(of: upload.id, in: $0) }
+  }
+
+  /// How many bytes this node's file has of an upload that any node goes on with; nil where uploads are one server's.
+  func lengthHere(of id: String) async throws -> ByteCount? {
+    guard parts != nil else { return nil }
+    if let blob = open.first(where: { $0.id == id })?.blob { return await blob.offset }
+    return try await blobs.receivedLength(of: id) ?? .zero
+  }
+
+  /// Keeps room on this node's disk for what its file lacks of the upload. Nothing where uploads are one server's. Throws `out-of-space`.
+  func reserveRest(of upload: Upload) async throws {
+    guard let received = try await lengthHere(of: upload.id), let length = upload.length else { return }
+    let room = StorageQuota.Available(free: try await blobs.freeSpace(), stored: nil)
+    let refusal = quota.grant(.init(total: length, received: received), to: upload.id, in: room)
+    if let refusal { throw Problem(.outOfSpace, refusal) }
   }
 
   /// Nil where the quota of all nodes has room for the upload, which is kept for it then; else why it has not.
@@ -204,24 +234,18 @@ extension UploadService {
     guard let parts else { return }
     let reader = database.reader(of: .uploads)
     await adoptFiles(in: parts)
-    while let news = await reader.next() {
-      let holds = locks.values.compactMap(\.hold).filter { hold in
-        switch news {
-        case .of(let names): names.contains { $0 != hold.news && $0.hasPrefix("\(hold.upload)/") }
-        case .ofAnything: true
-        }
-      }
-      for hold in holds {
-        do {
-          try await parts.renew(hold)
-        } catch is Problem {
-          // A later request of this node may have the upload by now.
-          if locks[hold.upload]?.hold == hold { preempt(hold.upload) }
-        } catch {
-          parts.log.warning("it is not known who holds an upload", ["error": LogValue(error)])
-        }
+    while let news = await reader.next() { await process(news, of: parts) }
+  }
+
+  /// Ends the requests from which others have taken their uploads, as news may say.
+  func process(_ news: ChangeNews, of parts: UploadParts) async {
+    let holds = locks.values.compactMap(\.hold).filter { hold in
+      switch news {
+      case .of(let names): names.contains { $0 != hold.news && $0.hasPrefix("\(hold.upload)/") }
+      case .ofAnything: true
       }
     }
+    for hold in holds { await check(hold, of: parts) }
   }
 
   private func preempt(_ id: String) {
@@ -232,8 +256,27 @@ extension UploadService {
   /// Removes what uploads have left behind: files of this node, and with `isForAll` what lies in the store and no row names. Throws
   /// what the store and the database throw.
   package func removeLeftovers(isForAll: Bool) async throws {
-    guard let parts else { return }
+    guard let parts else {
+      // Those of nodes that shared uploads before: an upload of one server has none.
+      guard isForAll, let store = shelf as? any UploadPartShelf else { return }
+      for name in try await store.listParts() { try await store.removePart(name) }
+      return
+    }
     for id in try await blobs.listIncoming().keys { _ = try await removeStray(id) }
-    if isForAll { try await parts.removeStrays() }
+    if isForAll { try await removeStrayParts(from: parts) }
+  }
+
+  /// Removes the objects that no row names. An upload is held meanwhile: no request is about to write a row for what it has put, and one from
+  /// which the upload was taken does not. So no clock has a say in it, neither the store's nor this machine's.
+  private func removeStrayParts(from parts: UploadParts) async throws {
+    for (upload, names) in Dictionary(grouping: try await parts.shelf.listParts(), by: \.upload) {
+      guard try await !parts.strays(among: names, of: upload).isEmpty else { continue }
+      _ = try await withFreeLock(upload) { () in
+        for name in try await parts.strays(among: names, of: upload) {
+          try await parts.shelf.removePart(name)
+        }
+        return true
+      }
+    }
   }
 }

@@ -95,15 +95,17 @@ package actor UploadService {
   }
 
   /// With the reservations of the uploads that an earlier run left open; those whose creation it left undone,
-  /// so that no client knows them, are forgotten. Blocks.
+  /// so that no client knows them, are forgotten, and so are those whose bytes nodes had in parts, where there are none any more. Blocks.
   package static func open(
     database: Database, blobs: BlobStore, shelf: (any PackageShelf)? = nil, parts: UploadParts? = nil,
     packageLocks: PackageLocks = PackageLocks(), clock: LifetimeClock, limits: UploadLimits
   ) throws -> UploadService {
     // Other nodes may be creating some now.
     let cutoff = database.isShared ? clock.now() - .seconds(3600) : Timestamp(millisecondsSinceEpoch: .max)
-    try database.writeBlocking(locking: []) {
-      try UploadTable.removeUnaddressed(createdBefore: cutoff, in: $0)
+    try database.writeBlocking(locking: []) { connection in
+      try UploadTable.removeUnaddressed(createdBefore: cutoff, in: connection)
+      // Nodes that shared uploads before have left them in a store.
+      if parts == nil { try UploadPartTable.abandon(in: connection) }
     }
     let lengths = try blobs.incomingLengthsBlocking()
     let uploads = try database.readBlocking { try UploadTable.all(in: $0) }

@@ -28,7 +28,7 @@ package struct UploadPart: Hashable, Sendable {
 /// server has none. The functions run in the caller's transaction, in one that locks the upload where they write, and throw
 /// ``DatabaseError``.
 package enum UploadPartTable {
-  /// Adds a part, in place of a shorter one that begins there.
+  /// Adds a part, in place of those whose bytes it has.
   package static func set(
     _ part: UploadPart, of upload: String, in connection: borrowing Connection
   ) throws {
@@ -42,6 +42,9 @@ package enum UploadPartTable {
         .text(upload), .byteCount(part.start), .byteCount(part.length), .digest(part.digest),
         .text(part.name),
       ])
+    try connection.execute(
+      "DELETE FROM upload_parts WHERE upload = ? AND start > ? AND start < ?",
+      [.text(upload), .byteCount(part.start), .byteCount(part.end)])
   }
 
   /// The parts from the first byte on, each behind the one before.
@@ -61,6 +64,13 @@ package enum UploadPartTable {
       "SELECT start + length AS length FROM upload_parts WHERE upload = ? ORDER BY start DESC LIMIT 1",
       [.text(upload)]
     )?.byteCount("length") ?? .zero
+  }
+
+  /// Forgets all parts, and the uploads that consist of them: a server that has no nodes beside it begins these anew.
+  package static func abandon(in connection: borrowing Connection) throws {
+    try connection.execute(
+      "DELETE FROM uploads WHERE digest IS NULL AND id IN (SELECT upload FROM upload_parts)")
+    try connection.execute("DELETE FROM upload_parts")
   }
 
   /// Forgets the parts. Their objects are the caller's to remove.

@@ -27,7 +27,8 @@ struct PublishingComponents: Sendable {
     let parts: UploadParts? =
       if database.isShared, let shelf = infrastructure.shelf as? any UploadPartShelf {
         UploadParts(
-          database: database, shelf: shelf, process: leases.process, clock: leases.clock, log: log)
+          database: database, shelf: shelf, process: leases.process, clock: leases.clock, timer: timer,
+          log: log)
       } else {
         nil
       }

@@ -37,14 +37,11 @@ extension StoreShelf: UploadPartShelf {
     }
   }
 
-  package func listParts() async throws(BlobStoreError) -> [UploadPartName: Timestamp] {
+  package func listParts() async throws(BlobStoreError) -> [UploadPartName] {
     try await asBlobStoreError { () throws(ObjectStoreError) in
-      var parts: [UploadPartName: Timestamp] = [:]
+      var parts: [UploadPartName] = []
       try await store.forEachObject(prefix: Self.incoming, within: Self.limit) { object in
-        // One without a date is as old as any.
-        if let name = Self.name(object.key) {
-          parts[name] = object.attributes.lastModified ?? Timestamp(millisecondsSinceEpoch: 0)
-        }
+        if let name = Self.name(object.key) { parts.append(name) }
       }
       return parts
     }
