@@ -255,7 +255,10 @@ let testSupport: [Target] = [
   .target(name: "HTTPTesting", dependencies: ["HTTPParsing"], path: "Tests/HTTPTesting"),
   .target(
     name: "StorageTesting",
-    dependencies: ["PackageStorage", "BlobStore", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting"],
+    dependencies: [
+      "HTTPParsing", "HTTPServer", "ObjectStore", "PackageStorage", "BlobStore", "ServiceRuntime",
+      "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
+    ],
     path: "Tests/StorageTesting"),
   .target(
     name: "DeliveryTesting",
@@ -416,6 +419,7 @@ let tests: [Target] = [
       "PostgreSQLEngine", "HTTPServer", "HTTPParsing", "HTTPClient", "SystemCalls", "Crypto", "CoreTypes",
       "ServiceRuntime",
       "ObjectStore", "BlobStore", "PackageStorage", "Monitoring", "PullboxDoctor", "DeliveryTesting",
+      "StorageTesting",
       "PackageTesting", "PullboxTesting", "pullbox-server",
     ]),
   .testTarget(

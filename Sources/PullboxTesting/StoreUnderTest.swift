@@ -9,6 +9,14 @@ package struct StoreUnderTest: Sendable {
   package let region: String?
   package let keyFile: String
 
+  /// A store that a test makes by itself.
+  package init(location: String, endpoint: String, region: String?, keyFile: String) {
+    self.location = location
+    self.endpoint = endpoint
+    self.region = region
+    self.keyFile = keyFile
+  }
+
   /// Nil where the environment names none.
   package static let present: StoreUnderTest? = {
     let environment = ProcessInfo.processInfo.environment

@@ -27,6 +27,7 @@ struct CondemnedPackageTests {
   private let uploads: UploadService
   private let collector: GarbageCollector
   private let clock = ManualWallClock()
+  private let timer = ManualMonotonicClock()
   private let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
   private var digest: SHA256Digest { .of(bytes) }
 
@@ -42,7 +43,7 @@ struct CondemnedPackageTests {
     self.whileRemoving = whileRemoving
     shelf = try MemoryShelf(incoming: incoming) { await whileRemoving.current?() }
     let locks = PackageLocks()
-    let lifetimes = LifetimeClock(wall: clock, timer: SystemMonotonicClock(), log: Log(level: .error))
+    let lifetimes = LifetimeClock(wall: clock, timer: timer, log: Log(level: .error))
     uploads = try UploadService.open(
       database: database, blobs: incoming, shelf: shelf, packageLocks: locks, clock: lifetimes,
       limits: UploadLimits())
@@ -223,7 +224,9 @@ struct CondemnedPackageTests {
     #expect(try await shelf.list().count == 1)
   }
 
-  @Test("a package that another process removes is neither removed nor put there beside it")
+  @Test(
+    "an upload waits while another process removes a package of its bytes, and is refused where that takes long"
+  )
   func removalElsewhere() async throws {
     try await putUnneeded()
     let (digest, now, removal) = (digest, clock.now(), PackageRemoval(of: digest))
@@ -233,11 +236,20 @@ struct CondemnedPackageTests {
     #expect(hasBegun)
     #expect(try await !collector.removeIfUnneeded(digest))
     let upload = try await completeUpload()
-    let refusal = await #expect(throws: Problem.self) { _ = try await uploads.takeOver(upload) }
+    let (uploads, timer) = (uploads, timer)
+    let refused = Task { try await uploads.takeOver(upload) }
+    for _ in 0..<40 {
+      await timer.waitForSleepers()
+      timer.advance(by: PackageRemoval.pause)
+    }
+    let refusal = await #expect(throws: Problem.self) { _ = try await refused.value }
     #expect(refusal?.code == .unavailable && refusal?.retryAfterSeconds != nil)
     #expect(try await shelf.list().count == 1)
+    let waiting = Task { try await uploads.takeOver(upload) }
+    await timer.waitForSleepers()
     try await database.write(locking: [.content(digest)]) { try removal.end(in: $0) }
-    _ = try await uploads.takeOver(upload)
+    timer.advance(by: PackageRemoval.pause)
+    _ = try await waiting.value
     #expect(try await !collector.removeIfUnneeded(digest))
   }
 

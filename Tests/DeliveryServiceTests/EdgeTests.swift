@@ -5,6 +5,7 @@ import ObjectStore
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
+import StorageTesting
 import SystemCalls
 import Testing
 

@@ -8,7 +8,8 @@ import Synchronization
 /// monotonic clock. What it knows ends with the process.
 package final class LifetimeClock: Sendable {
   private let wall: any WallClock
-  private let timer: any MonotonicClock
+  /// Times pauses, which no step of the wall clock makes longer.
+  let timer: any MonotonicClock
   private let log: Log
   private let watched: Mutex<WallClockSteps>
 

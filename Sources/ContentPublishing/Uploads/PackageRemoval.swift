@@ -10,6 +10,10 @@ struct PackageRemoval: Sendable {
   /// For how long a removal keeps others away: the removal of a file takes less.
   static let longest: Duration = .seconds(120)
 
+  /// For how long a package of the same bytes waits until the removal is over, and how often it looks.
+  static let wait: Duration = .seconds(10)
+  static let pause: Duration = .milliseconds(250)
+
   private let digest: SHA256Digest
   /// Names this removal, and no other one.
   private let holder = RandomBytes.token(bits: 64)

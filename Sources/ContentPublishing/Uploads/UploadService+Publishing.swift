@@ -12,7 +12,7 @@ extension UploadService {
   /// any point, until the upload's row is removed; while that is there, the blob is not collected. The digest
   /// is written down before the file is moved, so that a repetition finds the package on the shelf. Throws
   /// `upload-unknown`, `upload-expired`, `upload-locked`, `upload-incomplete` while bytes or the end are
-  /// missing, and `unavailable` while another process removes a package of the same bytes.
+  /// missing, and `unavailable` where another process removes a package of the same bytes and is not done soon.
   func takeOver(_ id: String) async throws -> (upload: Upload, received: BlobDescription) {
     try await withPublication(of: id) { () in
       var upload = try await self.find(id)
@@ -26,22 +26,18 @@ extension UploadService {
       guard let length = upload.length, received.length == length, !upload.awaitsEnd else {
         throw Problem(.uploadIncomplete, "\(received.length.rawValue) bytes have arrived")
       }
-      let now = self.clock.now()
       let shelf = self.shelf
       // A package of the same bytes that is being removed is gone by then, and one that is there may have been damaged since:
       // this one takes its place.
       try await self.packageLocks.withLock(received.digest) {
-        let isFree = try await self.database.write(locking: [.upload(id), .content(received.digest)]) {
-          connection in
-          guard try !PackageRemoval.isRunning(of: received.digest, at: now, in: connection) else {
-            return false
+        var waited = Duration.zero
+        while try await !self.claim(received.digest, for: id) {
+          guard waited < PackageRemoval.wait else {
+            throw Problem(
+              .unavailable, "a package of the same bytes is being removed", retryAfterSeconds: 1)
           }
-          try UploadTable.setDigest(received.digest, of: id, at: now, in: connection)
-          try GarbageCollectionTable.unmark(received.digest, in: connection)
-          return true
-        }
-        guard isFree else {
-          throw Problem(.unavailable, "a package of the same bytes is being removed", retryAfterSeconds: 1)
+          try await self.clock.timer.sleep(for: PackageRemoval.pause)
+          waited += PackageRemoval.pause
         }
         try await Self.asProblem { _ = try await shelf.put(blob, as: received.digest) }
       }
@@ -50,6 +46,17 @@ extension UploadService {
       self.forget(id)
       self.quota.release(id)
       return (upload, received)
+    }
+  }
+
+  /// Lets the upload need a package of that digest, unless another process removes one now: false then.
+  private func claim(_ digest: SHA256Digest, for id: String) async throws -> Bool {
+    let now = clock.now()
+    return try await database.write(locking: [.upload(id), .content(digest)]) { connection in
+      guard try !PackageRemoval.isRunning(of: digest, at: now, in: connection) else { return false }
+      try UploadTable.setDigest(digest, of: id, at: now, in: connection)
+      try GarbageCollectionTable.unmark(digest, in: connection)
+      return true
     }
   }
 

@@ -10,6 +10,7 @@ import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
 import ServiceRuntime
+import StorageTesting
 import Synchronization
 import SystemCalls
 import Testing

@@ -11,6 +11,7 @@ import PullboxAPIClient
 import PullboxTesting
 import RecordTransfer
 import ServiceRuntime
+import StorageTesting
 import Synchronization
 import SystemCalls
 import Testing

@@ -13,6 +13,7 @@ import PullboxAPI
 import PullboxTesting
 import RecordTransfer
 import ServiceRuntime
+import StorageTesting
 import Synchronization
 import SystemCalls
 import Testing

@@ -1,6 +1,7 @@
 import HTTPClient
 import ObjectStore
 import PullboxTesting
+import StorageTesting
 
 @testable import DeliveryService
 

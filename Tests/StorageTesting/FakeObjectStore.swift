@@ -1,22 +1,22 @@
 import CoreTypes
 import Crypto
 import HTTPParsing
-import HTTPServer
+package import HTTPServer
 import ObjectStore
-import PullboxTesting
+package import PullboxTesting
 import ServiceRuntime
 import Synchronization
 import SystemCalls
 
 /// An object store in this process's memory, on a port of loopback: the calls of docs/object-stores.md, each signed by its key. It answers
 /// 400 to a request that is signed in two ways, as stores do, and 403 to an address that is over.
-final class FakeObjectStore: AsyncHandler {
+package final class FakeObjectStore: AsyncHandler {
   /// A request as it came.
-  struct Call: Hashable, Sendable {
-    var method: String
+  package struct Call: Hashable, Sendable {
+    package var method: String
     /// The name below the bucket; empty for the bucket itself.
-    var key: String
-    var range: String?
+    package var key: String
+    package var range: String?
   }
 
   private struct State {
@@ -34,7 +34,8 @@ final class FakeObjectStore: AsyncHandler {
   private let directory: TemporaryDirectory
   private let signer: SignatureV4
 
-  init() throws {
+  /// A store without objects, which listens.
+  package init() throws {
     directory = try TemporaryDirectory()
     signer = SignatureV4(
       credentials: try Self.credentials(in: directory), region: Self.region)
@@ -52,13 +53,20 @@ final class FakeObjectStore: AsyncHandler {
     return try ObjectStoreCredentials(file: path)
   }
 
-  var keyFile: String { directory.path("key") }
-  var location: String { "s3://\(Self.bucket)/production" }
-  var host: String { server.withLock { $0?.boundAddresses.first?.description } ?? "" }
-  var endpoint: String { "http://\(host)" }
+  /// The file of its key.
+  package var keyFile: String { directory.path("key") }
+  package var location: String { "s3://\(Self.bucket)/production" }
+  /// Its address without the scheme.
+  package var host: String { server.withLock { $0?.boundAddresses.first?.description } ?? "" }
+  package var endpoint: String { "http://\(host)" }
+
+  /// The store as one to try.
+  package var tested: StoreUnderTest {
+    StoreUnderTest(location: location, endpoint: endpoint, region: nil, keyFile: keyFile)
+  }
 
   /// The objects of the store, by names below the installation's prefix.
-  var objects: [String: [UInt8]] {
+  package var objects: [String: [UInt8]] {
     get {
       state.withLock { state in
         Dictionary(
@@ -74,7 +82,7 @@ final class FakeObjectStore: AsyncHandler {
   }
 
   /// The calls since the last look.
-  func takeCalls() -> [Call] {
+  package func takeCalls() -> [Call] {
     state.withLock { state in
       defer { state.calls = [] }
       return state.calls
@@ -82,20 +90,20 @@ final class FakeObjectStore: AsyncHandler {
   }
 
   /// Has the store answer with a status of the test's from now on, where `refusal` returns one.
-  func refuse(_ refusal: @escaping @Sendable (Call) -> HTTPStatus?) {
+  package func refuse(_ refusal: @escaping @Sendable (Call) -> HTTPStatus?) {
     state.withLock { $0.refusal = refusal }
   }
 
   /// Moves the store's clock.
-  func advance(by duration: Duration) {
+  package func advance(by duration: Duration) {
     state.withLock { $0.clockOffset += duration }
   }
 
-  func stop() async {
+  package func stop() async {
     await server.withLock { $0.take() }?.drain()
   }
 
-  func respond(to request: HTTPRequest) async -> HTTPResponse {
+  package func respond(to request: HTTPRequest) async -> HTTPResponse {
     let segments = request.pathSegments
     guard segments.first == Self.bucket else { return Self.refusal(.notFound, "NoSuchBucket") }
     let key = segments.dropFirst().joined(separator: "/")
