@@ -114,6 +114,34 @@ struct ScrubbingRoundTests {
     #expect(await scrubber.checks == 1)
   }
 
+  @Test(
+    "a fault that cannot be written down when it is found is once that is possible, unless the package is whole by then"
+  )
+  func faultWhileAway() async throws {
+    let bytes: [UInt8] = [1, 2, 3]
+    let digest = try await add(bytes)
+    let scrubber = scrubber()
+    for isRepaired in [false, true] {
+      // As if the database were away.
+      try await rename("package_checks", to: "away")
+      #expect(await scrubber.noteDamaged(digest))
+      await #expect(throws: DatabaseError.self) { try await scrubber.writeFaults() }
+      try await rename("away", to: "package_checks")
+      if isRepaired { try await scrubber.noteWhole(digest) }
+      try await scrubber.writeFaults()
+      #expect(try await scrubber.report().faults.map(\.digest) == (isRepaired ? [] : [digest]))
+      // The bytes are right by now: it is read again.
+      try await scrubber.lookAtFaulty()
+      #expect(try await scrubber.report().faults.isEmpty)
+    }
+  }
+
+  private func rename(_ table: String, to name: String) async throws {
+    try await database.write(locking: [.everything]) {
+      try $0.execute("ALTER TABLE \(table) RENAME TO \(name)")
+    }
+  }
+
   @Test("the lease is asked for also while a slow rate makes a node wait")
   func slowRate() async throws {
     _ = try await add([UInt8](repeating: 1, count: 1 << 20))

@@ -77,6 +77,8 @@ package actor PackageScrubber {
   private var answered: Timestamp?
   /// The packages that were written down as missing since the start; each is told once.
   private var missing: Set<SHA256Digest> = []
+  /// The faults that could not be written down, as while the database is away.
+  private var unwritten: [SHA256Digest: PackageFault] = [:]
   /// The files in which faults were found since the start.
   private var faulty: [SHA256Digest: PackagePlace] = [:]
   private(set) var progress = Progress()
@@ -122,6 +124,7 @@ package actor PackageScrubber {
       group.addTask {
         await looks.run(
           {
+            try await self.writeFaults()
             if try await self.lease?.isHeld() ?? true { try await self.lookAtFaulty() }
             return .pause(atMost: Self.pauseBetweenLooks)
           }, onFailure: onFailure)
@@ -156,7 +159,7 @@ package actor PackageScrubber {
   }
 
   /// A request found no file of a package. Answers whether a version is to have it. True also where that cannot
-  /// be written down, which is logged: the request is refused as for a faulty package.
+  /// be written down, which is logged, and done later: the request is refused as for a faulty package.
   package func noteMissing(_ digest: SHA256Digest) async -> Bool {
     guard missing.insert(digest).inserted else { return true }
     do {
@@ -165,6 +168,7 @@ package actor PackageScrubber {
       return isExpected
     } catch {
       missing.remove(digest)
+      unwritten[digest] = .missing
       log.error(
         "a missing package could not be written down",
         ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
@@ -173,12 +177,13 @@ package actor PackageScrubber {
   }
 
   /// Other bytes came for a package than its own, where it was read to be sent. Answers whether a version is to have it. True also where that
-  /// cannot be written down, which is logged.
+  /// cannot be written down, which is logged, and done later.
   @discardableResult
   package func noteDamaged(_ digest: SHA256Digest) async -> Bool {
     do {
       return try await record(.damaged, of: digest, in: place(of: digest))
     } catch {
+      unwritten[digest] = .damaged
       log.error(
         "a damaged package could not be written down",
         ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
@@ -186,10 +191,16 @@ package actor PackageScrubber {
     }
   }
 
+  /// Writes down what could not be when it was found. Such a package is looked at again, since others may be there by now. Throws ``DatabaseError``.
+  func writeFaults() async throws {
+    for (digest, fault) in unwritten { try await record(fault, of: digest) }
+  }
+
   /// The right bytes were just put on the shelf, or read there. Takes the fault away that was written down for
   /// them. Throws ``DatabaseError``.
   func noteWhole(_ digest: SHA256Digest) async throws {
     didChange(digest)
+    unwritten[digest] = nil
     guard try await database.read({ try PackageCheckTable.fault(of: digest, in: $0) }) != nil else { return }
     try await record(nil, of: digest)
   }
@@ -378,6 +389,7 @@ package actor PackageScrubber {
       }
       if let before, before != fault { didChange(digest) }
     }
+    unwritten[digest] = nil
     if fault != .missing { missing.remove(digest) }
     guard let before else { return false }
     guard before != fault else { return true }

@@ -8,7 +8,8 @@ package import Crypto
 /// packages, and readers come in the order in which they asked.
 ///
 /// Bytes that do not come are asked for once more, after a pause. If they do not come then, the readers that wait for them fail, and a
-/// reader that asks later begins anew. A package that is not found twice, or whose piece is other bytes twice, is set aside: it is not
+/// reader that asks later begins anew. If no piece of any package has come since that fetch began, the place is away, and so fail those who wait
+/// behind ``maximumFetches``: each of them would wait as long again. A package that is not found twice, or whose piece is other bytes twice, is set aside: it is not
 /// fetched any more until it is restored.
 package struct BlockPlan: Sendable {
   /// Fetches at a time, those that pause included.
@@ -37,6 +38,8 @@ package struct BlockPlan: Sendable {
     var rest: [Int]
     /// Why the same pieces did not come the first time; nil in a first try.
     var failure: PackageCacheError?
+    /// The pieces that had come, of all packages, when the first try began.
+    let verified: UInt64
   }
 
   private struct BlockAhead: Hashable {
@@ -61,6 +64,7 @@ package struct BlockPlan: Sendable {
   private var marks: [Part: Int] = [:]
   private var fetches: [FetchIdentifier: Fetch] = [:]
   private var fetchCount: UInt64 = 0
+  private var verifiedCount: UInt64 = 0
   private var hasEnded = false
   private var actions: [Action] = []
 
@@ -226,12 +230,15 @@ package struct BlockPlan: Sendable {
   }
 
   /// Begins to fetch from the piece, which is missing, to the end of its block.
-  private mutating func begin(_ piece: Part, after failure: PackageCacheError? = nil) {
+  private mutating func begin(
+    _ piece: Part, after failure: PackageCacheError? = nil, since verified: UInt64? = nil
+  ) {
     guard let run = maps[piece.digest]?.run(from: piece.number) else { return }
     for number in run { maps[piece.digest]?[number] = .fetching }
     fetchCount += 1
     let identifier = FetchIdentifier(rawValue: fetchCount)
-    fetches[identifier] = Fetch(digest: piece.digest, rest: Array(run), failure: failure)
+    fetches[identifier] = Fetch(
+      digest: piece.digest, rest: Array(run), failure: failure, verified: verified ?? verifiedCount)
     let pause = failure.map { $0.retryAfter ?? Self.pause } ?? .zero
     actions.append(.fetch(identifier, piece.digest, run, after: pause))
   }
@@ -239,6 +246,7 @@ package struct BlockPlan: Sendable {
   private mutating func verify(_ piece: Int, by identifier: FetchIdentifier) {
     guard let fetch = fetches[identifier], let index = fetch.rest.firstIndex(of: piece) else { return }
     fetches[identifier]?.rest.remove(at: index)
+    verifiedCount += 1
     settle(Part(digest: fetch.digest, number: piece), as: .verified)
   }
 
@@ -265,9 +273,12 @@ package struct BlockPlan: Sendable {
     guard let first = awaited.first else { return }
     switch verdict(error, of: fetch) {
     case .again:
-      begin(first, after: error)
+      begin(first, after: error, since: fetch.verified)
       for piece in awaited.dropFirst().reversed() { bring(piece, isFirst: true) }
-    case .fail(let error): for piece in awaited { wake(piece, error) }
+    case .fail(let error):
+      for piece in awaited { wake(piece, error) }
+      guard error.code == .unavailable, fetch.failure != nil, fetch.verified == verifiedCount else { return }
+      for piece in queue { wake(piece, error) }
     case .setAside: putAside(fetch.digest, error)
     }
   }

@@ -42,7 +42,7 @@ struct CacheDirectory: Sendable {
   }
 
   /// Makes the directory where it is missing, and keeps other processes away from it until the value is let go. Throws `storage` where
-  /// another has it, or the file system cannot give back a part of a file's room.
+  /// another has it, or the file system cannot give back a part of a file's room; a full one is not tried, since what lies there can be sent.
   func lock() throws(PackageCacheError) -> LockFile {
     try asCacheError { () throws(SystemError) in
       try operations.createDirectories(path, permissions: 0o700)
@@ -57,6 +57,7 @@ struct CacheDirectory: Sendable {
       try operations.write([1].span, to: file, at: .zero)
       try operations.punchHole(0..<4096, in: file)
     } catch {
+      if error.isOutOfSpace { return lock }
       guard error.isUnsupported else { throw PackageCacheError(error) }
       throw PackageCacheError(
         .storage, "the file system of \(path) cannot give back a part of a file's room (\(error))")

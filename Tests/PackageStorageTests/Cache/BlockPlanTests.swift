@@ -197,6 +197,29 @@ struct BlockPlanTests {
     #expect(end(3, unavailable) == [fetch(4, 5..<8, after: .milliseconds(500))])
   }
 
+  @Test(
+    "who waits behind all fetches fails with the first that does not come twice, unless something has come meanwhile",
+    arguments: [false, true])
+  mutating func behindAll(hasCome: Bool) {
+    know(pieces: 160)
+    for number in 1...16 {
+      let first = (number - 1) * 8
+      #expect(want(UInt64(number), first) == [fetch(UInt64(number), first..<first + 8)])
+    }
+    #expect(want(17, 128).isEmpty)
+    #expect(want(18, 0, of: other).isEmpty)
+    #expect(end(1, unavailable) == [fetch(17, 0..<8, after: .milliseconds(500))])
+    if hasCome { #expect(verify(2, 8..<9) == [.release(reader(2))]) }
+    let actions = end(17, unavailable)
+    #expect(actions.first == .fail(reader(1), unavailable))
+    if hasCome {
+      #expect(actions.dropFirst() == [fetch(18, 128..<136)])
+    } else {
+      #expect(actions.dropFirst() == [.fail(reader(17), unavailable), .fail(reader(18), unavailable)])
+      #expect(plan.waitingReaders == 15)
+    }
+  }
+
   @Test("a place that asks for a pause gets it, and where that is long, who waits fails at once")
   mutating func pauses() {
     know()

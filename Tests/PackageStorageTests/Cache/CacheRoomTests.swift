@@ -1,5 +1,6 @@
 import CoreTypes
 import Crypto
+import Glibc
 import PullboxTesting
 import SystemCalls
 import Testing
@@ -178,6 +179,23 @@ struct CacheRoomTests {
         _ = consume held
       }
       #expect(try await package.send(0..<64 << 20).hasSameBytes(as: sample.bytes))
+    }
+  }
+
+  @Test("on a disk that is full a cache is opened all the same, and what lies there is sent")
+  func openingOnFullDisk() async throws {
+    let sample = SamplePackage(mebibytes: 2)
+    let fetcher = ScriptedFetcher([sample])
+    try await withCache(fetcher, in: directory.path) { cache in
+      let package = try await cache.open(sample.digest, as: sample.description)
+      _ = try await package.holdAll(0..<1 << 20)
+    }
+    let operations = FaultyFileOperations()
+    operations.failWrites(of: ByteCount(1), number: ENOSPC)
+    try await withCache(fetcher, in: directory.path, operations: operations) { cache in
+      let package = try await cache.open(sample.digest, as: sample.description)
+      #expect(try await package.send(0..<1 << 20).hasSameBytes(as: Array(sample.bytes[..<(1 << 20)])))
+      operations.failWrites(of: nil)
     }
   }
 
