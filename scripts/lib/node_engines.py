@@ -150,16 +150,16 @@ class ObjectStore:
 class Ceph(ObjectStore):
     """A cluster on this machine: a monitor, storage daemons each in a file of its own, and the S3 gateway. Ports are `base` and up."""
 
-    STORAGE_DAEMONS = 3
     NEEDED = ("ceph", "ceph-mon", "ceph-osd", "ceph-authtool", "monmaptool", "radosgw", "radosgw-admin")
 
     @staticmethod
     def is_installed():
         return all(shutil.which(name) for name in Ceph.NEEDED)
 
-    def __init__(self, base):
+    def __init__(self, base, storage_daemons=3):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="pullbox-ceph-"))
         super().__init__(f"http://127.0.0.1:{base}", "pullbox", self.place / "key")
+        self.storage_daemons = storage_daemons
         self.base, self.conf, self.daemons = base, self.place / "ceph.conf", {}
         try:
             self.start()
@@ -170,9 +170,9 @@ class Ceph(ObjectStore):
     def start(self):
         self.conf.write_text(self.configuration())
         self.make_monitor()
-        for number in range(self.STORAGE_DAEMONS):
+        for number in range(self.storage_daemons):
             self.make_storage(number)
-        until(START_SECONDS, "Ceph's storage daemons are up", lambda: self.storage_up() == self.STORAGE_DAEMONS, 0.5)
+        until(START_SECONDS, "Ceph's storage daemons are up", lambda: self.storage_up() == self.storage_daemons, 0.5)
         keyring = self.place / "client.rgw.keyring"
         self.ceph("auth", "get-or-create", "client.rgw", "mon", "allow rw", "osd", "allow rwx", "-o", keyring)
         self.spawn("rgw", "radosgw", "-c", self.conf, "-n", "client.rgw", "-f")
@@ -186,7 +186,7 @@ class Ceph(ObjectStore):
         self.victims = {name: daemon for name, daemon in self.daemons.items() if name != "mon"}
 
     def configuration(self):
-        """Replicated over the daemons, two of which suffice; one machine is one failure domain here."""
+        """Replicated over the daemons, two of three of which suffice; one machine is one failure domain here."""
         return re.sub(r"(?m)^ +", "", f"""\
             [global]
             fsid = {self.fsid()}
@@ -205,8 +205,9 @@ class Ceph(ObjectStore):
             log to stderr = true
             mon cluster log file =
             osd crush chooseleaf type = 0
-            osd pool default size = {self.STORAGE_DAEMONS}
-            osd pool default min size = 2
+            osd pool default size = {self.storage_daemons}
+            osd pool default min size = {min(self.storage_daemons, 2)}
+            mon allow pool size one = true
             osd pool default pg num = 8
             osd pool default pgp num = 8
             osd pool default pg autoscale mode = off
