@@ -132,6 +132,13 @@ let delivery: [Target] = [
       "BlobStore", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(
+    name: "CatalogFeeds",
+    dependencies: [
+      "HTTPParsing", "ContentGrants", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage",
+      "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
+      "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
+  .target(
     name: "ContentGrants",
     dependencies: [
       "HTTPParsing", "ContentCatalog", "RouteAccess", "ContentDelivery", "PaymentStores", "DeliveryModel",
@@ -173,8 +180,8 @@ let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "HTTPParsing", "ContentGrants", "ContentPublishing",
-      "ContentCatalog", "RouteAccess", "ContentDelivery",
+      "DeliverySchema", "DeliveryModel", "HTTPParsing", "CatalogFeeds", "ContentGrants",
+      "ContentPublishing", "ContentCatalog", "RouteAccess", "ContentDelivery",
       "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
       "ContentPackage", "ContentPacking",
@@ -381,6 +388,13 @@ let tests: [Target] = [
       "DeliveryModel", "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer",
       "Database", "Crypto",
       "CoreTypes", "DeliveryTesting", "PullboxTesting",
+    ]),
+  .testTarget(
+    name: "CatalogFeedsTests",
+    dependencies: [
+      "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel", "DeliveryRecords", "PullboxAPI",
+      "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "ContentPublishingTests",

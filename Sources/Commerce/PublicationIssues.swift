@@ -26,6 +26,19 @@ public struct PublicationIssues: Sendable {
   /// When the next issue appears; nil where none is known.
   public func nextDate(after moment: Timestamp) -> Timestamp? { dates.next(after: moment) }
 
+  /// Whether a subscription that begins at `moment` opens the issue of that date at once, by the policy.
+  package func areOpened(
+    of date: Timestamp, toSubscriberSince moment: Timestamp, under policy: PublicationPolicy
+  ) -> Bool {
+    [
+      dates.latest(at: moment, andBefore: policy.backIssues),
+      dates.latestReleased(at: moment, andBefore: policy.backIssues),
+    ].contains { range in
+      guard let range, range.contains(date) else { return false }
+      return date < range.upperBound || policy.unlocksLatestIssue
+    }
+  }
+
   /// Those that have appeared between the two moments, both included, by their dates or by their first releases.
   func issues(from first: Timestamp, through last: Timestamp) -> [Product] {
     Self.slice(issues, from: first, through: last).map(\.product)

@@ -1,15 +1,15 @@
 import Commerce
-import CoreTypes
+package import CoreTypes
 
 /// A time in which products neither come on sale nor go off it by their dates.
-struct SteadySale: Hashable, Sendable {
+package struct SteadySale: Hashable, Sendable {
   /// When one last did; nil where none has yet.
-  var since: Timestamp?
+  package var since: Timestamp?
   /// When the next will; nil where none is to come.
-  var until: Timestamp?
+  package var until: Timestamp?
 
   /// Whether the moment lies in this time; its end does not.
-  func contains(_ moment: Timestamp) -> Bool {
+  package func contains(_ moment: Timestamp) -> Bool {
     (since.map { $0 <= moment } ?? true) && (until.map { moment < $0 } ?? true)
   }
 }

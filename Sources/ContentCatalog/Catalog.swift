@@ -62,7 +62,7 @@ package struct Catalog: Sendable {
   package var saleRules: SaleMachine.Rules { currentSaleRules() }
 
   /// The application that is meant where a reader names none: the only one there is; nil where there are several.
-  var onlyApplication: ApplicationIdentifier? { applications.count == 1 ? applications.first : nil }
+  package var onlyApplication: ApplicationIdentifier? { applications.count == 1 ? applications.first : nil }
 
   /// The products of these names that are for sale to that device in the localizer's territory, with the version it
   /// would get; without a device, what is for sale to all. The other names come back as they were written.

@@ -1,12 +1,12 @@
-import Commerce
-import CoreTypes
+package import Commerce
+package import CoreTypes
 import DeliveryRecords
 import PullboxAPI
 import Synchronization
 import SystemCalls
 
 /// The part of the catalog that a derived value comes from: it is made anew where this has changed, and not before.
-enum CatalogBasis: Sendable {
+package enum CatalogBasis: Sendable {
   /// Everything, and what the dates of products say at the time.
   case sale
   /// Everything, at whichever time.
@@ -20,7 +20,7 @@ enum CatalogBasis: Sendable {
 ///
 ///     let names = CatalogDerived(from: .products) { catalog, _ in catalog.publicationNames.sorted() }
 ///     let page = try await names.value(of: try await cache.current(), at: clock.now())
-final class CatalogDerived<Value: Sendable>: Sendable {
+package final class CatalogDerived<Value: Sendable>: Sendable {
   /// The value that was made last, and for which catalog and which time it holds.
   private struct Made {
     var revision: CatalogRevision
@@ -34,7 +34,7 @@ final class CatalogDerived<Value: Sendable>: Sendable {
   private let made: Mutex<Made?> = Mutex(nil)
 
   /// `make` runs on a thread for computations, and reads nothing but the basis.
-  init(
+  package init(
     from basis: CatalogBasis = .sale, _ make: @escaping @Sendable (CatalogSnapshot, Timestamp) throws -> Value
   ) {
     self.basis = basis
@@ -43,7 +43,7 @@ final class CatalogDerived<Value: Sendable>: Sendable {
 
   /// Throws what the maker throws. The value of an earlier basis is made anew. Two requests at one time may both
   /// make it.
-  func value(of catalog: CatalogSnapshot, at now: Timestamp) async throws -> Value {
+  package func value(of catalog: CatalogSnapshot, at now: Timestamp) async throws -> Value {
     if let made = made.withLock({ $0 }), holds(made, for: catalog, at: now) { return made.value }
     let value = try await BlockingPool.computing.run { [make] in try make(catalog, now) }
     made.withLock { held in
@@ -66,14 +66,14 @@ final class CatalogDerived<Value: Sendable>: Sendable {
 }
 
 /// The publications that products name and the products of none, each in the order of the lists.
-struct PublicationIndex: Sendable {
+package struct PublicationIndex: Sendable {
   /// Those that products name: by their number in the order of lists, without one last, and then by identifier.
-  let publications: [ProductIdentifier]
+  package let publications: [ProductIdentifier]
   /// Products of no publication, by identifier.
-  let singles: [ProductIdentifier]
+  package let singles: [ProductIdentifier]
 
   /// Sorts the whole catalog, so it is made on a thread for computations.
-  init(_ catalog: CatalogSnapshot) {
+  package init(_ catalog: CatalogSnapshot) {
     publications = catalog.publicationNames.sorted { one, other in
       (catalog.described[one]?.order ?? .max, one) < (catalog.described[other]?.order ?? .max, other)
     }

@@ -1,5 +1,5 @@
 package import Commerce
-import CoreTypes
+package import CoreTypes
 package import Database
 import DeliveryModel
 package import DeliveryRecords
@@ -87,7 +87,7 @@ package struct CatalogSnapshot: Sendable {
   package var count: Int { entries.count }
 
   /// Every product, by identifier. Sorts them.
-  var entriesInOrder: [Entry] { entries.map(\.value).sorted { $0.product.id < $1.product.id } }
+  package var entriesInOrder: [Entry] { entries.map(\.value).sorted { $0.product.id < $1.product.id } }
 
   /// The publications that products name, in no order.
   var publicationNames: [ProductIdentifier] { publications.filter { !$0.value.isEmpty }.map(\.key) }
@@ -111,7 +111,7 @@ package struct CatalogSnapshot: Sendable {
   }
 
   /// For how long, around that moment, no product comes on sale or goes off it by its dates.
-  func steadySale(around now: Timestamp) -> SteadySale { availability.steady(around: now) }
+  package func steadySale(around now: Timestamp) -> SteadySale { availability.steady(around: now) }
 
   /// Everything that is cleared for sale to all devices at that moment, by identifier; of the products that belong to an
   /// application those of `application`.
@@ -290,7 +290,7 @@ extension Product {
 
 extension CatalogSnapshot {
   /// When what is for sale at `now` last became so: by a change of the catalog, or by a product's dates.
-  func lastChange(before now: Timestamp) -> Timestamp {
+  package func lastChange(before now: Timestamp) -> Timestamp {
     steadySale(around: now).since.map { max($0, revision.changed) } ?? revision.changed
   }
 }

@@ -1,5 +1,5 @@
-import Commerce
-import CoreTypes
+package import Commerce
+package import CoreTypes
 import DeliveryRecords
 import Foundation
 import PullboxAPI
@@ -16,6 +16,16 @@ package struct ProductLocalizer: Sendable {
   var subscribedSince: Timestamp?
   /// By whose rules prices are written where that is not by the likely language of their territory.
   var priceLocales: [Territory: String] = [:]
+
+  package init(
+    locale: String? = nil, territory: Territory? = nil, subscribedSince: Timestamp? = nil,
+    priceLocales: [Territory: String] = [:]
+  ) {
+    self.locale = locale
+    self.territory = territory
+    self.subscribedSince = subscribedSince
+    self.priceLocales = priceLocales
+  }
 
   /// `prices` are the product's own where they are nil.
   func listing(

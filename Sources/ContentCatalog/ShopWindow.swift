@@ -1,11 +1,11 @@
-import Commerce
-import CoreTypes
+package import Commerce
+package import CoreTypes
 import DeliveryRecords
-import PullboxAPI
+package import PullboxAPI
 import RouteAccess
 
 /// The catalog as one reader sees it: what is for sale in a territory, to a device, in the words of a locale. A value.
-struct ShopWindow: Sendable {
+package struct ShopWindow: Sendable {
   /// The answer about a name that was asked for.
   package enum Answer {
     /// It is for sale to this reader.
@@ -16,17 +16,28 @@ struct ShopWindow: Sendable {
 
   /// Products that are looked at for one page, about: where nothing of so many is for sale, the page has fewer items than were asked
   /// for, perhaps none, and its `next` goes on behind them.
-  static let maximumLooks = 20_000
+  package static let maximumLooks = 20_000
 
-  let catalog: CatalogSnapshot
+  package let catalog: CatalogSnapshot
   let localizer: ProductLocalizer
   /// Nil shows what is for sale to all.
   let device: DeviceIdentifier?
   /// The application whose products are shown; nil for none. Products that belong to no application are shown in any case.
   let application: ApplicationIdentifier?
   /// The moment whose prices and dates count.
-  let now: Timestamp
+  package let now: Timestamp
   var maximumLooks = Self.maximumLooks
+
+  package init(
+    catalog: CatalogSnapshot, localizer: ProductLocalizer, device: DeviceIdentifier?,
+    application: ApplicationIdentifier?, now: Timestamp
+  ) {
+    self.catalog = catalog
+    self.localizer = localizer
+    self.device = device
+    self.application = application
+    self.now = now
+  }
 
   /// Returns the window's answer about a product that was asked for by name.
   func answer(to name: String) -> Answer {
@@ -73,7 +84,7 @@ struct ShopWindow: Sendable {
   }
 
   /// The publication; nil where nothing of it is for sale.
-  func publication(_ id: ProductIdentifier) -> PublicationListing? {
+  package func publication(_ id: ProductIdentifier) -> PublicationListing? {
     let products = catalog.products(of: id)
     let subscriptions = products.filter { $0.product.type.isSubscription && isForSale($0) }
       .sorted { $0.product.id < $1.product.id }
@@ -127,7 +138,7 @@ struct ShopWindow: Sendable {
 
   /// Whether the reader may buy it now: cleared, within its dates, of the application, sold in the territory,
   /// and with content to deliver.
-  private func isForSale(_ entry: CatalogSnapshot.Entry) -> Bool {
+  func isForSale(_ entry: CatalogSnapshot.Entry) -> Bool {
     entry.row.isOnSale(at: now) && entry.product.isSold(in: application) && isSoldHere(entry.product)
       && (entry.product.type.isSubscription
         ? catalog.hasIssue(for: entry.product) : released(of: entry) != nil)
@@ -139,11 +150,11 @@ struct ShopWindow: Sendable {
   }
 
   /// The content that the device gets, or without a device the one for all; nil where there is none.
-  private func released(of entry: CatalogSnapshot.Entry) -> ReleasedContent? {
+  func released(of entry: CatalogSnapshot.Entry) -> ReleasedContent? {
     device.map { catalog.offered(entry.product.id, to: $0) } ?? entry.releasedToAll
   }
 
-  private func listing(of entry: CatalogSnapshot.Entry) -> ProductListing {
+  func listing(of entry: CatalogSnapshot.Entry) -> ProductListing {
     listing(of: entry, released(of: entry))
   }
 

@@ -1,0 +1,83 @@
+package import ContentPackage
+
+/// The facts of a package that the catalog tells: what it is, and how many pages it has.
+package struct PackageFacts: Hashable, Sendable {
+  /// The type under which an application gets the package.
+  package var mediaType: MediaType
+  /// The ending of a file of that type, without a point.
+  package var fileExtension: String
+  /// Whether all that is read of it are pictures.
+  package var isComic: Bool
+  /// Nil where they cannot be counted.
+  package var pageCount: Int?
+
+  init(mediaType: MediaType, fileExtension: String, isComic: Bool, pageCount: Int?) {
+    self.mediaType = mediaType
+    self.fileExtension = fileExtension
+    self.isComic = isComic
+    self.pageCount = pageCount
+  }
+
+  /// A folder of pictures is packed as a comic book is, and called one; other folders are archives.
+  package init(_ manifest: Manifest) {
+    let pages = manifest.readingOrder ?? []
+    switch manifest.kind {
+    case .file:
+      mediaType = manifest.mediaType
+      fileExtension =
+        manifest.name.flatMap(Self.ending) ?? Self.fileExtension(of: manifest.mediaType) ?? "bin"
+      isComic = Self.comics.contains(manifest.mediaType)
+    case .folder:
+      isComic = !pages.isEmpty && pages.allSatisfy { Self.pictures[Self.ending($0.text) ?? ""] != nil }
+      mediaType = isComic ? .comicBook : .archive
+      fileExtension = isComic ? "cbz" : "zip"
+    }
+    pageCount = manifest.pageCount ?? (isComic && !pages.isEmpty ? pages.count : nil)
+  }
+
+  private static let comics: Set<MediaType> = [
+    .comicBook, .comicBookRAR, .comicBookSevenZip, .comicBookTar,
+  ]
+
+  /// The media types of pictures by the endings of their names.
+  private static let pictures = [
+    "avif": "image/avif", "gif": "image/gif", "jpeg": "image/jpeg", "jpg": "image/jpeg", "png": "image/png",
+    "webp": "image/webp",
+  ]
+
+  /// The media type of a picture by the ending of its name; nil for a name of something else.
+  package static func pictureType(ofFileNamed name: String) -> String? {
+    ending(name).flatMap { pictures[$0] }
+  }
+
+  /// The media type of a sample by the ending of its name.
+  package static func sampleType(ofFileNamed name: String) -> String? {
+    switch ending(name) {
+    case "pdf": "application/pdf"
+    case "txt": "text/plain"
+    case let ending?: pictures[ending]
+    case nil: nil
+    }
+  }
+
+  /// The ending of a name in lower case, of letters and digits alone; nil for a name without one.
+  private static func ending(_ name: String) -> String? {
+    guard let dot = name.lastIndex(of: ".") else { return nil }
+    let ending = name[name.index(after: dot)...].lowercased()
+    let isPlain = ending.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+    return (1...8).contains(ending.utf8.count) && isPlain ? ending : nil
+  }
+
+  private static func fileExtension(of type: MediaType) -> String? {
+    switch type {
+    case .comicBook: "cbz"
+    case .comicBookRAR: "cbr"
+    case .comicBookSevenZip: "cb7"
+    case .comicBookTar: "cbt"
+    case .epub: "epub"
+    case .pdf: "pdf"
+    case .archive: "zip"
+    default: nil
+    }
+  }
+}
