@@ -24,9 +24,16 @@ public enum ConditionalJSON {
     let compressed: Form
     let lastModified: Timestamp
 
+    /// Bytes of both forms.
+    public var length: ByteCount { ByteCount(plain.bytes.count + compressed.bytes.count) }
+
     /// Encodes and compresses `value`, which was last changed then. Throws what the encoder throws.
     public init(_ value: some Encodable, lastModified: Timestamp) throws {
-      let bytes = try APIJSON.encode(value)
+      try self.init(bytes: try APIJSON.encode(value), lastModified: lastModified)
+    }
+
+    /// Compresses a document that is encoded already, of any type. Throws what zlib says.
+    public init(bytes: [UInt8], lastModified: Timestamp) throws {
       plain = Form(bytes)
       compressed = Form(try Gzip.compress(bytes))
       self.lastModified = lastModified
@@ -35,7 +42,8 @@ public enum ConditionalJSON {
 
   /// The answer to a GET or HEAD, after the request's preconditions (RFC 9110 §13). Throws `precondition-failed`.
   public static func response(
-    to request: HTTPRequest, document: Document, cacheControl: String
+    to request: HTTPRequest, document: Document, cacheControl: String,
+    contentType: String = "application/json"
   ) throws(Problem) -> HTTPResponse {
     let isCompressed = acceptsGzip(request)
     let form = isCompressed ? document.compressed : document.plain
@@ -49,7 +57,7 @@ public enum ConditionalJSON {
     case .failed:
       throw Problem(.preconditionFailed, "what is here has the tag \(form.tag)")
     case .proceed, .proceedWithoutRange:
-      headers["Content-Type"] = "application/json"
+      headers["Content-Type"] = contentType
       if isCompressed { headers["Content-Encoding"] = "gzip" }
       return HTTPResponse(status: .ok, headers: headers, body: .bytes(form.bytes))
     }

@@ -1,8 +1,8 @@
 import ContentPackage
 package import CoreTypes
 package import Crypto
-import HTTPServer
-import PullboxAPI
+package import HTTPServer
+package import PullboxAPI
 import PullboxAPIServer
 
 /// Answers the requests for content that the loops defer: refusals that name a time, packages that have first to be opened, bodies that a proxy sends, manifests and Metalink documents.
@@ -41,7 +41,9 @@ package struct ContentRoutes: Sendable {
       }
       let digest = try Self.digest(name)
       let ticket = try verifier.ticket(of: request, for: digest)
-      return try await response(to: request, from: try await package(for: digest), for: ticket)
+      return try await response(to: request, from: try await package(for: digest), for: ticket) {
+        () throws(Problem) in _ = try verifier.ticket(of: request, for: digest)
+      }
     }
     routes.public(.get, Self.pattern + "/manifest") { request, parameters in
       let digest = try Self.digest(parameters["digest"])
@@ -83,10 +85,10 @@ package struct ContentRoutes: Sendable {
   }
 
   /// Returns once the first byte that the decision sends is there. Throws `content-damaged` or `content-unknown` where the package turns out
-  /// to be missing or damaged, `unavailable` where it cannot be brought now, and what the ticket's check throws where the ticket opens the
+  /// to be missing or damaged, `unavailable` where it cannot be brought now, and what `check` throws where the request opens the
   /// package no longer.
   private func bring(
-    _ decision: RangeDecision, of package: OpenPackage, for request: HTTPRequest
+    _ decision: RangeDecision, of package: OpenPackage, check: () throws(Problem) -> Void
   ) async throws {
     guard let range = decision.firstRange(of: package.length), !package.file.isThere(range.lowerBound) else {
       return
@@ -104,11 +106,37 @@ package struct ContentRoutes: Sendable {
         retryAfterSeconds: RetryAfter.seconds(clamping: error.retryAfter ?? Self.fetchDelay))
     }
     // It may have taken seconds.
-    _ = try verifier.ticket(of: request, for: package.digest)
+    try check()
+  }
+
+  /// Answers as ``pattern`` does, for a request that opens the package by other means than a ticket: the same ranges, limits, counts and
+  /// refusals. Throws `content-unknown`, `content-damaged`, `content-withdrawn`, `entitlement-revoked`, `too-many-requests`,
+  /// `unavailable`.
+  ///
+  /// - Parameters:
+  ///   - digest: the package.
+  ///   - handle: the grant whose bytes these are, or a name for what no grant counts.
+  ///   - device: who gets them, as ``Ticket/tag(of:)`` says.
+  ///   - product: chooses the class of limits.
+  package func response(
+    to request: HTTPRequest, with digest: SHA256Digest, for handle: DeliveryHandle, device: UInt64,
+    of product: String
+  ) async throws -> HTTPResponse {
+    func check() throws(Problem) {
+      if let reason = verifier.revocations.reason(for: handle, content: digest) {
+        throw Problem.stopped(reason)
+      }
+    }
+    try check()
+    let ticket = Ticket(
+      rateClass: verifier.settings.value.classes.number(for: product), keyIdentifier: 0,
+      expiry: verifier.now, handle: handle, device: device)
+    return try await response(to: request, from: try await package(for: digest), for: ticket, check: check)
   }
 
   private func response(
-    to request: HTTPRequest, from package: OpenPackage, for ticket: Ticket
+    to request: HTTPRequest, from package: OpenPackage, for ticket: Ticket,
+    check: () throws(Problem) -> Void
   ) async throws -> HTTPResponse {
     let settings = verifier.settings.value
     let decision = RangeDecision(on: request, entityTag: package.entityTag, length: package.length)
@@ -119,7 +147,7 @@ package struct ContentRoutes: Sendable {
       meter.pace(under: limits, length: $0, now: now)
     }
     // Before the limits are asked: they count what is sent from then on.
-    if redirect == nil, request.method == .get { try await bring(decision, of: package, for: request) }
+    if redirect == nil, request.method == .get { try await bring(decision, of: package, check: check) }
     let pacing: UInt64?
     switch decision.admission(of: package.length, to: meter, under: limits, now: now) {
     case .begin(let bytesPerSecond): pacing = bytesPerSecond

@@ -4,7 +4,6 @@ import ContentDelivery
 package import CoreTypes
 package import Database
 import DeliveryRecords
-import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -65,21 +64,9 @@ package struct PreviewRoutes: Sendable {
       try find(product, version, now, connection)
     }
     guard let found else { throw Problem(.previewUnknown) }
-    let tag = "\"\(found.digest)\""
-    var headers: HTTPFields = [
-      "ETag": tag,
-      "Cache-Control": version == nil
-        ? "public, max-age=\(CatalogRoutes.maximumAge)" : "public, max-age=31536000, immutable",
-    ]
-    switch Preconditions(request, entityTag: tag).verdict {
-    case .notModified: return HTTPResponse(status: .notModified, headers: headers)
-    case .failed: throw Problem(.preconditionFailed, "what is here has the tag \(tag)")
-    case .proceed, .proceedWithoutRange:
-      headers["Content-Type"] = found.mediaType
-      // Publishers' bytes are shown, and never run.
-      headers["X-Content-Type-Options"] = "nosniff"
-      headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-      return HTTPResponse(status: .ok, headers: headers, body: .bytes(found.content))
-    }
+    return try .preview(
+      found, to: request,
+      cacheControl: version == nil
+        ? "public, max-age=\(CatalogRoutes.maximumAge)" : "public, max-age=31536000, immutable")
   }
 }

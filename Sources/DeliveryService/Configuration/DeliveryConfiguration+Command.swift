@@ -26,6 +26,7 @@ extension DeliveryConfiguration {
       ).example("/var/log/pullbox/access.log"),
       TicketKeyRotation.option, TicketKeyRotation.delayOption,
     ] + CommandOption.section("Addresses", addressOptions)
+      + CommandOption.section("Catalog for readers' applications", catalogFeedOptions)
       + CommandOption.section("Database", databaseOptions)
       + CommandOption.section("Operators", operatorOptions.map { $0.appliedAtReload() })
       + CommandOption.section("Payment store", storeOptions)

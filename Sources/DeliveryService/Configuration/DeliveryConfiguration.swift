@@ -55,6 +55,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var management: Management?
   /// Without it no page of another site may call this server.
   public var cors: CORS?
+  /// Without it the catalog for readers' applications is closed to all.
+  public var catalogFeeds: ReaderCatalog?
   /// How prices are written where that is not by the likely language of their territory: `CHE=fr-CH`.
   public var priceLocales: [String]?
   /// Requests in progress at once, operators' and uploads aside; those beyond are answered 503.

@@ -54,17 +54,20 @@ struct ContentComponents: Sendable {
     await revocations.run(timer: infrastructure.timer, clock: infrastructure.clock)
   }
 
+  /// Returns the routes of content, which send packages.
+  func routes(noteMissing: @escaping @Sendable (SHA256Digest) async -> Bool) -> ContentRoutes {
+    ContentRoutes(
+      packages: packages, noteMissing: noteMissing, verifier: verifier, meters: meters,
+      timer: infrastructure.timer, publicURL: infrastructure.configuration.publicURL ?? "")
+  }
+
   /// Adds the routes of content, and those of diagnostics where the configuration has them. `noteMissing` is told of a package
   /// whose bytes are not there; it answers whether the package was set aside as damaged.
   func addRoutes(
     to routes: inout ScopedRoutes, noteMissing: @escaping @Sendable (SHA256Digest) async -> Bool
   ) {
     let configuration = infrastructure.configuration
-    ContentRoutes(
-      packages: packages, noteMissing: noteMissing, verifier: verifier, meters: meters,
-      timer: infrastructure.timer, publicURL: configuration.publicURL ?? ""
-    )
-    .add(to: &routes)
+    self.routes(noteMissing: noteMissing).add(to: &routes)
     if configuration.diagnostics {
       DiagnosticRoutes(
         settings: settings, clock: infrastructure.clock, timer: infrastructure.timer,

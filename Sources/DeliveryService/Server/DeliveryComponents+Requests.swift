@@ -24,6 +24,7 @@ extension DeliveryComponents {
     granting.addOperatorRoutes(to: &routes)
     content.addRoutes(to: &routes, noteMissing: { await scrubber.noteMissing($0) })
     publishing.addPackageRoutes(to: &routes)
+    readers.addRoutes(to: &routes)
     upkeep.addRoutes(to: &routes, metrics: metrics, recorder: content.recorder)
     stores.addRoutes(to: &routes)
     access.admit(&routes)

@@ -47,6 +47,7 @@ struct DeliveryComponents: Sendable {
   let releases: ReleaseComponents
   let granting: GrantComponents
   let notifications: NotificationComponents
+  let readers: ReaderComponents
   let publishing: PublishingComponents
   let upkeep: UpkeepComponents
 
@@ -72,6 +73,12 @@ struct DeliveryComponents: Sendable {
     notifications = try NotificationComponents(
       on: infrastructure, content: content, stores: stores, grants: granting.grants, leases: leases)
     publishing = try PublishingComponents(on: infrastructure, content: content, leases: leases)
+    readers = try ReaderComponents(
+      on: infrastructure, catalog: catalog, access: access,
+      content: content.routes(noteMissing: { [scrubber = publishing.scrubber] in
+        await scrubber.noteMissing($0)
+      }),
+      stores: stores)
     upkeep = UpkeepComponents(on: infrastructure, leases: leases)
   }
 

@@ -1,0 +1,71 @@
+import Commerce
+import ContentCatalog
+import ContentDelivery
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import RouteAccess
+
+/// A request's wishes: which part of the catalog, in whose words, at whose prices.
+struct FeedRequest: Sendable {
+  /// The parameters of a document that has no pages.
+  static let query: Set<String> = ["application", "locale", "territory"]
+  /// Those of one that has.
+  static let pagedQuery = query.union(["after"])
+  /// Those of one that can be narrowed as well.
+  static let facetQuery = pagedQuery.union(["price"])
+
+  let choice: FeedChoice
+  let localizer: ProductLocalizer
+  let application: ApplicationIdentifier?
+  let after: ProductIdentifier?
+  let onlyFree: Bool
+
+  /// Reads the query. Throws `request-malformed`.
+  ///
+  /// - Parameters:
+  ///   - request: has been checked for parameters of other names, and for those that are there twice.
+  ///   - fallback: the territory of a request that names none.
+  ///   - priceLocales: by whose rules prices are written.
+  init(
+    _ request: HTTPRequest, territory fallback: Territory?, priceLocales: [Territory: String]
+  ) throws(Problem) {
+    let territory = try request.filter("territory") { Territory($0) }
+    let locale = try request.filter("locale") { tag in
+      LanguageTag.isAssigned(tag.replacing("_", with: "-")) ? tag : nil
+    }
+    application = try request.filter("application") { ApplicationIdentifier($0) }
+    after = try request.cursor("after") { ProductIdentifier($0) }
+    onlyFree = try request.filter("price") { $0 == "free" ? true : nil } ?? false
+    choice = FeedChoice(territory: territory?.code, locale: locale, application: application?.description)
+    localizer = ProductLocalizer(
+      locale: locale, territory: territory ?? fallback, priceLocales: priceLocales)
+  }
+}
+
+extension FeedForm {
+  /// The form that an `Accept` field prefers (RFC 9110 §12.5.1); Atom, which more applications read, where it has no wish.
+  init(accepting field: String?) {
+    guard let field else {
+      self = .atom
+      return
+    }
+    var weights: [FeedForm: Double] = [:]
+    for range in field.lowercased().split(separator: ",") {
+      let parts = range.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+      guard let name = parts.first, let form = Self.form(ofType: name) else { continue }
+      let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+      weights[form] = max(weights[form] ?? 0, weight)
+    }
+    self = (weights[.json] ?? 0) > (weights[.atom] ?? 0) ? .json : .atom
+  }
+
+  private static func form(ofType name: String) -> FeedForm? {
+    switch name {
+    case "application/opds+json", "application/json", "application/opds-publication+json": .json
+    case "application/atom+xml", "application/xml", "text/xml": .atom
+    default: nil
+    }
+  }
+}
