@@ -176,11 +176,21 @@ let sandbox: [Target] = [
     ])
 ]
 
+// The operators' pages, over the delivery server's own interface.
+let console: [Target] = [
+  .target(
+    name: "OperatorConsole",
+    dependencies: [
+      "HTTPParsing", "RouteAccess", "ContentDelivery", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
+      "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto", "CoreTypes",
+    ])
+]
+
 let services: [Target] = [
   .target(
     name: "DeliveryService",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "HTTPParsing", "CatalogFeeds", "ContentGrants",
+      "OperatorConsole", "DeliverySchema", "DeliveryModel", "HTTPParsing", "CatalogFeeds", "ContentGrants",
       "ContentPublishing", "ContentCatalog", "RouteAccess", "ContentDelivery",
       "PackageStorage", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "PullboxAPIClient", "Commerce",
@@ -383,6 +393,9 @@ let tests: [Target] = [
       "RouteAccess", "ContentDelivery", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
+    name: "OperatorConsoleTests",
+    dependencies: ["OperatorConsole", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
     name: "ContentCatalogTests",
     dependencies: [
       "DeliveryModel", "ContentCatalog", "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer",
@@ -504,7 +517,7 @@ let package = Package(
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
   ],
   targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + agent
-    + sandbox + services
+    + sandbox + console + services
     + executables
     + examples + benchmarks + testSupport + tests.filter { onlyTests == nil || $0.name == onlyTests },
   swiftLanguageModes: [.v6]

@@ -29,6 +29,7 @@ struct RestartSettingTests {
     Change("catalogFeeds.title") { $0.catalogFeeds = .init(title: "Comics") },
     Change("catalogFeeds.territory") { $0.catalogFeeds = .init(territory: "FRA") },
     Change("catalogFeeds.shopURL") { $0.catalogFeeds = .init(shopURL: "https://shop.example/{product}") },
+    Change("console") { $0.console = .everywhere },
     Change("state") { $0.state = "/elsewhere" },
     Change("node") { $0.node = "another" },
     Change("database") { $0.database = Redacted("postgresql://another/pullbox") },

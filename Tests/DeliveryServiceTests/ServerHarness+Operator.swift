@@ -92,3 +92,10 @@ extension ServerHarness {
     _ = try await complete(grant, report)
   }
 }
+
+extension ServerHarness {
+  /// The operators' interface with another key.
+  func operatorAPI(with key: String) -> APIClient {
+    APIClient(baseURL: api.baseURL, credential: key, client: client)
+  }
+}

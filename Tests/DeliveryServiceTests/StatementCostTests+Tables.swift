@@ -70,6 +70,7 @@ struct TableCalls {
     try await uploads()
     try await idempotentAnswers()
     try await processes()
+    try await consoleSessions()
     try await nodes()
     try await checks()
   }
@@ -562,6 +563,25 @@ extension TableCalls {
       try IdempotentAnswerTable.put(#require(found), for: key, at: now, in: connection)
       _ = try IdempotentAnswerTable.count(of: "ada", since: start, limit: 50, in: connection)
       _ = try IdempotentAnswerTable.remove(before: now, limit: 5, in: connection)
+    }
+  }
+
+  private func consoleSessions() async throws {
+    let now = now
+    try await measure(filling: [
+      """
+      INSERT INTO console_sessions (digest, key_digest, language, created, used)
+      SELECT CAST('s-' || n AS BLOB), CAST('k' AS BLOB), 'en', n, n FROM numbers
+      """
+    ]) { connection in
+      let session = ConsoleSessionTable.Session(
+        digest: .of([1]), key: .of([2]), language: "en", created: now, used: now)
+      try ConsoleSessionTable.add(session, in: connection)
+      _ = try ConsoleSessionTable.find(session.digest, in: connection)
+      try ConsoleSessionTable.touch(session.digest, at: now + .seconds(60), in: connection)
+      try ConsoleSessionTable.speak("de", session.digest, in: connection)
+      try ConsoleSessionTable.remove(session.digest, in: connection)
+      _ = try ConsoleSessionTable.forget(createdBefore: now, usedBefore: now, limit: 5, in: connection)
     }
   }
 

@@ -43,6 +43,16 @@ CREATE TABLE catalogue_state (
   price_tiers INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+CREATE TABLE console_sessions (
+  digest BLOB PRIMARY KEY,
+  key_digest BLOB NOT NULL,
+  language TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  used INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX console_sessions_by_age ON console_sessions (created);
+CREATE INDEX console_sessions_by_use ON console_sessions (used);
+
 CREATE TABLE consumption_consents (
   grant_number INTEGER PRIMARY KEY,
   since INTEGER NOT NULL

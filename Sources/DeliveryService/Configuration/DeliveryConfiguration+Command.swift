@@ -72,6 +72,11 @@ extension DeliveryConfiguration {
         "HOST:PORT or unix:PATH for /metrics and /v1/operator, which the other addresses then do not have; may be repeated"
     ).example("127.0.0.1:8081"),
     .value(
+      "console", "WHERE", fallback: "management",
+      help:
+        "Pages for operators at /console/: off, management (at the addresses of --management-listen alone), or everywhere"
+    ),
+    .value(
       "diagnostics", "BOOLEAN", fallback: "true",
       help: "Let clients ask what arrives here and fetch computed bytes, without a purchase: pullbox doctor"),
     CommandOption.list(

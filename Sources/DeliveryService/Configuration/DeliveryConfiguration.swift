@@ -1,3 +1,4 @@
+public import Commerce
 import HTTPServer
 public import ServiceRuntime
 
@@ -41,6 +42,16 @@ public struct DeliveryConfiguration: DaemonConfiguration {
     public var listen: [String]
   }
 
+  /// Where the console is.
+  public enum ConsolePlace: String, ListedWords, Sendable {
+    /// Nowhere.
+    case off
+    /// At the addresses of operators and monitoring alone; nowhere, where they have none of their own.
+    case management
+    /// At every address.
+    case everywhere
+  }
+
   /// The permissions of other sites' pages.
   public struct CORS: Decodable, Hashable, Sendable {
     /// Origins whose pages may call the public interface: `https://shop.example`, or `*` for all.
@@ -53,6 +64,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var tls: TLS?
   /// Without it the routes for operators and monitoring are on every address.
   public var management: Management?
+  /// Where operators find the console: nowhere, at the addresses for operators, or at those of devices as well.
+  public var console: ConsolePlace
   /// Without it no page of another site may call this server.
   public var cors: CORS?
   /// Without it the catalog for readers' applications is closed to all.

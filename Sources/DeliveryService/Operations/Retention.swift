@@ -76,6 +76,11 @@ struct Retention: Sendable {
         before: now - IdempotentAnswers.lifetime, limit: RetentionTable.batch, in: $0)
     }
     try await sweep {
+      try ConsoleSessionTable.forget(
+        createdBefore: now - ConsoleSessionTable.lifetime, usedBefore: now - ConsoleSessionTable.patience,
+        limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
       try StopLog.forget(before: now - StopLog.memory, limit: RetentionTable.batch, in: $0)
     }
     if rules.calls > .zero {

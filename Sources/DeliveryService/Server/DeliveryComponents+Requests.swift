@@ -2,13 +2,14 @@ import ContentDelivery
 import ContentPublishing
 import HTTPServer
 import Monitoring
+import OperatorConsole
 import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 import ServiceRuntime
 
 extension DeliveryComponents {
-  /// Everything that is not answered on a loop.
+  /// Everything that is not answered on a loop, as it is declared.
   func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
     let answers = IdempotentAnswers(
       database: infrastructure.database, clock: leases.clock, process: leases.process,
@@ -27,14 +28,34 @@ extension DeliveryComponents {
     readers.addRoutes(to: &routes)
     upkeep.addRoutes(to: &routes, metrics: metrics, recorder: content.recorder)
     stores.addRoutes(to: &routes)
-    access.admit(&routes)
     return routes
   }
 
-  /// Answers off the loops, counts what it answered, and logs what failed.
-  func handler(of routes: ScopedRoutes, _ metrics: ServiceMetrics) -> ForwardedClientHandler {
-    let (log, requests, settings) = (infrastructure.log, metrics.routes, access.settings)
-    let router = routes.router(
+  /// Answers off the loops the requests that are admitted, behind the console where there is one.
+  func handler(
+    of routes: ScopedRoutes, _ metrics: ServiceMetrics, console: Console? = nil
+  ) -> ForwardedClientHandler {
+    var routes = routes
+    access.admit(&routes)
+    let settings = access.settings
+    let handler = CrossOriginHandler(router: router(of: routes, metrics), settings: settings)
+    return ForwardedClientHandler(handler: console.map { $0.before(handler) } ?? handler, settings: settings)
+  }
+
+  /// Makes the operators' pages, which read `routes` in the process. What a page reads was admitted with the page.
+  func console(over routes: ScopedRoutes, _ metrics: ServiceMetrics) -> Console {
+    let (database, clock, log) = (infrastructure.database, infrastructure.clock, infrastructure.log)
+    return Console(
+      interface: ManagementInterface(router(of: routes, metrics)),
+      sessions: ConsoleSessions(database: database, keys: access.operators, clock: clock, log: log),
+      keys: access.operators, settings: access.settings,
+      admission: RouteAdmission(control: access.admission, settings: access.settings), clock: clock, log: log)
+  }
+
+  /// Finds the responder of a request, counts what was answered, and logs what failed.
+  private func router(of routes: ScopedRoutes, _ metrics: ServiceMetrics) -> Router {
+    let (log, requests) = (infrastructure.log, metrics.routes)
+    return routes.router(
       reporting: { request, error in
         log.error(
           "request failed",
@@ -51,8 +72,6 @@ extension DeliveryComponents {
         requests.count(
           route: route, status: response.status.rawValue, problem: problem?.code?.text, duration: duration)
       })
-    return ForwardedClientHandler(
-      handler: CrossOriginHandler(router: router, settings: settings), settings: settings)
   }
 
   /// Answers on the loops.

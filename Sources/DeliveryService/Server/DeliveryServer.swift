@@ -141,14 +141,18 @@ public final class DeliveryServer: Service {
     let routes = components.routes(metrics)
     routeDeclarations = routes.declarations
     let isSeparate = managementHTTP != nil
+    let console = configuration.console == .off ? nil : components.console(over: routes, metrics)
     let server = HTTPServer(
       configuration: http, inline: components.contentHandler(metrics),
-      handler: components.handler(of: routes.filtered { !isSeparate || !$0.isManagement }, metrics))
+      handler: components.handler(
+        of: routes.filtered { !isSeparate || !$0.isManagement }, metrics,
+        console: configuration.console == .everywhere ? console : nil))
     self.server = server
     management = managementHTTP.map { http in
       HTTPServer(
         configuration: http,
-        handler: components.handler(of: routes.filtered { $0.isManagement || $0.isHealth }, metrics))
+        handler: components.handler(
+          of: routes.filtered { $0.isManagement || $0.isHealth }, metrics, console: console))
     }
     running.set(server)
     components.content.revocations.abortBodies { [weak server] meters in

@@ -22,8 +22,13 @@ package struct RouteAdmission: Sendable {
   /// Returns the middleware that admits requests before the responder of a route; nil for a route that is not admitted here.
   package func middleware(for declaration: ScopedRoutes.Declaration) -> APIRoutes.Middleware? {
     guard let kind = AdmissionClass(of: declaration) else { return nil }
-    let namesGrant = declaration.pattern.contains("{grant}") && declaration.access == .open
-    return { request, parameters, respond in
+    return middleware(
+      for: kind, namesGrant: declaration.pattern.contains("{grant}") && declaration.access == .open)
+  }
+
+  /// Returns the middleware that admits requests of that class; `namesGrant` where the parameters of a public route name one.
+  package func middleware(for kind: AdmissionClass, namesGrant: Bool = false) -> APIRoutes.Middleware {
+    { request, parameters, respond in
       // Uploads are written to the disk as they arrive, and no feed reads a body.
       let holdsBody = request.body.expectedLength != .zero && kind != .upload && kind != .feed
       // It was admitted before it waited, and has kept its place where it had one.

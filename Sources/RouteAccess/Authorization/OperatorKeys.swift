@@ -71,23 +71,52 @@ package final class OperatorKeys: Sendable {
   /// Whether no product is for sale that was not approved.
   package var reviewsProducts: Bool { rules.withLock { $0.reviewsProducts } }
 
-  /// The holder of the key that the request carries. Throws `unauthorized` without a known key, `too-many-requests` for
-  /// an unknown one from an address that has offered many, `forbidden` where it lacks the scope. Only ``ScopedRoutes`` calls it.
+  /// The holder of the key that the request carries, or in whose name it is made (``actingWith(_:_:)``). Throws `unauthorized`
+  /// without a known key, `too-many-requests` for an unknown one from an address that has offered many, `forbidden` where it lacks
+  /// the scope. Only ``ScopedRoutes`` calls it.
   package func authorize(_ request: HTTPRequest, for scope: OperatorScope) throws(Problem) -> Operator {
-    guard let offered = request.bearerToken else {
-      throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
-    }
-    let keys = rules.withLock { $0.keys }
-    guard let holder = keys.first(where: { $0.secret.matches(offered) })?.holder else {
-      if let seconds = wrongKeys.charge(client(request)) {
-        throw Problem(
-          .tooManyRequests, "too many wrong operator keys came from your address", retryAfterSeconds: seconds)
+    let holder: Operator
+    if let key = Self.acting {
+      guard let known = self.holder(ofKeyWith: key) else { throw Self.unknownKey }
+      holder = known
+    } else {
+      guard let offered = request.bearerToken else {
+        throw Problem(.unauthorized, "an operator key is needed in Authorization: Bearer")
       }
-      throw Problem(.unauthorized, "the operator key is not known")
+      holder = try key(offered, from: request).holder
     }
     guard holder.may(scope) else {
       throw Problem(.forbidden, "the key \(holder.name) lacks the scope \(scope.rawValue)")
     }
     return holder
+  }
+
+  /// The key that was offered in a request. Throws `unauthorized` for an unknown one, and `too-many-requests` where its address has
+  /// offered many.
+  package func key(_ offered: String, from request: HTTPRequest) throws(Problem) -> Key {
+    let keys = rules.withLock { $0.keys }
+    if let key = keys.first(where: { $0.secret.matches(offered) }) { return key }
+    if let seconds = wrongKeys.charge(client(request)) {
+      throw Problem(
+        .tooManyRequests, "too many wrong operator keys came from your address", retryAfterSeconds: seconds)
+    }
+    throw Self.unknownKey
+  }
+
+  /// The holder of the key with that digest; nil where there is no such key any more.
+  package func holder(ofKeyWith secret: SecretDigest) -> Operator? {
+    rules.withLock { $0.keys }.first { $0.secret == secret }?.holder
+  }
+
+  private static let unknownKey = Problem(.unauthorized, "the operator key is not known")
+
+  @TaskLocal private static var acting: SecretDigest?
+
+  /// Runs `body`, whose requests within the process are made with the key of that digest: for who has shown the key before, so that
+  /// the key itself need not be kept. No request from outside can say so.
+  package static func actingWith<Value>(
+    _ secret: SecretDigest, _ body: () async -> Value
+  ) async -> Value {
+    await $acting.withValue(secret) { await body() }
   }
 }

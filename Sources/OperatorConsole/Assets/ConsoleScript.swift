@@ -1,0 +1,69 @@
+/// The only script of the console. Every page is whole without it.
+enum ConsoleScript {
+  static let text = #"""
+    "use strict";
+    (() => {
+      const language = document.documentElement.lang;
+      const localTimes = root => {
+        const format = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+        for (const time of root.querySelectorAll("[data-behavior=local-time]")) {
+          const date = new Date(time.dateTime);
+          if (!isNaN(date)) { time.title = time.textContent; time.textContent = format.format(date); }
+        }
+      };
+      localTimes(document);
+
+      // What a part of the page shows is read again while the page is seen, and put in place where it differs.
+      const live = document.querySelector("[data-behavior=live]");
+      if (live && window.EventSource) {
+        const source = new EventSource("/console/events");
+        let shown = live.innerHTML, busy = false;
+        const refresh = async () => {
+          if (busy || document.hidden || live.contains(document.activeElement)) return;
+          busy = true;
+          try {
+            const response = await fetch(location.href, { credentials: "same-origin", redirect: "error" });
+            if (!response.ok) return;
+            const page = new DOMParser().parseFromString(await response.text(), "text/html");
+            const fresh = page.querySelector("[data-behavior=live]");
+            if (!fresh) return;
+            localTimes(fresh);
+            if (fresh.innerHTML !== shown) { shown = fresh.innerHTML; live.replaceChildren(...fresh.childNodes); }
+          } catch { } finally { busy = false; }
+        };
+        shown = live.innerHTML;
+        source.addEventListener("changed", refresh);
+        addEventListener("pagehide", () => source.close());
+      }
+
+      // Keys: g and a letter go to a page, j and k through the rows, / to the search.
+      const isTyping = target => target.closest("input, select, textarea, [contenteditable]");
+      let waitsForLetter = false;
+      addEventListener("keydown", event => {
+        if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+        if (waitsForLetter) {
+          waitsForLetter = false;
+          const link = document.querySelector(`a[data-shortcut="${CSS.escape(event.key)}"]`);
+          if (link) { event.preventDefault(); link.click(); }
+          return;
+        }
+        if (event.key === "g") { waitsForLetter = true; setTimeout(() => { waitsForLetter = false; }, 1500); }
+        if (event.key === "/") {
+          const field = document.querySelector("main input:not([type=hidden]):not([type=checkbox])");
+          if (field) { event.preventDefault(); field.focus(); }
+        }
+        if (event.key === "j" || event.key === "k") {
+          const links = [...document.querySelectorAll("main tbody tr a, main .tasks a")];
+          const rows = links.filter((link, index) => index === 0 || link.closest("tr, li") !== links[index - 1].closest("tr, li"));
+          const at = rows.findIndex(link => link.closest("tr, li").contains(document.activeElement));
+          const next = rows[event.key === "j" ? at + 1 : Math.max(0, at - 1)];
+          if (next) { event.preventDefault(); next.focus(); }
+        }
+      });
+
+      // The first field that is wrong gets the focus, else what was done is read out by its live region.
+      document.querySelector("[aria-invalid]")?.focus();
+    })();
+
+    """#
+}

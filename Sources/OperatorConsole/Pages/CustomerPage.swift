@@ -1,0 +1,129 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIServer
+
+/// A customer, by a transaction, an order or a device: what was granted, and why a product may be had or not.
+struct CustomerPage {
+  private let visit: Visit
+  private var words: Words { visit.words }
+
+  init(_ visit: Visit) {
+    self.visit = visit
+  }
+
+  func page() async throws -> Page {
+    try visit.request.requireQuery(
+      only: ["transaction", "device", "store", "product", "at", "after", "notice"])
+    let subject = [("transaction", visit.value("transaction")), ("device", visit.value("device"))]
+    let isAsked = subject.contains { $0.1 != nil }
+    let list = Address.interface("grants", query: subject + [("after", visit.value("after")), ("limit", "50")])
+    let grants = isAsked ? await visit.get(list, as: PullboxAPI.Page<OperatorGrant>.self) : nil
+    let explanation = explanationAddress(subject)
+    let explained: Result<ExplanationResponse, Problem>?
+    if let explanation {
+      explained = await visit.get(explanation, as: ExplanationResponse.self)
+    } else {
+      explained = nil
+    }
+    return Page(
+      words(.customers), in: .customers, reading: explanation ?? (isAsked ? list : nil),
+      command: explanation == nil ? nil : command
+    ) {
+      element(.p, .look(.hint)) { words(.customerHint) }
+      Parts.filters(.console("customers"), words) {
+        Parts.field(words(.transactionOrOrder), "transaction", visit.value("transaction"), .search)
+        Parts.field(words(.device), "device", visit.value("device"), .search)
+        Parts.field(words(.store), "store", visit.value("store"), .search)
+        Parts.field(words(.product), "product", visit.value("product"), .search, hint: words(.explainHint))
+      }
+      if let explained {
+        Parts.section(words(.mayHave, visit.value("product") ?? ""), explained, words) { tree($0) }
+      }
+      if let grants {
+        Parts.section(words(.grantsOfCustomer), grants, words) { page in
+          owned(page.items)
+          DeliveriesPage.table(page, visit)
+        }
+      }
+    }
+  }
+
+  private func explanationAddress(_ subject: [(String, String?)]) -> Address? {
+    guard let product = visit.value("product"), subject.contains(where: { $0.1 != nil }) else { return nil }
+    return .interface(
+      "explain",
+      query: subject + [("store", visit.value("store")), ("product", product), ("at", visit.value("at"))])
+  }
+
+  private var command: String {
+    let subject = ["transaction", "device"].compactMap { name in visit.value(name).map { " --\(name) \($0)" } }
+    return "pullbox explain \(visit.value("product") ?? "")\(subject.joined())"
+  }
+
+  /// Links to the explanation of each product of the grants.
+  private func owned(_ grants: [OperatorGrant]) -> Markup {
+    let products = Set(grants.map(\.product)).sorted { $0.description < $1.description }
+    guard !products.isEmpty else { return .nothing }
+    return Markup([
+      element(.p) { words(.whyEach) },
+      element(.ul, .look(.bare)) {
+        for product in products {
+          element(.li) {
+            Parts.link(visit.address.with("notice", nil).with("product", "\(product)"), "\(product)")
+          }
+        }
+      },
+    ])
+  }
+
+  private func tree(_ explained: ExplanationResponse) -> Markup {
+    element(.ul, .look(.tree)) {
+      element(.li) {
+        Parts.state(words(explained.allowed ? .mayBeHad : .mayNotBeHad), explained.allowed ? .good : .bad)
+        " "
+        Parts.name("\(explained.product)")
+        if let until = explained.until { " \(words(.until)) "; Parts.time(until, words) }
+        element(.ul) {
+          branch(words(.because), explained.because)
+          branch(words(.against), explained.against)
+          element(.li) {
+            words(.customersLookedAt) + ": "
+            for customer in explained.customers { Parts.name(customer); " " }
+          }
+        }
+      }
+    }
+  }
+
+  private func branch(_ title: String, _ findings: [ExplanationResponse.Finding]) -> Markup {
+    guard !findings.isEmpty else { return .nothing }
+    return element(.li) {
+      title
+      element(.ul) {
+        for finding in findings {
+          element(.li) {
+            Markup.foreign(finding.sentence)
+            " "
+            Parts.name(finding.rule.rawValue)
+            if let transaction = finding.transaction {
+              " "
+              Parts.link(
+                .console("customers", query: [("transaction", "\(transaction)"), ("product", visit.value("product"))]),
+                "\(transaction)")
+            }
+            if let period = finding.period {
+              element(.ul) {
+                element(.li) {
+                  Parts.time(period.start, words)
+                  " – "
+                  if let end = period.end { Parts.time(end, words) } else { words(.withoutEnd) }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}

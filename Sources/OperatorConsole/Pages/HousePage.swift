@@ -1,0 +1,114 @@
+import CoreTypes
+import Crypto
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import RouteAccess
+
+/// The stored packages: which are damaged, what a collection would remove, and which uploads were left.
+struct HousePage {
+  private let visit: Visit
+  private var words: Words { visit.words }
+
+  init(_ visit: Visit) {
+    self.visit = visit
+  }
+
+  func page() async throws -> Page {
+    try visit.request.requireQuery(only: ["notice"])
+    return await page(problem: nil)
+  }
+
+  /// Reads all packages again.
+  func scrub() async -> Outcome {
+    let result = await visit.reader.change(
+      .interface("scrub"), with: EmptyForm(), as: PackageScrubReport.self)
+    switch result {
+    case .success: return .done(.console("house"), .scrubbing)
+    case .failure(let problem): return .again(await page(problem: problem))
+    }
+  }
+
+  /// Removes what nothing needs.
+  func collect() async -> Outcome {
+    let result = await visit.reader.change(
+      .interface("collection"), with: GarbageCollectionRequest(), as: GarbageCollectionReport.self)
+    switch result {
+    case .success: return .done(.console("house"), .collected)
+    case .failure(let problem): return .again(await page(problem: problem))
+    }
+  }
+
+  private func page(problem: Problem?) async -> Page {
+    async let report = visit.get(.interface("scrub"), as: PackageScrubReport.self)
+    async let list = visit.get(
+      .interface("uploads", query: [("limit", "100")]), as: PullboxAPI.Page<UploadRecord>.self)
+    let (scrub, uploads) = await (report, list)
+    let plan: Result<GarbageCollectionReport, Problem>? =
+      visit.may(.admin)
+      ? await visit.reader.change(
+        .interface("collection"), with: GarbageCollectionRequest(dryRun: true), as: GarbageCollectionReport.self
+      ).map(\.value) : nil
+    var page = Page(words(.house), in: .house, reading: .interface("scrub"), command: "pullbox scrub; pullbox gc") {
+      if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
+      Parts.section(words(.packages), scrub, words) { packages($0) }
+      if let plan { Parts.section(words(.collection), plan, words) { collection($0) } }
+      Parts.section(words(.uploadsLeft), uploads, words) { self.uploads($0.items) }
+    }
+    if let problem { page.status = HTTPStatus(rawValue: problem.status) }
+    return page
+  }
+
+  @MarkupBuilder
+  private func packages(_ report: PackageScrubReport) -> Markup {
+    element(.p) { words(.packagesRead, words.number(report.packages), words.number(report.waiting)) }
+    if report.faults.isEmpty {
+      element(.p) { Parts.state(words(.allWhole), .good) }
+    } else {
+      Parts.table(
+        words(.damagedPackages), [words(.digest), words(.fault), words(.when)],
+        report.faults.map { item in
+          [
+            .init(Parts.name("\(item.digest)")), .init(Parts.state(words(item.fault.phrase), .bad)),
+            .init(Parts.time(item.checked, words)),
+          ]
+        })
+    }
+    if visit.may(.admin) {
+      Layout.form(.console("house", "scrub"), visit) {
+        element(.button) { words(.scrubNow) }
+      }
+    }
+  }
+
+  @MarkupBuilder
+  private func collection(_ plan: GarbageCollectionReport) -> Markup {
+    element(.p) {
+      words(
+        .collectionPlan, words.number(plan.blobs.count), words.number(plan.uploads.count), words.bytes(plan.bytes),
+        words.number(plan.waiting.count))
+    }
+    if !plan.blobs.isEmpty || !plan.uploads.isEmpty {
+      Layout.form(.console("house", "collect"), visit) {
+        element(.button, .look(.danger)) { words(.collectNow) }
+      }
+    }
+  }
+
+  private func uploads(_ uploads: [UploadRecord]) -> Markup {
+    guard !uploads.isEmpty else { return element(.p) { words(.noUploads) } }
+    return Parts.table(
+      words(.uploadsLeft), [words(.file), words(.actor), words(.arrived), words(.begun), words(.forgotten)],
+      uploads.map { upload in
+        [
+          .init(Markup.foreign(upload.name ?? upload.upload)), .init(.foreign(upload.owner)),
+          .numeric("\(words.bytes(upload.offset)) / \(upload.length.map { words.bytes($0) } ?? "?")"),
+          .init(Parts.time(upload.created, words)), .init(Parts.time(upload.expires, words)),
+        ]
+      })
+  }
+}
+
+extension PackageFault {
+  var phrase: Phrase { self == .missing ? .faultMissing : .faultDamaged }
+}

@@ -1,0 +1,23 @@
+/// What a page says was done, by a word in its address.
+enum Notice: String, CaseIterable, Sendable {
+  case revoked, reinstated, retried, dropped, submitted, approved, rejected, released, withdrawn, scrubbing, collected, uploaded
+  case releaseCancelled = "release-cancelled"
+
+  var phrase: Phrase {
+    switch self {
+    case .revoked: .noticeRevoked
+    case .reinstated: .noticeReinstated
+    case .retried: .noticeRetried
+    case .dropped: .noticeDropped
+    case .submitted: .noticeSubmitted
+    case .approved: .noticeApproved
+    case .rejected: .noticeRejected
+    case .released: .noticeReleased
+    case .withdrawn: .noticeWithdrawn
+    case .scrubbing: .noticeScrubbing
+    case .collected: .noticeCollected
+    case .uploaded: .noticeUploaded
+    case .releaseCancelled: .noticeReleaseCancelled
+    }
+  }
+}

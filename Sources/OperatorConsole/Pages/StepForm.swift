@@ -1,0 +1,46 @@
+import CoreTypes
+import Crypto
+import PullboxAPI
+
+/// What the forms of steps have in common.
+enum StepForm {
+  /// Names the step and its repetitions, and the state that it is decided of.
+  @MarkupBuilder
+  static func hidden(_ tag: String?) -> Markup {
+    element(.input, .input(.hidden), .name("once"), .value(RandomBytes.token(bits: 128)))
+    if let tag { element(.input, .input(.hidden), .name("tag"), .value(tag)) }
+  }
+
+  /// The sentence of a refusal; of one that came too late, who changed what meanwhile.
+  static func refusal(_ problem: Problem, meanwhile: AuditEntry?, _ visit: Visit) -> Markup {
+    let words = visit.words
+    return element(.div, .look(.problem), .role(.alert)) {
+      element(.p) { Markup.foreign(problem.detail ?? problem.title) }
+      if problem.code == .preconditionFailed, let meanwhile {
+        element(.p) {
+          words(.meanwhile) + " "
+          Markup.foreign(meanwhile.actor)
+          " " + words.action(meanwhile.action) + ", "
+          Parts.time(meanwhile.at, words)
+        }
+      }
+      for fault in problem.faults ?? [] {
+        element(.p) { Markup.foreign("\(fault.path.map { "\($0): " } ?? "")\(fault.detail)") }
+      }
+    }
+  }
+
+  /// Entries of the audit log, the newest first.
+  static func history(_ entries: [AuditEntry], _ visit: Visit) -> Markup {
+    let words = visit.words
+    guard !entries.isEmpty else { return element(.p) { words(.noEntries) } }
+    return Parts.table(
+      words(.history), [words(.when), words(.actor), words(.action), words(.detail)],
+      entries.map { entry in
+        [
+          .init(Parts.time(entry.at, words)), .init(.foreign(entry.actor)), .init(words.action(entry.action)),
+          .init(entry.detail.map { .foreign($0) } ?? .nothing),
+        ]
+      })
+  }
+}

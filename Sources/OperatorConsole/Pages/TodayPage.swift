@@ -1,0 +1,263 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIServer
+
+/// What needs somebody, the worst first, and what the last day and month were like.
+struct TodayPage {
+  private let visit: Visit
+  private var words: Words { visit.words }
+
+  init(_ visit: Visit) {
+    self.visit = visit
+  }
+
+  /// One thing to be done: how bad it is, why, and where it is done.
+  private struct Task {
+    var isBad: Bool
+    var reason: String
+    var address: Address
+    var step: Phrase
+  }
+
+  /// What was read, each by itself: what cannot be read is said so, and the rest is shown.
+  private struct Readings: Sendable {
+    var stores: Result<StoreStatuses, Problem>
+    var scrub: Result<PackageScrubReport, Problem>
+    var irregularities: Result<PullboxAPI.Page<Irregularity>, Problem>
+    var submittedProducts: Result<PullboxAPI.Page<OperatorProduct>, Problem>
+    var submittedVersions: Result<PullboxAPI.Page<OperatorProduct>, Problem>
+    var pauses: Result<PullboxAPI.Page<AuditEntry>, Problem>
+    var sales: Result<SalesReport, Problem>
+    var granted: Result<PullboxAPI.Page<OperatorGrant>, Problem>
+  }
+
+  private static let day: Duration = .seconds(86_400)
+  /// Entries of a list that are looked at, at most.
+  private static let limit = "200"
+
+  func page() async throws -> Page {
+    try visit.request.requireQuery(only: ["notice"])
+    let readings = await read()
+    let tasks = tasks(readings)
+    let failures = failures(readings)
+    return Page(
+      words(.today), in: .today, reading: .interface("stores"), command: "pullbox stores"
+    ) {
+      element(.section, .labelled(by: "tasks")) {
+        element(.h2, .id("tasks")) { words(.needsSomebody) }
+        for (name, problem) in failures {
+          element(.div, .look(.problem)) {
+            element(.p) { words(.unknownPart, name) + " "; Markup.foreign(problem.description) }
+          }
+        }
+        if tasks.isEmpty {
+          element(.p) { words(failures.isEmpty ? .nothingToDo : .nothingKnownToDo) }
+        } else {
+          element(.ul, .look(.tasks)) {
+            for task in tasks {
+              element(.li, .look(.task, task.isBad ? .bad : .waiting)) {
+                element(.p) {
+                  element(.strong) { words(task.isBad ? .urgent : .waits) + ": " }
+                  Markup.foreign(task.reason)
+                }
+                element(.a, .href(task.address), .look(.button, .quiet)) { words(task.step) }
+              }
+            }
+          }
+        }
+      }
+      figures(readings)
+    }
+  }
+
+  private func read() async -> Readings {
+    let month = words.isoDay(visit.now - .seconds(29 * 86_400))
+    async let stores = visit.get(.interface("stores"), as: StoreStatuses.self)
+    async let scrub = visit.get(.interface("scrub"), as: PackageScrubReport.self)
+    async let irregularities = visit.get(
+      .interface("irregularities", query: [("limit", Self.limit)]), as: PullboxAPI.Page<Irregularity>.self)
+    async let products = visit.get(
+      .interface("products", query: [("sale", SaleState.submitted.rawValue), ("limit", Self.limit)]),
+      as: PullboxAPI.Page<OperatorProduct>.self)
+    async let versions = visit.get(
+      .interface("products", query: [("state", VersionState.submitted.rawValue), ("limit", Self.limit)]),
+      as: PullboxAPI.Page<OperatorProduct>.self)
+    async let pauses = visit.get(
+      .interface(
+        "audit",
+        query: [("action", "version.pause"), ("since", (visit.now - Self.day - Self.day).rfc3339), ("limit", "20")]),
+      as: PullboxAPI.Page<AuditEntry>.self)
+    async let sales = visit.get(
+      .interface("reports", query: [("by", "day"), ("from", month)]), as: SalesReport.self)
+    async let granted = visit.get(
+      .interface("deliveries", query: [("since", (visit.now - Self.day).rfc3339), ("limit", Self.limit)]),
+      as: PullboxAPI.Page<OperatorGrant>.self)
+    return await Readings(
+      stores: stores, scrub: scrub, irregularities: irregularities, submittedProducts: products,
+      submittedVersions: versions, pauses: pauses, sales: sales, granted: granted)
+  }
+
+  /// The readings that failed, by the names of what they are about.
+  private func failures(_ readings: Readings) -> [(String, Problem)] {
+    func problem<Value>(_ name: Phrase, _ reading: Result<Value, Problem>) -> (String, Problem)? {
+      guard case .failure(let problem) = reading else { return nil }
+      return (words(name), problem)
+    }
+    return [
+      problem(.stores, readings.stores), problem(.packages, readings.scrub),
+      problem(.irregularPurchases, readings.irregularities),
+      problem(.products, readings.submittedProducts), problem(.versions, readings.submittedVersions),
+      problem(.audit, readings.pauses),
+    ].compactMap { $0 }
+  }
+
+  private func tasks(_ readings: Readings) -> [Task] {
+    var tasks: [Task] = []
+    if case .success(let statuses) = readings.stores {
+      for store in statuses.stores { tasks += self.tasks(of: store) }
+    }
+    if case .success(let report) = readings.scrub, !report.faults.isEmpty {
+      tasks.append(
+        Task(
+          isBad: true, reason: words(.packagesDamaged, words.number(report.faults.count)),
+          address: .console("house"), step: .look))
+    }
+    if case .success(let page) = readings.pauses {
+      tasks += page.items.map { entry in
+        let parts = entry.subject.split(separator: " ").map(String.init)
+        let address =
+          parts.count == 2 ? Address.console("products", parts[0], parts[1]) : .console("products")
+        return Task(isBad: true, reason: words(.releasePaused, entry.subject), address: address, step: .look)
+      }
+    }
+    if case .success(let page) = readings.submittedVersions {
+      for product in page.items {
+        for version in product.versions where version.state == .submitted {
+          tasks.append(
+            Task(
+              isBad: false, reason: words(.versionWaits, product.title(visit.visitor.language), "\(version.version)"),
+              address: .console("products", "\(product.product.id)", "\(version.version)"), step: .review))
+        }
+      }
+    }
+    if case .success(let page) = readings.submittedProducts {
+      tasks += page.items.map { product in
+        Task(
+          isBad: false, reason: words(.productWaits, product.title(visit.visitor.language)),
+          address: .console("products", "\(product.product.id)"), step: .review)
+      }
+    }
+    if case .success(let page) = readings.irregularities {
+      let recent = page.items.filter { visit.now - $0.lastSeen < Self.day * 7 }
+      for kind in Irregularity.Kind.known {
+        let cases = recent.filter { $0.kind == kind }
+        guard let first = cases.first else { continue }
+        tasks.append(
+          Task(
+            isBad: false, reason: words(kind.phrase, words.number(cases.count)),
+            address: .console("customers", query: [("transaction", first.transaction.description)]), step: .look))
+      }
+    }
+    return tasks.filter(\.isBad) + tasks.filter { !$0.isBad }
+  }
+
+  private func tasks(of store: StoreStatus) -> [Task] {
+    var tasks: [Task] = []
+    if !store.isReachable {
+      let since = store.lastAnswer.map { words.moment($0) } ?? words(.sinceStart)
+      tasks.append(
+        Task(isBad: true, reason: words(.storeAway, store.name, since), address: .console("stores"), step: .look))
+    }
+    if let urgent = store.unacknowledgedUrgent, urgent > 0 {
+      tasks.append(
+        Task(
+          isBad: true, reason: words(.unacknowledged, words.number(urgent), store.name),
+          address: .console("stores"), step: .look))
+    }
+    if store.callsParked > 0 {
+      tasks.append(
+        Task(
+          isBad: true, reason: words(.callsParked, words.number(store.callsParked), store.name),
+          address: .console("stores", query: [("state", "parked"), ("store", store.name)]), step: .decide))
+    }
+    return tasks
+  }
+
+  private func figures(_ readings: Readings) -> Markup {
+    element(.section) {
+      element(.h2) { words(.lastDayAndMonth) }
+      element(.dl, .look(.figures)) {
+        if case .success(let page) = readings.granted {
+          let count = words.number(page.items.count) + (page.next == nil ? "" : "+")
+          let bytes = page.items.reduce(ByteCount.zero) { $0 + $1.bytesDelivered }
+          figure(words(.grantsOfDay), count)
+          figure(words(.bytesOfDay), words.bytes(bytes) + (page.next == nil ? "" : "+"))
+        }
+        if case .success(let report) = readings.sales {
+          figure(words(.salesOfDay), words.number(report.rows.last?.units ?? 0))
+          figure(words(.salesOfMonth), words.number(report.rows.reduce(0) { $0 + $1.units }))
+        }
+      }
+      if case .failure(let problem) = readings.granted { Parts.problem(problem, words) }
+      switch readings.sales {
+      case .failure(let problem): Parts.problem(problem, words)
+      case .success(let report): SalesChart(report: report, words: words).markup
+      }
+    }
+  }
+
+  private func figure(_ name: String, _ value: String) -> Markup {
+    element(.div, .look(.figure)) {
+      element(.dt) { name }
+      element(.dd) { value }
+    }
+  }
+}
+
+/// The units that a report tells of each day.
+struct SalesChart {
+  var report: SalesReport
+  var words: Words
+
+  var markup: Markup {
+    let units = Dictionary(report.rows.compactMap { row in row.day.map { ($0, row.units) } }, uniquingKeysWith: +)
+    var points: [BarChart.Point] = []
+    var day = report.from
+    while day < report.to, points.count < SalesReport.maximumDays {
+      let count = units[words.isoDay(day)] ?? 0
+      points.append(BarChart.Point(name: words.day(day), value: count, text: words.number(count)))
+      day = day + .seconds(86_400)
+    }
+    return BarChart(
+      title: words(.unitsByDay), heading: words(.day), valueHeading: words(.units), tableTitle: words(.asTable),
+      points: points
+    ).markup
+  }
+}
+
+extension Irregularity.Kind {
+  /// What the kind says, with a place for the number of cases.
+  var phrase: Phrase {
+    switch self {
+    case .manyDevices: .manyDevices
+    case .manyPayers: .manyPayers
+    case .namedByMany: .namedByMany
+    case .otherAccount: .otherAccount
+    default: .otherIrregularity
+    }
+  }
+}
+
+extension OperatorProduct {
+  /// The title in that language, else in any, else the product's name.
+  func title(_ language: Language) -> String { product.localizations.title(language) ?? product.id.description }
+}
+
+extension [String: Product.Localization] {
+  /// The title in that language, else the first by tag; nil without any.
+  func title(_ language: Language) -> String? {
+    let own = keys.filter { $0.lowercased().hasPrefix(language.rawValue) }.min()
+    return (own ?? keys.min()).flatMap { self[$0]?.title }
+  }
+}

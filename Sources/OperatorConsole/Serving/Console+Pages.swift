@@ -1,0 +1,130 @@
+import HTTPParsing
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+extension Console {
+  /// Answers a request for a page, by the parts of its path behind `/console/`.
+  func show(_ path: [String], _ visit: Visit) async throws -> HTTPResponse {
+    switch path.first {
+    case "json": return try await json(Array(path.dropFirst()), visit)
+    case "pictures": return try await picture(Array(path.dropFirst()), visit)
+    default: break
+    }
+    let notice = try visit.request.onlyQueryValue("notice").flatMap { Notice(rawValue: $0) }
+    guard let page = try await page(path, visit) else {
+      return page(
+        Page(visit.words(.noSuchPage), in: nil) {
+          element(.p) { element(.a, .href(.console())) { visit.words(.toToday) } }
+        }, visit, notice: nil, status: .notFound)
+    }
+    return self.page(page, visit, notice: notice, status: page.status)
+  }
+
+  /// Answers with a page.
+  func page(_ page: Page, _ visit: Visit, notice: Notice?, status: HTTPStatus) -> HTTPResponse {
+    Self.html(Layout.document(page, for: visit, notice: notice), status: status)
+  }
+
+  /// Finds and makes the page of a path; nil where there is none.
+  private func page(_ path: [String], _ visit: Visit) async throws -> Page? {
+    switch (path[0], path.count) {
+    case ("", 1): return try await TodayPage(visit).page()
+    case ("products", 1): return try await ProductsPage(visit).page()
+    case ("products", 2): return try await ProductPage(visit, product: path[1]).page()
+    case ("products", 3): return try await VersionPage(visit, product: path[1], version: path[2]).page()
+    case ("publications", 1): return try await PublicationsPage(visit).page()
+    case ("publications", 2): return try await PublicationsPage(visit).page(of: path[1])
+    case ("deliveries", 1): return try await DeliveriesPage(visit).page()
+    case ("deliveries", 2): return try await DeliveryPage(visit, grant: path[1]).page()
+    case ("deliveries", 3):
+      guard let step = GrantStep(path[2]) else { return nil }
+      return try await GrantStepPage(visit, grant: path[1], step: step).page()
+    case ("customers", 1): return try await CustomerPage(visit).page()
+    case ("stores", 1): return try await StoresPage(visit).page()
+    case ("money", 1): return try await MoneyPage(visit).page()
+    case ("house", 1): return try await HousePage(visit).page()
+    case ("audit", 1): return try await AuditPage(visit).page()
+    default: return nil
+    }
+  }
+
+  /// Carries a form out, by the parts of its path.
+  func change(_ path: [String], _ visit: Visit, _ door: Door, _ secret: String) async throws -> HTTPResponse {
+    try visit.request.requireQuery(only: [])
+    let form = try await FormBody(visit.request, repeatable: ["call"])
+    guard SecretDigest(of: visit.visitor.formToken).matches(form["token"]) else {
+      throw Problem(.forbidden, "the form belongs to a session that has ended; open its page again")
+    }
+    switch path {
+    case ["sign-out"]: return try await signOut(door, secret)
+    case ["language"]:
+      if let language = form["language"].flatMap({ Language(rawValue: $0) }) {
+        try await sessions.speak(language, secret)
+      }
+      return Self.seeOther(Self.page(form["page"]) ?? .console())
+    default: break
+    }
+    guard let outcome = try await outcome(of: path, form, visit) else {
+      throw Problem(.notFound, "there is no such form")
+    }
+    switch outcome {
+    case .done(let address, let notice): return Self.seeOther(address.with("notice", notice.rawValue))
+    case .again(let page): return self.page(page, visit, notice: nil, status: page.status)
+    }
+  }
+
+  /// Finds the form of a path and carries it out; nil where there is none.
+  private func outcome(of path: [String], _ form: FormBody, _ visit: Visit) async throws -> Outcome? {
+    switch (path[0], path.count) {
+    case ("stores", 2) where path[1] == "calls": return try await StoresPage(visit).decide(form)
+    case ("house", 2) where path[1] == "scrub": return await HousePage(visit).scrub()
+    case ("house", 2) where path[1] == "collect": return await HousePage(visit).collect()
+    case ("deliveries", 3):
+      guard let step = GrantStep(path[2]) else { return nil }
+      return try await GrantStepPage(visit, grant: path[1], step: step).take(form)
+    case ("products", 3):
+      guard let step = SaleStep(rawValue: path[2]) else { return nil }
+      return try await ProductPage(visit, product: path[1]).take(step, form)
+    case ("products", 4):
+      guard let step = VersionStep(rawValue: path[3]) else { return nil }
+      return try await VersionPage(visit, product: path[1], version: path[2]).take(step, form)
+    default: return nil
+    }
+  }
+
+  /// Shows what the interface answers to that `GET`, as it is.
+  private func json(_ path: [String], _ visit: Visit) async throws -> HTTPResponse {
+    guard path.starts(with: ["v1", "operator"]) else { throw Problem(.notFound) }
+    let address = Address(path, query: visit.request.query.map { ($0.name, $0.value) })
+    var response = await interface.answer(.get, address, with: visit.visitor.key)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+  }
+
+  /// Shows a picture that the interface has of a product: its cover, or a sample.
+  private func picture(_ path: [String], _ visit: Visit) async throws -> HTTPResponse {
+    guard path.count == 2 || path.count == 3, ["cover", "samples", "screenshot"].contains(path[1]) else {
+      throw Problem(.notFound)
+    }
+    let base = path[1] == "screenshot" ? ["v1", "operator", "products"] : ["v1", "products"]
+    let address = Address(base + path, query: visit.request.query.map { ($0.name, $0.value) })
+    var response = await interface.answer(.get, address, with: visit.visitor.key)
+    // What a package brings is shown as a picture, or not at all.
+    guard response.headers["Content-Type"]?.hasPrefix("image/") == true, response.headers["Content-Type"] != "image/svg+xml"
+    else { throw Problem(.previewUnknown) }
+    response.headers["Cache-Control"] = "private, max-age=300"
+    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
+  }
+}
+
+extension HTTPRequest {
+  /// A parameter of the query that may be there once. Throws `request-malformed` for two: which of them counts would be for proxies
+  /// to decide.
+  func onlyQueryValue(_ name: String) throws(Problem) -> String? {
+    let values = queryValues(name)
+    guard values.count <= 1 else { throw Problem(.requestMalformed, "\(name) occurs more than once") }
+    return values.first
+  }
+}
