@@ -43,7 +43,7 @@ is_port_taken() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 export PULLBOX_COMMIT=${PULLBOX_COMMIT-$(git -C "$root" describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)}
 
 # What a script builds with beyond the configuration.
-# Without an index for editors, which takes a third of a debug build: they make one of their own.
+# Without an index for editors, which takes a quarter of a debug build: they make one of their own.
 build_options=(--disable-index-store)
 
 # Seconds between two lines about a build without a terminal.
