@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import Database
 import DeliveryModel
+import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -189,7 +190,9 @@ struct StoreGraceTests {
     }
   }
 
-  @Test("what a proof that is served costs does not grow with those that wait, however long they are")
+  @Test(
+    "what a proof that is served costs does not grow with those that wait, however long they are",
+    .enabled(if: !TestDatabase.isOnServer))
   func cost() async throws {
     try await run { server, timer in
       let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
@@ -209,6 +212,7 @@ struct StoreGraceTests {
 
   @Test(
     "beyond the bound of proofs that wait, or of their bytes, a store that is away serves no further proof",
+    .enabled(if: !TestDatabase.isOnServer),
     arguments: [true, false])
   func bound(isOfCount: Bool) async throws {
     try await run { server, timer in
@@ -231,7 +235,9 @@ struct StoreGraceTests {
     }
   }
 
-  @Test("while a store is away one proof of it is read in each look, and none of its others")
+  @Test(
+    "while a store is away one proof of it is read in each look, and none of its others",
+    .enabled(if: !TestDatabase.isOnServer))
   func looks() async throws {
     try await run { server, timer in
       try await fill(300, of: "sandbox", length: 20_000, server)

@@ -43,10 +43,13 @@ extension FeedService {
     let passes = questions.count > 1
     return try await catalog.current { catalog -> [Look?]? in
       let read = try await database.read { connection -> [FeedFacts?]? in
+        connection.prefetch { connection in
+          _ = try catalog.isCurrent(in: connection)
+          try FeedFacts.look(at: questions, in: connection)
+        }
         guard try catalog.isCurrent(in: connection) else { return nil }
-        return try questions.map { question in
+        return try FeedFacts.all(of: questions, catalog: catalog, in: connection) {
           if passes { ProcessorTurn.pass() }
-          return try FeedFacts(of: question, catalog: catalog, in: connection)
         }
       }
       guard let read else { return nil }

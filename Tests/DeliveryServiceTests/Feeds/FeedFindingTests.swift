@@ -22,7 +22,7 @@ struct FeedFindingTests {
     let facts = try await service.database.read { connection -> FeedFacts? in
       guard let feed = try FeedTable.find(1, in: connection) else { return nil }
       let question = FeedService.Question(feed: FeedService.Name(feed), cursor: cursor)
-      return try FeedFacts(of: question, catalog: catalog, in: connection)
+      return try FeedFacts.all(of: [question], catalog: catalog, in: connection) {}[0]
     }
     let found = try #require(facts)
     var products = RelatedProducts(catalog, arranged: nil)
