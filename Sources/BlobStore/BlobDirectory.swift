@@ -46,16 +46,7 @@ public struct BlobDirectory: Sendable {
 
   /// Allows a removal, here or of what another place has in the directory's stead, until the descriptor is closed: no hold begins
   /// meanwhile. Throws `inUse` while there is one.
-  public func beginRemoval() throws(BlobStoreError) -> FileDescriptor {
-    let directory: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
-      try FileDescriptor.open(paths.blobs, .readOnly, options: .directory)
-    }
-    // Shared with other removals.
-    guard try asBlobStoreError({ () throws(SystemError) in try directory.lockShared() }) else {
-      throw BlobStoreError(.inUse, "a backup is being taken")
-    }
-    return directory
-  }
+  public func beginRemoval() throws(BlobStoreError) -> FileDescriptor { try paths.beginRemoval() }
 
   /// Whether the bytes are those that the name says, by reading them; `didRead` is told of each chunk. Throws `notFound`,
   /// `unreadable`.

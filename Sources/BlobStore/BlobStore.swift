@@ -117,13 +117,9 @@ public final class BlobStore: Sendable {
   /// Does the same as ``remove(_:)`` on the caller's thread, which may block.
   @discardableResult
   public func removeBlocking(_ digest: SHA256Digest) throws(BlobStoreError) -> Bool {
-    let directory: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
-      try FileDescriptor.open(paths.blobs, .readOnly, options: .directory)
-    }
-    // Shared with other removals, and held to the end of this one.
-    guard try asBlobStoreError({ () throws(SystemError) in try directory.lockShared() }) else {
-      throw BlobStoreError(.inUse, "a backup is being taken")
-    }
+    // Held to the end.
+    let permission = try paths.beginRemoval()
+    defer { withExtendedLifetime(permission) {} }
     return try asBlobStoreError { () throws(SystemError) in
       let path = paths.blob(digest)
       guard let status = try FileSystem.status(of: path) else { return false }
@@ -182,6 +178,17 @@ struct BlobStorePaths: Sendable {
       }
     }
     return lengths
+  }
+
+  /// Allows a removal until the descriptor is closed, also beside others. Throws `inUse` while a backup is being taken.
+  func beginRemoval() throws(BlobStoreError) -> FileDescriptor {
+    let directory: FileDescriptor = try asBlobStoreError { () throws(SystemError) in
+      try FileDescriptor.open(blobs, .readOnly, options: .directory)
+    }
+    guard try asBlobStoreError({ () throws(SystemError) in try directory.lockShared() }) else {
+      throw BlobStoreError(.inUse, "a backup is being taken")
+    }
+    return directory
   }
 
   func incomingFile(_ identifier: String) -> String { "\(incoming)/\(identifier)" }

@@ -380,7 +380,7 @@ struct SharedUploadTests {
     let row = try #require(try await parts(of: id).first)
     store.setBeforePut {
       store.setBeforePut(nil)
-      try await database.write(locking: []) { try UploadPartTable.removeAll(of: id, in: $0) }
+      try await database.write(locking: []) { _ = try UploadPartTable.removeAll(of: id, in: $0) }
       try await second.removeLeftovers(isForAll: true)
       #expect(store.names.map(\.part) == [row.name])
       try await database.write(locking: []) { try UploadPartTable.set(row, of: id, in: $0) }

@@ -539,7 +539,7 @@ extension TableCalls {
       try UploadPartTable.set(part, of: "u-51", in: connection)
       _ = try UploadPartTable.all(of: "u-51", in: connection)
       _ = try UploadPartTable.length(of: "u-51", in: connection)
-      try UploadPartTable.removeAll(of: "u-51", in: connection)
+      _ = try UploadPartTable.removeAll(of: "u-51", in: connection)
       try UploadPartTable.abandon(in: connection)
       try UploadTable.remove("u-51", in: connection)
       try UploadTable.removeUnaddressed(createdBefore: now, in: connection)

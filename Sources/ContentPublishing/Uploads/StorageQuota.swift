@@ -73,12 +73,18 @@ package struct StorageQuota: Sendable {
     }
     if let quota, let stored = room.stored {
       let taken = others.map(\.share).reduce(stored, +)
-      guard reservation.share <= quota - taken else {
-        return "\(reservation.share) are to be kept; \(taken) of the quota of \(quota) are taken"
-      }
+      if let refusal = Self.refusal(of: reservation, where: taken, of: quota) { return refusal }
     }
     reservations[id] = reservation
     return nil
+  }
+
+  /// Nil where so much of a quota is taken that the reservation has room; else why it has not, for the client.
+  static func refusal(
+    of reservation: Reservation, where taken: ByteCount, of quota: ByteCount
+  ) -> String? {
+    reservation.share <= quota - taken
+      ? nil : "\(reservation.share) are to be kept; \(taken) of the quota of \(quota) are taken"
   }
 
   /// Takes note that the disk holds that many bytes of the upload: they are not to come any more.

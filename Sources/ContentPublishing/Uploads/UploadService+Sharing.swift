@@ -141,11 +141,9 @@ extension UploadService {
     guard let parts else { return }
     let now = clock.now()
     let removed = try await database.write(locking: [.upload(id)]) { connection in
-      let all = try UploadPartTable.all(of: id, in: connection)
-      try UploadPartTable.removeAll(of: id, in: connection)
       // It counts as reserved until the lists of packages have it.
       try UploadTable.touch(id, at: now, in: connection)
-      return all
+      return try UploadPartTable.removeAll(of: id, in: connection)
     }
     await parts.remove(removed, of: id)
   }
@@ -185,9 +183,7 @@ extension UploadService {
     let stored = shelf.storedLength ?? .zero
     return try await database.write(locking: [.uploadRoom, .upload(id)]) { connection in
       let taken = stored + (try UploadTable.reserved(besides: id, at: now, in: connection))
-      guard reservation.share <= bound - taken else {
-        return "\(reservation.share) are to be kept; \(taken) of the quota of \(bound) are taken"
-      }
+      if let refusal = StorageQuota.refusal(of: reservation, where: taken, of: bound) { return refusal }
       try UploadTable.setReserved(reservation.share, of: id, in: connection)
       return nil
     }

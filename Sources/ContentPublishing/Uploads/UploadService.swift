@@ -200,7 +200,7 @@ package actor UploadService {
         else {
           return nil
         }
-        let parts = isShared ? try UploadPartTable.all(of: id, in: connection) : []
+        let parts = isShared ? try UploadPartTable.removeAll(of: id, in: connection) : []
         try UploadTable.remove(id, in: connection)
         try AuditTable.add(
           AuditEntry(at: now, actor: actor, action: "upload.expire", subject: id, detail: upload.owner),
@@ -273,7 +273,7 @@ package actor UploadService {
   package func remove(_ id: String) async throws {
     let isShared = parts != nil
     let removed = try await database.write(locking: [.upload(id)]) { connection in
-      let parts = isShared ? try UploadPartTable.all(of: id, in: connection) : []
+      let parts = isShared ? try UploadPartTable.removeAll(of: id, in: connection) : []
       try UploadTable.remove(id, in: connection)
       return parts
     }

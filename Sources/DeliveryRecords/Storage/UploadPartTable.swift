@@ -73,9 +73,13 @@ package enum UploadPartTable {
     try connection.execute("DELETE FROM upload_parts")
   }
 
-  /// Forgets the parts. Their objects are the caller's to remove.
-  package static func removeAll(of upload: String, in connection: borrowing Connection) throws {
+  /// Forgets the parts, and returns them: their objects are the caller's to remove.
+  package static func removeAll(
+    of upload: String, in connection: borrowing Connection
+  ) throws -> [UploadPart] {
+    let parts = try all(of: upload, in: connection)
     try connection.execute("DELETE FROM upload_parts WHERE upload = ?", [.text(upload)])
+    return parts
   }
 }
 

@@ -16,9 +16,7 @@ import SystemCalls
 /// try packages.copy(digest, to: BlobDirectory("/backup/incomplete"))
 /// ```
 package struct StoreDirectory: Sendable {
-  private static let limit: Duration = .seconds(60)
-  /// Bytes of one read.
-  private static let part: Int64 = 8 << 20
+  private static let limit = ObjectReader.limit
 
   private let store: ObjectStore
 
@@ -77,12 +75,9 @@ package struct StoreDirectory: Sendable {
       throw BlobStoreError(.unreadable, "\(error)")
     }
     let file = UploadFile(takingOwnershipOf: descriptor)
-    // A store that takes a mebibyte a second has time enough.
-    let limit = Self.limit + .seconds(length.rawValue >> 20)
     do throws(BlobStoreError) {
       try wait { [store] () throws(ObjectStoreError) in
-        try await store.put(
-          .package(digest), from: .file(file, 0..<length.rawValue), digest: digest, within: limit)
+        try await store.put(.package(digest), from: file, 0..<length.rawValue, digest: digest)
       }
     } catch {
       // Which of the two has other bytes, the directory knows.
@@ -95,27 +90,23 @@ package struct StoreDirectory: Sendable {
   }
 
   private func reader(of digest: SHA256Digest) throws(BlobStoreError) -> Reader {
-    guard let length = try length(of: digest) else {
-      throw BlobStoreError(.notFound, "the store has no package \(digest)")
-    }
-    return Reader(store: store, digest: digest, end: length.rawValue)
+    let object = try wait { [store] () throws(ObjectStoreError) in try await store.reader(of: digest) }
+    guard let object else { throw BlobStoreError(.notFound, "the store has no package \(digest)") }
+    return Reader(object: object)
   }
 
   /// Reads a package from its beginning to its end.
   private struct Reader {
-    let store: ObjectStore
-    let digest: SHA256Digest
-    let end: Int64
-    var position: Int64 = 0
+    let object: ObjectReader
+    var position = ByteCount.zero
 
     /// The bytes that follow; none at the end.
     mutating func next() throws(BlobStoreError) -> [UInt8] {
-      let range = position..<min(end, position + StoreDirectory.part)
-      guard !range.isEmpty else { return [] }
-      position = range.upperBound
-      return try wait { [store, digest] () throws(ObjectStoreError) in
-        try await store.bytes(of: .package(digest), range: range, within: StoreDirectory.limit)
+      let bytes = try wait { [object, position] () throws(ObjectStoreError) in
+        try await object.read(from: position, upTo: ObjectReader.part)
       }
+      position += ByteCount(bytes.count)
+      return bytes
     }
   }
 }

@@ -13,12 +13,9 @@ extension StoreShelf: UploadPartShelf {
   ) async throws(BlobStoreError) {
     let key = try Self.key(name)
     let file = UploadFile(takingOwnershipOf: try await received.openForReading())
-    // As for a package: a store that takes a mebibyte a second has time enough.
-    let limit = Self.limit + .seconds((range.upperBound - range.lowerBound).rawValue >> 20)
     try await asBlobStoreError { () throws(ObjectStoreError) in
       try await store.put(
-        key, from: .file(file, range.lowerBound.rawValue..<range.upperBound.rawValue), digest: digest,
-        within: limit)
+        key, from: file, range.lowerBound.rawValue..<range.upperBound.rawValue, digest: digest)
     }
   }
 

@@ -14,8 +14,6 @@ package final class StoreShelf: PackageShelf {
   package typealias Describe = @Sendable (SHA256Digest) async throws -> PackageDescription?
 
   static let limit: Duration = .seconds(30)
-  /// A package is read in parts of that length where it is described.
-  private static let part = ByteCount.mebibytes(8)
 
   let store: ObjectStore
   private let installation: StoreInstallation
@@ -60,11 +58,8 @@ package final class StoreShelf: PackageShelf {
     }
     let file = UploadFile(takingOwnershipOf: try await received.openForReading())
     let before = storedLength == nil ? nil : try await head(digest)?.length
-    // A store that takes a mebibyte a second has time enough.
-    let limit = Self.limit + .seconds(blob.length.rawValue >> 20)
     try await asBlobStoreError { () throws(ObjectStoreError) in
-      try await store.put(
-        .package(digest), from: .file(file, 0..<blob.length.rawValue), digest: digest, within: limit)
+      try await store.put(.package(digest), from: file, 0..<blob.length.rawValue, digest: digest)
     }
     count(blob.length - (before ?? .zero))
     cache.restore(digest)
@@ -122,8 +117,11 @@ package final class StoreShelf: PackageShelf {
   }
 
   package func reader(of digest: SHA256Digest) async throws(BlobStoreError) -> any PackageReader {
-    guard let attributes = try await head(digest) else { throw Self.missing(digest) }
-    return ObjectReader(store: store, key: .package(digest), attributes: attributes)
+    let reader = try await asBlobStoreError { () throws(ObjectStoreError) in
+      try await store.reader(of: digest)
+    }
+    guard let reader else { throw BlobStoreError(.notFound, "the store has no package \(digest)") }
+    return reader
   }
 
   @discardableResult
@@ -163,7 +161,7 @@ package final class StoreShelf: PackageShelf {
     let reader = try await reader(of: digest)
     var digests = PieceDigests()
     while digests.length < reader.length {
-      let bytes = try await reader.bytes(from: digests.length, upTo: Int(Self.part.rawValue))
+      let bytes = try await reader.bytes(from: digests.length, upTo: Int(ObjectReader.part.rawValue))
       let before = digests
       digests = await BlockingPool.shared.run {
         var digests = before
@@ -186,10 +184,6 @@ package final class StoreShelf: PackageShelf {
       throw BlobStoreError(ofPackage: error)
     }
   }
-
-  private static func missing(_ digest: SHA256Digest) -> BlobStoreError {
-    BlobStoreError(.notFound, "the store has no package \(digest)")
-  }
 }
 
 /// Keeps a whole package in the cache while a reader has it.
@@ -198,28 +192,6 @@ private final class HeldPackage: Sendable {
 
   init(_ hold: consuming PackageHold) {
     self.hold = hold
-  }
-}
-
-/// Reads an object by ranges, past the cache.
-private struct ObjectReader: PackageReader {
-  let store: ObjectStore
-  let key: ObjectKey
-  let attributes: ObjectAttributes
-
-  var identity: PackageIdentity {
-    PackageIdentity(
-      "\(attributes.length.rawValue) \(attributes.lastModified?.millisecondsSinceEpoch ?? 0) "
-        + (attributes.entityTag ?? ""))
-  }
-  var length: ByteCount { attributes.length }
-
-  func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8] {
-    let end = min(length, position + ByteCount(count))
-    guard position < end else { return [] }
-    return try await asBlobStoreError { () throws(ObjectStoreError) in
-      try await store.bytes(of: key, range: position.rawValue..<end.rawValue, within: .seconds(60))
-    }
   }
 }
 
