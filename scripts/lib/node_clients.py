@@ -15,7 +15,7 @@ import time
 from node_engines import Failure, Process
 
 # What a node, a proxy or a network that fails may answer; everything else has to be right.
-RETRIED = {429, 502, 503, 504}
+RETRIED = {429, 502, 503, 504, 507}
 # What the unit's RestartPreventExitStatus says.
 NOT_STARTED_AGAIN = {2, 78}
 # A request that is answered later than this is noted.
@@ -79,15 +79,19 @@ class Transcript:
 class Node(Process):
     """A delivery server among several."""
 
-    def __init__(self, name, executable, directory, port, configuration):
-        directory.mkdir(parents=True)
+    def __init__(self, name, executable, directory, port, configuration, clock=None):
+        directory.mkdir(parents=True, exist_ok=True)
         file = directory / "config.json5"
         file.touch(mode=0o600)
         file.write_text(json.dumps(configuration | {
             "node": name, "listen": [f"127.0.0.1:{port}"], "state": str(directory / "state"),
             "cache": {"directory": str(directory / "cache")}}))
         self.ready_file = directory / "ready"
-        super().__init__(name, [executable, "--config", file, "--ready-file", self.ready_file], directory / "log")
+        super().__init__(name, [executable, "--config", file, "--ready-file", self.ready_file], directory / "log",
+                         clock.environment() if clock else None)
+        self.clock = clock
+        # Whether a proxy before it sends it no request.
+        self.is_aside = False
         self.port, self.lock, self.cache = port, threading.Lock(), directory / "cache"
         # Whether it is meant to run: it was started, and not killed since.
         self.is_wanted = False
@@ -215,7 +219,7 @@ class Client:
         end = time.monotonic() + PATIENCE_SECONDS
         last = None
         while time.monotonic() < end:
-            node = None if port else self.random.choice(self.nodes)
+            node = None if port else self.choose()
             place = node.name if node else "store"
             begun = time.monotonic()
             try:
@@ -247,6 +251,10 @@ class Client:
                 continue
             raise Failure(f"{what} at {place}: {answer.status} {text}")
         raise Failure(f"{what}: no answer within {PATIENCE_SECONDS} s, the last was {last}")
+
+    def choose(self):
+        """Any node to which a proxy would send something."""
+        return self.random.choice([node for node in self.nodes if not node.is_aside] or self.nodes)
 
     def note_slow(self, what, place, begun, outcome):
         seconds = time.monotonic() - begun
@@ -322,7 +330,7 @@ class Reader(Client):
 
     def fetch_range(self, grant, begin, end):
         """The bytes that have come, perhaps none."""
-        terms, node = grant["download"], self.random.choice(self.nodes)
+        terms, node = grant["download"], self.choose()
         connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=REQUEST_SECONDS)
         begun, data, outcome = time.monotonic(), b"", ""
         try:

@@ -10,9 +10,12 @@ import time
 
 from node_clients import Node, Wire, ask
 from node_engines import Ceph, Failure, ObjectStore, PostgreSQL, Process, until
+from node_faults import SmallDisk, StoreProxy, WallClock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 READY_SECONDS = 60
+# As much as the tables and the log of a check need, and little enough to be filled.
+DISK_MEBIBYTES = 1536
 
 
 def add_options(parser):
@@ -25,7 +28,11 @@ def add_options(parser):
     parser.add_argument("--seed", type=int, default=int(time.time()))
 
 
-def why_not():
+def why_not(faults=()):
+    if "clock" in faults and not WallClock.is_available():
+        return "there is no C compiler for what sets a node's clock"
+    if "disk" in faults and not SmallDisk.is_available():
+        return "only root can mount the disk that is to be full"
     if not PostgreSQL.find():
         return "Debian's postgresql-15 is not installed"
     if not os.environ.get("PULLBOX_TEST_S3_ENDPOINT") and not Ceph.is_installed():
@@ -40,12 +47,17 @@ class Cluster:
         self.options, self.transcript = options, transcript
         self.settings, self.store_settings = settings, store_settings or {}
         self.key, credential = secrets.token_hex(24), secrets.token_hex(24)
-        self.nodes, self.wires, self.shop, self.database, self.objects = [], [], None, None, None
+        self.nodes, self.wires, self.shop, self.database, self.objects, self.proxy = [], [], None, None, None, None
+        self.faults = getattr(options, "faults", ())
         self.over = threading.Event()
         threading.Thread(target=self.look_after_nodes, daemon=True).start()
         try:
-            self.database = PostgreSQL(options.port_base + 30)
+            make_disk = (lambda path: SmallDisk(path, DISK_MEBIBYTES)) if "disk" in self.faults else None
+            self.database = PostgreSQL(options.port_base + 30, make_disk)
             self.objects = object_store(options)
+            if "answers" in self.faults:
+                self.proxy = StoreProxy(options.port_base + 12, self.objects.endpoint, options.seed)
+                self.proxy.start()
             self.start(credential)
         except BaseException:
             self.remove()
@@ -66,7 +78,7 @@ class Cluster:
         self.wires[0].start()
         configuration = {
             "packages": f"s3://{self.objects.bucket}/nodes-{secrets.token_hex(4)}",
-            "s3": {"endpoint": self.objects.endpoint, "accessKeyFile": str(self.objects.key_file), "pathStyle": True},
+            "s3": {"endpoint": (self.proxy or self.objects).endpoint, "accessKeyFile": str(self.objects.key_file), "pathStyle": True},
             "operatorKey": self.key, "unlimitedAddresses": ["127.0.0.0/8"],
             "stores": [{
                 "name": "sandbox", "kind": "pullbox", "bundles": ["com.example.pullbox"], "credential": credential,
@@ -74,8 +86,9 @@ class Cluster:
             } | self.store_settings]} | self.settings
         for number in range(self.options.nodes):
             name = f"node{number + 1}"
+            (work / name).mkdir(parents=True)
             node = Node(name, self.options.bin / "pullbox-server", work / name, base + number, configuration | {
-                "database": self.database_url(number)})
+                "database": self.database_url(number)}, WallClock(work / name) if "clock" in self.faults else None)
             self.nodes.append(node)
             node.start()
             # The first one makes the tables.
@@ -83,7 +96,7 @@ class Cluster:
 
     def database_url(self, number):
         """The socket, or a port of the node's own, where its way to the database can be cut."""
-        if "network" not in getattr(self.options, "faults", ()):
+        if "network" not in self.faults:
             return self.database.url
         port = self.options.port_base + 20 + number
         wire = Wire(port, lambda: [self.database.port])
@@ -129,8 +142,9 @@ class Cluster:
     def remove(self):
         """Ends everything, whatever state it is in."""
         self.over.set()
-        for wire in self.wires:
-            wire.stop()
+        for wire in [*self.wires, self.proxy]:
+            if wire:
+                wire.stop()
         for process in [*self.nodes, self.shop]:
             if process:
                 process.kill()

@@ -85,10 +85,12 @@ class Process:
 class PostgreSQL:
     """A server of its own, on a Unix socket and a port of this machine; its account is Debian's where this process is root's."""
 
-    def __init__(self, port):
+    def __init__(self, port, make_disk=None):
         self.port = port
         # The path of a socket has to be short.
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="pullbox-pg-"))
+        # Nil, or what the whole of it lies on.
+        self.disk = make_disk(self.place) if make_disk else None
         self.account = {}
         if os.geteuid() == 0:
             entry = pwd.getpwnam("postgres")
@@ -121,6 +123,10 @@ class PostgreSQL:
         if self.control("-w", "-t", str(START_SECONDS), "-l", str(self.place / "log"), "-o", settings, "start"):
             raise Failure(f"PostgreSQL does not start: {(self.place / 'log').read_text()[-2000:]}")
 
+    @property
+    def is_running(self):
+        return self.control("status") == 0
+
     def kill(self):
         """The end without a word: connections break, and what is not committed is undone at the next start."""
         self.control("-m", "immediate", "stop")
@@ -133,6 +139,8 @@ class PostgreSQL:
 
     def remove(self):
         self.kill()
+        if self.disk:
+            self.disk.remove()
         shutil.rmtree(self.place, ignore_errors=True)
 
 

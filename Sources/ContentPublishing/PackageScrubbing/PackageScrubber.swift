@@ -18,29 +18,6 @@ import SystemCalls
 /// changed file move it from one to the other. Each change is one write; its effect tells the revocation list,
 /// in the order of the commits.
 package actor PackageScrubber {
-  /// The rules of scrubbing that the operator decided.
-  package struct Rules: Sendable {
-    /// Each package is read again after that time; zero: only when an operator asks.
-    package var interval: Duration = .seconds(30 * 86_400)
-    /// Bytes a second.
-    package var rate = ByteCount.mebibytes(16)
-    /// Whether withdrawn versions are to have their packages.
-    package var keepsWithdrawn = true
-    /// Whether each package is read; else its length alone is compared, unless it was found damaged before.
-    package var readsAll = true
-
-    /// Creates rules; the defaults are those of the configuration.
-    package init(
-      interval: Duration = .seconds(30 * 86_400), rate: ByteCount = .mebibytes(16),
-      keepsWithdrawn: Bool = true, readsAll: Bool = true
-    ) {
-      self.interval = interval
-      self.rate = rate
-      self.keepsWithdrawn = keepsWithdrawn
-      self.readsAll = readsAll
-    }
-  }
-
   /// The progress that metrics show; kept here so that no page of metrics has to look at every package.
   struct Progress {
     /// Packages read since the start.
