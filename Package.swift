@@ -438,8 +438,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "DeliveryService", "ContentGrants", "ContentPublishing",
-      "ContentCatalog", "RouteAccess",
+      "DeliverySchema", "DeliveryModel", "DeliveryService", "CatalogFeeds", "ContentGrants",
+      "ContentPublishing", "ContentCatalog", "RouteAccess",
       "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer",
       "PullboxAPIClient", "Commerce", "ContentPackage", "ContentPacking", "Receipts", "Database",

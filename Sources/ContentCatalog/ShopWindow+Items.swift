@@ -28,7 +28,12 @@ extension ShopWindow {
   /// The product; nil unless it is for sale to this reader.
   package func item(_ id: ProductIdentifier) -> Item? {
     guard let entry = catalog[id], isForSale(entry) else { return nil }
-    return item(of: entry)
+    return item(of: entry, released(of: entry))
+  }
+
+  /// The product with the content that its owner gets, whether it is for sale or not; nil where there is no such product.
+  package func item(_ id: ProductIdentifier, with content: ReleasedContent) -> Item? {
+    catalog[id].map { item(of: $0, content) }
   }
 
   /// Whether the product is for sale to this reader.
@@ -37,10 +42,9 @@ extension ShopWindow {
   /// The territory whose prices are shown; nil where none was named.
   package var territory: Territory? { localizer.territory }
 
-  private func item(of entry: CatalogSnapshot.Entry) -> Item {
-    let content = released(of: entry)
-    return Item(
-      listing: listing(of: entry), product: entry.product, prices: catalog.prices(of: entry.product),
+  private func item(of entry: CatalogSnapshot.Entry, _ content: ReleasedContent?) -> Item {
+    Item(
+      listing: listing(of: entry, content), product: entry.product, prices: catalog.prices(of: entry.product),
       changed: max(entry.row.changed, content?.released ?? entry.row.changed), content: content)
   }
 }

@@ -158,7 +158,7 @@ package struct ShopWindow: Sendable {
     listing(of: entry, released(of: entry))
   }
 
-  private func listing(of entry: CatalogSnapshot.Entry, _ released: ReleasedContent?) -> ProductListing {
+  func listing(of entry: CatalogSnapshot.Entry, _ released: ReleasedContent?) -> ProductListing {
     var listing = localizer.listing(
       of: entry.product, at: catalog.prices(of: entry.product), released: released)
     listing.coverURL = released.flatMap(Self.coverURL)

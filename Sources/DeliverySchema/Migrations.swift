@@ -15,7 +15,7 @@ package enum Migrations {
     transfers, verificationFailures, applicationPurchases, backIssues, removedProducts,
     transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime, stoppedVersions,
     boughtProducts, feedItemsByProduct, claimsByAccount,
-    firstReleases, nodes, installation, uploadParts, nodeAnswers, consoleSessions,
+    firstReleases, nodes, installation, uploadParts, nodeAnswers, consoleSessions, readerKeys,
   ]
 
   private static let firstTables = Migration(

@@ -90,7 +90,12 @@ struct CatalogFeedRouteTests {
     try await Self.run(options: []) { server in
       for path in Self.feeds + Self.files {
         let answer = try await get(path, server)
-        #expect(answer.status == 403, "\(path)")
+        #expect(answer.status == 401, "\(path)")
+        #expect(answer.headers["Content-Type"] == "application/opds-authentication+json")
+        #expect(
+          answer.headers.values(of: "WWW-Authenticate") == [
+            "Basic realm=\"Pullbox catalog\", charset=\"UTF-8\"", "Bearer realm=\"Pullbox catalog\"",
+          ])
       }
       #expect(try await get("/shop/com.example.issue1", server).status == 200)
     }

@@ -106,7 +106,8 @@ struct OpenAPIRouteTests {
       #expect(refused == statuses.union(bare.filter { $0 >= 400 }), "\(operation.method) \(operation.path)")
       let needsKey = operation.value["security"]?.items.contains { $0["operatorKey"] != nil } ?? false
       let needsToken = operation.value["security"]?.items.contains { $0["feedToken"] != nil } ?? false
-      #expect((needsKey || needsToken) == codes.contains("unauthorized"), "\(operation.path)")
+      let takesReader = operation.value["security"]?.items.contains { $0["readerKey"] != nil } ?? false
+      #expect((needsKey || needsToken || takesReader) == codes.contains("unauthorized"), "\(operation.path)")
     }
   }
 

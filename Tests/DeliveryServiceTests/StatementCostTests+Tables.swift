@@ -67,6 +67,7 @@ struct TableCalls {
     try await versions()
     try await previews()
     try await packages()
+    try await readerKeys()
     try await uploads()
     try await idempotentAnswers()
     try await processes()
@@ -510,6 +511,27 @@ extension TableCalls {
       try BlockedContentTable.remove(digest, at: now, in: connection)
       _ = try BlockedContentTable.all(in: connection)
       _ = try VersionTable.isWithdrawn(product, nil, in: connection)
+    }
+  }
+
+  private func readerKeys() async throws {
+    let now = now
+    let customer = try #require(CustomerIdentifier([UInt8](repeating: 7, count: 16)))
+    let device = try #require(DeviceIdentifier("reader-kabiz41701"))
+    try await measure(filling: [
+      """
+      INSERT INTO reader_keys (name, customer, device, title, digest, created)
+      SELECT 'k-' || n, randomblob(16), 'd-' || n, 'Tablet', randomblob(32), n FROM numbers
+      """
+    ]) { connection in
+      let key = ReaderKey(
+        name: "kabiz41701", customer: customer, device: device, title: "Tablet", digest: .of([51]),
+        territory: nil, locale: nil, created: now)
+      try ReaderKeyTable.insert(key, in: connection)
+      _ = try ReaderKeyTable.find("kabiz41701", in: connection)
+      _ = try ReaderKeyTable.all(of: customer, limit: 5, in: connection)
+      try ReaderKeyTable.note("kabiz41701", at: now, in: connection)
+      #expect(try ReaderKeyTable.remove("kabiz41701", of: customer, in: connection))
     }
   }
 

@@ -435,6 +435,19 @@ CREATE TABLE customer_aliases (
 );
 CREATE INDEX customer_aliases_by_customer ON customer_aliases (customer);
 
+CREATE TABLE reader_keys (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  customer BYTEA NOT NULL,
+  device TEXT COLLATE "C" NOT NULL,
+  title TEXT COLLATE "C" NOT NULL,
+  digest BYTEA NOT NULL,
+  territory TEXT COLLATE "C",
+  locale TEXT COLLATE "C",
+  created BIGINT NOT NULL,
+  used BIGINT
+);
+CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
+
 CREATE TABLE purchase_claims (
   store TEXT COLLATE "C" NOT NULL,
   environment TEXT COLLATE "C" NOT NULL,

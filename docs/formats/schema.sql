@@ -392,6 +392,19 @@ CREATE TABLE purchase_claims (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX purchase_claims_by_account ON purchase_claims (account, environment, since);
 
+CREATE TABLE reader_keys (
+  name TEXT PRIMARY KEY,
+  customer BLOB NOT NULL,
+  device TEXT NOT NULL,
+  title TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  territory TEXT,
+  locale TEXT,
+  created INTEGER NOT NULL,
+  used INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
+
 CREATE TABLE remembered_proofs (
   store TEXT NOT NULL,
   digest BLOB NOT NULL,

@@ -13,6 +13,8 @@ package enum CatalogPlace: Hashable, Sendable {
   case new
   /// The products that belong to no publication.
   case singles
+  /// The products that the reader owns, the newest purchase first.
+  case owned
   /// The products that are found by these words.
   case search(String)
   /// The description of the search (OpenSearch).

@@ -28,7 +28,7 @@ extension FeedComposer {
       publication.series = CatalogFeed.Publication.Series(id: id, title: texts?.title ?? id.description)
     }
     publication.links = [purchase(of: item, facts)]
-    if let date = item.product.publicationDate, !isFree(item) {
+    if let date = item.product.publicationDate, !isFree(item), owned?.contents[listing.id] == nil {
       publication.links += offers.filter { opens($0, issueOf: date) }.map { offer in
         FeedLink(
           .subscribe, to: CatalogPage(.shop(offer.listing.id)), Self.page, title: offer.listing.title,
@@ -68,6 +68,13 @@ extension FeedComposer {
     let availability: FeedLink.Availability? =
       item.product.availableFrom == nil && item.product.availableUntil == nil
       ? nil : .init(since: item.product.availableFrom, until: item.product.availableUntil)
+    if let known = owned?.contents[id] {
+      return FeedLink(
+        .acquisition,
+        to: CatalogPage(.file(id, known.content.version, name: Self.fileName(of: id, facts))),
+        .other(facts?.mediaType.text),
+        availability: known.until.map { FeedLink.Availability(until: $0) })
+    }
     if item.product.type.isSubscription {
       return FeedLink(
         .subscribe, to: CatalogPage(.shop(id)), Self.page, price: price(of: item), availability: availability)

@@ -22,6 +22,8 @@ package struct FeedComposer: Sendable {
   package let order: CatalogOrder
   /// The name of the catalog.
   package let title: String
+  /// The products that the reader owns; nil for one who shows no key.
+  package var owned: OwnedProducts?
   /// Products that are looked at for one page, at most.
   var looks = ShopWindow.maximumLooks
 
@@ -68,6 +70,11 @@ package struct FeedComposer: Sendable {
       }
       return try selection(page, of: shelf, publications: [publication])
     case .new: return try selection(page, of: order.new)
+    case .owned:
+      guard let owned, owned.hasPlace else {
+        return Selection(page: page, items: [], publications: [], next: nil, previous: .none)
+      }
+      return try selection(page, of: owned.shelf)
     case .singles: return try selection(page, of: order.singles)
     case .search(let words):
       return try selection(page, of: Shelf(order.search.products(matching: words)))
@@ -78,7 +85,7 @@ package struct FeedComposer: Sendable {
 
   /// The product alone. Throws `product-unknown` unless it is for sale here.
   package func selection(of product: ProductIdentifier) throws(Problem) -> Selection {
-    guard let item = window.item(product) else {
+    guard let item = item(product) else {
       throw Problem(.productUnknown, "\(product) is not for sale here")
     }
     return Selection(
@@ -93,7 +100,7 @@ package struct FeedComposer: Sendable {
     let publications = self.publications(selection, facts: facts)
     switch selection.page.place {
     case .start:
-      feed.navigation = Self.startEntries
+      feed.navigation = (owned == nil ? [] : [Self.ownedEntry]) + Self.startEntries
       if !publications.isEmpty {
         feed.groups = [
           CatalogFeed.Group(
@@ -106,6 +113,9 @@ package struct FeedComposer: Sendable {
       feed.publications = publications
       feed.subtitle = selection.publications.first?.description ?? ""
       feed.links.append(FeedLink(.up, to: CatalogPage(.publications), .navigation))
+    case .owned where owned?.hasPlace == false:
+      // Applications show no bodies of errors.
+      feed.navigation = [Self.noPlaceEntry]
     case .new, .singles:
       feed.publications = publications
       feed.facets = [priceFacets(of: selection.page)]
@@ -131,6 +141,12 @@ package struct FeedComposer: Sendable {
     }
   }
 
+  /// The product as the reader has it, or as it is for sale; nil for neither.
+  package func item(_ id: ProductIdentifier) -> ShopWindow.Item? {
+    guard let known = owned?.contents[id] else { return window.item(id) }
+    return window.item(id, with: known.content)
+  }
+
   private func selection(
     _ page: CatalogPage, of shelf: Shelf, publications: [PublicationListing] = []
   ) throws(Problem) -> Selection {
@@ -144,12 +160,13 @@ package struct FeedComposer: Sendable {
     of shelf: Shelf, _ page: CatalogPage, length: Int
   ) throws(Problem) -> Shelf.Page<ShopWindow.Item> {
     let territory = window.territory
-    func item(_ id: ProductIdentifier) -> ShopWindow.Item? {
-      window.item(id).flatMap { !page.onlyFree || $0.isFree(in: territory) ? $0 : nil }
+    func shown(_ id: ProductIdentifier) -> ShopWindow.Item? {
+      if page.place == .owned { return item(id) }
+      guard window.isForSale(id) else { return nil }
+      return item(id).flatMap { !page.onlyFree || $0.isFree(in: territory) ? $0 : nil }
     }
     return try shelf.page(
-      after: page.after, length: length, looks: looks,
-      isShown: { page.onlyFree ? item($0) != nil : window.isForSale($0) }, of: item)
+      after: page.after, length: length, looks: looks, isShown: { shown($0) != nil }, of: shown)
   }
 
   private func title(of selection: Selection) -> String {
@@ -158,6 +175,7 @@ package struct FeedComposer: Sendable {
     case .publication(let id): selection.publications.first?.title ?? id.description
     case .new: Self.newTitle
     case .singles: Self.singlesTitle
+    case .owned: Self.ownedTitle
     case .search(let words):
       words.isEmpty ? "Search" : "Search: \(words.prefix(SearchIndex.maximumLength))"
     default: title
@@ -186,9 +204,20 @@ package struct FeedComposer: Sendable {
       })
   }
 
+  private static let ownedTitle = "Owned"
   private static let newTitle = "New issues"
   private static let publicationsTitle = "Publications"
   private static let singlesTitle = "Single issues"
+
+  private static let ownedEntry = CatalogFeed.Navigation(
+    CatalogPage(.owned), .acquisition, relation: .shelf, title: ownedTitle,
+    summary: "What you have bought, the newest purchase first")
+
+  private static let noPlaceEntry = CatalogFeed.Navigation(
+    CatalogPage(.start), .navigation, title: "Too many devices (device-limit)",
+    summary:
+      "Your purchases are in use on as many devices as the store allows. One that is silent for 90 days makes room, and so does a reader's key that is removed: pullbox readers remove"
+  )
 
   private static let startEntries = [
     CatalogFeed.Navigation(

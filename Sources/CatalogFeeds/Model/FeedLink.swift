@@ -15,6 +15,8 @@ package struct FeedLink: Hashable, Sendable {
     case subsection
     case newest = "http://opds-spec.org/sort/new"
     case facet = "http://opds-spec.org/facet"
+    case shelf = "http://opds-spec.org/shelf"
+    case acquisition = "http://opds-spec.org/acquisition"
     case openAccess = "http://opds-spec.org/acquisition/open-access"
     case buy = "http://opds-spec.org/acquisition/buy"
     case subscribe = "http://opds-spec.org/acquisition/subscribe"

@@ -1,10 +1,12 @@
 import Commerce
 import ContentCatalog
 import ContentDelivery
+import ContentGrants
 import ContentPackage
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import DeliveryRecords
 import HTTPServer
 import PullboxAPI
@@ -12,36 +14,41 @@ import PullboxAPIServer
 import RouteAccess
 import SystemCalls
 
-/// The routes that feeds lead to: pictures, samples, packages of what is free, and the page of the shop.
+/// The routes that feeds lead to: pictures, samples, packages of what is owned or free, and the page of the shop.
 extension CatalogFeedRoutes {
   private static let previewQuery: Set<String> = ["width"]
 
   /// Adds the covers, the samples, the files and the page of the shop. The first three lie in the realm of the feeds, since applications
   /// send a password to no other.
   func addFiles(to routes: inout ScopedRoutes) {
-    routes.public(.get, "/opds/covers/{id}/{version}", query: Self.previewQuery) { request, parameters in
-      let isWished = request.queryValue("width") != nil
-      let width = try request.number("width", in: 1...10_000, default: 1)
-      return try await preview(to: request, parameters) { product, version, now, connection in
-        isWished
-          ? try PreviewTable.releasedCover(
-            width: width, of: product, version: version, at: now, in: connection)
-          : try PreviewTable.released(
-            PreviewTable.cover, of: product, version: version, at: now, in: connection)
-      }
-    }
-    routes.public(.get, "/opds/samples/{id}/{version}/{n}", query: []) { request, parameters in
-      guard let place = Int(parameters["n"]), place > PreviewTable.cover else {
-        throw Problem(.previewUnknown, "samples have numbers from 1")
-      }
-      return try await preview(to: request, parameters) { product, version, now, connection in
-        try PreviewTable.released(place, of: product, version: version, at: now, in: connection)
-      }
-    }
-    routes.public(.get, "/opds/files/{id}/{version}/{name}", query: FeedRequest.query) {
-      request, parameters in
-      try await file(to: request, parameters)
-    }
+    routes.public(
+      .get, "/opds/covers/{id}/{version}", query: Self.previewQuery,
+      use: guarded { request, parameters, _ in
+        let isWished = request.queryValue("width") != nil
+        let width = try request.number("width", in: 1...10_000, default: 1)
+        return try await preview(to: request, parameters) { product, version, now, connection in
+          isWished
+            ? try PreviewTable.releasedCover(
+              width: width, of: product, version: version, at: now, in: connection)
+            : try PreviewTable.released(
+              PreviewTable.cover, of: product, version: version, at: now, in: connection)
+        }
+      })
+    routes.public(
+      .get, "/opds/samples/{id}/{version}/{n}", query: [],
+      use: guarded { request, parameters, _ in
+        guard let place = Int(parameters["n"]), place > PreviewTable.cover else {
+          throw Problem(.previewUnknown, "samples have numbers from 1")
+        }
+        return try await preview(to: request, parameters) { product, version, now, connection in
+          try PreviewTable.released(place, of: product, version: version, at: now, in: connection)
+        }
+      })
+    routes.public(
+      .get, "/opds/files/{id}/{version}/{name}", query: FeedRequest.query,
+      use: guarded { request, parameters, key in
+        try await file(to: request, parameters, for: key)
+      })
     routes.public(.get, "/shop/{id}", query: FeedRequest.query) { request, parameters in
       try await shopPage(to: request, parameters)
     }
@@ -54,7 +61,6 @@ extension CatalogFeedRoutes {
         ProductIdentifier, ContentVersion, Timestamp, borrowing Connection
       ) throws -> PreviewTable.Preview?
   ) async throws -> HTTPResponse {
-    try requireOpen()
     let (product, version) = try Self.content(parameters)
     let now = infrastructure.clock.now()
     let found = try await infrastructure.database.read { connection in
@@ -67,39 +73,69 @@ extension CatalogFeedRoutes {
     return response
   }
 
-  /// The package of a product that costs nothing, as its catalog says.
-  private func file(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try requireOpen()
+  /// The package of a product that the reader owns, or that costs nothing.
+  private func file(
+    to request: HTTPRequest, _ parameters: PathParameters, for key: ReaderKey?
+  ) async throws -> HTTPResponse {
     let (product, version) = try Self.content(parameters)
-    let ask = try ask(request)
+    let ask = try ask(request, key)
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
-    let composer = try await composer(for: ask, of: snapshot, at: now)
-    let selection = try composer.selection(of: product)
-    let facts = try await facts.facts(of: selection.digests)
-    guard let item = composer.window.item(product), let content = item.content, content.version == version
-    else { throw Problem(.versionUnknown, "\(product) \(version) is not what is released") }
-    guard composer.isFree(item) else {
-      throw Problem(.purchaseRequired, "\(product) is for sale, and not for free")
+    let composer = try await composer(for: ask, of: snapshot, at: now, key)
+    guard let item = composer.item(product), let content = item.content else {
+      throw Problem(.productUnknown, "\(product) is not for sale here")
     }
-    let known = facts[content.digest]
-    guard parameters["name"] == FeedComposer.fileName(of: product, known) else { throw Problem(.notFound) }
-    // No grant counts them; the readers of one network share the limits of one purchase.
-    let network = PeerNetwork(limiting: infrastructure.settings.client(of: request))
-    let name = SHA256Digest.of("open \(product) \(network)".utf8)
-    guard let handle = DeliveryHandle(Array(name.array.prefix(16))) else { throw Problem(.internalError) }
-    var response = try await infrastructure.content.response(
-      to: request, with: content.digest, for: handle, device: handle.low, of: product.description)
+    let known = try await facts.facts(of: [content.digest])[content.digest]
+    var response: HTTPResponse
+    if let key, composer.owned?.contents[product] != nil {
+      let grant = try await infrastructure.grants.grant(product, version, for: key)
+      try Self.require(parameters["name"], of: product, known)
+      response = try await infrastructure.content.response(
+        to: request, with: grant.digest, for: grant.handle, device: Ticket.tag(of: grant.device),
+        of: product.description)
+    } else {
+      guard content.version == version else {
+        throw Problem(.versionUnknown, "\(product) \(version) is not what is released")
+      }
+      guard composer.isFree(item) else {
+        throw Problem(.purchaseRequired, "\(product) is for sale, and not for free")
+      }
+      try Self.require(parameters["name"], of: product, known)
+      let handle = try openHandle(of: product, for: request)
+      response = try await infrastructure.content.response(
+        to: request, with: content.digest, for: handle, device: handle.low, of: product.description)
+    }
     response.name(as: item.listing.title, known, of: product)
-    response.headers["Cache-Control"] = "public, no-cache"
+    if response.headers["Cache-Control"] != "no-store" {
+      response.headers["Cache-Control"] = key == nil ? "public, no-cache" : CatalogRoutes.revalidated
+    }
     response.headers["Vary"] = "Authorization"
     return response
   }
 
+  /// Throws `not-found` unless feeds give the file that name.
+  private static func require(
+    _ name: String, of product: ProductIdentifier, _ facts: PackageFacts?
+  ) throws(Problem) {
+    guard name == FeedComposer.fileName(of: product, facts) else {
+      throw Problem(.notFound, "the file has another name")
+    }
+  }
+
+  /// Names the bytes of what is free, which no grant counts: the readers of one network share the limits of one purchase.
+  private func openHandle(
+    of product: ProductIdentifier, for request: HTTPRequest
+  ) throws(Problem) -> DeliveryHandle {
+    let network = PeerNetwork(limiting: infrastructure.settings.client(of: request))
+    let name = SHA256Digest.of("open \(product) \(network)".utf8)
+    guard let handle = DeliveryHandle(Array(name.array.prefix(16))) else { throw Problem(.internalError) }
+    return handle
+  }
+
   private func shopPage(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     guard let product = ProductIdentifier(parameters["id"]) else { throw Problem(.productUnknown) }
-    let ask = try ask(request)
+    let ask = try ask(request, nil)
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
-    let page = try await composer(for: ask, of: snapshot, at: now)
+    let page = try await composer(for: ask, of: snapshot, at: now, nil)
       .shopPage(of: product, shop: options.shop, choice: ask.choice)
     let bytes = ShopPageWriter(base: base(of: request)).document(page)
     var response = try ConditionalJSON.response(

@@ -1,6 +1,7 @@
 package import Commerce
 package import ContentCatalog
 package import ContentDelivery
+package import ContentGrants
 package import CoreTypes
 package import Database
 import DeliveryRecords
@@ -8,10 +9,9 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
-import SystemCalls
 
-/// The catalog for readers' applications over HTTP: feeds of OPDS 1.2 and 2.0, covers, samples, files of what is free, and the page on
-/// which a product is bought. docs/catalogue-feeds.md describes them.
+/// The catalog for readers' applications over HTTP: feeds of OPDS 1.2 and 2.0, covers, samples, files of what is owned or free, and the
+/// page on which a product is bought. docs/catalogue-feeds.md describes them.
 package struct CatalogFeedRoutes: Sendable {
   /// The parts of the server that the routes use.
   package struct Infrastructure: Sendable {
@@ -26,11 +26,15 @@ package struct CatalogFeedRoutes: Sendable {
     package let publicURL: String
     /// Sends packages.
     package let content: ContentRoutes
+    /// Knows what customers own.
+    package let grants: GrantService
+    /// Knows whose key a request shows.
+    package let readers: ReaderSignIn
 
     package init(
       database: Database, cache: CatalogCache, clock: any WallClock,
       applications: Set<ApplicationIdentifier>, settings: LiveSettings, publicURL: String,
-      content: ContentRoutes
+      content: ContentRoutes, grants: GrantService, readers: ReaderSignIn
     ) {
       self.database = database
       self.cache = cache
@@ -39,14 +43,20 @@ package struct CatalogFeedRoutes: Sendable {
       self.settings = settings
       self.publicURL = publicURL.hasSuffix("/") ? String(publicURL.dropLast()) : publicURL
       self.content = content
+      self.grants = grants
+      self.readers = readers
     }
   }
+
+  /// Answers a request of a reader; nil stands for one without a key.
+  typealias ReaderResponder =
+    @Sendable (HTTPRequest, PathParameters, ReaderKey?) async throws -> HTTPResponse
 
   let infrastructure: Infrastructure
   let options: CatalogFeedSettings
   let facts: PackageFactsCache
-  private let order = CatalogDerived(from: .products) { catalog, _ in CatalogOrder(catalog) }
-  private let documents = FeedDocumentCache()
+  let order = CatalogDerived(from: .products) { catalog, _ in CatalogOrder(catalog) }
+  let documents = FeedDocumentCache()
 
   package init(on infrastructure: Infrastructure, options: CatalogFeedSettings) {
     self.infrastructure = infrastructure
@@ -56,14 +66,19 @@ package struct CatalogFeedRoutes: Sendable {
 
   /// Adds everything below `/opds`, and `/shop/{id}`.
   package func add(to routes: inout ScopedRoutes) {
-    routes.public(.get, "/opds", query: FeedRequest.query) { request, _ in
-      let form = FeedForm(accepting: request.headers["Accept"])
-      var response = try await feed(.start, to: request, in: form)
-      response.headers["Vary"] = "Accept, Accept-Encoding, Authorization"
-      response.headers["Content-Location"] = FeedAddresses(
-        base: base(of: request), form: form, choice: try ask(request).choice
-      ).address(of: CatalogPage(.start))
-      return response
+    routes.public(
+      .get, "/opds", query: FeedRequest.query,
+      use: guarded { request, _, key in
+        let form = FeedForm(accepting: request.headers["Accept"])
+        var response = try await feed(.start, to: request, in: form, for: key)
+        response.headers["Vary"] = "Accept, Accept-Encoding, Authorization"
+        response.headers["Content-Location"] = FeedAddresses(
+          base: base(of: request), form: form, choice: try ask(request, key).choice
+        ).address(of: CatalogPage(.start))
+        return response
+      })
+    routes.public(.get, "/opds/authentication", query: []) { request, _ in
+      try authentication(for: request, status: .ok)
     }
     addAtom(to: &routes)
     addPublications(to: &routes)
@@ -71,166 +86,94 @@ package struct CatalogFeedRoutes: Sendable {
   }
 
   private func addAtom(to routes: inout ScopedRoutes) {
-    routes.public(.get, "/opds/v1.2", query: FeedRequest.query) { request, _ in
-      try await feed(.start, to: request, in: .atom)
-    }
-    routes.public(.get, "/opds/v1.2/new", query: FeedRequest.facetQuery) { request, _ in
-      try await feed(.new, to: request, in: .atom)
-    }
-    routes.public(.get, "/opds/v1.2/singles", query: FeedRequest.facetQuery) { request, _ in
-      try await feed(.singles, to: request, in: .atom)
-    }
-    routes.public(.get, "/opds/v1.2/publications", query: FeedRequest.pagedQuery) { request, _ in
-      try await feed(.publications, to: request, in: .atom)
-    }
-    routes.public(.get, "/opds/v1.2/publications/{id}", query: FeedRequest.pagedQuery) {
-      request, parameters in
-      try await feed(.publication(try Self.publication(parameters)), to: request, in: .atom)
-    }
-    routes.public(.get, "/opds/v1.2/search", query: FeedRequest.pagedQuery.union(["q"])) { request, _ in
-      try await feed(.search(request.queryValue("q") ?? ""), to: request, in: .atom)
-    }
-    routes.public(.get, "/opds/v1.2/search.xml", query: FeedRequest.query) { request, _ in
-      try requireOpen()
-      let addresses = FeedAddresses(base: base(of: request), form: .atom, choice: try ask(request).choice)
-      let bytes = SearchDescriptionWriter(addresses: addresses, name: options.title).document()
-      let snapshot = try await infrastructure.cache.current()
-      return try answer(
-        ConditionalJSON.Document(
-          bytes: bytes, lastModified: snapshot.lastChange(before: infrastructure.clock.now())),
-        to: request, type: FeedForm.atom.mediaType(of: .searchDescription))
-    }
-    routes.public(.get, "/opds/v1.2/products/{id}", query: FeedRequest.query) { request, parameters in
-      try await entry(try CatalogRoutes.product(parameters), to: request, in: .atom)
-    }
+    let (plain, paged, facets) = (FeedRequest.query, FeedRequest.pagedQuery, FeedRequest.facetQuery)
+    routes.public(.get, "/opds/v1.2", query: plain, use: feed(.atom) { _, _ in .start })
+    routes.public(.get, "/opds/v1.2/owned", query: paged, use: feed(.atom) { _, _ in .owned })
+    routes.public(.get, "/opds/v1.2/new", query: facets, use: feed(.atom) { _, _ in .new })
+    routes.public(.get, "/opds/v1.2/singles", query: facets, use: feed(.atom) { _, _ in .singles })
+    routes.public(.get, "/opds/v1.2/publications", query: paged, use: feed(.atom) { _, _ in .publications })
+    routes.public(.get, "/opds/v1.2/publications/{id}", query: paged, use: feed(.atom, Self.publication))
+    routes.public(
+      .get, "/opds/v1.2/search", query: FeedRequest.searchQuery, use: feed(.atom, Self.search))
+    routes.public(
+      .get, "/opds/v1.2/search.xml", query: plain,
+      use: guarded { request, _, key in
+        let addresses = FeedAddresses(
+          base: base(of: request), form: .atom, choice: try ask(request, key).choice)
+        let bytes = SearchDescriptionWriter(addresses: addresses, name: options.title).document()
+        let snapshot = try await infrastructure.cache.current()
+        return try answer(
+          ConditionalJSON.Document(
+            bytes: bytes, lastModified: snapshot.lastChange(before: infrastructure.clock.now())),
+          to: request, type: FeedForm.atom.mediaType(of: .searchDescription), for: key)
+      })
+    routes.public(.get, "/opds/v1.2/products/{id}", query: plain, use: entry(.atom))
   }
 
   private func addPublications(to routes: inout ScopedRoutes) {
-    routes.public(.get, "/opds/v2", query: FeedRequest.query) { request, _ in
-      try await feed(.start, to: request, in: .json)
-    }
-    routes.public(.get, "/opds/v2/new", query: FeedRequest.facetQuery) { request, _ in
-      try await feed(.new, to: request, in: .json)
-    }
-    routes.public(.get, "/opds/v2/singles", query: FeedRequest.facetQuery) { request, _ in
-      try await feed(.singles, to: request, in: .json)
-    }
-    routes.public(.get, "/opds/v2/publications", query: FeedRequest.pagedQuery) { request, _ in
-      try await feed(.publications, to: request, in: .json)
-    }
-    routes.public(.get, "/opds/v2/publications/{id}", query: FeedRequest.pagedQuery) { request, parameters in
-      try await feed(.publication(try Self.publication(parameters)), to: request, in: .json)
-    }
-    routes.public(.get, "/opds/v2/search", query: FeedRequest.pagedQuery.union(["q"])) { request, _ in
-      try await feed(.search(request.queryValue("q") ?? ""), to: request, in: .json)
-    }
-    routes.public(.get, "/opds/v2/products/{id}", query: FeedRequest.query) { request, parameters in
-      try await entry(try CatalogRoutes.product(parameters), to: request, in: .json)
-    }
-  }
-
-  /// Throws `forbidden` unless the operator shows the shop to all.
-  func requireOpen() throws(Problem) {
-    guard options.isPublic else {
-      throw Problem(.forbidden, "the catalog for readers' applications is not shown without a reader's key")
-    }
-  }
-
-  /// Where the client found this server.
-  func base(of request: HTTPRequest) -> String {
-    guard infrastructure.publicURL.isEmpty else { return infrastructure.publicURL }
-    return infrastructure.settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base
-      ?? ""
-  }
-
-  func ask(_ request: HTTPRequest) throws(Problem) -> FeedRequest {
-    try FeedRequest(
-      request, territory: options.territory, priceLocales: infrastructure.settings.value.priceLocales)
-  }
-
-  /// The catalog as the request's reader sees it now.
-  func composer(for ask: FeedRequest, of snapshot: CatalogSnapshot, at now: Timestamp) async throws
-    -> FeedComposer
-  {
-    let applications = infrastructure.applications
-    let window = ShopWindow(
-      catalog: snapshot, localizer: ask.localizer, device: nil,
-      application: ask.application ?? (applications.count == 1 ? applications.first : nil), now: now)
-    return FeedComposer(
-      window: window, order: try await order.value(of: snapshot, at: now), title: options.title)
+    let (plain, paged, facets) = (FeedRequest.query, FeedRequest.pagedQuery, FeedRequest.facetQuery)
+    routes.public(.get, "/opds/v2", query: plain, use: feed(.json) { _, _ in .start })
+    routes.public(.get, "/opds/v2/owned", query: paged, use: feed(.json) { _, _ in .owned })
+    routes.public(.get, "/opds/v2/new", query: facets, use: feed(.json) { _, _ in .new })
+    routes.public(.get, "/opds/v2/singles", query: facets, use: feed(.json) { _, _ in .singles })
+    routes.public(.get, "/opds/v2/publications", query: paged, use: feed(.json) { _, _ in .publications })
+    routes.public(.get, "/opds/v2/publications/{id}", query: paged, use: feed(.json, Self.publication))
+    routes.public(.get, "/opds/v2/search", query: FeedRequest.searchQuery, use: feed(.json, Self.search))
+    routes.public(.get, "/opds/v2/products/{id}", query: plain, use: entry(.json))
   }
 
   private func feed(
-    _ place: CatalogPlace, to request: HTTPRequest, in form: FeedForm
-  ) async throws -> HTTPResponse {
-    try await document(to: request, in: form, type: form.mediaType(of: place.kind)) {
-      ask, composer, addresses in
-      let page = CatalogPage(place, after: ask.after, onlyFree: ask.onlyFree)
-      let selection = try await BlockingPool.computing.run { try composer.selection(of: page) }
-      let facts = try await facts.facts(of: selection.digests)
-      return try await BlockingPool.computing.run {
-        let feed = composer.feed(selection, facts: facts)
-        return switch form {
-        case .atom: AtomWriter(addresses: addresses, name: composer.title).feed(feed)
-        case .json: try PublicationsWriter(addresses: addresses).feed(feed)
-        }
-      }
+    _ form: FeedForm,
+    _ place: @escaping @Sendable (HTTPRequest, PathParameters) throws -> CatalogPlace
+  ) -> APIRoutes.Responder {
+    guarded { request, parameters, key in
+      let place = try place(request, parameters)
+      // Who owns something is known by a key alone.
+      if place == .owned, key == nil { return try authentication(for: request, status: .unauthorized) }
+      return try await feed(place, to: request, in: form, for: key)
     }
   }
 
-  private func entry(
-    _ product: ProductIdentifier, to request: HTTPRequest, in form: FeedForm
-  ) async throws -> HTTPResponse {
-    try await document(to: request, in: form, type: form.mediaType(of: .entry)) { _, composer, addresses in
-      let selection = try composer.selection(of: product)
-      let facts = try await facts.facts(of: selection.digests)
-      guard let publication = composer.publications(selection, facts: facts).first else {
-        throw Problem(.productUnknown)
-      }
-      return switch form {
-      case .atom: AtomWriter(addresses: addresses, name: composer.title).entry(publication)
-      case .json: try PublicationsWriter(addresses: addresses).entry(publication)
-      }
+  private func entry(_ form: FeedForm) -> APIRoutes.Responder {
+    guarded { request, parameters, key in
+      try await entry(try CatalogRoutes.product(parameters), to: request, in: form, for: key)
     }
   }
 
-  /// Answers with a document that was made before, or with the one that `make` makes now.
-  private func document(
-    to request: HTTPRequest, in form: FeedForm, type: String?,
-    _ make: (FeedRequest, FeedComposer, FeedAddresses) async throws -> [UInt8]
-  ) async throws -> HTTPResponse {
-    try requireOpen()
-    let ask = try ask(request)
-    let base = base(of: request)
-    let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
-    let since = infrastructure.settings.value.pricesSince
-    let basis = FeedDocumentCache.Basis(snapshot, at: now, pricesSince: since)
-    let address = "\(form.rawValue) \(base) \(request.rawTarget)"
-    if let made = documents.document(at: address, on: basis) {
-      return try answer(made, to: request, type: type)
-    }
-    let bytes = try await make(
-      ask, try await composer(for: ask, of: snapshot, at: now),
-      FeedAddresses(base: base, form: form, choice: ask.choice))
-    let document = try await BlockingPool.computing.run {
-      try ConditionalJSON.Document(bytes: bytes, lastModified: max(snapshot.lastChange(before: now), since))
-    }
-    documents.keep(document, at: address, on: basis)
-    return try answer(document, to: request, type: type)
-  }
-
-  private func answer(
-    _ document: ConditionalJSON.Document, to request: HTTPRequest, type: String?
-  ) throws(Problem) -> HTTPResponse {
-    var response = try ConditionalJSON.response(
-      to: request, document: document, cacheControl: "public, max-age=\(CatalogRoutes.maximumAge)",
-      contentType: type ?? "application/octet-stream")
-    response.headers["Vary"] = "Accept-Encoding, Authorization"
-    return response
-  }
-
-  private static func publication(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
+  private static func publication(
+    _ request: HTTPRequest, _ parameters: PathParameters
+  ) throws -> CatalogPlace {
     guard let id = ProductIdentifier(parameters["id"]) else { throw Problem(.publicationUnknown) }
-    return id
+    return .publication(id)
+  }
+
+  private static func search(_ request: HTTPRequest, _ parameters: PathParameters) throws -> CatalogPlace {
+    .search(request.queryValue("q") ?? "")
+  }
+
+  /// Puts the look at the reader's key before a responder. Without a key the shop alone is shown, where the operator allows it; otherwise
+  /// the answer is how to show one.
+  func guarded(_ responder: @escaping ReaderResponder) -> APIRoutes.Responder {
+    { request, parameters in
+      switch try await infrastructure.readers.access(of: request) {
+      case .reader(let key): return try await responder(request, parameters, key)
+      case .withoutKey where options.isPublic: return try await responder(request, parameters, nil)
+      case .withoutKey, .unknown: return try authentication(for: request, status: .unauthorized)
+      }
+    }
+  }
+
+  /// Says how a reader's key is shown.
+  private func authentication(for request: HTTPRequest, status: HTTPStatus) throws -> HTTPResponse {
+    let document = AuthenticationDocument(base: base(of: request), name: options.title)
+    var response = HTTPResponse(
+      status: status,
+      headers: ["Content-Type": AuthenticationDocument.mediaType, "Cache-Control": "no-store"],
+      body: .bytes(try document.document()))
+    guard status == .unauthorized else { return response }
+    let realm = "realm=\"\(AuthenticationDocument.realm)\""
+    response.headers.append(name: "WWW-Authenticate", value: "Basic \(realm), charset=\"UTF-8\"")
+    response.headers.append(name: "WWW-Authenticate", value: "Bearer \(realm)")
+    return response
   }
 }

@@ -16,6 +16,9 @@ struct FeedRequest: Sendable {
   /// Those of one that can be narrowed as well.
   static let facetQuery = pagedQuery.union(["price"])
 
+  /// Those of a search.
+  static let searchQuery = pagedQuery.union(["q"])
+
   let choice: FeedChoice
   let localizer: ProductLocalizer
   let application: ApplicationIdentifier?
@@ -27,9 +30,11 @@ struct FeedRequest: Sendable {
   /// - Parameters:
   ///   - request: has been checked for parameters of other names, and for those that are there twice.
   ///   - fallback: the territory of a request that names none.
+  ///   - usual: the locale of one that names none.
   ///   - priceLocales: by whose rules prices are written.
   init(
-    _ request: HTTPRequest, territory fallback: Territory?, priceLocales: [Territory: String]
+    _ request: HTTPRequest, territory fallback: Territory?, locale usual: String?,
+    priceLocales: [Territory: String]
   ) throws(Problem) {
     let territory = try request.filter("territory") { Territory($0) }
     let locale = try request.filter("locale") { tag in
@@ -40,7 +45,7 @@ struct FeedRequest: Sendable {
     onlyFree = try request.filter("price") { $0 == "free" ? true : nil } ?? false
     choice = FeedChoice(territory: territory?.code, locale: locale, application: application?.description)
     localizer = ProductLocalizer(
-      locale: locale, territory: territory ?? fallback, priceLocales: priceLocales)
+      locale: locale ?? usual, territory: territory ?? fallback, priceLocales: priceLocales)
   }
 }
 

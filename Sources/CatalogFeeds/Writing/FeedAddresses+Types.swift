@@ -20,7 +20,7 @@ extension CatalogPlace {
   package var kind: FeedLink.Kind {
     switch self {
     case .start, .publications: .navigation
-    case .publication, .new, .singles, .search, .searchTemplate: .acquisition
+    case .publication, .new, .singles, .owned, .search, .searchTemplate: .acquisition
     case .product: .entry
     case .searchDescription: .searchDescription
     case .shop: .other("text/html")
@@ -36,6 +36,7 @@ extension CatalogPlace {
     case .publication(let id): "urn:pullbox:publication:\(id)"
     case .new: "urn:pullbox:catalog:new"
     case .singles: "urn:pullbox:catalog:singles"
+    case .owned: "urn:pullbox:catalog:owned"
     case .search(let words): "urn:pullbox:catalog:search:\(words.percentEncoded)"
     case .searchDescription, .searchTemplate: "urn:pullbox:catalog:search"
     case .product(let id), .shop(let id), .cover(let id, _, _), .sample(let id, _, _), .file(let id, _, _):

@@ -37,6 +37,7 @@ package struct FeedAddresses: Hashable, Sendable {
     case .publications: path = "\(feeds)/publications"
     case .publication(let id): path = "\(feeds)/publications/\(id)"
     case .new: path = "\(feeds)/new"
+    case .owned: path = "\(feeds)/owned"
     case .singles: path = "\(feeds)/singles"
     case .search(let words):
       path = "\(feeds)/search"

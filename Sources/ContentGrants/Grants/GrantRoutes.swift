@@ -1,8 +1,8 @@
 import Commerce
 package import ContentDelivery
-import CoreTypes
-import HTTPServer
-import PullboxAPI
+package import CoreTypes
+package import HTTPServer
+package import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
@@ -10,7 +10,7 @@ package import RouteAccess
 /// requests and docs/openapi.yaml has their documents.
 package struct GrantRoutes: Sendable {
   /// Bytes of a proof with the members around it, which is 2.25 MiB of a receipt before its base 64.
-  static let maximumProofLength = ByteCount.mebibytes(3)
+  package static let maximumProofLength = ByteCount.mebibytes(3)
   /// Bytes of a completion or of a report of a failure.
   static let maximumCompletionLength = ByteCount.kibibytes(16)
 
@@ -85,7 +85,7 @@ package struct GrantRoutes: Sendable {
   /// A device counts together with its address: its name is no secret, and another that sends it must not use up what
   /// the device may ask. Each proof counts, for the address as well, which has paid for one already.
   @inline(never)
-  private func charge(
+  package func charge(
     _ device: Device, showing proofs: ProofList, for request: HTTPRequest
   ) throws(Problem) {
     let address = settings.client(of: request)

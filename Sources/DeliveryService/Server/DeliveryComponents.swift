@@ -78,7 +78,7 @@ struct DeliveryComponents: Sendable {
       content: content.routes(noteMissing: { [scrubber = publishing.scrubber] in
         await scrubber.noteMissing($0)
       }),
-      stores: stores)
+      stores: stores, grants: granting.grants)
     upkeep = UpkeepComponents(on: infrastructure, leases: leases)
   }
 

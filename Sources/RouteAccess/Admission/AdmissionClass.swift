@@ -3,7 +3,7 @@ import HTTPServer
 /// The kinds of requests that are admitted by limits of their own, by what they cost. Content has limits of its own
 /// (``RateLimits``), and the two questions about health none: both are of no class.
 package enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
-  /// A question that the payment store may have to answer: entitlements and grants. The dearest.
+  /// A question that the payment store may have to answer: entitlements, grants and readers' keys. The dearest.
   case store
   /// Tickets, and the state of a grant.
   case ticket
@@ -31,6 +31,7 @@ package enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
       case "/healthz", "/readyz": return nil
       case "/metrics": self = .operator
       case "/v1/entitlements", "/v1/grants": self = .store
+      case _ where pattern.hasPrefix("/v1/readers"): self = .store
       case "/v1/feed": self = .feed
       case _ where pattern.hasPrefix(ContentPath.prefix): return nil
       case _ where pattern.hasSuffix("/completion") || pattern.hasSuffix("/failure"): self = .completion

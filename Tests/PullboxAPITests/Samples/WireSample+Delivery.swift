@@ -57,6 +57,8 @@ extension WireSample {
     }
     """
   /// The product at a server that does not tell when it appeared.
+  private static let readerKey =
+    #"{"created": "2026-11-21T08:30:00.000Z", "name": "kabiz41701", "title": "Tablet", "used": "2026-11-22T08:30:00.000Z"}"#
   static let entitledUndated = """
     {
       "because": "purchased",
@@ -179,6 +181,19 @@ extension WireSample {
         + #""subscribedSince": {"com.example.season": "2026-11-21T08:30:00.000Z"}, "#
         + #""subscribedUntil": {"com.example.season": "2026-12-21T08:30:00.000Z"}}"#,
       minimal: #"{"products": []}"#),
+    WireSample(
+      ReaderKeyRequest.self,
+      #"{"device": \#(device), "locale": "fr-FR", "receipt": "MIIB", "store": "sandbox", "territory": "FRA", "title": "Tablet"}"#,
+      minimal: #"{"device": {"id": "tablet-17"}}"#),
+    WireSample(
+      NewReaderKey.self,
+      #"{"address": "https://comics.example/opds", "name": "kabiz41701", "password": "kabiz-motur-felan-sipod"}"#
+    ),
+    WireSample(
+      ReaderKeyList.self, #"{"readers": [\#(readerKey)]}"#, minimal: #"{"readers": []}"#),
+    WireSample(
+      ReaderKeyList.Item.self, readerKey,
+      minimal: #"{"created": "2026-11-21T08:30:00.000Z", "name": "kabiz41701", "title": "Tablet"}"#),
     WireSample(Consent.self, #"{"consumption": true}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
     WireSample(FeedOpening.self, #"{"feed": \#(feed), "whole": true}"#),

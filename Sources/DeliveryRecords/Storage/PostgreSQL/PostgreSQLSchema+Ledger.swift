@@ -1,5 +1,21 @@
 /// The ledger of purchases, their customers, and the words of stores about them.
 extension PostgreSQLSchema {
+  static let readers = """
+    CREATE TABLE reader_keys (
+      name TEXT COLLATE "C" PRIMARY KEY,
+      customer BYTEA NOT NULL,
+      device TEXT COLLATE "C" NOT NULL,
+      title TEXT COLLATE "C" NOT NULL,
+      digest BYTEA NOT NULL,
+      territory TEXT COLLATE "C",
+      locale TEXT COLLATE "C",
+      created BIGINT NOT NULL,
+      used BIGINT
+    );
+    CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
+
+    """
+
   /// The dates of a row's words change as often as its store repeats them: 90, since most rows are of purchases that are over.
   ///
   /// A customer's purchases are listed with the latest first and those without a date last: NULL is the smallest in that index, as it is

@@ -14,7 +14,7 @@ package import PostgreSQLEngine
 ///   the earlier one and the indexes need no new entry.
 package enum PostgreSQLSchema {
   /// The number of ``Migrations`` that the schema stands for. A later migration is made in both databases.
-  package static let version = 47
+  package static let version = 48
 
   /// The rows that a counter has, one for each of as many connections: transactions that count side by side seldom wait for one
   /// another. A number of the process of PostgreSQL that serves the connection says which.
@@ -28,7 +28,7 @@ package enum PostgreSQLSchema {
 
   private static let parts = [
     refusals, counters, products, versions, previews, packages, grants, unconfirmedGrants, ledger,
-    customers, claims, notifications, feeds, outbox, operations, nodes,
+    customers, readers, claims, notifications, feeds, outbox, operations, nodes,
   ]
 
   /// The function of triggers that refuse a change, with the sentence that they give it.

@@ -1,0 +1,37 @@
+package import Commerce
+package import CoreTypes
+package import DeliveryRecords
+
+/// The products that a reader owns, as far as they have content.
+package struct OwnedProducts: Sendable {
+  /// The content of one of them.
+  package struct Content: Sendable {
+    package var content: ReleasedContent
+    /// When the purchase that pays for it was made.
+    package var purchased: Timestamp
+    /// Until when it is open, as far as is known; nil for good.
+    package var until: Timestamp?
+
+    package init(content: ReleasedContent, purchased: Timestamp, until: Timestamp? = nil) {
+      self.content = content
+      self.purchased = purchased
+      self.until = until
+    }
+  }
+
+  package let contents: [ProductIdentifier: Content]
+  /// Whether the reader's key has a place among the devices of its customer.
+  package let hasPlace: Bool
+  /// The newest purchase first.
+  let shelf: Shelf
+
+  package init(_ contents: [ProductIdentifier: Content], hasPlace: Bool) {
+    self.contents = contents
+    self.hasPlace = hasPlace
+    shelf = Shelf(
+      contents.sorted { one, other in
+        one.value.purchased == other.value.purchased
+          ? one.key < other.key : one.value.purchased > other.value.purchased
+      }.map(\.key))
+  }
+}

@@ -1,0 +1,84 @@
+package import ContentDelivery
+package import ContentGrants
+package import CoreTypes
+import Crypto
+import Database
+package import DeliveryRecords
+package import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import RouteAccess
+
+/// Finds out whose key a request of an application for reading shows: by `Basic` (RFC 7617, in UTF-8) or, as `NAME.PASSWORD`, by
+/// `Bearer`. Nothing is remembered, so that a key that is removed opens nothing from then on.
+package struct ReaderSignIn: Sendable {
+  /// The result of a look at a request.
+  package enum Access: Sendable {
+    /// It shows no key at all.
+    case withoutKey
+    /// It shows a key that is good.
+    case reader(ReaderKey)
+    /// It shows something that is no key.
+    case unknown
+  }
+
+  private let grants: GrantService
+  private let settings: LiveSettings
+  private let attempts: ReaderAttempts
+
+  package init(grants: GrantService, settings: LiveSettings, timer: any MonotonicClock) {
+    self.grants = grants
+    self.settings = settings
+    attempts = ReaderAttempts(timer: timer)
+  }
+
+  /// Looks the key up. Throws `too-many-requests` where too many wrong ones came from there.
+  package func access(of request: HTTPRequest) async throws -> Access {
+    guard request.headers.contains("Authorization") else { return .withoutKey }
+    guard let (name, password) = Self.credentials(of: request) else { return .unknown }
+    let peer = settings.client(of: request)
+    if let seconds = attempts.wait(for: name, from: peer) { throw Self.tooMany(seconds) }
+    let found = try await grants.grantStore.database.read { try ReaderKeyTable.find(name, in: $0) }
+    let digest = SecretDigest(digest: found?.digest ?? SHA256Digest.of([]))
+    // Compared also where there is no such key: the time tells nothing of names.
+    let matches = digest.matches(ReaderPassword.canonical(password))
+    guard let key = found, matches else {
+      if let seconds = attempts.charge(name, from: peer) { throw Self.tooMany(seconds) }
+      return .unknown
+    }
+    try await note(key)
+    return .reader(key)
+  }
+
+  private func note(_ key: ReaderKey) async throws {
+    let now = grants.grantStore.clock.now()
+    if let used = key.used, now < used + ReaderKeyTable.freshness { return }
+    do {
+      try await grants.note(key)
+    } catch is DatabaseError {
+      // On a disk that cannot be written reading goes on; the next request brings it again.
+    }
+  }
+
+  private static func tooMany(_ seconds: Int) -> Problem {
+    Problem(.tooManyRequests, "too many wrong passwords came from there", retryAfterSeconds: max(1, seconds))
+  }
+
+  /// The name and the password of a request; nil for what cannot be both.
+  static func credentials(of request: HTTPRequest) -> (name: String, password: String)? {
+    if let token = request.credential(scheme: "Basic"), let bytes = Base64.decode(token),
+      let text = String(validating: bytes, as: UTF8.self)
+    {
+      return split(text, at: ":")
+    }
+    return request.bearerToken.flatMap { split($0, at: ".") }
+  }
+
+  private static func split(_ text: String, at separator: Character) -> (name: String, password: String)? {
+    let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256 else {
+      return nil
+    }
+    return (parts[0].lowercased(), String(parts[1]))
+  }
+}

@@ -1,0 +1,122 @@
+import Commerce
+import ContentCatalog
+import ContentDelivery
+import ContentGrants
+import CoreTypes
+import DeliveryRecords
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import RouteAccess
+import SystemCalls
+
+/// The making of documents: one for all who show no key, kept while the catalog says the same, and one for each reader who shows one.
+extension CatalogFeedRoutes {
+  /// Where the client found this server.
+  func base(of request: HTTPRequest) -> String {
+    guard infrastructure.publicURL.isEmpty else { return infrastructure.publicURL }
+    return infrastructure.settings.value.proxies.origin(of: request.peer, ForwardingFields(request)).base
+      ?? ""
+  }
+
+  func ask(_ request: HTTPRequest, _ key: ReaderKey?) throws(Problem) -> FeedRequest {
+    try FeedRequest(
+      request, territory: key?.territory ?? options.territory, locale: key?.locale,
+      priceLocales: infrastructure.settings.value.priceLocales)
+  }
+
+  /// The catalog as the request's reader sees it now.
+  func composer(
+    for ask: FeedRequest, of snapshot: CatalogSnapshot, at now: Timestamp, _ key: ReaderKey?
+  ) async throws -> FeedComposer {
+    let applications = infrastructure.applications
+    let window = ShopWindow(
+      catalog: snapshot, localizer: ask.localizer, device: key?.device,
+      application: ask.application ?? (applications.count == 1 ? applications.first : nil), now: now)
+    var composer = FeedComposer(
+      window: window, order: try await order.value(of: snapshot, at: now), title: options.title)
+    guard let key else { return composer }
+    let owned = try await infrastructure.grants.owned(by: key)
+    composer.owned = OwnedProducts(
+      Dictionary(
+        owned.contents.map { entry in
+          (
+            entry.product,
+            OwnedProducts.Content(content: entry.content, purchased: entry.purchased, until: entry.until)
+          )
+        }, uniquingKeysWith: { first, _ in first }), hasPlace: owned.hasPlace)
+    return composer
+  }
+
+  func feed(
+    _ place: CatalogPlace, to request: HTTPRequest, in form: FeedForm, for key: ReaderKey?
+  ) async throws -> HTTPResponse {
+    try await document(to: request, in: form, type: form.mediaType(of: place.kind), for: key) {
+      ask, composer, addresses in
+      let page = CatalogPage(place, after: ask.after, onlyFree: ask.onlyFree)
+      let selection = try await BlockingPool.computing.run { try composer.selection(of: page) }
+      let facts = try await facts.facts(of: selection.digests)
+      return try await BlockingPool.computing.run {
+        let feed = composer.feed(selection, facts: facts)
+        return switch form {
+        case .atom: AtomWriter(addresses: addresses, name: composer.title).feed(feed)
+        case .json: try PublicationsWriter(addresses: addresses).feed(feed)
+        }
+      }
+    }
+  }
+
+  func entry(
+    _ product: ProductIdentifier, to request: HTTPRequest, in form: FeedForm, for key: ReaderKey?
+  ) async throws -> HTTPResponse {
+    try await document(to: request, in: form, type: form.mediaType(of: .entry), for: key) {
+      _, composer, addresses in
+      let selection = try composer.selection(of: product)
+      let facts = try await facts.facts(of: selection.digests)
+      guard let publication = composer.publications(selection, facts: facts).first else {
+        throw Problem(.productUnknown)
+      }
+      return switch form {
+      case .atom: AtomWriter(addresses: addresses, name: composer.title).entry(publication)
+      case .json: try PublicationsWriter(addresses: addresses).entry(publication)
+      }
+    }
+  }
+
+  /// Answers with a document that was made before, or with the one that `make` makes now.
+  private func document(
+    to request: HTTPRequest, in form: FeedForm, type: String?, for key: ReaderKey?,
+    _ make: (FeedRequest, FeedComposer, FeedAddresses) async throws -> [UInt8]
+  ) async throws -> HTTPResponse {
+    let ask = try ask(request, key)
+    let base = base(of: request)
+    let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
+    let since = infrastructure.settings.value.pricesSince
+    let basis = FeedDocumentCache.Basis(snapshot, at: now, pricesSince: since)
+    let address = "\(form.rawValue) \(base) \(request.rawTarget)"
+    if key == nil, let made = documents.document(at: address, on: basis) {
+      return try answer(made, to: request, type: type, for: key)
+    }
+    let bytes = try await make(
+      ask, try await composer(for: ask, of: snapshot, at: now, key),
+      FeedAddresses(base: base, form: form, choice: ask.choice))
+    // What a reader owns may have changed at any time.
+    let changed = key == nil ? max(snapshot.lastChange(before: now), since) : now
+    let document = try await BlockingPool.computing.run {
+      try ConditionalJSON.Document(bytes: bytes, lastModified: changed)
+    }
+    if key == nil { documents.keep(document, at: address, on: basis) }
+    return try answer(document, to: request, type: type, for: key)
+  }
+
+  func answer(
+    _ document: ConditionalJSON.Document, to request: HTTPRequest, type: String?, for key: ReaderKey?
+  ) throws(Problem) -> HTTPResponse {
+    var response = try ConditionalJSON.response(
+      to: request, document: document,
+      cacheControl: key == nil ? "public, max-age=\(CatalogRoutes.maximumAge)" : CatalogRoutes.revalidated,
+      contentType: type ?? "application/octet-stream")
+    response.headers["Vary"] = "Accept-Encoding, Authorization"
+    return response
+  }
+}

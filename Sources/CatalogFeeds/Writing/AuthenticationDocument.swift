@@ -1,0 +1,54 @@
+import PullboxAPI
+
+/// Writes how an application for reading shows who it is, as *Authentication for OPDS 1.0* has it. Pure.
+package struct AuthenticationDocument: Sendable {
+  package static let mediaType = "application/opds-authentication+json"
+  /// One realm for everything below `/opds`.
+  package static let realm = "Pullbox catalog"
+
+  /// Put before addresses at this server.
+  package let base: String
+  /// The name of the catalog.
+  package let name: String
+
+  package init(base: String, name: String) {
+    self.base = base
+    self.name = name
+  }
+
+  private struct Document: Encodable {
+    struct Link: Encodable {
+      var rel: String
+      var href: String
+      var type: String
+    }
+
+    struct Flow: Encodable {
+      var type: String
+      var labels: [String: String]
+    }
+
+    var id: String
+    var title: String
+    var description: String
+    var links: [Link]
+    var authentication: [Flow]
+  }
+
+  /// Returns the document. Throws what the encoder throws.
+  package func document() throws -> [UInt8] {
+    let start = FeedAddresses(base: base, form: .json).address(of: CatalogPage(.start))
+    return try APIJSON.encode(
+      Document(
+        id: "\(base)/opds/authentication", title: name,
+        description: "Sign in with the name and the four words of a reader's key: pullbox readers add",
+        links: [
+          Document.Link(
+            rel: "start", href: start, type: FeedForm.json.mediaType(of: .navigation) ?? "")
+        ],
+        authentication: [
+          Document.Flow(
+            type: "http://opds-spec.org/auth/basic", labels: ["login": "Name", "password": "Four words"])
+        ]))
+  }
+}

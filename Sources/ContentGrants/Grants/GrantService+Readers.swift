@@ -1,0 +1,247 @@
+package import Commerce
+import ContentCatalog
+import ContentDelivery
+package import CoreTypes
+import Database
+package import DeliveryModel
+package import DeliveryRecords
+import PaymentStores
+package import PullboxAPI
+
+/// The grants of applications for reading, which show a key of their customer's in place of a proof: the ledger alone is asked, and no
+/// store. Nothing that they fetch finishes a transaction.
+extension GrantService {
+  /// The contents that a customer owns, with what pays for each.
+  package struct Owned: Sendable {
+    /// One of them.
+    package struct Content: Sendable {
+      package var product: ProductIdentifier
+      /// The content that the device gets.
+      package var content: ReleasedContent
+      /// When the purchase that pays for it was made.
+      package var purchased: Timestamp
+      /// Until when it is open, as far as is known; nil for good.
+      package var until: Timestamp?
+    }
+
+    /// The products, in no order.
+    package var contents: [Content]
+    /// Whether the device has a place among the customer's, or would get one.
+    package var hasPlace: Bool
+  }
+
+  /// The customer to whom the proofs belong, with the ledger's newest of them. Throws what stands against the proofs where none of them is
+  /// good, and `purchase-required` where nothing was ever bought.
+  ///
+  /// - Parameters:
+  ///   - proofs: as for ``entitlements(of:base:asked:)``.
+  ///   - device: the device that shows them.
+  ///   - id: the request's name in the log.
+  package func customer(
+    showing proofs: ProofList, on device: DeviceIdentifier, asked id: String
+  ) async throws -> CustomerIdentifier {
+    let shown = try await judge(proofs, for: device, recordsNew: true, asked: id)
+    if proofs.isList { try await join(shown.good, shownBy: device) }
+    let transactions = shown.transactions.sorted { $0.purchaseDate > $1.purchaseDate }
+    let customer = try await grantStore.database.read { connection -> CustomerIdentifier? in
+      for transaction in transactions {
+        if let customer = try CustomerTable.customer(of: transaction.key, in: connection) { return customer }
+      }
+      return nil
+    }
+    guard let customer else { throw Problem(.purchaseRequired, "nothing was bought so far") }
+    return customer
+  }
+
+  /// The rules of the customer's stores about devices: the least that one of them allows counts.
+  private func deviceRules(for transactions: [VerifiedTransaction]) -> StoreRules {
+    Set(transactions.map(\.store)).map { storeRules[$0] ?? StoreRules() }
+      .min { $0.deviceLimit < $1.deviceLimit } ?? StoreRules()
+  }
+
+  /// Writes a reader's key, which takes a place among the customer's devices. Throws `device-limit`.
+  package func add(_ key: ReaderKey) async throws {
+    let now = grantStore.clock.now()
+    try await grantStore.database.write(locking: []) { connection in
+      var customer: CustomerIdentifier
+      repeat {
+        customer = try CustomerTable.current(key.customer, in: connection)
+      } while try !CustomerTable.lock([customer], in: connection)
+      let transactions = try LedgerTable.transactions(of: customer, in: connection)
+      let rules = deviceRules(for: transactions)
+      guard
+        try CustomerTable.hasPlace(for: key.device, of: customer, under: rules, at: now, in: connection)
+      else {
+        throw Problem(
+          .deviceLimit,
+          "the purchases are in use on \(rules.deviceLimit) devices; one that is silent for 90 days makes room, and so does a reader's key that is removed"
+        )
+      }
+      var key = key
+      key.customer = customer
+      try ReaderKeyTable.insert(key, in: connection)
+      try CustomerTable.note(key.device, of: customer, isGranted: true, at: now, in: connection)
+    }
+  }
+
+  /// Ends a reader's key. Throws `not-found` where the customer has none of that name.
+  package func removeReaderKey(_ name: String, of customer: CustomerIdentifier) async throws {
+    try await grantStore.database.write(locking: []) { connection in
+      var current: CustomerIdentifier
+      repeat {
+        current = try CustomerTable.current(customer, in: connection)
+      } while try !CustomerTable.lock([current], in: connection)
+      guard try ReaderKeyTable.remove(name, of: current, in: connection) else {
+        throw Problem(.notFound, "there is no reader's key of that name")
+      }
+    }
+  }
+
+  /// Writes down that a key was shown, and that its device is there.
+  package func note(_ key: ReaderKey) async throws {
+    let now = grantStore.clock.now()
+    try await grantStore.database.write(locking: []) { connection in
+      while try !CustomerTable.lock([CustomerTable.current(key.customer, in: connection)], in: connection) {}
+      let customer = try CustomerTable.current(key.customer, in: connection)
+      // It may have been removed meanwhile.
+      guard try ReaderKeyTable.find(key.name, in: connection) != nil else { return }
+      try ReaderKeyTable.note(key.name, at: now, in: connection)
+      try CustomerTable.note(key.device, of: customer, at: now, in: connection)
+    }
+  }
+
+  /// The contents that the key's customer owns now, and whether its device has a place. Consumables are delivered where they were bought,
+  /// and are not among them.
+  package func owned(by key: ReaderKey) async throws -> Owned {
+    let now = grantStore.clock.now()
+    return try await catalog.current { catalog in
+      try await grantStore.database.read { connection -> Owned? in
+        guard try catalog.isCurrent(in: connection) else { return nil }
+        let transactions = try LedgerTable.transactions(of: key.customer, in: connection)
+        var owned = Owned(
+          contents: [],
+          hasPlace: try CustomerTable.hasPlace(
+            for: key.device, of: key.customer, under: deviceRules(for: transactions), at: now, in: connection)
+        )
+        var places: [ProductIdentifier: Int] = [:]
+        for group in Self.purchases(transactions) {
+          let record = try EntitlementRecordTable.record(
+            of: catalog.recorded(group), in: connection)
+          let report = rules.evaluate(
+            group, catalog: catalog.related(to: group.map(\.product) + record.products),
+            policies: catalog.policies, record: record, now: now)
+          let dates = Dictionary(
+            group.map { ($0.id, $0.purchaseDate) }, uniquingKeysWith: { first, _ in first })
+          for (product, claims) in report.claims {
+            guard catalog[product]?.product.type != .consumable,
+              let content = catalog.offered(product, to: key.device), let claim = claims.first,
+              stops.reason(for: content.digest) == nil
+            else { continue }
+            let found = Owned.Content(
+              product: product, content: content, purchased: dates[claim.transaction] ?? now,
+              until: report.ends[product])
+            if let place = places[product] {
+              // Bought at two stores: what is open for longer counts.
+              let known = owned.contents[place].until
+              if let until = known, found.until.map({ $0 > until }) ?? true { owned.contents[place] = found }
+            } else {
+              places[product] = owned.contents.count
+              owned.contents.append(found)
+            }
+          }
+        }
+        return owned
+      }
+    }
+  }
+
+  /// The grant by which the key's device gets a product: the one that there is, or a new one. Throws `purchase-required`,
+  /// `entitlement-expired`, `entitlement-revoked`, `device-limit`, `version-unknown`, `content-withdrawn`, `content-damaged`.
+  package func grant(
+    _ product: ProductIdentifier, _ version: ContentVersion, for key: ReaderKey
+  ) async throws -> GrantRecord {
+    let now = grantStore.clock.now()
+    let order = GrantOrder(product: product, version: version)
+    return try await catalog.current { catalog -> GrantRecord? in
+      guard catalog[product]?.product.type != .consumable else {
+        throw Problem(.purchaseRequired, "a consumable is delivered where it was bought")
+      }
+      let transactions = try await grantStore.database.read {
+        try LedgerTable.transactions(of: key.customer, in: $0)
+      }
+      var refusals: [Problem] = []
+      for group in Self.purchases(transactions) {
+        var conditions = GrantConditions()
+        conditions.rules = group.first.flatMap { storeRules[$0.store] } ?? StoreRules()
+        let planner = GrantPlanner(
+          rules: rules, transactions: group, record: try await record(of: group, catalog: catalog),
+          orders: [order], device: Device(id: key.device), conditions: conditions, catalog: catalog,
+          stopped: stops.stoppedContents, now: now)
+        do {
+          return try await grant(by: planner, at: now)
+        } catch let problem as Problem {
+          refusals.append(problem)
+        }
+      }
+      throw Problem.mostTelling(refusals) ?? Problem(.purchaseRequired, "nothing was bought so far")
+    }
+  }
+
+  /// Nil where the catalog is not the planner's any more.
+  private func grant(by planner: GrantPlanner, at now: Timestamp) async throws -> GrantRecord? {
+    enum Look {
+      case outdated
+      case standing(GrantRecord)
+      case missing
+    }
+    let look = try await grantStore.database.read { connection -> Look in
+      guard try planner.isCurrent(in: connection), let plan = try planner.plans(in: connection).first else {
+        return .outdated
+      }
+      let basis = try plan.get().basis
+      guard let grant = (basis.present ?? []).first(where: { basis.isFor($0) }) else { return .missing }
+      guard grant.machine.name != .revoked else { throw Problem(.entitlementRevoked) }
+      return .standing(grant)
+    }
+    switch look {
+    case .outdated: return nil
+    case .standing(let grant): return grant
+    case .missing: break
+    }
+    return try await grantStore.database.write(locking: planner.locks) { connection -> GrantRecord? in
+      let ledger = try GrantStore.record(
+        [], by: .answer(takesNew: false, takesRevocations: false), besides: planner.paying, at: now,
+        in: connection)
+      guard try planner.isCurrent(in: connection), let plan = try planner.plans(in: connection).first else {
+        return nil
+      }
+      var basis = try plan.get().basis
+      // Whose the purchase is was decided when a device claimed it; an application for reading claims nothing.
+      switch try GrantStore.claim(on: basis.transaction, under: planner.conditions, in: connection) {
+      case .stands, .belongs: break
+      case .transferred, .refused: throw Problem(.purchaseClaimed)
+      }
+      // No completion is expected of it, and so nothing is owed to it.
+      basis.owed = []
+      let made = try GrantStore.grants(
+        on: [basis], to: planner.device, under: planner.conditions, shownWith: planner.shown,
+        recorded: ledger, at: now, in: connection)
+      return try made.first?.get().grant
+    }
+  }
+
+  /// The transactions of each store and environment: the rules judge them apart.
+  private static func purchases(_ transactions: [VerifiedTransaction]) -> [[VerifiedTransaction]] {
+    struct Place: Hashable {
+      var store: StoreIdentifier
+      var environment: StoreEnvironment
+    }
+    return Dictionary(grouping: transactions) { Place(store: $0.store, environment: $0.environment) }
+      .sorted {
+        ($0.key.store.description, $0.key.environment.rawValue) < (
+          $1.key.store.description, $1.key.environment.rawValue
+        )
+      }
+      .map(\.value)
+  }
+}
