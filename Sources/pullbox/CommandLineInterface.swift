@@ -13,7 +13,8 @@ enum CommandLineInterface {
         ResumeCommand.self, CancelCommand.self,
         PriorityCommand.self, LibraryCommand.self, PathCommand.self, OpenCommand.self, PinCommand.self,
         UnpinCommand.self, RestoreCommand.self, UpdateCommand.self,
-        NewsCommand.self, RepairCommand.self, RemoveCommand.self, TransactionsCommand.self,
+        NewsCommand.self, ReadersCommand.self, RepairCommand.self, RemoveCommand.self,
+        TransactionsCommand.self,
         StatusCommand.self,
         DoctorCommand.self,
       ]

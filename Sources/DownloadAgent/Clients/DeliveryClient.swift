@@ -17,8 +17,8 @@ struct DeliveryClient: Sendable {
   let api: APIClient
   /// The state that all transfers of content share.
   let path: ServerPath
-  private let monitor: EndpointHealth
-  private let device: Device
+  let monitor: EndpointHealth
+  let device: Device
   private let key: SigningKey
   private let time: ServerTime
   private let consent: Consent?

@@ -41,6 +41,7 @@ struct ControlInterface: Sendable {
     addDownloads(to: &routes)
     addLibrary(to: &routes)
     addShop(to: &routes)
+    addReaders(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in try events(for: request.credentials?.user) }
     routes.guardChanges(by: access, log: log)
     return router(of: routes)

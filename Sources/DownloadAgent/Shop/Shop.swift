@@ -266,6 +266,9 @@ struct Shop: Sendable {
     }
   }
 
+  /// The territory of the store's account, whose prices its owner pays.
+  func territory() async throws(Problem) -> String { try await account().territory }
+
   /// The store's account, kept for a moment.
   private func account() async throws(Problem) -> StoreAccount {
     try await accounts.value(of: OfAccount(), asking: askedAccount).value

@@ -129,7 +129,7 @@ extension TransactionManager {
 
 extension StepFailure {
   /// The agent's answer to its own client: the service's problem, or `unavailable` if no service could be asked.
-  fileprivate var answer: Problem {
+  var answer: Problem {
     problem ?? Problem(.unavailable, "a service could not be asked: \(reason)", retryAfterSeconds: 5)
   }
 }

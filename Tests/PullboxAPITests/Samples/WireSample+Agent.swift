@@ -138,6 +138,8 @@ extension WireSample {
     """
 
   static let agent = [
+    WireSample(
+      AgentReaderRequest.self, #"{"locale": "fr-FR", "title": "Tablet"}"#, minimal: #"{"title": "Tablet"}"#),
     WireSample(AgentDownloadChange.self, #"{"priority": -1000}"#, minimal: "{}"),
     WireSample(
       AgentPurchaseRequest.self,
