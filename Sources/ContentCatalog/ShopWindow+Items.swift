@@ -39,6 +39,14 @@ extension ShopWindow {
   /// Whether the product is for sale to this reader.
   package func isForSale(_ id: ProductIdentifier) -> Bool { catalog[id].map(isForSale) ?? false }
 
+  /// The publication's title and description, whatever is for sale of it; its identifier where it was not described.
+  package func texts(ofPublication id: ProductIdentifier) -> (title: String, description: String) {
+    let described = catalog.described[id]?.localizations ?? [:]
+    let listing = localizer.listing(
+      of: Product(id: id, type: .nonConsumable, localizations: described), released: nil)
+    return (listing.title, listing.description)
+  }
+
   /// The territory whose prices are shown; nil where none was named.
   package var territory: Territory? { localizer.territory }
 

@@ -24,8 +24,8 @@ extension FeedComposer {
     publication.pageCount = facts?.pageCount
     publication.images = item.content.map(images) ?? []
     if let id = listing.publication {
-      let texts = window.publication(id)
-      publication.series = CatalogFeed.Publication.Series(id: id, title: texts?.title ?? id.description)
+      publication.series = CatalogFeed.Publication.Series(
+        id: id, title: window.texts(ofPublication: id).title)
     }
     publication.links = [purchase(of: item, facts)]
     if let date = item.product.publicationDate, !isFree(item), owned?.contents[listing.id] == nil {

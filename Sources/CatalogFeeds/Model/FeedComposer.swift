@@ -38,7 +38,7 @@ package struct FeedComposer: Sendable {
     package let page: CatalogPage
     /// The products, or the newest ones at the start.
     let items: [ShopWindow.Item]
-    /// The publications of the feed of publications, or the one whose shelf it is.
+    /// The publications of the feed of publications.
     let publications: [PublicationListing]
     /// Nil on the last page.
     let next: ProductIdentifier?
@@ -65,10 +65,12 @@ package struct FeedComposer: Sendable {
       return Selection(
         page: page, items: [], publications: found.items, next: found.next, previous: previous)
     case .publication(let id):
-      guard let publication = window.publication(id), let shelf = order.shelves[id] else {
+      let found = try order.shelves[id].map { shelf throws(Problem) in try selection(page, of: shelf) }
+      // Behind the first page something was for sale, and may be so no more.
+      guard let found, !found.items.isEmpty || found.next != nil || page.after != nil else {
         throw Problem(.publicationUnknown, "nothing of \(id) is for sale here")
       }
-      return try selection(page, of: shelf, publications: [publication])
+      return found
     case .new: return try selection(page, of: order.new)
     case .owned:
       guard let owned, owned.hasPlace else {
@@ -109,9 +111,9 @@ package struct FeedComposer: Sendable {
       }
       return feed
     case .publications: feed.navigation = selection.publications.map(navigation)
-    case .publication:
+    case .publication(let id):
       feed.publications = publications
-      feed.subtitle = selection.publications.first?.description ?? ""
+      feed.subtitle = window.texts(ofPublication: id).description
       feed.links.append(FeedLink(.up, to: CatalogPage(.publications), .navigation))
     case .owned where owned?.hasPlace == false:
       // Applications show no bodies of errors.
@@ -148,31 +150,33 @@ package struct FeedComposer: Sendable {
   }
 
   private func selection(
-    _ page: CatalogPage, of shelf: Shelf, publications: [PublicationListing] = []
+    _ page: CatalogPage, of shelf: Shelf
   ) throws(Problem) -> Selection {
     let found = try items(of: shelf, page, length: Self.pageLength)
     return Selection(
-      page: page, items: found.items, publications: publications, next: found.next,
-      previous: found.previous)
+      page: page, items: found.items, publications: [], next: found.next, previous: found.previous)
   }
 
   private func items(
     of shelf: Shelf, _ page: CatalogPage, length: Int
   ) throws(Problem) -> Shelf.Page<ShopWindow.Item> {
     let territory = window.territory
+    // The price of what comes before a page is not asked for.
+    let isWhole = page.place != .owned && !page.onlyFree
     func shown(_ id: ProductIdentifier) -> ShopWindow.Item? {
       if page.place == .owned { return item(id) }
       guard window.isForSale(id) else { return nil }
       return item(id).flatMap { !page.onlyFree || $0.isFree(in: territory) ? $0 : nil }
     }
     return try shelf.page(
-      after: page.after, length: length, looks: looks, isShown: { shown($0) != nil }, of: shown)
+      after: page.after, length: length, looks: looks,
+      isShown: { isWhole ? window.isForSale($0) : shown($0) != nil }, of: shown)
   }
 
   private func title(of selection: Selection) -> String {
     switch selection.page.place {
     case .publications: Self.publicationsTitle
-    case .publication(let id): selection.publications.first?.title ?? id.description
+    case .publication(let id): window.texts(ofPublication: id).title
     case .new: Self.newTitle
     case .singles: Self.singlesTitle
     case .owned: Self.ownedTitle
