@@ -394,7 +394,10 @@ let tests: [Target] = [
     ]),
   .testTarget(
     name: "OperatorConsoleTests",
-    dependencies: ["OperatorConsole", "CoreTypes", "PullboxTesting"]),
+    dependencies: [
+      "OperatorConsole", "RouteAccess", "PullboxAPI", "PullboxAPIServer", "HTTPServer", "Crypto", "CoreTypes",
+      "PullboxTesting",
+    ]),
   .testTarget(
     name: "ContentCatalogTests",
     dependencies: [

@@ -34,9 +34,12 @@ struct MarkupTests {
 
   @Test("an address is a path of this server, whatever its parts are")
   func addresses() {
-    let address = Address.console("deliveries", "//evil.example/../?#", query: [("a b", "c&d"), ("e", nil), ("f", "")])
+    let address = Address.console(
+      "deliveries", "//evil.example/../?#", query: [("a b", "c&d"), ("e", nil), ("f", "")])
     #expect(address.text == "/console/deliveries/%2F%2Fevil.example%2F..%2F%3F%23?a%20b=c%26d")
     #expect(Address(["javascript:alert(1)"]).text == "/javascript%3Aalert%281%29")
-    #expect(address.with("a b", "x").with("a b", nil).text == "/console/deliveries/%2F%2Fevil.example%2F..%2F%3F%23")
+    #expect(
+      address.with("a b", "x").with("a b", nil).text == "/console/deliveries/%2F%2Fevil.example%2F..%2F%3F%23"
+    )
   }
 }

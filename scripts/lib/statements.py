@@ -5,7 +5,7 @@ import re
 
 FOLDERS = tuple(
     f"Sources/{name}" for name in (
-        "DeliveryRecords", "RouteAccess", "ContentCatalog", "ContentPublishing", "ContentGrants", "DeliveryService"))
+        "DeliveryRecords", "RouteAccess", "ContentCatalog", "ContentPublishing", "ContentGrants", "OperatorConsole", "DeliveryService"))
 # What the two databases do not share.
 DIALECT = re.compile(r"/(?:SQLDialect|Migrations)(?:\+\w+)?\.swift$|/PostgreSQL/\w+(?:\+\w+)?\.swift$")
 

@@ -79,7 +79,8 @@ package enum ConsoleSessionTable {
 
   /// Removes sessions that were begun or used too long ago, at most `limit` of each; whether there may be more.
   package static func forget(
-    createdBefore oldest: Timestamp, usedBefore idle: Timestamp, limit: Int, in connection: borrowing Connection
+    createdBefore oldest: Timestamp, usedBefore idle: Timestamp, limit: Int,
+    in connection: borrowing Connection
   ) throws -> Bool {
     let old = try connection.execute(
       """

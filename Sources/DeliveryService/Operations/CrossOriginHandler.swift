@@ -47,7 +47,8 @@ struct CrossOriginHandler: AsyncHandler {
 
   /// Whether the request is one for operators or monitoring.
   private static func isManagement(_ request: HTTPRequest) -> Bool {
-    ["metrics", "console"].contains(request.pathSegments.first ?? "") || request.pathSegments.starts(with: ["v1", "operator"])
+    ["metrics", "console"].contains(request.pathSegments.first ?? "")
+      || request.pathSegments.starts(with: ["v1", "operator"])
   }
 }
 

@@ -10,18 +10,19 @@ enum ConsoleStyle {
         --notice: #16301f; --problem: #3a1a18; } }
     *, ::before, ::after { box-sizing: border-box; }
     html { font: 100%/1.5 system-ui, sans-serif; background: var(--ground); color: var(--text); }
-    body { margin: 0; min-height: 100vh; display: flex; flex-direction: column; overflow-wrap: anywhere; }
+    body { margin: 0; min-height: 100vh; display: flex; flex-direction: column; overflow-wrap: break-word; }
+    code, bdi, dd, h1 { overflow-wrap: anywhere; }
     a { color: var(--link); text-underline-offset: .15em; }
     :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
     main:focus { outline: none; }
     .skip { position: absolute; left: -100vw; padding: .75rem 1rem; background: var(--ground); z-index: 1; }
     .skip:focus { left: 0; }
-    .banner { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; padding: .5rem 1.25rem;
+    .banner { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: center; padding: .5rem 1.25rem;
       background: var(--raised); border-bottom: 1px solid var(--line); }
     .brand { margin: 0; font-weight: 700; letter-spacing: .01em; }
-    .banner nav { flex: 1 1 20rem; }
+    .banner nav { flex: 1 1 auto; }
     .banner ul { list-style: none; display: flex; flex-wrap: wrap; gap: .125rem; margin: 0; padding: 0; }
-    .banner li a { display: block; padding: .375rem .625rem; border-radius: .375rem; text-decoration: none; color: var(--text);
+    .banner li a { display: block; padding: .375rem .5rem; border-radius: .375rem; text-decoration: none; color: var(--text);
       min-height: 2rem; }
     .banner li a:hover { background: var(--line); }
     .banner li a[aria-current] { font-weight: 600; box-shadow: inset 0 -3px var(--accent); border-radius: .375rem .375rem 0 0; }
@@ -31,7 +32,7 @@ enum ConsoleStyle {
     h2 { font-size: 1.2rem; line-height: 1.3; margin: 2rem 0 .5rem; }
     h3 { font-size: 1rem; margin: 1.25rem 0 .375rem; }
     p { margin: .5rem 0; max-width: 70ch; }
-    .hint, caption, .label { color: var(--muted); }
+    .hint { color: var(--muted); }
     .hint { font-size: .9375rem; }
     code { font: .9375em/1.4 ui-monospace, monospace; background: var(--raised); padding: .05em .3em; border-radius: .25rem; }
     .notice, .problem { border: 1px solid var(--line); border-left-width: .375rem; padding: .5rem .875rem; border-radius: .25rem;
@@ -40,7 +41,7 @@ enum ConsoleStyle {
     .problem { background: var(--problem); border-left-color: var(--danger); }
     .problem p, .notice p { margin: .125rem 0; }
     table { border-collapse: collapse; width: 100%; margin: .25rem 0 1rem; }
-    caption { text-align: left; padding: .25rem 0; }
+    caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
     th, td { text-align: left; vertical-align: top; padding: .4375rem .75rem .4375rem 0; border-bottom: 1px solid var(--line); }
     thead th { color: var(--muted); font-weight: 600; font-size: .875rem; border-bottom: 2px solid var(--edge); }
     tbody th { font-weight: 500; }
@@ -59,6 +60,7 @@ enum ConsoleStyle {
     .figure dd { margin: 0; font-size: 1.375rem; font-variant-numeric: tabular-nums; }
     dl.fields { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .25rem 1.25rem; margin: .5rem 0 1rem; }
     dl.fields dt { color: var(--muted); } dl.fields dd { margin: 0; }
+    form.fields > p { flex: 1 1 100%; margin: 0; }
     form.fields { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: flex-end; margin: .5rem 0 1rem; }
     .field { display: flex; flex-direction: column; gap: .1875rem; max-width: 100%; }
     .field.wide { flex: 1 1 100%; max-width: 46rem; }
@@ -93,7 +95,7 @@ enum ConsoleStyle {
       gap: .5rem 1.5rem; align-items: center; font-size: .9375rem; }
     .page p { margin: 0; }
     @media (max-width: 44rem) {
-      table, thead, tbody, tr, th, td, caption { display: block; }
+      table, thead, tbody, tr, th, td { display: block; overflow-wrap: anywhere; }
       thead { position: absolute; left: -100vw; }
       tr { border-bottom: 2px solid var(--line); padding: .375rem 0; }
       td, tbody th { border: 0; padding: .125rem 0; text-align: left; }

@@ -72,7 +72,8 @@ struct OperatorReader: Sendable {
     }
   }
 
-  private func read<Value: Decodable & Sendable>(_ response: HTTPResponse) -> Result<Reading<Value>, Problem> {
+  private func read<Value: Decodable & Sendable>(_ response: HTTPResponse) -> Result<Reading<Value>, Problem>
+  {
     let status = response.status.rawValue
     guard case .bytes(let bytes) = response.body else {
       return .failure(Problem(.internalError, "the interface answered \(status) without a document"))
@@ -85,7 +86,8 @@ struct OperatorReader: Sendable {
       return .success(
         Reading(value: try APIJSON.decode(Value.self, from: bytes), tag: response.headers["ETag"]))
     } catch {
-      return .failure(Problem(.internalError, "the interface's document cannot be read: \(APIJSON.explain(error))"))
+      return .failure(
+        Problem(.internalError, "the interface's document cannot be read: \(APIJSON.explain(error))"))
     }
   }
 }

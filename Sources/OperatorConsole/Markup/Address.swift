@@ -42,7 +42,7 @@ package struct Address: Sendable, Hashable {
     return address
   }
 
-  /// As it is written, percent-encoded.
+  /// The address as it is written, percent-encoded.
   package var text: String {
     if segments.isEmpty { return "#" + Self.encoded(fragment ?? "") }
     let path = "/" + segments.map { Self.encoded($0) }.joined(separator: "/")

@@ -1,8 +1,11 @@
 /// The elements that pages are made of. No other one can be written, and none whose content is a script or a style.
 package enum Tag: String, Sendable {
-  case a, article, aside, bdi, body, button, caption, code, dd, details, div, dl, dt, em, fieldset, figcaption, figure
-  case footer, form, h1, h2, h3, head, header, html, img, input, label, legend, li, link, main, meta, nav, ol, option, p
-  case script, section, select, small, span, strong, summary, table, tbody, td, textarea, th, thead, time, title, tr, ul
+  case a, article, aside, bdi, body, button, caption, code, dd, details, div, dl, dt, em, fieldset,
+    figcaption, figure
+  case footer, form, h1, h2, h3, head, header, html, img, input, label, legend, li, link, main, meta, nav, ol,
+    option, p
+  case script, section, select, small, span, strong, summary, table, tbody, td, textarea, th, thead, time,
+    title, tr, ul
   case svg, path, line, rect, circle, g, text
 
   /// Whether HTML gives it neither content nor an end tag.
@@ -60,19 +63,23 @@ package struct Attribute: Sendable, Hashable {
   package static let lazy = Attribute("loading", "lazy")
   package static let notTranslated = Attribute("translate", "no")
   package static let directionOfText = Attribute("dir", "auto")
-  /// What a password manager may put in.
-  package static func autocomplete(_ word: Autocomplete) -> Attribute { Attribute("autocomplete", word.rawValue) }
+  /// The kind of text that a password manager may put in.
+  package static func autocomplete(_ word: Autocomplete) -> Attribute {
+    Attribute("autocomplete", word.rawValue)
+  }
   package static func columnHeading() -> Attribute { Attribute("scope", "col") }
   package static func rowHeading() -> Attribute { Attribute("scope", "row") }
   /// The heading of a cell's column, which narrow screens show before it.
   package static func heading(_ text: String) -> Attribute { Attribute("data-heading", text) }
-  /// What the script does with the element.
-  package static func behavior(_ behavior: Behavior) -> Attribute { Attribute("data-behavior", behavior.rawValue) }
+  /// The behavior that the script gives the element.
+  package static func behavior(_ behavior: Behavior) -> Attribute {
+    Attribute("data-behavior", behavior.rawValue)
+  }
   /// The key that leads to the element, with the script.
   package static func shortcut(_ key: String) -> Attribute { Attribute("data-shortcut", key) }
   package static func role(_ role: Role) -> Attribute { Attribute("role", role.rawValue) }
-  package static func labelled(_ text: String) -> Attribute { Attribute("aria-label", text) }
-  package static func labelled(by id: String) -> Attribute { Attribute("aria-labelledby", id) }
+  package static func labeled(_ text: String) -> Attribute { Attribute("aria-label", text) }
+  package static func labeled(by id: String) -> Attribute { Attribute("aria-labelledby", id) }
   package static func described(by id: String) -> Attribute { Attribute("aria-describedby", id) }
   package static let current = Attribute("aria-current", "page")
   package static let invalid = Attribute("aria-invalid", "true")
@@ -88,12 +95,18 @@ package struct Attribute: Sendable, Hashable {
   package static let icon = Attribute("rel", "icon")
   package static let next = Attribute("rel", "next")
   package static let previous = Attribute("rel", "prev")
-  package static func viewBox(width: Int, height: Int) -> Attribute { Attribute("viewBox", "0 0 \(width) \(height)") }
+  package static func viewBox(width: Int, height: Int) -> Attribute {
+    Attribute("viewBox", "0 0 \(width) \(height)")
+  }
   package static func path(_ points: [(x: Int, y: Int)]) -> Attribute {
     Attribute(
-      "d", points.enumerated().map { "\($0.offset == 0 ? "M" : "L")\($0.element.x) \($0.element.y)" }.joined(separator: " "))
+      "d",
+      points.enumerated().map { "\($0.offset == 0 ? "M" : "L")\($0.element.x) \($0.element.y)" }.joined(
+        separator: " "))
   }
-  package static func position(x: Int, y: Int) -> [Attribute] { [Attribute("x", "\(x)"), Attribute("y", "\(y)")] }
+  package static func position(x: Int, y: Int) -> [Attribute] {
+    [Attribute("x", "\(x)"), Attribute("y", "\(y)")]
+  }
   package static func end(fromX x1: Int, y y1: Int, toX x2: Int, y y2: Int) -> [Attribute] {
     [Attribute("x1", "\(x1)"), Attribute("y1", "\(y1)"), Attribute("x2", "\(x2)"), Attribute("y2", "\(y2)")]
   }
@@ -118,7 +131,7 @@ package enum Role: String, Sendable {
 
 package enum TextAnchor: String, Sendable { case start, middle, end }
 
-/// What the script does with an element that bears its name; without a script it does nothing, and the page is whole.
+/// The behavior that the script gives an element that bears its name; without a script it does nothing, and the page is whole.
 package enum Behavior: String, Sendable {
   /// A time is shown in the browser's own zone.
   case localTime = "local-time"
@@ -130,7 +143,9 @@ package enum Behavior: String, Sendable {
 
 /// The looks of the style sheet.
 package enum Look: String, Sendable {
-  case skip, banner, brand, current, page, tools, notice, problem, hint, button, danger, quiet, inline, fields, field
-  case numeric, state, good, waiting, bad, tasks, task, figures, figure, cover, covers, tree, chart, curve, axis, grid
+  case skip, banner, brand, current, page, tools, notice, problem, hint, button, danger, quiet, inline,
+    fields, field
+  case numeric, state, good, waiting, bad, tasks, task, figures, figure, cover, covers, tree, chart, curve,
+    axis, grid
   case paging, bare, wide, label
 }

@@ -23,7 +23,8 @@ package struct Markup: Sendable, Hashable {
   package static func foreign(_ text: some StringProtocol) -> Markup {
     let limit = 300
     let isLong = text.unicodeScalars.prefix(limit + 1).count > limit
-    let shown = isLong ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) + "…" : String(text)
+    let shown =
+      isLong ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) + "…" : String(text)
     return element(.bdi) { shown }
   }
 

@@ -2,7 +2,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
 
-/// Who did what, newest first, with filters in the address.
+/// The page of the audit log: who did what, newest first, with filters in the address.
 struct AuditPage {
   private let visit: Visit
   private var words: Words { visit.words }

@@ -10,7 +10,7 @@ struct BarChart {
   var title: String
   var heading: String
   var valueHeading: String
-  /// What opens the table.
+  /// The text that opens the table.
   var tableTitle: String
   var points: [Point]
 
@@ -19,7 +19,8 @@ struct BarChart {
 
   /// The picture with its table.
   var markup: Markup {
-    element(.figure, .look(.chart)) {
+    guard points.contains(where: { $0.value > 0 }) else { return .nothing }
+    return element(.figure, .look(.chart)) {
       element(.figcaption) { title }
       picture
       element(.details) {
@@ -32,7 +33,7 @@ struct BarChart {
   private var picture: Markup {
     let most = max(1, points.map(\.value).max() ?? 1)
     let step = (Self.width - 2 * Self.left) / max(1, points.count)
-    return element(.svg, .viewBox(width: Self.width, height: Self.height), .role(.img), .labelled(title)) {
+    return element(.svg, .viewBox(width: Self.width, height: Self.height), .role(.img), .labeled(title)) {
       element(
         .line,
         with: Attribute.end(fromX: Self.left, y: Self.bottom, toX: Self.width - Self.left, y: Self.bottom)

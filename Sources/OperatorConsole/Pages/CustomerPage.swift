@@ -17,7 +17,8 @@ struct CustomerPage {
       only: ["transaction", "device", "store", "product", "at", "after", "notice"])
     let subject = [("transaction", visit.value("transaction")), ("device", visit.value("device"))]
     let isAsked = subject.contains { $0.1 != nil }
-    let list = Address.interface("grants", query: subject + [("after", visit.value("after")), ("limit", "50")])
+    let list = Address.interface(
+      "grants", query: subject + [("after", visit.value("after")), ("limit", "50")])
     let grants = isAsked ? await visit.get(list, as: PullboxAPI.Page<OperatorGrant>.self) : nil
     let explanation = explanationAddress(subject)
     let explained: Result<ExplanationResponse, Problem>?
@@ -57,7 +58,8 @@ struct CustomerPage {
   }
 
   private var command: String {
-    let subject = ["transaction", "device"].compactMap { name in visit.value(name).map { " --\(name) \($0)" } }
+    let subject = ["transaction", "device"].compactMap { name in visit.value(name).map { " --\(name) \($0)" }
+    }
     return "pullbox explain \(visit.value("product") ?? "")\(subject.joined())"
   }
 
@@ -83,13 +85,19 @@ struct CustomerPage {
         Parts.state(words(explained.allowed ? .mayBeHad : .mayNotBeHad), explained.allowed ? .good : .bad)
         " "
         Parts.name("\(explained.product)")
-        if let until = explained.until { " \(words(.until)) "; Parts.time(until, words) }
+        if let until = explained.until {
+          " \(words(.until)) "
+          Parts.time(until, words)
+        }
         element(.ul) {
           branch(words(.because), explained.because)
           branch(words(.against), explained.against)
           element(.li) {
             words(.customersLookedAt) + ": "
-            for customer in explained.customers { Parts.name(customer); " " }
+            for customer in explained.customers {
+              Parts.name(customer)
+              " "
+            }
           }
         }
       }
@@ -109,7 +117,9 @@ struct CustomerPage {
             if let transaction = finding.transaction {
               " "
               Parts.link(
-                .console("customers", query: [("transaction", "\(transaction)"), ("product", visit.value("product"))]),
+                .console(
+                  "customers",
+                  query: [("transaction", "\(transaction)"), ("product", visit.value("product"))]),
                 "\(transaction)")
             }
             if let period = finding.period {

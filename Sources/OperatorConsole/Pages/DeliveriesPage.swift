@@ -39,9 +39,10 @@ struct DeliveriesPage {
   }
 
   private static func command(_ visit: Visit) -> String {
-    "pullbox deliveries" + ["product", "transaction", "device"].compactMap { name in
-      visit.value(name).map { " --\(name) \($0)" }
-    }.joined()
+    "pullbox deliveries"
+      + ["product", "transaction", "device"].compactMap { name in
+        visit.value(name).map { " --\(name) \($0)" }
+      }.joined()
   }
 
   /// A page of grants as a table, with the links to the others.

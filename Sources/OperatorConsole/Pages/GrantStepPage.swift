@@ -4,7 +4,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// What an operator may do about a grant.
+/// A step that an operator may take about a grant.
 enum GrantStep: String, Sendable {
   case revoke, reinstate
 
@@ -46,7 +46,8 @@ struct GrantStepPage {
     let found = await visit.get(.interface("grants", grant), as: OperatorGrant.self)
     let title = words(step == .revoke ? .revokeTitle : .reinstateTitle, grant)
     var page = Page(
-      title, in: .deliveries, reading: .interface("grants", grant), command: "pullbox \(step.rawValue) \(grant)"
+      title, in: .deliveries, reading: .interface("grants", grant),
+      command: "pullbox \(step.rawValue) \(grant)"
     ) {
       if let problem { Parts.problem(problem, words) }
       switch found {

@@ -47,9 +47,12 @@ struct HousePage {
     let plan: Result<GarbageCollectionReport, Problem>? =
       visit.may(.admin)
       ? await visit.reader.change(
-        .interface("collection"), with: GarbageCollectionRequest(dryRun: true), as: GarbageCollectionReport.self
+        .interface("collection"), with: GarbageCollectionRequest(dryRun: true),
+        as: GarbageCollectionReport.self
       ).map(\.value) : nil
-    var page = Page(words(.house), in: .house, reading: .interface("scrub"), command: "pullbox scrub; pullbox gc") {
+    var page = Page(
+      words(.house), in: .house, reading: .interface("scrub"), command: "pullbox scrub; pullbox gc"
+    ) {
       if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
       Parts.section(words(.packages), scrub, words) { packages($0) }
       if let plan { Parts.section(words(.collection), plan, words) { collection($0) } }
@@ -85,7 +88,8 @@ struct HousePage {
   private func collection(_ plan: GarbageCollectionReport) -> Markup {
     element(.p) {
       words(
-        .collectionPlan, words.number(plan.blobs.count), words.number(plan.uploads.count), words.bytes(plan.bytes),
+        .collectionPlan, words.number(plan.blobs.count), words.number(plan.uploads.count),
+        words.bytes(plan.bytes),
         words.number(plan.waiting.count))
     }
     if !plan.blobs.isEmpty || !plan.uploads.isEmpty {

@@ -2,7 +2,7 @@ import HTTPServer
 import PullboxAPI
 import RouteAccess
 
-/// What stands around every page.
+/// The frame of every page: banner, navigation and foot.
 enum Layout {
   /// The document of a page for an operator who is signed in.
   static func document(_ page: Page, for visit: Visit, notice: Notice?) -> [UInt8] {
@@ -58,7 +58,7 @@ enum Layout {
     let words = visit.words
     return element(.header, .look(.banner)) {
       element(.p, .look(.brand)) { "Pullbox" }
-      element(.nav, .labelled(words(.navigation))) {
+      element(.nav, .labeled(words(.navigation))) {
         element(.ul) {
           for section in Section.allCases {
             element(.li) {
@@ -85,11 +85,16 @@ enum Layout {
         element(.p) { element(.a, .href(json(reading))) { words(.asJSON) } }
       }
       if let command = page.command {
-        element(.p) { words(.sameByCommand) + " "; element(.code, .notTranslated) { command } }
+        element(.p) {
+          words(.sameByCommand) + " "
+          element(.code, .notTranslated) { command }
+        }
       }
       form(.console("language"), visit, look: .inline) {
         element(.input, .input(.hidden), .name("language"), .value(other.rawValue))
-        element(.input, .input(.hidden), .name("page"), .value(visit.request.method == .get ? visit.request.rawTarget : ""))
+        element(
+          .input, .input(.hidden), .name("page"),
+          .value(visit.request.method == .get ? visit.request.rawTarget : ""))
         element(.button, .look(.quiet), .language(other.rawValue)) { other.name }
       }
     }

@@ -3,7 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
 
-/// What was sold, paid and given back, by period, product and territory, with the same as CSV.
+/// The page of money: what was sold, paid and given back, by period, product and territory, with the same as CSV.
 struct MoneyPage {
   private let visit: Visit
   private var words: Words { visit.words }
@@ -29,7 +29,8 @@ struct MoneyPage {
         Parts.field(words(.fromDay), "from", visit.value("from"), .date)
         Parts.field(words(.toDay), "to", visit.value("to"), .date)
         Parts.field(words(.product), "product", visit.value("product"), .search)
-        Parts.field(words(.territory), "territory", visit.value("territory"), .search, hint: words(.territoryHint))
+        Parts.field(
+          words(.territory), "territory", visit.value("territory"), .search, hint: words(.territoryHint))
         Parts.field(words(.store), "store", visit.value("store"), .search)
         Parts.choice(
           words(.environment), "environment", visit.value("environment"),
@@ -90,7 +91,10 @@ struct MoneyPage {
     let shown = report.rows.prefix(Self.shownRows)
     let table = Parts.table(
       words(.soldUnits),
-      [words(.whatIsCounted), words(.units), words(.refunds), words(.newSubscribers), words(.lapsed), words(.active)],
+      [
+        words(.whatIsCounted), words(.units), words(.refunds), words(.newSubscribers), words(.lapsed),
+        words(.active),
+      ],
       shown.map { row in
         let names = [row.day, row.product?.description, row.territory, row.store?.description]
         return [

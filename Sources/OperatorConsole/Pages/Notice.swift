@@ -1,6 +1,7 @@
-/// What a page says was done, by a word in its address.
+/// The words of what was done, by a word in its address.
 enum Notice: String, CaseIterable, Sendable {
-  case revoked, reinstated, retried, dropped, submitted, approved, rejected, released, withdrawn, scrubbing, collected, uploaded
+  case revoked, reinstated, retried, dropped, submitted, approved, rejected, released, withdrawn, scrubbing,
+    collected, uploaded
   case releaseCancelled = "release-cancelled"
 
   var phrase: Phrase {

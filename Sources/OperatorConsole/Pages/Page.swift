@@ -94,7 +94,7 @@ struct Visit: Sendable {
   }
 }
 
-/// What came of a form.
+/// The outcome of a form.
 enum Outcome: Sendable {
   /// It was done: the browser is led to that page, which says so. Reloading it does nothing again.
   case done(Address, Notice)

@@ -72,7 +72,11 @@ enum Parts {
   static func age(of time: Timestamp, _ visit: Visit) -> Markup {
     element(.span) {
       visit.words(.ago, visit.words.duration(visit.now - time)) + " "
-      element(.span, .look(.hint)) { "("; Self.time(time, visit.words); ")" }
+      element(.span, .look(.hint)) {
+        "("
+        Self.time(time, visit.words)
+        ")"
+      }
     }
   }
 
@@ -89,14 +93,18 @@ enum Parts {
   /// The sentence of a refusal, in place of what could not be had.
   static func problem(_ problem: Problem, _ words: Words) -> Markup {
     element(.div, .look(.problem)) {
-      element(.p) { words(.notAvailable) + " "; Markup.foreign(problem.description) }
+      element(.p) {
+        words(.notAvailable) + " "
+        Markup.foreign(problem.description)
+      }
       if let instance = problem.instance { element(.p, .look(.hint)) { instance } }
     }
   }
 
   /// The content that a reading gives, or the reason why there is none.
   static func section<Value>(
-    _ title: String, _ reading: Result<Value, Problem>, _ words: Words, @MarkupBuilder _ content: (Value) -> Markup
+    _ title: String, _ reading: Result<Value, Problem>, _ words: Words,
+    @MarkupBuilder _ content: (Value) -> Markup
   ) -> Markup {
     element(.section) {
       element(.h2) { title }
@@ -112,7 +120,7 @@ enum Parts {
     let here = visit.address.with("notice", nil)
     let isFirst = visit.value("after") == nil
     guard next != nil || !isFirst else { return .nothing }
-    return element(.nav, .look(.paging), .labelled(visit.words(.pages))) {
+    return element(.nav, .look(.paging), .labeled(visit.words(.pages))) {
       if !isFirst { element(.a, .href(here.with("after", nil))) { visit.words(.firstPage) } }
       if let next { element(.a, .href(here.with("after", next)), .next) { visit.words(.nextPage) } }
     }
@@ -155,18 +163,22 @@ enum Parts {
   }
 
   /// A field of several lines.
-  static func text(_ label: String, _ name: String, _ value: String?, hint: String? = nil, limit: Int = 500) -> Markup {
+  static func text(_ label: String, _ name: String, _ value: String?, hint: String? = nil, limit: Int = 500)
+    -> Markup
+  {
     element(.div, .look(.field, .wide)) {
       element(.label, .label(for: name)) { label }
       let common: [Attribute] = [.id(name), .name(name), .rows(3), .maximumLength(limit)]
-      element(.textarea, with: hint == nil ? common : common + [.described(by: "\(name)-hint")]) { value ?? "" }
+      element(.textarea, with: hint == nil ? common : common + [.described(by: "\(name)-hint")]) {
+        value ?? ""
+      }
       if let hint { element(.span, .id("\(name)-hint"), .look(.hint)) { hint } }
     }
   }
 
   /// A form of filters, whose choice stands in the address.
   static func filters(_ page: Address, _ words: Words, @MarkupBuilder _ content: () -> Markup) -> Markup {
-    element(.form, .method(.get), .action(page), .look(.fields), .labelled(words(.filter))) {
+    element(.form, .method(.get), .action(page), .look(.fields), .labeled(words(.filter))) {
       content()
       element(.button) { words(.show) }
     }

@@ -6,7 +6,7 @@ import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 
-/// What an operator may do about the sale of a product.
+/// A step that an operator may take about the sale of a product.
 enum SaleStep: String, CaseIterable, Sendable {
   case submit, approve, reject, withdraw
 
@@ -56,13 +56,16 @@ struct ProductPage {
   func take(_ step: SaleStep, _ form: FormBody) async throws -> Outcome {
     let reason = form.text("reason")
     if step == .withdraw, form.text("typed") != product {
-      return .again(await page(typed: reason, problem: Problem(.requestMalformed, words(.typedNameDiffers)), from: form["tag"]))
+      return .again(
+        await page(
+          typed: reason, problem: Problem(.requestMalformed, words(.typedNameDiffers)), from: form["tag"]))
     }
     let address = Address.interface("products", product, step.rawValue)
     let (once, tag) = (form["once"], form["tag"])
     let result: Result<OperatorReader.Reading<OperatorProduct>, Problem>
     if step == .submit {
-      result = await visit.reader.change(address, with: ProductSubmission(notes: reason), once: once, from: tag)
+      result = await visit.reader.change(
+        address, with: ProductSubmission(notes: reason), once: once, from: tag)
     } else {
       result = await visit.reader.change(address, with: ReasonBody(reason: reason), once: once, from: tag)
     }
@@ -76,7 +79,8 @@ struct ProductPage {
     let reading = Address.interface("products", product)
     async let found = visit.reader.get(reading, as: OperatorProduct.self)
     async let changes = visit.get(
-      .interface("audit", query: [("product", product), ("limit", "10")]), as: PullboxAPI.Page<AuditEntry>.self)
+      .interface("audit", query: [("product", product), ("limit", "10")]),
+      as: PullboxAPI.Page<AuditEntry>.self)
     async let seen = listing()
     let (record, audit, listing) = await (found, changes, seen)
     var title = product
@@ -117,7 +121,10 @@ struct ProductPage {
     Parts.fields([
       (words(.identifier), Parts.name("\(product.id)")),
       (words(.kind), Markup(words(product.type.phrase))),
-      (words(.publication), product.publication.map { Parts.link(.console("publications", "\($0)"), "\($0)") }),
+      (
+        words(.publication),
+        product.publication.map { Parts.link(.console("publications", "\($0)"), "\($0)") }
+      ),
       (words(.publicationDate), product.publicationDate.map { Parts.time($0, words) }),
       (words(.availableFrom), product.availableFrom.map { Parts.time($0, words) }),
       (words(.availableUntil), product.availableUntil.map { Parts.time($0, words) }),
@@ -129,7 +136,10 @@ struct ProductPage {
       Parts.table(
         words(.texts), [words(.language), words(.title), words(.description)],
         product.localizations.sorted { $0.key < $1.key }.map { locale, text in
-          [.init(Parts.name(locale)), .init(Markup.foreign(text.title)), .init(Markup.foreign(text.description))]
+          [
+            .init(Parts.name(locale)), .init(Markup.foreign(text.title)),
+            .init(Markup.foreign(text.description)),
+          ]
         })
     }
   }
@@ -142,7 +152,9 @@ struct ProductPage {
         (words(.clearedForAll), Markup(words(record.clearedForSale ? .mayBeHad : .mayNotBeHad))),
         (
           words(.submittedBy),
-          record.review.map { Markup([.foreign($0.submittedBy), Markup(", "), Parts.time($0.submitted, words)]) }
+          record.review.map {
+            Markup([.foreign($0.submittedBy), Markup(", "), Parts.time($0.submitted, words)])
+          }
         ),
         (words(.notes), record.review?.notes.map { .foreign($0) }),
         (words(.decidedBy), record.review?.decidedBy.map { .foreign($0) }),
@@ -161,7 +173,9 @@ struct ProductPage {
               words(step == .submit ? .notes : .reason), "reason", typed,
               attributes: [.maximumLength(500)])
           }
-          element(.button, .look(step == .withdraw || step == .reject ? .danger : .button)) { words(step.phrase) }
+          element(.button, .look(step == .withdraw || step == .reject ? .danger : .button)) {
+            words(step.phrase)
+          }
         }
       }
     }
@@ -170,10 +184,14 @@ struct ProductPage {
   private func versions(_ record: OperatorProduct) -> Markup {
     element(.section) {
       element(.h2) { words(.versions) }
-      if record.versions.isEmpty { element(.p) { words(.noVersions) } } else {
+      if record.versions.isEmpty {
+        element(.p) { words(.noVersions) }
+      } else {
         Parts.table(
           words(.versions),
-          [words(.version), words(.state), words(.releasedTo), words(.size), words(.created), words(.reason)],
+          [
+            words(.version), words(.state), words(.releasedTo), words(.size), words(.created), words(.reason),
+          ],
           record.versions.map { version in
             [
               .init(Parts.link(.console("products", product, "\(version.version)"), "\(version.version)")),
@@ -190,7 +208,12 @@ struct ProductPage {
   private func prices(_ product: Product) -> Markup {
     element(.section) {
       element(.h2) { words(.prices) }
-      if let tier = product.priceTier { element(.p) { words(.priceTier) + ": "; Parts.name("\(tier.description)") } }
+      if let tier = product.priceTier {
+        element(.p) {
+          words(.priceTier) + ": "
+          Parts.name("\(tier.description)")
+        }
+      }
       if product.prices.isEmpty {
         element(.p) { words(product.priceTier == nil ? .freeEverywhere : .byTierAlone) }
       } else {
@@ -203,7 +226,7 @@ struct ProductPage {
     }
   }
 
-  /// What an application is shown of it.
+  /// Reads what an application is shown of it.
   private func listing() async -> Result<ProductsResponse, Problem> {
     await visit.get(
       Address(
@@ -214,7 +237,8 @@ struct ProductPage {
   private func window(_ listing: Result<ProductsResponse, Problem>) -> Markup {
     Parts.section(words(.shopWindow), listing, words) { response in
       Parts.filters(.console("products", product), words) {
-        Parts.field(words(.territory), "territory", visit.value("territory"), .search, hint: words(.territoryHint))
+        Parts.field(
+          words(.territory), "territory", visit.value("territory"), .search, hint: words(.territoryHint))
         Parts.field(words(.language), "locale", visit.value("locale"), .search, hint: words(.localeHint))
       }
       if let shown = response.products.first {

@@ -70,7 +70,8 @@ struct ProductsPage {
             Markup(
               released.map { version in
                 Markup([
-                  Parts.link(.console("products", "\(product.product.id)", "\(version.version)"), "\(version.version)"),
+                  Parts.link(
+                    .console("products", "\(product.product.id)", "\(version.version)"), "\(version.version)"),
                   Markup(version.percentage.map { $0 < 100 ? " (\(words.percent($0))) " : " " } ?? " "),
                 ])
               })),
@@ -80,8 +81,12 @@ struct ProductsPage {
 
   /// The next date that changes what is for sale.
   private func nextDate(_ product: OperatorProduct) -> Timestamp? {
-    let dates = [product.product.availableFrom, product.product.availableUntil, product.product.publicationDate]
-    return (dates.compactMap { $0 } + product.versions.compactMap { $0.scheduled?.at }).filter { $0 > visit.now }.min()
+    let dates = [
+      product.product.availableFrom, product.product.availableUntil, product.product.publicationDate,
+    ]
+    return (dates.compactMap { $0 } + product.versions.compactMap { $0.scheduled?.at }).filter {
+      $0 > visit.now
+    }.min()
   }
 }
 

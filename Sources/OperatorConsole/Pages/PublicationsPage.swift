@@ -15,7 +15,8 @@ struct PublicationsPage {
 
   func page() async throws -> Page {
     try visit.request.requireQuery(only: ["after", "notice"])
-    let reading = Address.interface("publications", query: [("after", visit.value("after")), ("limit", "50")])
+    let reading = Address.interface(
+      "publications", query: [("after", visit.value("after")), ("limit", "50")])
     let list = await visit.get(reading, as: PullboxAPI.Page<OperatorPublication>.self)
     return Page(words(.publications), in: .publications, reading: reading, command: "pullbox publications") {
       switch list {
@@ -49,7 +50,9 @@ struct PublicationsPage {
       as: PullboxAPI.Page<OperatorProduct>.self)
     let (publication, issues) = await (found, products)
     var title = id
-    if case .success(let value) = publication { title = value.localizations.title(visit.visitor.language) ?? id }
+    if case .success(let value) = publication {
+      title = value.localizations.title(visit.visitor.language) ?? id
+    }
     return Page(title, in: .publications, reading: reading, command: "pullbox publications") {
       switch publication {
       case .failure(let problem) where problem.code == .publicationUnknown:
@@ -58,7 +61,9 @@ struct PublicationsPage {
       case .success(let value): facts(value)
       }
       Parts.section(words(.issues), issues, words) { page in
-        if page.items.isEmpty { element(.p) { words(.noProducts) } } else {
+        if page.items.isEmpty {
+          element(.p) { words(.noProducts) }
+        } else {
           Parts.table(
             words(.issues), [words(.title), words(.sale), words(.publicationDate)],
             page.items.map { product in

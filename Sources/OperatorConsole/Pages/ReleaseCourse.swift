@@ -68,7 +68,8 @@ struct ReleaseCourse: Sendable {
       return BarChart.Point(name: words.moment(end), value: count, text: words.number(count))
     }
     return BarChart(
-      title: words(.placedByHour), heading: words(.when), valueHeading: words(.devices), tableTitle: words(.asTable),
+      title: words(.placedByHour), heading: words(.when), valueHeading: words(.devices),
+      tableTitle: words(.asTable),
       points: points
     ).markup
   }

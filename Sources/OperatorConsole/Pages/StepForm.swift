@@ -2,7 +2,7 @@ import CoreTypes
 import Crypto
 import PullboxAPI
 
-/// What the forms of steps have in common.
+/// The parts that forms of steps have in common.
 enum StepForm {
   /// Names the step and its repetitions, and the state that it is decided of.
   @MarkupBuilder

@@ -28,6 +28,7 @@ struct StoresPage {
     guard !calls.isEmpty else {
       return .again(await page(problems: [("", Problem(.requestMalformed, words(.chooseCalls)))]))
     }
+    if step == "drop", form["confirmed"] == nil { return .again(question(calls, form.text("reason"))) }
     var problems: [(String, Problem)] = []
     for call in calls {
       let address = Address.interface("outbox", call, step)
@@ -42,6 +43,24 @@ struct StoresPage {
     return .done(.console("stores"), step == "retry" ? .retried : .dropped)
   }
 
+  /// Asks before calls are dropped, and says what happens to how many.
+  private func question(_ calls: [String], _ reason: String?) -> Page {
+    Page(words(.dropQuestion), in: .stores, reading: .interface("outbox"), command: "pullbox outbox drop") {
+      element(.p) { words(.dropConsequence, words.number(calls.count)) }
+      element(.ul) {
+        for call in calls { element(.li) { Markup.foreign(words(.callNumber, call)) } }
+      }
+      Layout.form(.console("stores", "calls"), visit) {
+        element(.input, .input(.hidden), .name("once"), .value(RandomBytes.token(bits: 128)))
+        element(.input, .input(.hidden), .name("confirmed"), .value("yes"))
+        for call in calls { element(.input, .input(.hidden), .name("call"), .value(call)) }
+        Parts.text(words(.reasonOfDrop), "reason", reason, hint: words(.reasonHint))
+        element(.button, .look(.danger), .name("step"), .value("drop")) { words(.dropChosen) }
+        element(.a, .href(.console("stores"))) { words(.cancel) }
+      }
+    }
+  }
+
   private func page(problems: [(String, Problem)]) async -> Page {
     let isForm = visit.request.method == .post
     let filter = isForm ? [] : ["state", "store", "kind", "after"].map { ($0, visit.value($0)) }
@@ -54,7 +73,10 @@ struct StoresPage {
     ) {
       for (call, problem) in problems {
         element(.div, .look(.problem), .role(.alert)) {
-          element(.p) { call.isEmpty ? "" : words(.callNumber, call) + ": "; Markup.foreign(problem.detail ?? problem.title) }
+          element(.p) {
+            call.isEmpty ? "" : words(.callNumber, call) + ": "
+            Markup.foreign(problem.detail ?? problem.title)
+          }
         }
       }
       Parts.section(words(.howStoresStand), statuses, words) { statuses in
@@ -80,7 +102,8 @@ struct StoresPage {
           words(.lastNotification),
           store.lastNotification.map { notification in
             Markup([
-              .foreign([notification.type, notification.subtype].compactMap { $0 }.joined(separator: " ") + " "),
+              .foreign(
+                [notification.type, notification.subtype].compactMap { $0 }.joined(separator: " ") + " "),
               Parts.age(of: notification.received, visit),
             ])
           }
@@ -108,7 +131,6 @@ struct StoresPage {
       Layout.form(.console("stores", "calls"), visit) {
         element(.input, .input(.hidden), .name("once"), .value(RandomBytes.token(bits: 128)))
         element(.div, .look(.field, .wide)) { table(page.items, isForm: true) }
-        Parts.text(words(.reasonOfDrop), "reason", nil, hint: words(.dropHint))
         element(.button, .name("step"), .value("retry")) { words(.retryChosen) }
         element(.button, .look(.danger), .name("step"), .value("drop")) { words(.dropChosen) }
       }
@@ -121,7 +143,10 @@ struct StoresPage {
   private func table(_ calls: [OutboxCall], isForm: Bool) -> Markup {
     Parts.table(
       words(.calls),
-      [words(.call), words(.store), words(.kind), words(.transaction), words(.state), words(.attempts), words(.lastError)],
+      [
+        words(.call), words(.store), words(.kind), words(.transaction), words(.state), words(.attempts),
+        words(.lastError),
+      ],
       calls.map { call in
         let isOpen = call.state == .waiting || call.state == .parked
         let name = words(.callNumber, "\(call.id)")
@@ -133,8 +158,10 @@ struct StoresPage {
                 " \(name)"
               } : Markup(name)),
           .init(Markup.foreign(call.store)), .init(Parts.name(call.kind)),
-          .init(Parts.link(.console("customers", query: [("transaction", call.transaction)]), call.transaction)),
-          .init(Parts.state(words(call.state.phrase), call.state.look)), .numeric(words.number(call.attempts)),
+          .init(
+            Parts.link(.console("customers", query: [("transaction", call.transaction)]), call.transaction)),
+          .init(Parts.state(words(call.state.phrase), call.state.look)),
+          .numeric(words.number(call.attempts)),
           .init(call.lastError.map { Markup.foreign($0) } ?? .nothing),
         ]
       })

@@ -3,7 +3,7 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
 
-/// What needs somebody, the worst first, and what the last day and month were like.
+/// The page of today: what has to be looked at, the worst first, and what the last day and month were like.
 struct TodayPage {
   private let visit: Visit
   private var words: Words { visit.words }
@@ -20,7 +20,7 @@ struct TodayPage {
     var step: Phrase
   }
 
-  /// What was read, each by itself: what cannot be read is said so, and the rest is shown.
+  /// The readings, each by itself: what cannot be read is said so, and the rest is shown.
   private struct Readings: Sendable {
     var stores: Result<StoreStatuses, Problem>
     var scrub: Result<PackageScrubReport, Problem>
@@ -44,11 +44,14 @@ struct TodayPage {
     return Page(
       words(.today), in: .today, reading: .interface("stores"), command: "pullbox stores"
     ) {
-      element(.section, .labelled(by: "tasks")) {
-        element(.h2, .id("tasks")) { words(.needsSomebody) }
+      element(.section, .labeled(by: "tasks")) {
+        element(.h2, .id("tasks")) { words(.needsAttention) }
         for (name, problem) in failures {
           element(.div, .look(.problem)) {
-            element(.p) { words(.unknownPart, name) + " "; Markup.foreign(problem.description) }
+            element(.p) {
+              words(.unknownPart, name) + " "
+              Markup.foreign(problem.description)
+            }
           }
         }
         if tasks.isEmpty {
@@ -86,7 +89,9 @@ struct TodayPage {
     async let pauses = visit.get(
       .interface(
         "audit",
-        query: [("action", "version.pause"), ("since", (visit.now - Self.day - Self.day).rfc3339), ("limit", "20")]),
+        query: [
+          ("action", "version.pause"), ("since", (visit.now - Self.day - Self.day).rfc3339), ("limit", "20"),
+        ]),
       as: PullboxAPI.Page<AuditEntry>.self)
     async let sales = visit.get(
       .interface("reports", query: [("by", "day"), ("from", month)]), as: SalesReport.self)
@@ -136,7 +141,8 @@ struct TodayPage {
         for version in product.versions where version.state == .submitted {
           tasks.append(
             Task(
-              isBad: false, reason: words(.versionWaits, product.title(visit.visitor.language), "\(version.version)"),
+              isBad: false,
+              reason: words(.versionWaits, product.title(visit.visitor.language), "\(version.version)"),
               address: .console("products", "\(product.product.id)", "\(version.version)"), step: .review))
         }
       }
@@ -156,7 +162,8 @@ struct TodayPage {
         tasks.append(
           Task(
             isBad: false, reason: words(kind.phrase, words.number(cases.count)),
-            address: .console("customers", query: [("transaction", first.transaction.description)]), step: .look))
+            address: .console("customers", query: [("transaction", first.transaction.description)]),
+            step: .look))
       }
     }
     return tasks.filter(\.isBad) + tasks.filter { !$0.isBad }
@@ -167,7 +174,9 @@ struct TodayPage {
     if !store.isReachable {
       let since = store.lastAnswer.map { words.moment($0) } ?? words(.sinceStart)
       tasks.append(
-        Task(isBad: true, reason: words(.storeAway, store.name, since), address: .console("stores"), step: .look))
+        Task(
+          isBad: true, reason: words(.storeAway, store.name, since), address: .console("stores"), step: .look)
+      )
     }
     if let urgent = store.unacknowledgedUrgent, urgent > 0 {
       tasks.append(
@@ -221,7 +230,8 @@ struct SalesChart {
   var words: Words
 
   var markup: Markup {
-    let units = Dictionary(report.rows.compactMap { row in row.day.map { ($0, row.units) } }, uniquingKeysWith: +)
+    let units = Dictionary(
+      report.rows.compactMap { row in row.day.map { ($0, row.units) } }, uniquingKeysWith: +)
     var points: [BarChart.Point] = []
     var day = report.from
     while day < report.to, points.count < SalesReport.maximumDays {
@@ -230,14 +240,15 @@ struct SalesChart {
       day = day + .seconds(86_400)
     }
     return BarChart(
-      title: words(.unitsByDay), heading: words(.day), valueHeading: words(.units), tableTitle: words(.asTable),
+      title: words(.unitsByDay), heading: words(.day), valueHeading: words(.units),
+      tableTitle: words(.asTable),
       points: points
     ).markup
   }
 }
 
 extension Irregularity.Kind {
-  /// What the kind says, with a place for the number of cases.
+  /// The sentence of the kind, with a place for the number of cases.
   var phrase: Phrase {
     switch self {
     case .manyDevices: .manyDevices
@@ -251,7 +262,9 @@ extension Irregularity.Kind {
 
 extension OperatorProduct {
   /// The title in that language, else in any, else the product's name.
-  func title(_ language: Language) -> String { product.localizations.title(language) ?? product.id.description }
+  func title(_ language: Language) -> String {
+    product.localizations.title(language) ?? product.id.description
+  }
 }
 
 extension [String: Product.Localization] {

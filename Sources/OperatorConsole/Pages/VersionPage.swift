@@ -5,7 +5,7 @@ import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 
-/// What an operator may do about a version.
+/// A step that an operator may take about a version.
 enum VersionStep: String, CaseIterable, Sendable {
   case submit, approve, reject, release, stop, withdraw
 
@@ -22,7 +22,9 @@ enum VersionStep: String, CaseIterable, Sendable {
     case .submit: version.state == .draft || version.state == .rejected
     case .approve: version.state == .submitted
     case .reject: version.state == .submitted || version.state == .approved
-    case .release: [.approved, .superseded].contains(version.state) || version.state == .released && version.percentage ?? 100 < 100
+    case .release:
+      [.approved, .superseded].contains(version.state)
+        || version.state == .released && version.percentage ?? 100 < 100
     case .stop: version.scheduled != nil
     case .withdraw: version.state == .released || version.state == .superseded
     }
@@ -91,7 +93,8 @@ struct VersionPage {
     let address = Address(path.segments + [step.rawValue])
     switch step {
     case .submit, .approve, .reject:
-      return await visit.reader.change(address, with: ReasonBody(reason: form.text("reason")), once: once, from: tag)
+      return await visit.reader.change(
+        address, with: ReasonBody(reason: form.text("reason")), once: once, from: tag)
     case .release:
       var request = ReleaseRequest()
       if let share = form.text("percentage") {
@@ -196,7 +199,9 @@ struct VersionPage {
           case .release: release(form, costs)
           case .withdraw: withdrawal(form, costs, fetching)
           }
-          element(.button, .look(step == .withdraw || step == .reject ? .danger : .button)) { words(step.phrase) }
+          element(.button, .look(step == .withdraw || step == .reject ? .danger : .button)) {
+            words(step.phrase)
+          }
         }
       }
     }
@@ -245,7 +250,10 @@ struct VersionPage {
     guard !sizes.holders.isEmpty else { return element(.p) { words(.noHolders, words.bytes(sizes.length)) } }
     return Parts.table(
       words(.updateSizes),
-      [words(.heldVersion), words(.devices), words(.toFetchEach), words(.filesChanged), words(.filesAdded), words(.filesRemoved)],
+      [
+        words(.heldVersion), words(.devices), words(.toFetchEach), words(.filesChanged), words(.filesAdded),
+        words(.filesRemoved),
+      ],
       sizes.holders.map { holder in
         [
           .init(Parts.link(.console("products", product, "\(holder.version)"), "\(holder.version)")),
@@ -266,7 +274,8 @@ struct VersionPage {
           .img,
           with: [
             .source(
-              Address(["console", "pictures", product, "cover"], query: [("version", version), ("width", "320")])),
+              Address(
+                ["console", "pictures", product, "cover"], query: [("version", version), ("width", "320")])),
             .alternative(words(.coverOf, "\(product) \(version)")), .look(.cover), .lazy,
           ] + Attribute.size(width: 160, height: 240))
       }

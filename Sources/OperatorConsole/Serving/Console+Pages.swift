@@ -31,6 +31,7 @@ extension Console {
     switch (path[0], path.count) {
     case ("", 1): return try await TodayPage(visit).page()
     case ("products", 1): return try await ProductsPage(visit).page()
+    case ("upload", 1): return try await UploadPage(visit).page()
     case ("products", 2): return try await ProductPage(visit, product: path[1]).page()
     case ("products", 3): return try await VersionPage(visit, product: path[1], version: path[2]).page()
     case ("publications", 1): return try await PublicationsPage(visit).page()
@@ -52,10 +53,9 @@ extension Console {
   /// Carries a form out, by the parts of its path.
   func change(_ path: [String], _ visit: Visit, _ door: Door, _ secret: String) async throws -> HTTPResponse {
     try visit.request.requireQuery(only: [])
+    if path == ["upload"] { return answer(try await UploadPage(visit).take(), to: visit) }
     let form = try await FormBody(visit.request, repeatable: ["call"])
-    guard SecretDigest(of: visit.visitor.formToken).matches(form["token"]) else {
-      throw Problem(.forbidden, "the form belongs to a session that has ended; open its page again")
-    }
+    guard SecretDigest(of: visit.visitor.formToken).matches(form["token"]) else { throw Problem.foreignForm }
     switch path {
     case ["sign-out"]: return try await signOut(door, secret)
     case ["language"]:
@@ -68,9 +68,13 @@ extension Console {
     guard let outcome = try await outcome(of: path, form, visit) else {
       throw Problem(.notFound, "there is no such form")
     }
+    return answer(outcome, to: visit)
+  }
+
+  private func answer(_ outcome: Outcome, to visit: Visit) -> HTTPResponse {
     switch outcome {
-    case .done(let address, let notice): return Self.seeOther(address.with("notice", notice.rawValue))
-    case .again(let page): return self.page(page, visit, notice: nil, status: page.status)
+    case .done(let address, let notice): Self.seeOther(address.with("notice", notice.rawValue))
+    case .again(let again): page(again, visit, notice: nil, status: again.status)
     }
   }
 
@@ -111,7 +115,8 @@ extension Console {
     let address = Address(base + path, query: visit.request.query.map { ($0.name, $0.value) })
     var response = await interface.answer(.get, address, with: visit.visitor.key)
     // What a package brings is shown as a picture, or not at all.
-    guard response.headers["Content-Type"]?.hasPrefix("image/") == true, response.headers["Content-Type"] != "image/svg+xml"
+    guard response.headers["Content-Type"]?.hasPrefix("image/") == true,
+      response.headers["Content-Type"] != "image/svg+xml"
     else { throw Problem(.previewUnknown) }
     response.headers["Cache-Control"] = "private, max-age=300"
     response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"

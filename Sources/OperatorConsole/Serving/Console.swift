@@ -37,7 +37,9 @@ package struct Console: AsyncHandler {
   }
 
   /// Puts the console before another handler.
-  package func before(_ next: any AsyncHandler) -> some AsyncHandler { ConsoleFirst(console: self, next: next) }
+  package func before(_ next: any AsyncHandler) -> some AsyncHandler {
+    ConsoleFirst(console: self, next: next)
+  }
 
   /// Answers a request below `/console`. Nothing that is thrown below becomes more than a page that says so.
   package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -72,7 +74,8 @@ package struct Console: AsyncHandler {
   ]
 
   private func admitted(_ request: HTTPRequest) async throws -> HTTPResponse {
-    let admit = admission.middleware(for: .operator)
+    let isUpload = request.method == .post && request.pathSegments == ["console", "upload"]
+    let admit = admission.middleware(for: isUpload ? .upload : .operator)
     return try await admit(request, PathParameters()) { try await dispatch($0) }
   }
 
@@ -82,7 +85,9 @@ package struct Console: AsyncHandler {
     }
     let path = Array(request.pathSegments.dropFirst())
     if path.count == 3, path[0] == "assets" {
-      guard let asset = ConsoleAsset.all.first(where: { $0.name == path[2] }) else { throw Problem(.notFound) }
+      guard let asset = ConsoleAsset.all.first(where: { $0.name == path[2] }) else {
+        throw Problem(.notFound)
+      }
       return asset.response(to: request, digest: path[1])
     }
     let door = Door(request, settings: settings)

@@ -15,7 +15,7 @@ package struct Visitor: Sendable {
   package let key: SecretDigest
   /// The language of the pages.
   package let language: Language
-  /// What every change has to carry: made of the session's secret, and of no use without its cookie.
+  /// The token that every change has to carry: made of the session's secret, and of no use without its cookie.
   package let formToken: String
 }
 

@@ -35,7 +35,9 @@ struct Door: Sendable {
       guard parts.count == 2, parts[0].drop(while: { $0 == " " }) == name else { return nil }
       return String(parts[1])
     }
-    guard values.count == 1, let value = values.first, (1...100).contains(value.utf8.count) else { return nil }
+    guard values.count == 1, let value = values.first, (1...100).contains(value.utf8.count) else {
+      return nil
+    }
     return value
   }
 

@@ -76,9 +76,10 @@ extension Phrase {
   static let retryChosen = Phrase("Retry the chosen calls", "Gewählte Aufrufe wiederholen")
   static let dropChosen = Phrase("Drop the chosen calls", "Gewählte Aufrufe fallen lassen")
   static let reasonOfDrop = Phrase("Reason for dropping", "Grund fürs Fallenlassen")
-  static let dropHint = Phrase(
-    "A call that is dropped is made no more: the store goes on to hold the transaction for unfinished.",
-    "Ein fallengelassener Aufruf wird nicht mehr gemacht: Der Shop hält die Transaktion weiter für unerledigt.")
+  static let dropQuestion = Phrase("Drop these calls?", "Diese Aufrufe fallen lassen?")
+  static let dropConsequence = Phrase(
+    "Calls that are made no more: {0}. Their store goes on to hold the transactions for unfinished.",
+    "Aufrufe, die nicht mehr gemacht werden: {0}. Ihr Shop hält die Transaktionen weiter für unerledigt.")
   static let chooseCalls = Phrase("Choose at least one call.", "Wählen Sie mindestens einen Aufruf.")
   static let noticeRetried = Phrase(
     "The calls are made again at once.", "Die Aufrufe werden sofort wieder gemacht.")

@@ -1,4 +1,4 @@
-/// What stands on every page, and on those of signing in.
+/// The words on every page, and on those of signing in.
 extension Phrase {
   static let skipToContent = Phrase("Skip to the content", "Zum Inhalt springen")
   static let navigation = Phrase("Parts of the console", "Teile der Konsole")
@@ -35,7 +35,8 @@ extension Phrase {
   static let cancel = Phrase("Cancel", "Abbrechen")
   static let reason = Phrase("Reason", "Grund")
   static let reasonHint = Phrase(
-    "The audit log keeps it: 500 characters at most.", "Das Protokoll bewahrt ihn auf: höchstens 500 Zeichen.")
+    "The audit log keeps it: 500 characters at most.", "Das Protokoll bewahrt ihn auf: höchstens 500 Zeichen."
+  )
   static let asTable = Phrase("The numbers as a table", "Die Zahlen als Tabelle")
 
   static let today = Phrase("Today", "Heute")

@@ -14,17 +14,21 @@ extension Phrase {
   static let refunds = Phrase("Refunds", "Erstattungen")
   static let givenBack = Phrase("Given back", "Erstattet")
   static let withoutPrice = Phrase(
-    "Of {0} further transactions the store told no price.", "Von {0} weiteren Transaktionen nannte der Shop keinen Preis.")
-  static let moreRows = Phrase("{0} of {1} rows; the file has all.", "{0} von {1} Zeilen; die Datei hat alle.")
+    "Of {0} further transactions the store told no price.",
+    "Von {0} weiteren Transaktionen nannte der Shop keinen Preis.")
+  static let moreRows = Phrase(
+    "{0} of {1} rows; the file has all.", "{0} von {1} Zeilen; die Datei hat alle.")
   static let whatIsCounted = Phrase("What is counted", "Was gezählt wird")
   static let newSubscribers = Phrase("New subscribers", "Neue Abonnenten")
   static let lapsed = Phrase("Lapsed", "Abgelaufen")
   static let active = Phrase("Active at the end", "Am Ende laufend")
 
   static let packagesRead = Phrase(
-    "{0} packages; {1} are still to be read in this round.", "{0} Pakete; {1} sind in dieser Runde noch zu lesen.")
+    "{0} packages; {1} are still to be read in this round.",
+    "{0} Pakete; {1} sind in dieser Runde noch zu lesen.")
   static let allWhole = Phrase("all are whole", "alle sind heil")
-  static let damagedPackages = Phrase("Packages that cannot be delivered", "Pakete, die nicht ausgeliefert werden können")
+  static let damagedPackages = Phrase(
+    "Packages that cannot be delivered", "Pakete, die nicht ausgeliefert werden können")
   static let fault = Phrase("Fault", "Fehler")
   static let faultMissing = Phrase("missing", "fehlt")
   static let faultDamaged = Phrase("damaged", "beschädigt")
@@ -32,9 +36,11 @@ extension Phrase {
   static let collection = Phrase("What nothing needs", "Was nichts mehr braucht")
   static let collectionPlan = Phrase(
     "{0} packages and {1} uploads would be removed, {2} in all; {3} more packages are not unneeded for long enough.",
-    "{0} Pakete und {1} Uploads würden entfernt, zusammen {2}; {3} weitere Pakete sind noch nicht lange genug unnötig.")
+    "{0} Pakete und {1} Uploads würden entfernt, zusammen {2}; {3} weitere Pakete sind noch nicht lange genug unnötig."
+  )
   static let collectNow = Phrase("Remove them for good", "Endgültig entfernen")
-  static let uploadsLeft = Phrase("Uploads that are not a version yet", "Uploads, die noch keine Version sind")
+  static let uploadsLeft = Phrase(
+    "Uploads that are not a version yet", "Uploads, die noch keine Version sind")
   static let noUploads = Phrase("There are none.", "Es gibt keine.")
   static let file = Phrase("File", "Datei")
   static let arrived = Phrase("Arrived", "Angekommen")

@@ -87,11 +87,12 @@ extension Phrase {
   static let atHint = Phrase(
     "As 2026-12-24 08:00; empty for at once.", "Wie 2026-12-24 08:00; leer für sofort.")
   static let releaseConsequence = Phrase(
-    "With 100 % {0} devices that hold another version would fetch {1} together.",
-    "Mit 100 % würden {0} Geräte mit anderer Version zusammen {1} holen.")
+    "Devices that hold another version: {0}. With 100 % they would fetch {1} together.",
+    "Geräte mit anderer Version: {0}. Mit 100 % würden sie zusammen {1} holen.")
   static let withdrawConsequence = Phrase(
-    "{0} devices have it; {1} are fetching it or may. It is granted no more and does not come back.",
-    "{0} Geräte haben sie; {1} holen sie gerade oder dürfen es. Sie wird nicht mehr bewilligt und kommt nicht wieder.")
+    "Devices that have it: {0}. Devices that fetch it, or may: {1}. It is granted no more and does not come back.",
+    "Geräte, die sie haben: {0}. Geräte, die sie holen oder es dürfen: {1}. Sie wird nicht mehr bewilligt und kommt nicht wieder."
+  )
   static let stopDownloads = Phrase(
     "Also end the downloads that run", "Auch laufende Downloads beenden")
   static let updateSizes = Phrase("What it costs devices", "Was sie Geräte kostet")
@@ -107,18 +108,21 @@ extension Phrase {
   static let course = Phrase("How the release goes", "Wie die Freigabe läuft")
   static let noCourse = Phrase("It was granted to no device yet.", "Sie wurde noch keinem Gerät bewilligt.")
   static let placedAndWaiting = Phrase(
-    "{0} devices have placed it, {1} have not yet.", "{0} Geräte haben sie abgelegt, {1} noch nicht.")
+    "Devices that have placed it: {0}; that have not yet: {1}.",
+    "Geräte, die sie abgelegt haben: {0}; die es noch nicht haben: {1}.")
   static let courseOfNewest = Phrase(
     "Of the newest 1,000 grants.", "Von den neuesten 1.000 Bewilligungen.")
   static let placedByHour = Phrase(
-    "Devices that have it, by hour of the last two days", "Geräte, die sie haben, nach Stunde der letzten zwei Tage")
+    "Devices that have it, by hour of the last two days",
+    "Geräte, die sie haben, nach Stunde der letzten zwei Tage")
   static let noPublications = Phrase("No publication is described.", "Keine Publikation ist beschrieben.")
   static let notDescribed = Phrase(
     "This publication has no description of its own.", "Diese Publikation hat keine eigene Beschreibung.")
   static let order = Phrase("Place in lists", "Platz in Listen")
   static let issues = Phrase("Issues and subscriptions", "Ausgaben und Abonnements")
   static let keepsIssues = Phrase("Issues stay open after a lapse", "Ausgaben bleiben nach Ablauf offen")
-  static let latestIssue = Phrase("The latest issue is opened at the start", "Zu Beginn öffnet sich die neueste Ausgabe")
+  static let latestIssue = Phrase(
+    "The latest issue is opened at the start", "Zu Beginn öffnet sich die neueste Ausgabe")
   static let backIssues = Phrase("Back issues opened at the start", "Zu Beginn geöffnete ältere Ausgaben")
   static let servesInGrace = Phrase("Goes on in a store's grace", "Läuft in der Nachfrist des Shops weiter")
 
@@ -126,8 +130,18 @@ extension Phrase {
   static let noticeApproved = Phrase("It is approved.", "Es ist genehmigt.")
   static let noticeRejected = Phrase("It is rejected.", "Es ist zurückgewiesen.")
   static let noticeReleased = Phrase("The release is written down.", "Die Freigabe ist eingetragen.")
-  static let noticeReleaseCancelled = Phrase("The planned release is cancelled.", "Die geplante Freigabe ist abgesagt.")
+  static let noticeReleaseCancelled = Phrase(
+    "The planned release is cancelled.", "Die geplante Freigabe ist abgesagt.")
   static let noticeWithdrawn = Phrase("It is withdrawn.", "Es ist zurückgezogen.")
+  static let uploadHint = Phrase(
+    "The file becomes a draft of that version. A comic book archive, an EPUB or a PDF is described by the server; packages with a signature are published by the command.",
+    "Die Datei wird ein Entwurf dieser Version. Ein Comic-Archiv, ein EPUB oder ein PDF beschreibt der Server; signierte Pakete veröffentlicht der Befehl.")
+  static let productHint = Phrase(
+    "Of a product that is described already", "Eines Produkts, das schon beschrieben ist")
+  static let versionHint = Phrase(
+    "Whole numbers with points, as 1.10", "Ganze Zahlen mit Punkten, wie 1.10")
+  static let packageFile = Phrase("File", "Datei")
+  static let upload = Phrase("Upload", "Hochladen")
   static let noticeUploaded = Phrase(
     "The package is a version now, a draft.", "Das Paket ist nun eine Version, ein Entwurf.")
 }

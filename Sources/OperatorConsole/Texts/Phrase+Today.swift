@@ -1,6 +1,6 @@
 /// The page of today.
 extension Phrase {
-  static let needsSomebody = Phrase("What needs somebody", "Was jemanden braucht")
+  static let needsAttention = Phrase("What needs attention", "Was Aufmerksamkeit braucht")
   static let nothingToDo = Phrase("Nothing.", "Nichts.")
   static let nothingKnownToDo = Phrase(
     "Nothing, as far as it is known.", "Nichts, soweit es bekannt ist.")
@@ -14,7 +14,8 @@ extension Phrase {
   static let versions = Phrase("Versions", "Versionen")
   static let irregularPurchases = Phrase("Irregular purchases", "Auffällige Käufe")
   static let packagesDamaged = Phrase(
-    "{0} stored packages are damaged or missing.", "{0} gespeicherte Pakete sind beschädigt oder fehlen.")
+    "Stored packages that are damaged or missing: {0}.",
+    "Gespeicherte Pakete, die beschädigt sind oder fehlen: {0}.")
   static let releasePaused = Phrase(
     "The release of {0} paused itself: too many devices could not verify it.",
     "Die Freigabe von {0} hat sich selbst angehalten: Zu viele Geräte konnten sie nicht prüfen.")
@@ -25,23 +26,24 @@ extension Phrase {
     "The store {0} does not answer; it last did {1}.", "Der Shop {0} antwortet nicht; zuletzt {1}.")
   static let sinceStart = Phrase("before the server's start", "vor dem Start des Servers")
   static let unacknowledged = Phrase(
-    "{0} purchases that {1} takes back within a day are not delivered.",
-    "{0} Käufe, die {1} binnen eines Tages zurücknimmt, sind nicht ausgeliefert.")
+    "Purchases that {1} takes back within a day, since they are not delivered: {0}.",
+    "Käufe, die {1} binnen eines Tages zurücknimmt, weil sie nicht ausgeliefert sind: {0}.")
   static let callsParked = Phrase(
-    "{0} calls to {1} are parked until somebody decides.", "{0} Aufrufe an {1} sind geparkt, bis jemand entscheidet.")
+    "Calls to {1} that are parked until an operator decides: {0}.",
+    "Aufrufe an {1}, die geparkt sind, bis jemand entscheidet: {0}.")
   static let manyDevices = Phrase(
-    "{0} customers were seen with more devices than their store allows.",
-    "{0} Kunden wurden mit mehr Geräten gesehen, als ihr Shop erlaubt.")
+    "Customers who were seen with more devices than their store allows: {0}.",
+    "Kunden, die mit mehr Geräten gesehen wurden, als ihr Shop erlaubt: {0}.")
   static let manyPayers = Phrase(
-    "{0} times several store accounts bought for one customer within a day.",
-    "{0}-mal kauften mehrere Shop-Konten binnen eines Tages für einen Kunden.")
+    "Customers for whom several store accounts bought within a day: {0}.",
+    "Kunden, für die mehrere Shop-Konten binnen eines Tages kauften: {0}.")
   static let namedByMany = Phrase(
-    "{0} times one customer was named for purchases of several store accounts.",
-    "{0}-mal wurde ein Kunde bei Käufen mehrerer Shop-Konten genannt.")
+    "Customers who were named for purchases of several store accounts: {0}.",
+    "Kunden, die bei Käufen mehrerer Shop-Konten genannt wurden: {0}.")
   static let otherAccount = Phrase(
-    "{0} purchases were claimed by another account than their own.",
-    "{0} Käufe wurden von einem fremden Konto beansprucht.")
-  static let otherIrregularity = Phrase("{0} other irregularities.", "{0} andere Auffälligkeiten.")
+    "Purchases that another account claimed than their own: {0}.",
+    "Käufe, die ein fremdes Konto beanspruchte: {0}.")
+  static let otherIrregularity = Phrase("Other irregularities: {0}.", "Andere Auffälligkeiten: {0}.")
   static let lastDayAndMonth = Phrase("The last 24 hours and 30 days", "Die letzten 24 Stunden und 30 Tage")
   static let grantsOfDay = Phrase("Grants in 24 hours", "Bewilligungen in 24 Stunden")
   static let bytesOfDay = Phrase("Bytes delivered for them", "Dafür ausgelieferte Bytes")

@@ -61,7 +61,8 @@ final class ConsoleBrowser {
     let request = ClientRequest(method: method, url: base + path, headers: own + headers, body: body)
     let response = try await client.send(request)
     return Answer(
-      status: response.status, headers: response.headers, text: String(decoding: response.body, as: UTF8.self))
+      status: response.status, headers: response.headers, text: String(decoding: response.body, as: UTF8.self)
+    )
   }
 
   static func encoded(_ text: String) -> String {

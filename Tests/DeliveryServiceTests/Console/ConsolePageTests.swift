@@ -44,7 +44,8 @@ struct ConsolePageTests {
             #expect(page.text.contains("/console/json/v1/operator/"), "\(name)")
             #expect(page.text.contains("pullbox "), "\(name)")
           }
-          #expect(!page.text.contains("style=") && !page.text.contains("onclick") && !page.text.contains("<style"))
+          #expect(
+            !page.text.contains("style=") && !page.text.contains("onclick") && !page.text.contains("<style"))
         }
         let token = try #require(browser.hidden("token", of: try await browser.get("/console/").text))
         #expect(
@@ -62,7 +63,9 @@ struct ConsolePageTests {
       #expect(shown.headers["Content-Type"] == "application/json")
       let response = try await server.operatorAPI.exchange("GET", "/v1/operator/products?limit=1")
       #expect(shown.text == String(decoding: response.body, as: UTF8.self))
-      for path in ["/console/json/metrics", "/console/json/v1/products", "/console/json/v1/operator/../products"] {
+      for path in [
+        "/console/json/metrics", "/console/json/v1/products", "/console/json/v1/operator/../products",
+      ] {
         #expect(try await browser.get(path).status == 404, "\(path)")
       }
       #expect(try await ConsoleBrowser(server).get("/console/json/v1/operator/audit").status == 401)
@@ -143,7 +146,8 @@ struct ConsolePageTests {
   func review() async throws {
     try await ServerHarness.run(options: Self.everywhere) { server in
       _ = try await server.operatorAPI.call(
-        "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(), as: OperatorProduct.self)
+        "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(),
+        as: OperatorProduct.self)
       _ = try await server.submit(package, as: "com.example.issue1", version: "1.0")
       let browser = try await signedIn(server)
       let path = "/console/products/com.example.issue1/1.0"
@@ -162,7 +166,9 @@ struct ConsolePageTests {
       #expect(wrong.text.contains("value=\"101\""))
       #expect(try await take("release", [("percentage", "100")]).location == "\(path)?notice=released")
       #expect(try await take("withdraw", [("typed", "something else")]).status == 400)
-      #expect(try await take("withdraw", [("typed", "com.example.issue1 1.0")]).location == "\(path)?notice=withdrawn")
+      #expect(
+        try await take("withdraw", [("typed", "com.example.issue1 1.0")]).location
+          == "\(path)?notice=withdrawn")
       let record: VersionRecord = try await server.operatorAPI.get(server.path("com.example.issue1", "1.0"))
       #expect(record.state == .withdrawn)
     }
@@ -172,7 +178,8 @@ struct ConsolePageTests {
   func tooLate() async throws {
     try await ServerHarness.run(options: Self.everywhere) { server in
       _ = try await server.operatorAPI.call(
-        "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(), as: OperatorProduct.self)
+        "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(),
+        as: OperatorProduct.self)
       _ = try await server.submit(package, as: "com.example.issue1", version: "1.0")
       try await server.step("submit", "1.0")
       let browser = try await signedIn(server)
@@ -208,7 +215,10 @@ struct ConsolePageTests {
       }
       let page = try await browser.get("/console/products/com.example.a")
       #expect(page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;\u{202E}]]&gt;&#39;&quot;</bdi>"))
-      let odd = ["products/%3Cscript%3E", "deliveries/..", "products/a%0Ab", "products/%2E%2E/1.0", "pictures/a/cover", "publications/%22"]
+      let odd = [
+        "products/%3Cscript%3E", "deliveries/..", "products/a%0Ab", "products/%2E%2E/1.0", "pictures/a/cover",
+        "publications/%22",
+      ]
       for path in odd {
         let page = try await browser.get("/console/\(path)")
         #expect(page.status >= 400 && page.status < 500 || page.status == 200, "\(path): \(page.status)")

@@ -135,7 +135,8 @@ struct ConsoleSessionTests {
         [("Origin", "https" + server.api.baseURL.dropFirst(4))],
       ]
       for headers in refused {
-        #expect(try await browser.post("/console/language", form, headers: headers).status == 403, "\(headers)")
+        #expect(
+          try await browser.post("/console/language", form, headers: headers).status == 403, "\(headers)")
       }
       for wrong in ["", "0123456789abcdef0123456789abcdef"] {
         let answer = try await browser.post("/console/language", [("token", wrong), ("language", "de")])
@@ -155,7 +156,10 @@ struct ConsoleSessionTests {
   func redirects() async throws {
     try await ServerHarness.run(options: Self.everywhere) { server in
       let browser = ConsoleBrowser(server)
-      for page in ["https://evil.example/", "//evil.example/console/", "/console/../v1", "/v1/operator/audit", "/console/sign-in"] {
+      for page in [
+        "https://evil.example/", "//evil.example/console/", "/console/../v1", "/v1/operator/audit",
+        "/console/sign-in",
+      ] {
         let answer = try await browser.post(
           "/console/sign-in", [("key", ServerHarness.operatorKey), ("page", page)])
         #expect(answer.status == 303)
@@ -224,7 +228,8 @@ struct ConsoleSessionTests {
       let response = try await server.client.send(.init(url: "http://\(address)/console/sign-in"))
       #expect(response.status == 200)
     }
-    try await ServerHarness.run(options: ["--management-listen", "127.0.0.1:0", "--console", "off"]) { server in
+    try await ServerHarness.run(options: ["--management-listen", "127.0.0.1:0", "--console", "off"]) {
+      server in
       let address = try #require(server.server.managementAddresses.first)
       let response = try await server.client.send(.init(url: "http://\(address)/console/sign-in"))
       #expect(response.status == 404)

@@ -1,0 +1,78 @@
+import CoreTypes
+import Crypto
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import RouteAccess
+import Testing
+
+@testable import OperatorConsole
+
+@Suite("Pages of what is known, while the rest is not")
+struct PartialPageTests {
+  /// Answers 503 below some paths, and an empty list below all others.
+  private struct Interface: AsyncHandler {
+    var broken: @Sendable (String) -> Bool
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+      if broken(request.path) { return .problem(Problem(.unavailable, "the database cannot be used")) }
+      return HTTPResponse(
+        status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(Array(#"{"items":[]}"#.utf8))
+      )
+    }
+  }
+
+  private func visit(
+    _ target: String, scopes: Set<OperatorScope> = [.admin], broken: @escaping @Sendable (String) -> Bool
+  ) throws -> Visit {
+    let key = SecretDigest(of: "a key")
+    return Visit(
+      request: try HTTPRequest(method: .get, rawTarget: target),
+      visitor: Visitor(
+        holder: Operator(name: "ada", scopes: scopes), key: key, language: .english, formToken: "token"),
+      reader: OperatorReader(interface: ManagementInterface(Interface(broken: broken)), key: key),
+      now: Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
+  }
+
+  @Test("with nothing to read every page comes, and says in each place what it cannot show")
+  func nothing() async throws {
+    func check(_ path: String, _ make: (Visit) async throws -> OperatorConsole.Page) async throws {
+      let visit = try visit("/console/\(path)") { _ in true }
+      let page = try await make(visit)
+      let html = String(decoding: Layout.document(page, for: visit, notice: nil), as: UTF8.self)
+      #expect(html.contains("the database cannot be used"), "\(path)")
+      #expect(html.contains("<nav") && html.contains("<h1>"), "\(path)")
+    }
+    try await check("") { try await TodayPage($0).page() }
+    try await check("products") { try await ProductsPage($0).page() }
+    try await check("products/a") { try await ProductPage($0, product: "a").page() }
+    try await check("products/a/1.0") { try await VersionPage($0, product: "a", version: "1.0").page() }
+    try await check("publications") { try await PublicationsPage($0).page() }
+    try await check("publications/a") { try await PublicationsPage($0).page(of: "a") }
+    try await check("deliveries") { try await DeliveriesPage($0).page() }
+    try await check("deliveries/0123456789abcdef") {
+      try await DeliveryPage($0, grant: "0123456789abcdef").page()
+    }
+    try await check("customers?transaction=1&product=a") { try await CustomerPage($0).page() }
+    try await check("stores") { try await StoresPage($0).page() }
+    try await check("money") { try await MoneyPage($0).page() }
+    try await check("house") { try await HousePage($0).page() }
+    try await check("audit") { try await AuditPage($0).page() }
+  }
+
+  @Test("what can be read is shown beside what cannot")
+  func some() async throws {
+    let visit = try visit("/console/stores") { $0.hasSuffix("/stores") }
+    let html = try await StoresPage(visit).page().body.html
+    #expect(html.contains("the database cannot be used"))
+    #expect(html.contains("There are no such calls."))
+  }
+
+  @Test("while not all is known, the page of today does not say that nothing needs somebody")
+  func today() async throws {
+    let visit = try visit("/console/") { $0.hasSuffix("/scrub") }
+    let html = try await TodayPage(visit).page().body.html
+    #expect(html.contains("Packages: not known now."))
+    #expect(!html.contains("<p>Nothing.</p>"))
+  }
+}
