@@ -1,4 +1,4 @@
-internal import CoreTypes
+public import CoreTypes
 public import Database
 public import HTTPServer
 internal import ServiceRuntime
@@ -61,6 +61,9 @@ public final class WeakServerReference: Sendable {
   }
 
   var server: HTTPServer? { reference.withLock { $0.server } }
+
+  /// When the first certificate of the chain in use ends; nil without TLS, and without a server.
+  public var certificateExpiry: Timestamp? { server?.certificateExpiry }
 }
 
 /// The version of the program, and what the kernel knows of the process, by the names that Prometheus' own clients use.

@@ -11,17 +11,22 @@ struct MultipartFormTests {
   private func form(_ body: [UInt8], type: String? = nil) throws -> MultipartForm {
     try MultipartForm(
       HTTPRequest(
-        method: .post, rawTarget: "/", headers: ["Content-Type": type ?? "multipart/form-data; boundary=\(Self.boundary)"],
+        method: .post, rawTarget: "/",
+        headers: ["Content-Type": type ?? "multipart/form-data; boundary=\(Self.boundary)"],
         body: RequestBody(body)))
   }
 
   private func body(_ parts: [(head: String, content: [UInt8])]) -> [UInt8] {
     parts.reduce(into: Array("a preamble".utf8)) { bytes, part in
-      bytes += Array("\r\n--\(Self.boundary)\r\nContent-Disposition: form-data; \(part.head)\r\n\r\n".utf8) + part.content
+      bytes +=
+        Array("\r\n--\(Self.boundary)\r\nContent-Disposition: form-data; \(part.head)\r\n\r\n".utf8)
+        + part.content
     } + Array("\r\n--\(Self.boundary)--\r\n".utf8)
   }
 
-  @Test("fields and files come with their names and bytes, those that look like a delimiter's beginning among them")
+  @Test(
+    "fields and files come with their names and bytes, those that look like a delimiter's beginning among them"
+  )
   func parts() async throws {
     let content = Array("\r\n--\(Self.boundary.dropLast())x\r\n-".utf8) + [0, 255, 13]
     var form = try form(
@@ -57,7 +62,9 @@ struct MultipartFormTests {
         while try await form.next() != nil { _ = try await form.text(upTo: 100) }
       }
     }
-    for type in ["", "application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary="] {
+    for type in [
+      "", "application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary=",
+    ] {
       #expect(throws: Problem.self) { _ = try form(whole, type: type) }
     }
     await #expect(throws: Problem.self) {

@@ -10,7 +10,7 @@ import ServiceRuntime
 
 extension DeliveryComponents {
   /// Everything that is not answered on a loop, as it is declared.
-  func routes(_ metrics: ServiceMetrics) -> ScopedRoutes {
+  func routes(_ metrics: ServiceMetrics, of server: WeakServerReference) -> ScopedRoutes {
     let answers = IdempotentAnswers(
       database: infrastructure.database, clock: leases.clock, process: leases.process,
       log: infrastructure.log)
@@ -26,7 +26,7 @@ extension DeliveryComponents {
     content.addRoutes(to: &routes, noteMissing: { await scrubber.noteMissing($0) })
     publishing.addPackageRoutes(to: &routes)
     readers.addRoutes(to: &routes)
-    upkeep.addRoutes(to: &routes, metrics: metrics, recorder: content.recorder)
+    upkeep.addRoutes(to: &routes, metrics: metrics, recorder: content.recorder, server: server)
     stores.addRoutes(to: &routes)
     return routes
   }
@@ -48,7 +48,7 @@ extension DeliveryComponents {
     return Console(
       interface: ManagementInterface(router(of: routes, metrics)),
       sessions: ConsoleSessions(database: database, keys: access.operators, clock: clock, log: log),
-      keys: access.operators, settings: access.settings,
+      keys: access.operators, settings: access.settings, events: ConsoleEvents(timer: infrastructure.timer),
       admission: RouteAdmission(control: access.admission, settings: access.settings), clock: clock, log: log)
   }
 

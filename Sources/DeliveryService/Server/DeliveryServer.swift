@@ -8,6 +8,7 @@ import DeliveryRecords
 import HTTPClient
 import HTTPServer
 import Monitoring
+import OperatorConsole
 import PaymentStores
 import PostgreSQLEngine
 import PullboxAPIServer
@@ -33,6 +34,8 @@ public final class DeliveryServer: Service {
   let server: HTTPServer
   /// Answers operators and monitoring where they have an address of their own; nil where ``server`` does.
   let management: HTTPServer?
+  /// The pages for operators; nil where they are off.
+  private let console: Console?
   let configuration: DeliveryConfiguration
   let accessLog: AccessLog?
   private let clock: any WallClock
@@ -138,10 +141,11 @@ public final class DeliveryServer: Service {
       speaksForAll: components.speaksForAll(database),
       sources: components.metricSources + [BackupMetrics(state: state), reloads])
     self.metrics = metrics
-    let routes = components.routes(metrics)
+    let routes = components.routes(metrics, of: running)
     routeDeclarations = routes.declarations
     let isSeparate = managementHTTP != nil
     let console = configuration.console == .off ? nil : components.console(over: routes, metrics)
+    self.console = console
     let server = HTTPServer(
       configuration: http, inline: components.contentHandler(metrics),
       handler: components.handler(
@@ -224,6 +228,7 @@ public final class DeliveryServer: Service {
   /// state directory, which is free once this object is gone.
   public func stop() async {
     components.feeds.close()
+    console?.close()
     async let managementEnd: Void? = management?.drain()
     await server.drain()
     _ = await managementEnd

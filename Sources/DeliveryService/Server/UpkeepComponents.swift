@@ -1,4 +1,5 @@
 import ContentGrants
+import CoreTypes
 import Database
 import DeliveryRecords
 import Monitoring
@@ -38,8 +39,15 @@ struct UpkeepComponents: Sendable {
   }
 
   /// Adds the routes of health and metrics, and those of lists and reports for operators.
-  func addRoutes(to routes: inout ScopedRoutes, metrics: ServiceMetrics, recorder: DeliveryRecorder) {
+  func addRoutes(
+    to routes: inout ScopedRoutes, metrics: ServiceMetrics, recorder: DeliveryRecorder,
+    server: WeakServerReference
+  ) {
     let (database, clock) = (infrastructure.database, infrastructure.clock)
+    ServerStatusRoutes(
+      state: infrastructure.configuration.state, node: infrastructure.node.name, started: clock.now(),
+      server: server, log: infrastructure.log
+    ).add(to: &routes)
     OperationsRoutes(database: database, node: infrastructure.node, metrics: metrics).add(to: &routes)
     ListRoutes(database: database, recorder: recorder).add(to: &routes)
     SalesReportRoutes(database: database, clock: clock).add(to: &routes)

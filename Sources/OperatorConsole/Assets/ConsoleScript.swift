@@ -22,7 +22,7 @@ enum ConsoleScript {
           if (busy || document.hidden || live.contains(document.activeElement)) return;
           busy = true;
           try {
-            const response = await fetch(location.href, { credentials: "same-origin", redirect: "error" });
+            const response = await fetch(location.href, { headers: { "X-Pullbox-Look": "1" }, redirect: "error" });
             if (!response.ok) return;
             const page = new DOMParser().parseFromString(await response.text(), "text/html");
             const fresh = page.querySelector("[data-behavior=live]");
@@ -32,7 +32,7 @@ enum ConsoleScript {
           } catch { } finally { busy = false; }
         };
         shown = live.innerHTML;
-        source.addEventListener("changed", refresh);
+        source.addEventListener("look", refresh);
         addEventListener("pagehide", () => source.close());
       }
 

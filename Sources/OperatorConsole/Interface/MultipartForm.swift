@@ -21,7 +21,7 @@ struct MultipartForm {
   private static let maximumHead = 8192
 
   private var body: RequestBody.AsyncIterator
-  /// What has arrived and was not given out. It begins with the line break that every delimiter has before it.
+  /// The bytes that have arrived and were not given out. They begin with the line break that every delimiter has before it.
   private var buffer: [UInt8] = [0x0D, 0x0A]
   private var isAtEnd = false
   private let delimiter: [UInt8]
@@ -56,7 +56,9 @@ struct MultipartForm {
         isAtContent = true
         return part
       }
-      guard buffer.count <= Self.maximumHead, try await fill(to: buffer.count + 1) else { throw Self.malformed }
+      guard buffer.count <= Self.maximumHead, try await fill(to: buffer.count + 1) else {
+        throw Self.malformed
+      }
     }
   }
 
@@ -96,7 +98,9 @@ struct MultipartForm {
     var bytes: [UInt8] = []
     while let chunk = try await chunk() {
       bytes += chunk
-      guard bytes.count <= limit else { throw Problem(.requestTooLarge, "a field has at most \(limit) bytes") }
+      guard bytes.count <= limit else {
+        throw Problem(.requestTooLarge, "a field has at most \(limit) bytes")
+      }
     }
     guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
       throw Problem(.requestMalformed, "a field is no text")
@@ -140,7 +144,9 @@ struct MultipartForm {
   /// The name, and the file's name, in a part's `Content-Disposition`; nil without a name.
   static func part(_ head: String) -> Part? {
     let lines = head.split(separator: "\r\n")
-    guard let line = lines.first(where: { $0.lowercased().hasPrefix("content-disposition:") }) else { return nil }
+    guard let line = lines.first(where: { $0.lowercased().hasPrefix("content-disposition:") }) else {
+      return nil
+    }
     func parameter(_ name: String) -> String? {
       guard let start = line.range(of: "; \(name)=\"") else { return nil }
       return String(line[start.upperBound...].prefix { $0 != "\"" })

@@ -31,9 +31,11 @@ struct DeliveriesPage {
           words(.state), "state", visit.value("state"),
           [("", words(.all))] + GrantState.allCases.map { ($0.rawValue, words($0.phrase)) })
       }
-      switch list {
-      case .failure(let problem): Parts.problem(problem, words)
-      case .success(let page): Self.table(page, visit)
+      element(.div, .behavior(.live)) {
+        switch list {
+        case .failure(let problem): Parts.problem(problem, words)
+        case .success(let page): Self.table(page, visit)
+        }
       }
     }
   }

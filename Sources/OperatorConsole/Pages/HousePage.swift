@@ -43,7 +43,8 @@ struct HousePage {
     async let report = visit.get(.interface("scrub"), as: PackageScrubReport.self)
     async let list = visit.get(
       .interface("uploads", query: [("limit", "100")]), as: PullboxAPI.Page<UploadRecord>.self)
-    let (scrub, uploads) = await (report, list)
+    async let status = visit.get(.interface("server"), as: ServerStatus.self)
+    let (scrub, uploads, server) = await (report, list, status)
     let plan: Result<GarbageCollectionReport, Problem>? =
       visit.may(.admin)
       ? await visit.reader.change(
@@ -54,12 +55,33 @@ struct HousePage {
       words(.house), in: .house, reading: .interface("scrub"), command: "pullbox scrub; pullbox gc"
     ) {
       if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
+      Parts.section(words(.server), server, words) { facts($0) }
       Parts.section(words(.packages), scrub, words) { packages($0) }
       if let plan { Parts.section(words(.collection), plan, words) { collection($0) } }
       Parts.section(words(.uploadsLeft), uploads, words) { self.uploads($0.items) }
     }
     if let problem { page.status = HTTPStatus(rawValue: problem.status) }
     return page
+  }
+
+  private func facts(_ status: ServerStatus) -> Markup {
+    Parts.fields([
+      (words(.program), Markup(status.version)), (words(.node), .foreign(status.node)),
+      (words(.started), Parts.age(of: status.started, visit)),
+      (
+        words(.room),
+        status.room.map { Markup(words(.freeOf, words.bytes($0.free), words.bytes($0.size))) }
+      ),
+      (
+        words(.lastBackup),
+        status.backup.map {
+          Markup([
+            Parts.age(of: $0.made, visit), Markup(", \(words.bytes($0.length)), "), Parts.name($0.generation),
+          ])
+        } ?? Markup(words(.neverBackedUp))
+      ),
+      (words(.certificateEnds), status.certificateExpires.map { Parts.time($0, words) }),
+    ])
   }
 
   @MarkupBuilder

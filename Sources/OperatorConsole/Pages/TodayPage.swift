@@ -23,6 +23,7 @@ struct TodayPage {
   /// The readings, each by itself: what cannot be read is said so, and the rest is shown.
   private struct Readings: Sendable {
     var stores: Result<StoreStatuses, Problem>
+    var server: Result<ServerStatus, Problem>
     var scrub: Result<PackageScrubReport, Problem>
     var irregularities: Result<PullboxAPI.Page<Irregularity>, Problem>
     var submittedProducts: Result<PullboxAPI.Page<OperatorProduct>, Problem>
@@ -44,39 +45,42 @@ struct TodayPage {
     return Page(
       words(.today), in: .today, reading: .interface("stores"), command: "pullbox stores"
     ) {
-      element(.section, .labeled(by: "tasks")) {
-        element(.h2, .id("tasks")) { words(.needsAttention) }
-        for (name, problem) in failures {
-          element(.div, .look(.problem)) {
-            element(.p) {
-              words(.unknownPart, name) + " "
-              Markup.foreign(problem.description)
+      element(.div, .behavior(.live)) {
+        element(.section, .labeled(by: "tasks")) {
+          element(.h2, .id("tasks")) { words(.needsAttention) }
+          for (name, problem) in failures {
+            element(.div, .look(.problem)) {
+              element(.p) {
+                words(.unknownPart, name) + " "
+                Markup.foreign(problem.description)
+              }
             }
           }
-        }
-        if tasks.isEmpty {
-          element(.p) { words(failures.isEmpty ? .nothingToDo : .nothingKnownToDo) }
-        } else {
-          element(.ul, .look(.tasks)) {
-            for task in tasks {
-              element(.li, .look(.task, task.isBad ? .bad : .waiting)) {
-                element(.p) {
-                  element(.strong) { words(task.isBad ? .urgent : .waits) + ": " }
-                  Markup.foreign(task.reason)
+          if tasks.isEmpty {
+            element(.p) { words(failures.isEmpty ? .nothingToDo : .nothingKnownToDo) }
+          } else {
+            element(.ul, .look(.tasks)) {
+              for task in tasks {
+                element(.li, .look(.task, task.isBad ? .bad : .waiting)) {
+                  element(.p) {
+                    element(.strong) { words(task.isBad ? .urgent : .waits) + ": " }
+                    Markup.foreign(task.reason)
+                  }
+                  element(.a, .href(task.address), .look(.button, .quiet)) { words(task.step) }
                 }
-                element(.a, .href(task.address), .look(.button, .quiet)) { words(task.step) }
               }
             }
           }
         }
+        figures(readings)
       }
-      figures(readings)
     }
   }
 
   private func read() async -> Readings {
     let month = words.isoDay(visit.now - .seconds(29 * 86_400))
     async let stores = visit.get(.interface("stores"), as: StoreStatuses.self)
+    async let server = visit.get(.interface("server"), as: ServerStatus.self)
     async let scrub = visit.get(.interface("scrub"), as: PackageScrubReport.self)
     async let irregularities = visit.get(
       .interface("irregularities", query: [("limit", Self.limit)]), as: PullboxAPI.Page<Irregularity>.self)
@@ -99,7 +103,8 @@ struct TodayPage {
       .interface("deliveries", query: [("since", (visit.now - Self.day).rfc3339), ("limit", Self.limit)]),
       as: PullboxAPI.Page<OperatorGrant>.self)
     return await Readings(
-      stores: stores, scrub: scrub, irregularities: irregularities, submittedProducts: products,
+      stores: stores, server: server, scrub: scrub, irregularities: irregularities,
+      submittedProducts: products,
       submittedVersions: versions, pauses: pauses, sales: sales, granted: granted)
   }
 
@@ -110,7 +115,8 @@ struct TodayPage {
       return (words(name), problem)
     }
     return [
-      problem(.stores, readings.stores), problem(.packages, readings.scrub),
+      problem(.stores, readings.stores), problem(.server, readings.server),
+      problem(.packages, readings.scrub),
       problem(.irregularPurchases, readings.irregularities),
       problem(.products, readings.submittedProducts), problem(.versions, readings.submittedVersions),
       problem(.audit, readings.pauses),
@@ -122,6 +128,7 @@ struct TodayPage {
     if case .success(let statuses) = readings.stores {
       for store in statuses.stores { tasks += self.tasks(of: store) }
     }
+    if case .success(let status) = readings.server { tasks += self.tasks(of: status) }
     if case .success(let report) = readings.scrub, !report.faults.isEmpty {
       tasks.append(
         Task(
@@ -167,6 +174,29 @@ struct TodayPage {
       }
     }
     return tasks.filter(\.isBad) + tasks.filter { !$0.isBad }
+  }
+
+  private func tasks(of status: ServerStatus) -> [Task] {
+    var tasks: [Task] = []
+    if let room = status.room, room.free.rawValue < room.size.rawValue / 10 {
+      tasks.append(
+        Task(
+          isBad: true, reason: words(.diskFilling, words.bytes(room.free), words.bytes(room.size)),
+          address: .console("house"), step: .look))
+    }
+    if let end = status.certificateExpires, end - visit.now < Self.day * 14 {
+      tasks.append(
+        Task(
+          isBad: true, reason: words(.certificateEnding, words.moment(end)), address: .console("house"),
+          step: .look))
+    }
+    // A server of today has nothing that a backup would have.
+    if visit.now - (status.backup?.made ?? status.started) > Self.day * 2 {
+      let last = status.backup.map { words.moment($0.made) } ?? words(.neverBackedUp)
+      tasks.append(
+        Task(isBad: false, reason: words(.backupOld, last), address: .console("house"), step: .look))
+    }
+    return tasks
   }
 
   private func tasks(of store: StoreStatus) -> [Task] {
@@ -221,29 +251,6 @@ struct TodayPage {
       element(.dt) { name }
       element(.dd) { value }
     }
-  }
-}
-
-/// The units that a report tells of each day.
-struct SalesChart {
-  var report: SalesReport
-  var words: Words
-
-  var markup: Markup {
-    let units = Dictionary(
-      report.rows.compactMap { row in row.day.map { ($0, row.units) } }, uniquingKeysWith: +)
-    var points: [BarChart.Point] = []
-    var day = report.from
-    while day < report.to, points.count < SalesReport.maximumDays {
-      let count = units[words.isoDay(day)] ?? 0
-      points.append(BarChart.Point(name: words.day(day), value: count, text: words.number(count)))
-      day = day + .seconds(86_400)
-    }
-    return BarChart(
-      title: words(.unitsByDay), heading: words(.day), valueHeading: words(.units),
-      tableTitle: words(.asTable),
-      points: points
-    ).markup
   }
 }
 

@@ -35,7 +35,9 @@ struct UploadPage {
         }
         continue
       }
-      guard SecretDigest(of: visit.visitor.formToken).matches(fields["token"]) else { throw Problem.foreignForm }
+      guard SecretDigest(of: visit.visitor.formToken).matches(fields["token"]) else {
+        throw Problem.foreignForm
+      }
       let (product, version) = (fields["product"] ?? "", fields["version"] ?? "")
       do throws(Problem) {
         try await requireProduct(product)
@@ -112,7 +114,8 @@ struct UploadPage {
 
   private func page(product: String?, version: String?, problem: Problem?) -> Page {
     var page = Page(
-      words(.uploadPackage), in: .products, reading: Self.uploads, command: "pullbox publish FILE --product ID --version V"
+      words(.uploadPackage), in: .products, reading: Self.uploads,
+      command: "pullbox publish FILE --product ID --version V"
     ) {
       if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
       element(.p) { words(.uploadHint) }

@@ -18,23 +18,29 @@ package struct Console: AsyncHandler {
   let settings: LiveSettings
   let clock: any WallClock
   let log: Log
+  let events: ConsoleEvents
   private let admission: RouteAdmission
 
   /// - Parameters:
   ///   - interface: the routes, asked within the process.
+  ///   - events: tells open pages to look again.
   ///   - admission: admits requests, among those of operators.
   package init(
     interface: ManagementInterface, sessions: ConsoleSessions, keys: OperatorKeys, settings: LiveSettings,
-    admission: RouteAdmission, clock: any WallClock, log: Log
+    events: ConsoleEvents, admission: RouteAdmission, clock: any WallClock, log: Log
   ) {
     self.interface = interface
     self.sessions = sessions
     self.keys = keys
     self.settings = settings
+    self.events = events
     self.admission = admission
     self.clock = clock
     self.log = log
   }
+
+  /// Ends the streams of open pages.
+  package func close() { events.close() }
 
   /// Puts the console before another handler.
   package func before(_ next: any AsyncHandler) -> some AsyncHandler {
@@ -74,9 +80,17 @@ package struct Console: AsyncHandler {
   ]
 
   private func admitted(_ request: HTTPRequest) async throws -> HTTPResponse {
-    let isUpload = request.method == .post && request.pathSegments == ["console", "upload"]
-    let admit = admission.middleware(for: isUpload ? .upload : .operator)
+    let admit = admission.middleware(for: Self.admissionClass(of: request))
     return try await admit(request, PathParameters()) { try await dispatch($0) }
+  }
+
+  /// Uploads and streams of events last for minutes: they have places of their own.
+  private static func admissionClass(of request: HTTPRequest) -> AdmissionClass {
+    switch (request.method, request.pathSegments) {
+    case (.post, ["console", "upload"]): .upload
+    case (.get, ["console", "events"]): .feed
+    default: .operator
+    }
   }
 
   private func dispatch(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -98,12 +112,23 @@ package struct Console: AsyncHandler {
     default: break
     }
     let secret = door.secret(of: request)
-    guard let secret, let visitor = try await sessions.visitor(secret) else {
+    // A page that looks again by itself is no sign of an operator.
+    let isLooking = request.headers.contains("X-Pullbox-Look") || path == ["events"]
+    guard let secret, let visitor = try await sessions.visitor(secret, isUsed: !isLooking) else {
       return try signInFirst(request, door)
     }
     let visit = Visit(
       request: request, visitor: visitor, reader: OperatorReader(interface: interface, key: visitor.key),
       now: clock.now())
+    if request.method == .get, path == ["events"] {
+      return try events.response { [sessions] in
+        do {
+          return try await sessions.visitor(secret, isUsed: false) != nil
+        } catch {
+          return false
+        }
+      }
+    }
     switch request.method {
     case .get, .head: return try await show(path, visit)
     case .post:

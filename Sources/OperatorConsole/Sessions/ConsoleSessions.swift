@@ -55,7 +55,9 @@ package final class ConsoleSessions: Sendable {
 
   /// The operator whose session has that secret; nil where there is none any more. Throws what the database throws, where this process
   /// has not seen the session either.
-  package func visitor(_ secret: String) async throws -> Visitor? {
+  ///
+  /// - Parameter isUsed: whether this counts as a use of the session, after which it lasts on.
+  package func visitor(_ secret: String, isUsed: Bool = true) async throws -> Visitor? {
     let digest = SHA256Digest.of(secret.utf8)
     let found: ConsoleSessionTable.Session?
     do {
@@ -72,7 +74,7 @@ package final class ConsoleSessions: Sendable {
       seen.withLock { $0[digest] = nil }
       return nil
     }
-    if now - session.used >= Self.touchInterval {
+    if isUsed, now - session.used >= Self.touchInterval {
       session.used = now
       do {
         try await database.write(locking: []) { try ConsoleSessionTable.touch(digest, at: now, in: $0) }

@@ -23,6 +23,21 @@ extension Phrase {
   static let lapsed = Phrase("Lapsed", "Abgelaufen")
   static let active = Phrase("Active at the end", "Am Ende laufend")
 
+  static let server = Phrase("The server", "Der Server")
+  static let program = Phrase("Version", "Version")
+  static let node = Phrase("Node", "Knoten")
+  static let started = Phrase("Started", "Gestartet")
+  static let room = Phrase("Room on its disk", "Platz auf seiner Platte")
+  static let freeOf = Phrase("{0} free of {1}", "{0} frei von {1}")
+  static let lastBackup = Phrase("Last backup", "Letzte Sicherung")
+  static let neverBackedUp = Phrase("never", "nie")
+  static let certificateEnds = Phrase("Its certificate ends", "Sein Zertifikat endet")
+  static let diskFilling = Phrase(
+    "The disk is filling up: {0} of {1} are free.", "Die Platte läuft voll: {0} von {1} sind frei.")
+  static let certificateEnding = Phrase("The certificate ends: {0}.", "Das Zertifikat endet: {0}.")
+  static let backupOld = Phrase(
+    "There is no backup of the last two days; the last one: {0}.",
+    "Aus den letzten zwei Tagen gibt es keine Sicherung; die letzte: {0}.")
   static let packagesRead = Phrase(
     "{0} packages; {1} are still to be read in this round.",
     "{0} Pakete; {1} sind in dieser Runde noch zu lesen.")

@@ -135,7 +135,8 @@ extension Phrase {
   static let noticeWithdrawn = Phrase("It is withdrawn.", "Es ist zurückgezogen.")
   static let uploadHint = Phrase(
     "The file becomes a draft of that version. A comic book archive, an EPUB or a PDF is described by the server; packages with a signature are published by the command.",
-    "Die Datei wird ein Entwurf dieser Version. Ein Comic-Archiv, ein EPUB oder ein PDF beschreibt der Server; signierte Pakete veröffentlicht der Befehl.")
+    "Die Datei wird ein Entwurf dieser Version. Ein Comic-Archiv, ein EPUB oder ein PDF beschreibt der Server; signierte Pakete veröffentlicht der Befehl."
+  )
   static let productHint = Phrase(
     "Of a product that is described already", "Eines Produkts, das schon beschrieben ist")
   static let versionHint = Phrase(

@@ -40,6 +40,23 @@ final class ConsoleBrowser {
       headers: [("Content-Type", "application/x-www-form-urlencoded")] + (headers ?? own))
   }
 
+  /// Sends a form with a file.
+  func upload(
+    _ path: String, _ fields: [(String, String)], file: [UInt8], named name: String
+  ) async throws -> Answer {
+    let head = "Content-Disposition: form-data; name="
+    var body: [UInt8] = []
+    for field in fields { body += Array("--b7\r\n\(head)\"\(field.0)\"\r\n\r\n\(field.1)\r\n".utf8) }
+    body += Array("--b7\r\n\(head)\"file\"; filename=\"\(name)\"\r\n\r\n".utf8) + file
+    body += Array("\r\n--b7--\r\n".utf8)
+    return try await send(
+      "POST", path, body: .bytes(body),
+      headers: [
+        ("Content-Type", "multipart/form-data; boundary=b7"), ("Origin", "null"),
+        ("Sec-Fetch-Site", "same-origin"),
+      ])
+  }
+
   /// Signs in with that key, and keeps the cookie.
   @discardableResult
   func signIn(_ key: String = ServerHarness.operatorKey) async throws -> Answer {

@@ -174,6 +174,51 @@ struct ConsolePageTests {
     }
   }
 
+  @Test("a file from the browser becomes a draft, and a refused one says why and keeps what was typed")
+  func upload() async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/com.example.issue1", body: ProductDescription(),
+        as: OperatorProduct.self)
+      let browser = try await signedIn(server)
+      let page = try await browser.get("/console/upload?product=com.example.issue1")
+      #expect(page.text.contains("multipart/form-data") && page.text.contains("value=\"com.example.issue1\""))
+      let token = ("token", try #require(browser.hidden("token", of: page.text)))
+      // More than is handed on at once.
+      let long = (0..<9_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 5) }
+      for (version, content) in [("1.0", package), ("1.1", long)] {
+        let answer = try await browser.upload(
+          "/console/upload", [token, ("product", "com.example.issue1"), ("version", version)], file: content,
+          named: "issue.cbz")
+        #expect(answer.status == 303, "\(answer.text.prefix(3000))")
+        #expect(answer.location == "/console/products/com.example.issue1/\(version)?notice=uploaded")
+        let record: VersionRecord = try await server.operatorAPI.get(
+          server.path("com.example.issue1", version))
+        #expect(record.state == .draft)
+        #expect(record.length == ByteCount(content.count))
+      }
+      let unknown = try await browser.upload(
+        "/console/upload", [token, ("product", "com.example.nothing"), ("version", "1.0")], file: package,
+        named: "a.cbz")
+      #expect(unknown.status == 404)
+      #expect(unknown.text.contains("value=\"com.example.nothing\""))
+      let odd = try await browser.upload(
+        "/console/upload", [token, ("product", "com.example.issue1"), ("version", "one")], file: package,
+        named: "a.cbz")
+      #expect(odd.status == 400)
+      for fields in [[], [("token", "0123456789abcdef0123456789abcdef")]] {
+        let foreign = try await browser.upload(
+          "/console/upload", fields + [("product", "com.example.issue1"), ("version", "1.2")], file: package,
+          named: "a.cbz")
+        #expect(foreign.status == 403)
+      }
+      let late = try await browser.upload(
+        "/console/upload", [("product", "com.example.issue1"), ("version", "1.2")], file: package,
+        named: "a.cbz")
+      #expect(late.status == 403)
+    }
+  }
+
   @Test("a form that comes too late says who changed what meanwhile, and keeps what was typed")
   func tooLate() async throws {
     try await ServerHarness.run(options: Self.everywhere) { server in

@@ -347,6 +347,29 @@ extension WireSample {
           "recoveredNotifications": 0
         }
         """),
+    WireSample(
+      ServerStatus.self,
+      """
+      {
+        "backup": {"generation": "2026-11-21T03-00-00Z", "length": 123456789, "made": "2026-11-21T03:00:00.000Z"},
+        "certificateExpires": "2027-01-31T00:00:00.000Z",
+        "node": "shelf-1",
+        "room": {"free": 5000000000, "size": 80000000000},
+        "started": "2026-11-20T08:00:00.000Z",
+        "version": "0.1.0"
+      }
+      """,
+      minimal: """
+        {
+          "node": "shelf-1",
+          "started": "2026-11-20T08:00:00.000Z",
+          "version": "0.1.0"
+        }
+        """),
+    WireSample(
+      ServerStatus.Backup.self,
+      #"{"generation": "2026-11-21T03-00-00Z", "length": 123456789, "made": "2026-11-21T03:00:00.000Z"}"#),
+    WireSample(ServerStatus.Room.self, #"{"free": 5000000000, "size": 80000000000}"#),
     WireSample(StoreStatuses.self, #"{"stores": [\#(storeStatus)]}"#, minimal: #"{"stores": []}"#),
     WireSample(
       AuditEntry.self, auditEntry,
