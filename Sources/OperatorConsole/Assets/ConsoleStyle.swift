@@ -42,7 +42,8 @@ enum ConsoleStyle {
     .problem p, .notice p { margin: .125rem 0; }
     table { border-collapse: collapse; width: 100%; margin: .25rem 0 1rem; }
     caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-    th, td { text-align: left; vertical-align: top; padding: .4375rem .75rem .4375rem 0; border-bottom: 1px solid var(--line); }
+    th, td { text-align: left; vertical-align: top; padding: .4375rem .75rem .4375rem 0; border-bottom: 1px solid var(--line);
+      min-width: 5rem; }
     thead th { color: var(--muted); font-weight: 600; font-size: .875rem; border-bottom: 2px solid var(--edge); }
     tbody th { font-weight: 500; }
     .numeric { text-align: right; font-variant-numeric: tabular-nums; }
@@ -60,7 +61,7 @@ enum ConsoleStyle {
     .figure dd { margin: 0; font-size: 1.375rem; font-variant-numeric: tabular-nums; }
     dl.fields { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .25rem 1.25rem; margin: .5rem 0 1rem; }
     dl.fields dt { color: var(--muted); } dl.fields dd { margin: 0; }
-    form.fields > p { flex: 1 1 100%; margin: 0; }
+    form.fields > p { flex: 1 1 100%; margin: 0; max-width: none; }
     form.fields { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: flex-end; margin: .5rem 0 1rem; }
     .field { display: flex; flex-direction: column; gap: .1875rem; max-width: 100%; }
     .field.wide { flex: 1 1 100%; max-width: 46rem; }
@@ -98,7 +99,7 @@ enum ConsoleStyle {
       table, thead, tbody, tr, th, td { display: block; overflow-wrap: anywhere; }
       thead { position: absolute; left: -100vw; }
       tr { border-bottom: 2px solid var(--line); padding: .375rem 0; }
-      td, tbody th { border: 0; padding: .125rem 0; text-align: left; }
+      td, tbody th, .numeric { border: 0; padding: .125rem 0; text-align: left; }
       td[data-heading]::before, th[data-heading]::before { content: attr(data-heading) ": "; color: var(--muted); font-weight: 400; }
       dl.fields { grid-template-columns: 1fr; } dl.fields dd { margin-bottom: .375rem; }
     }

@@ -45,6 +45,7 @@ struct CustomerPage {
         Parts.section(words(.grantsOfCustomer), grants, words) { page in
           owned(page.items)
           DeliveriesPage.table(page, visit)
+          revocation(page.items, subject)
         }
       }
     }
@@ -77,6 +78,17 @@ struct CustomerPage {
         }
       },
     ])
+  }
+
+  /// Leads to the question whether all of them are to be revoked.
+  private func revocation(_ grants: [OperatorGrant], _ subject: [(String, String?)]) -> Markup {
+    let isOne = subject.count { $0.1 != nil } == 1
+    guard isOne, visit.may(.admin), grants.contains(where: { $0.state != .revoked }) else { return .nothing }
+    return element(.p) {
+      element(.a, .look(.button, .danger), .href(.console("customers", "revoke", query: subject))) {
+        words(.revokeAll)
+      }
+    }
   }
 
   private func tree(_ explained: ExplanationResponse) -> Markup {

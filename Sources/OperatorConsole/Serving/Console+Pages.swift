@@ -42,6 +42,7 @@ extension Console {
       guard let step = GrantStep(path[2]) else { return nil }
       return try await GrantStepPage(visit, grant: path[1], step: step).page()
     case ("customers", 1): return try await CustomerPage(visit).page()
+    case ("customers", 2) where path[1] == "revoke": return try await GrantsStepPage(visit).page()
     case ("stores", 1): return try await StoresPage(visit).page()
     case ("money", 1): return try await MoneyPage(visit).page()
     case ("house", 1): return try await HousePage(visit).page()
@@ -82,6 +83,7 @@ extension Console {
   private func outcome(of path: [String], _ form: FormBody, _ visit: Visit) async throws -> Outcome? {
     switch (path[0], path.count) {
     case ("stores", 2) where path[1] == "calls": return try await StoresPage(visit).decide(form)
+    case ("customers", 2) where path[1] == "revoke": return try await GrantsStepPage(visit).take(form)
     case ("house", 2) where path[1] == "scrub": return await HousePage(visit).scrub()
     case ("house", 2) where path[1] == "collect": return await HousePage(visit).collect()
     case ("deliveries", 3):

@@ -31,7 +31,15 @@ extension Phrase {
   )
   static let reinstateConsequence = Phrase(
     "1 device, {0}, may fetch {1} again.", "1 Gerät, {0}, darf {1} wieder holen.")
-  static let noticeRevoked = Phrase("The grant is revoked.", "Die Bewilligung ist widerrufen.")
+  static let revokeAll = Phrase("Revoke all of them", "Alle widerrufen")
+  static let revokeAllTitle = Phrase("Revoke all grants of {0}?", "Alle Bewilligungen von {0} widerrufen?")
+  static let revokeAllConsequence = Phrase(
+    "Grants that end: {0}, on devices: {1}; downloads among them that have begun: {2}. What was placed already stays there.",
+    "Bewilligungen, die enden: {0}, auf Geräten: {1}; begonnene Downloads darunter: {2}. Was schon abgelegt ist, bleibt dort."
+  )
+  static let onlyTheNewest = Phrase(
+    "There are more: these are of the newest 1,000.", "Es gibt mehr: Dies sind die der neuesten 1.000.")
+  static let noticeRevoked = Phrase("It is revoked.", "Es ist widerrufen.")
   static let noticeReinstated = Phrase("The grant is reinstated.", "Die Bewilligung ist wieder eingesetzt.")
 
   static let customerHint = Phrase(

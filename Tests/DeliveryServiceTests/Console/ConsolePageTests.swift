@@ -120,6 +120,34 @@ struct ConsolePageTests {
     }
   }
 
+  @Test("all grants of a transaction are revoked behind one question, which says how many they are")
+  func revocationOfMany() async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      try await server.publish(package)
+      let grants = [
+        try await server.grantForPurchase(), try await server.grantForPurchase(device: ServerHarness.early),
+      ]
+      let browser = try await signedIn(server)
+      let page = try await browser.get("/console/customers?transaction=2000000000000001")
+      #expect(page.text.contains("/console/customers/revoke?transaction=2000000000000001"))
+      let question = try await browser.get("/console/customers/revoke?transaction=2000000000000001")
+      #expect(question.text.contains("Grants that end: 2, on devices: 2"))
+      let form = [
+        ("token", try #require(browser.hidden("token", of: question.text))),
+        ("once", try #require(browser.hidden("once", of: question.text))),
+        ("transaction", "2000000000000001"), ("reason", "a letter"),
+      ]
+      for _ in 0..<2 {
+        let answer = try await browser.post("/console/customers/revoke", form)
+        #expect(answer.location == "/console/customers?transaction=2000000000000001&notice=revoked")
+      }
+      for grant in grants { #expect(try await server.status(grant).state == .revoked) }
+      #expect(try await server.audit([("action", "grant.revoke")]).count == 2)
+      #expect(try await browser.get("/console/customers/revoke").status == 400)
+      #expect(try await browser.get("/console/customers/revoke?transaction=1&device=2").status == 400)
+    }
+  }
+
   @Test("what a scope does not allow is not drawn, and refused all the same")
   func scopes() async throws {
     let reader = "{name: 'ada', key: 'a-key-that-only-reads-here', scopes: ['read']}"

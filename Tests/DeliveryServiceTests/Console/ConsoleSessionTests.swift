@@ -152,6 +152,27 @@ struct ConsoleSessionTests {
     }
   }
 
+  @Test("while sessions cannot be read, one that was seen goes on, and no other one begins")
+  func unreadable() async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      let database = server.server.components.infrastructure.database
+      try await database.write(locking: [.everything]) {
+        try $0.execute("ALTER TABLE console_sessions RENAME TO elsewhere")
+      }
+      #expect(try await browser.get("/console/deliveries").status == 200)
+      let other = ConsoleBrowser(server)
+      other.cookie = "pullbox-console=never-seen"
+      let answer = try await other.get("/console/deliveries")
+      #expect(answer.status == 503)
+      #expect(answer.text.contains("<h1>"))
+      #expect(try await other.signIn().status == 503)
+      server.server.operators.replace([], needsSecondKey: false)
+      #expect(try await browser.get("/console/deliveries").status == 303)
+    }
+  }
+
   @Test("a page elsewhere is never what sign-in leads to")
   func redirects() async throws {
     try await ServerHarness.run(options: Self.everywhere) { server in
