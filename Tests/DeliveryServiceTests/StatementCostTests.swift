@@ -67,6 +67,11 @@ struct StatementCostTests {
       "once for what an upload reserves of the quota of several nodes, over the uploads that are kept"
     ),
     ("DELETE FROM uploads WHERE addressed", "once at the start, over the uploads that are open"),
+    (
+      "DELETE FROM uploads WHERE digest IS NULL",
+      "once at the start of one server, over the parts that nodes before it have left"
+    ),
+    ("DELETE FROM upload_parts WHERE upload IN", "the same"),
     ("DELETE FROM leases WHERE holder = ? OR", "once for a node that died, over the leases that are held"),
     (
       "UPDATE outbox SET leased_by = NULL, leased_until = NULL WHERE done IS NULL AND parked IS NULL AND leased_by",

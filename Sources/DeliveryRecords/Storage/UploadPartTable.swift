@@ -70,7 +70,7 @@ package enum UploadPartTable {
   package static func abandon(in connection: borrowing Connection) throws {
     try connection.execute(
       "DELETE FROM uploads WHERE digest IS NULL AND id IN (SELECT upload FROM upload_parts)")
-    try connection.execute("DELETE FROM upload_parts")
+    try connection.execute("DELETE FROM upload_parts WHERE upload IN (SELECT id FROM uploads)")
   }
 
   /// Forgets the parts, and returns them: their objects are the caller's to remove.
