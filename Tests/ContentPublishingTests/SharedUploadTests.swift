@@ -506,8 +506,10 @@ struct SharedUploadTests {
       id = try await begin(at: first)
       try await send(0..<1500, to: id, at: first)
     }
+    let blobs = try BlobStore.open(directory: directory.path("c"), reserve: .zero)
     let alone = try UploadService.open(
-      database: database, blobs: BlobStore.open(directory: directory.path("c"), reserve: .zero),
+      database: database, blobs: blobs,
+      shelf: MemoryStore(packages: MemoryShelf(incoming: blobs), parts: store),
       clock: LifetimeClock(wall: clock, timer: timer, log: Log(level: .error)), limits: UploadLimits())
     let problem = await #expect(throws: Problem.self) {
       _ = try await alone.status(of: id, onConflict: .fail)
@@ -515,6 +517,10 @@ struct SharedUploadTests {
     #expect(problem?.code == .uploadUnknown)
     #expect(try await parts(of: id).isEmpty)
     #expect(try await alone.page(after: nil, limit: 10).items.isEmpty)
+    try await alone.removeLeftovers(isForAll: false)
+    #expect(store.names.count == 2)
+    try await alone.removeLeftovers(isForAll: true)
+    #expect(store.names.isEmpty)
   }
 
   /// A request that was sent to `offset`, and whether it was answered well.
