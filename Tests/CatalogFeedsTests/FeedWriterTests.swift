@@ -211,6 +211,17 @@ struct FeedWriterTests {
     #expect((metadata["title"] as? String)?.unicodeScalars.elementsEqual(title.unicodeScalars) == true)
   }
 
+  /// OPDS 2.0 §5.1; webpub_manifest_parser refuses a publication without a picture.
+  @Test("a publication without a cover has a picture that says so, which is one")
+  func withoutCover() throws {
+    var feed = feed()
+    feed.publications[0].images = []
+    let text = String(decoding: try json(feed), as: UTF8.self)
+    #expect(text.contains("\"images\":[{\"href\":\"/opds/cover.png\",\"type\":\"image/png\"}]"))
+    #expect(NoCover.content.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]))
+    #expect(!atom(feed).contains("opds-spec.org/image"))
+  }
+
   /// Moon+ reads no feed that has the attribute.
   @Test("no element says its language")
   func language() {

@@ -81,7 +81,7 @@ struct CatalogFeedRouteTests {
     ].map { "/opds/\(form)\($0)" }
   }
   private static let files = [
-    "/opds", "/opds/v1.2/search.xml", "/opds/covers/com.example.issue1/1.0",
+    "/opds", "/opds/cover.png", "/opds/v1.2/search.xml", "/opds/covers/com.example.issue1/1.0",
     "/opds/samples/com.example.issue1/1.0/1", "/opds/files/com.example.issue1/1.0/com.example.issue1.cbz",
   ]
 

@@ -27,6 +27,8 @@ package enum CatalogPlace: Hashable, Sendable {
   case shop(ProductIdentifier)
   /// The cover of a version, in that width where one is given.
   case cover(ProductIdentifier, ContentVersion, width: Int?)
+  /// The picture that stands for a cover where there is none.
+  case noCover
   /// The sample of that number, the first one being 1.
   case sample(ProductIdentifier, ContentVersion, Int)
   /// The package of a version, under a name with the ending of its type.

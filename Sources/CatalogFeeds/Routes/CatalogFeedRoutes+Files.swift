@@ -35,6 +35,17 @@ extension CatalogFeedRoutes {
         }
       })
     routes.public(
+      .get, "/opds/cover.png", query: [],
+      use: guarded { request, _, _ in
+        let picture = PreviewTable.Preview(
+          place: PreviewTable.cover, mediaType: NoCover.mediaType, digest: SHA256Digest.of(NoCover.content),
+          content: NoCover.content)
+        var response = try HTTPResponse.preview(
+          picture, to: request, cacheControl: "public, max-age=31536000, immutable")
+        response.headers["Vary"] = "Authorization"
+        return response
+      })
+    routes.public(
       .get, "/opds/samples/{id}/{version}/{n}", query: [],
       use: guarded { request, parameters, _ in
         guard let place = Int(parameters["n"]), place > PreviewTable.cover else {

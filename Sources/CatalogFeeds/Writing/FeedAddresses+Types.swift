@@ -24,6 +24,7 @@ extension CatalogPlace {
     case .product: .entry
     case .searchDescription: .searchDescription
     case .shop: .other("text/html")
+    case .noCover: .other(NoCover.mediaType)
     case .cover, .sample, .file: .other(nil)
     }
   }
@@ -38,6 +39,7 @@ extension CatalogPlace {
     case .singles: "urn:pullbox:catalog:singles"
     case .owned: "urn:pullbox:catalog:owned"
     case .search(let words): "urn:pullbox:catalog:search:\(words.percentEncoded)"
+    case .noCover: "urn:pullbox:catalog:no-cover"
     case .searchDescription, .searchTemplate: "urn:pullbox:catalog:search"
     case .product(let id), .shop(let id), .cover(let id, _, _), .sample(let id, _, _), .file(let id, _, _):
       "urn:pullbox:product:\(id)"

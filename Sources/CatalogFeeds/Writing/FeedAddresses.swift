@@ -49,6 +49,9 @@ package struct FeedAddresses: Hashable, Sendable {
     case .cover(let id, let version, let width):
       path = "\(base)/opds/covers/\(id)/\(version)"
       query = width.map { [("width", String($0))] } ?? []
+    case .noCover:
+      path = "\(base)/opds/cover.png"
+      query = []
     case .sample(let id, let version, let place):
       path = "\(base)/opds/samples/\(id)/\(version)/\(place)"
       query = []

@@ -75,7 +75,7 @@ extension PublicationsWriter {
     struct Publication: Encodable {
       var metadata: Metadata
       var links: [Link]
-      var images: [Link]?
+      var images: [Link]
     }
 
     struct Metadata: Encodable {

@@ -103,8 +103,13 @@ package struct PublicationsWriter: Sendable {
           type: FeedForm.atom.mediaType(of: .entry)))
     }
     links += publication.links.map(link)
-    let images = publication.images.map { image in
+    var images = publication.images.map { image in
       Document.Link(href: addresses.address(of: image.target), type: image.mediaType)
+    }
+    // A publication has a picture (OPDS 2.0 §5.1).
+    if images.isEmpty {
+      images.append(
+        Document.Link(href: addresses.address(of: CatalogPage(.noCover)), type: NoCover.mediaType))
     }
     let series = publication.series.map { series in
       Document.Series(
@@ -118,7 +123,7 @@ package struct PublicationsWriter: Sendable {
         description: publication.summary.isEmpty ? nil : publication.summary,
         modified: publication.updated, published: publication.published,
         numberOfPages: publication.pageCount, belongsTo: series.map { ["series": [$0]] }),
-      links: links, images: images.isEmpty ? nil : images)
+      links: links, images: images)
   }
 
   private static func schema(of kind: CatalogFeed.Publication.Kind) -> String {
