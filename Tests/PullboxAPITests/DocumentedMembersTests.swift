@@ -114,7 +114,7 @@ struct DocumentedMembersTests {
       "publicationDate", "purchaseDate", "released", "resumeDate", "revocationDate", "serverTime", "since",
       "stalledSince", "started",
       "subscribedSince", "subscribedUntil",
-      "ticketExpires",
+      "ticketExpires", "used",
       "time", "start", "end", "from", "to", "submitted", "decided", "firstSeen", "lastSeen", "availableFrom",
       "availableUntil", "before", "nextAcknowledgement", "lastAnswer", "lastFailure", "heldUntil",
     ]
