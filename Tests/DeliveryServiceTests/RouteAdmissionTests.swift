@@ -51,7 +51,9 @@ struct RouteAdmissionTests {
         case (.open, "GET /v1/content/{digest}"), (.open, "GET /v1/content/{digest}/manifest"):
           expected = nil
         case (.open, "GET /metrics"): expected = .operator
-        case (.open, "POST /v1/entitlements"), (.open, "POST /v1/grants"): expected = .store
+        case (.open, "POST /v1/entitlements"), (.open, "POST /v1/grants"), (.open, "POST /v1/readers"),
+          (.open, "POST /v1/readers/list"), (.open, "POST /v1/readers/{name}/remove"):
+          expected = .store
         case (.open, "GET /v1/grants/{grant}"), (.open, "POST /v1/grants/{grant}/tickets"):
           expected = .ticket
         case (.open, "POST /v1/grants/{grant}/completion"), (.open, "POST /v1/grants/{grant}/failure"):
