@@ -390,7 +390,8 @@ let tests: [Target] = [
   .testTarget(
     name: "RouteAccessTests",
     dependencies: [
-      "RouteAccess", "ContentDelivery", "PullboxAPI", "HTTPServer", "Crypto", "CoreTypes", "PullboxTesting",
+      "RouteAccess", "ContentDelivery", "PullboxAPI", "PullboxAPIServer", "HTTPServer", "Crypto", "CoreTypes",
+      "PullboxTesting",
     ]),
   .testTarget(
     name: "OperatorConsoleTests",

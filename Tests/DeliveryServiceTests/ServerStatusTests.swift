@@ -2,6 +2,7 @@ import CoreTypes
 import Foundation
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import ServiceRuntime
 import Testing
 

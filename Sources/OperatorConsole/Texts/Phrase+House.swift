@@ -54,8 +54,7 @@ extension Phrase {
     "{0} Pakete und {1} Uploads würden entfernt, zusammen {2}; {3} weitere Pakete sind noch nicht lange genug unnötig."
   )
   static let collectNow = Phrase("Remove them for good", "Endgültig entfernen")
-  static let uploadsLeft = Phrase(
-    "Uploads that are not a version yet", "Uploads, die noch keine Version sind")
+  static let uploadsLeft = Phrase("Uploads that are kept", "Aufbewahrte Uploads")
   static let noUploads = Phrase("There are none.", "Es gibt keine.")
   static let file = Phrase("File", "Datei")
   static let arrived = Phrase("Arrived", "Angekommen")
