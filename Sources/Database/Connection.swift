@@ -60,7 +60,7 @@ public struct Connection: ~Copyable {
 
   /// Asks ahead, over a network, for the rows that the body will want: runs `body`, whose reads are sent and find no rows, so that
   /// they and the next statement that is waited for take one round trip. Where the body then makes the same read with the same
-  /// values it gets the rows of the moment when they were asked for. A read whose table was written in between, or before which
+  /// values it gets the rows of the moment when they were asked for, once in a body that writes. A read whose table was written in between, or before which
   /// a lock was taken, is made anew; one that is never made costs the server its work. SQLite reads when it is asked, and `body` does
   /// not run.
   ///

@@ -48,7 +48,7 @@ extension Database {
     /// For tests: bodies that lock something of these kinds run once all the same.
     public var kindsNotRehearsed: Set<String>
     /// For tests in which no other process writes: whether a server's answer that was prefetched is compared with one of the moment of its
-    /// use, and the body refused where they differ. A file has no such answers.
+    /// use, and the process ends where they differ. A file has no such answers.
     public var checksPrefetched = false
     /// For tests: called with each lock that a body of a write takes, in the order in which it takes them, where another engine
     /// would take it. On the thread that writes, before the body's next statement.

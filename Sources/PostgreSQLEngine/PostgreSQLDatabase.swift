@@ -71,7 +71,7 @@ public struct PostgreSQLOptions: Sendable {
   public var longestWait: Duration?
   /// Whether other processes may use the same tables.
   public var claim: Claim
-  /// Whether each answer that was prefetched is compared with one of the moment of its use, and the body refused where they differ:
+  /// Whether each answer that was prefetched is compared with one of the moment of its use, and the process ends where they differ:
   /// for tests in which no other process writes.
   public var checksPrefetched = false
 

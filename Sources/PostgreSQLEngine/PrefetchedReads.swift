@@ -33,6 +33,11 @@ struct PrefetchedReads {
     return read
   }
 
+  /// The read with that text and those values; nil where there is none.
+  func find(_ sql: String, _ values: [SQLValue]) -> Read? {
+    reads.isEmpty ? nil : reads[Question(sql: sql, values: values)]
+  }
+
   /// Takes out the read with that text and those values; nil where there is none.
   mutating func take(_ sql: String, _ values: [SQLValue]) -> Read? {
     reads.isEmpty ? nil : reads.removeValue(forKey: Question(sql: sql, values: values))

@@ -52,7 +52,8 @@ final class ServerSession: DatabaseSession {
   /// The topics that the body changes, each with the names of what it changes; with none, it may be anything.
   private var changed: [ChangeTopic: Set<String>] = [:]
   private var prefetched = PrefetchedReads()
-  private var isPrefetching = false
+  /// How many parts that prefetch run, each within the one before.
+  private var prefetches = 0
   private let checksPrefetched: Bool
   /// The first error of the server in this transaction: whatever the body makes of it, nothing more can be done in it.
   private(set) var failure: DatabaseError?
@@ -161,7 +162,7 @@ final class ServerSession: DatabaseSession {
   // MARK: DatabaseSession
 
   func enqueue(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
-    guard !isPrefetching else { throw PrefetchedReads.refusal(of: sql) }
+    guard prefetches == 0 else { throw PrefetchedReads.refusal(of: sql) }
     try beginIfNeeded()
     _ = try send(sql, values)
   }
@@ -170,12 +171,13 @@ final class ServerSession: DatabaseSession {
     _ sql: String, _ values: [SQLValue], _ body: (Row) throws(DatabaseError) -> RowDemand
   ) throws(DatabaseError) -> Int {
     try beginIfNeeded()
-    if isPrefetching {
+    if prefetches > 0 {
       try prefetch(sql, values)
       return 0
     }
     do throws(DatabaseError) {
-      if let known = prefetched.take(sql, values) {
+      // All reads of a body that reads see one state, and an answer serves any number of them.
+      if let known = kind == .read ? prefetched.find(sql, values) : prefetched.take(sql, values) {
         if known.answer == nil { try flushAll() }
         guard let answer = known.answer else { throw handle.lost("an answer is missing") }
         if checksPrefetched { try check(answer, against: sql, values) }
@@ -191,9 +193,9 @@ final class ServerSession: DatabaseSession {
     }
   }
 
-  func beginPrefetch() { isPrefetching = true }
+  func beginPrefetch() { prefetches += 1 }
 
-  func endPrefetch() { isPrefetching = false }
+  func endPrefetch() { prefetches -= 1 }
 
   private func prefetch(_ sql: String, _ values: [SQLValue]) throws(DatabaseError) {
     guard !prefetched.contains(sql, values) else { return }
@@ -208,7 +210,7 @@ final class ServerSession: DatabaseSession {
     }
   }
 
-  /// Throws `other` where the rows are others by now: then the body has decided by what its locks do not hold still.
+  /// Traps where the rows are others by now: then the body has decided by what its locks do not hold still, and an error may be passed over.
   private func check(
     _ answer: ServerAnswer, against sql: String, _ values: [SQLValue]
   ) throws(DatabaseError) {
@@ -216,9 +218,8 @@ final class ServerSession: DatabaseSession {
     pending.removeLast()
     try flushAll()
     let now = try readOne(sql: sql)
-    guard try now.rows(sql: sql) == answer.rows(sql: sql) else {
-      throw DatabaseError(.other, "what was prefetched is not what there is", sql: sql)
-    }
+    let isSame = try now.rows(sql: sql) == answer.rows(sql: sql)
+    precondition(isSame, "what was prefetched is not what there is: \(sql)")
   }
 
   func execute(script: String) throws(DatabaseError) {
@@ -226,6 +227,7 @@ final class ServerSession: DatabaseSession {
   }
 
   func noteChange(of topic: ChangeTopic, names: Set<String>) {
+    guard prefetches == 0 else { return }
     guard let before = changed[topic] else {
       changed[topic] = names
       return

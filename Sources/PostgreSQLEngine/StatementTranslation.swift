@@ -30,7 +30,7 @@ struct StatementTranslation: Hashable {
   }
 
   private static func effect(of sql: String) -> Effect {
-    let words = sql.split(maxSplits: 3, whereSeparator: \.isWhitespace)
+    let words = sql.prefix(200).split(maxSplits: 3) { !($0.isLetter || $0.isNumber || $0 == "_") }
     switch (words.first, words.dropFirst().first) {
     case ("SELECT", _): return .none
     case ("INSERT", "INTO") where words.count > 2: return .change(table: String(words[2]))

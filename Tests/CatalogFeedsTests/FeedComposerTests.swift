@@ -35,9 +35,12 @@ struct FeedComposerTests {
         == .file(
           try SampleShop.name("free"), try #require(ContentVersion("1.0")), name: "com.example.free.cbz"))
     #expect(try shop.publication("free", facts: .comic).link(.buy) == nil)
-    #expect(try shop.publication("zero", in: "FRA").link(.openAccess) != nil)
-    #expect(try shop.publication("zero", in: "CHE").link(.openAccess) == nil)
-    #expect(try shop.publication("zero").link(.openAccess) == nil)
+    // A request names its territory itself.
+    for territory in ["FRA", "CHE", nil] {
+      #expect(try shop.publication("zero", in: territory).link(.openAccess) == nil)
+    }
+    try shop.add("nothing", prices: ["FRA": "0.00", "CHE": "0.00"])
+    #expect(try shop.publication("nothing", in: "FRA").link(.openAccess) != nil)
   }
 
   /// docs/entitlements.md: without another policy a new subscription opens the latest issue.

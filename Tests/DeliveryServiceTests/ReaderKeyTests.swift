@@ -146,7 +146,7 @@ struct ReaderKeyTests {
       }
       for credentials in [
         basic(key.name, key.password + "x"), basic("nobody", key.password), basic(key.name, ""),
-        basic("é", "漢"), ("Authorization", "Basic x"), ("Authorization", "Basic"),
+        basic("é", "漢"), basic("a\u{0}b", "x"), ("Authorization", "Basic x"), ("Authorization", "Basic"),
         ("Authorization", "Digest x"),
         ("Authorization", "Bearer \(key.password)"), ("Authorization", "Basic /////w=="),
       ] {

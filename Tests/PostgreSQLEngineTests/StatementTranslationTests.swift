@@ -27,6 +27,7 @@ struct StatementTranslationTests {
       ("SELECT a FROM t", StatementTranslation.Effect.none), ("\n SELECT a FROM t", .none),
       ("INSERT INTO t (a) VALUES (?)", .change(table: "t")),
       ("INSERT OR FAIL INTO t\n(a) VALUES (?)", .change(table: "t")),
+      ("INSERT INTO t(a) VALUES (?)", .change(table: "t")),
       ("UPDATE t SET a = ?", .change(table: "t")), ("DELETE FROM t", .any),
       ("WITH d AS (DELETE FROM t) SELECT 1", .any), ("INSERT", .any), ("", .any),
     ])

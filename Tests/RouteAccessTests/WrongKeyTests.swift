@@ -63,6 +63,20 @@ struct WrongKeyTests {
     #expect(reports.last?.network == nil)
   }
 
+  @Test("where no one takes reports, addresses that have been quiet make room for others")
+  func unreported() throws {
+    let timer = ManualMonotonicClock()
+    let wrong = WrongKeys(timer: timer, isReported: false)
+    for number in 0..<1000 as Range<UInt64> {
+      _ = wrong.charge(PeerAddress(family: .version4, port: 1, high: 0, low: number))
+    }
+    #expect(wrong.addresses == WrongKeys.maximumAddresses + 1)
+    #expect(try wrong.charge(peer("192.0.2.7")) != nil)
+    timer.advance(by: .seconds(3600))
+    for _ in 0..<10 { #expect(try wrong.charge(peer("192.0.2.7")) == nil) }
+    #expect(wrong.addresses == 1)
+  }
+
   @Test("an attack from many addresses is a line a minute after the first ones, and no wrong key is lost")
   func lines() {
     let timer = ManualMonotonicClock()

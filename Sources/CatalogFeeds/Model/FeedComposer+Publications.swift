@@ -58,9 +58,10 @@ extension FeedComposer {
     return facts?.isComic == true ? .comic : .book
   }
 
-  /// Whether everyone may have it. What is used up is bought each time, whatever it costs.
+  /// Whether everyone may have it: it costs nothing in any territory, since a request names its own. What is used up is bought each time,
+  /// whatever it costs.
   package func isFree(_ item: ShopWindow.Item) -> Bool {
-    item.product.type == .nonConsumable && item.isFree(in: window.territory)
+    item.product.type == .nonConsumable && item.isFree(in: nil)
   }
 
   private func purchase(of item: ShopWindow.Item, _ facts: PackageFacts?) -> FeedLink {

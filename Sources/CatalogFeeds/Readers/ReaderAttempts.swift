@@ -24,7 +24,7 @@ final class ReaderAttempts: Sendable {
 
   init(timer: any MonotonicClock) {
     self.timer = timer
-    networks = WrongKeys(timer: timer)
+    networks = WrongKeys(timer: timer, isReported: false)
   }
 
   /// Nil where a password for that name may be tried from there, else the whole seconds until then.
@@ -50,7 +50,8 @@ final class ReaderAttempts: Sendable {
           paid[least.key] = nil
         }
       }
-      paid[key] = max(paid[key] ?? 0, now) + interval
+      // However many were compared at once, the next one waits no longer than for the last of those that may be.
+      paid[key] = min(max(paid[key] ?? 0, now) + interval, now + UInt64(Self.burst) * interval)
     }
     return networks.charge(peer)
   }

@@ -76,9 +76,9 @@ package struct ReaderSignIn: Sendable {
 
   private static func split(_ text: String, at separator: Character) -> (name: String, password: String)? {
     let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256 else {
-      return nil
-    }
+    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256,
+      parts[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+    else { return nil }
     return (parts[0].lowercased(), String(parts[1]))
   }
 }

@@ -41,7 +41,7 @@ extension CatalogFeedRoutes {
           place: PreviewTable.cover, mediaType: NoCover.mediaType, digest: SHA256Digest.of(NoCover.content),
           content: NoCover.content)
         var response = try HTTPResponse.preview(
-          picture, to: request, cacheControl: "public, max-age=31536000, immutable")
+          picture, to: request, cacheControl: pictureCaching)
         response.headers["Vary"] = "Authorization"
         return response
       })
@@ -79,9 +79,14 @@ extension CatalogFeedRoutes {
     }
     guard let found else { throw Problem(.previewUnknown) }
     var response = try HTTPResponse.preview(
-      found, to: request, cacheControl: "public, max-age=31536000, immutable")
+      found, to: request, cacheControl: pictureCaching)
     response.headers["Vary"] = "Authorization"
     return response
+  }
+
+  /// Pictures never change; where the shop is open to keys alone no cache shares them.
+  private var pictureCaching: String {
+    "\(options.isPublic ? "public" : "private"), max-age=31536000, immutable"
   }
 
   /// The package of a product that the reader owns, or that costs nothing.

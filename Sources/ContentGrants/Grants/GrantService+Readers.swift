@@ -178,7 +178,7 @@ extension GrantService {
           orders: [order], device: Device(id: key.device), conditions: conditions, catalog: catalog,
           stopped: stops.stoppedContents, now: now)
         do {
-          return try await grant(by: planner, at: now)
+          return try await grant(by: planner, for: key.name, at: now)
         } catch let problem as Problem {
           refusals.append(problem)
         }
@@ -187,8 +187,10 @@ extension GrantService {
     }
   }
 
-  /// Nil where the catalog is not the planner's any more.
-  private func grant(by planner: GrantPlanner, at now: Timestamp) async throws -> GrantRecord? {
+  /// Nil where the catalog is not the planner's any more. Throws `unauthorized` for a key that has been removed.
+  private func grant(
+    by planner: GrantPlanner, for key: String, at now: Timestamp
+  ) async throws -> GrantRecord? {
     enum Look {
       case outdated
       case standing(GrantRecord)
@@ -212,6 +214,8 @@ extension GrantService {
       let ledger = try GrantStore.record(
         [], by: .answer(takesNew: false, takesRevocations: false), besides: planner.paying, at: now,
         in: connection)
+      // It may have been removed since it was shown, and would take a place that no one can give back.
+      guard try ReaderKeyTable.find(key, in: connection) != nil else { throw Problem(.unauthorized) }
       guard try planner.isCurrent(in: connection), let plan = try planner.plans(in: connection).first else {
         return nil
       }

@@ -170,7 +170,11 @@ package actor PackageScrubber {
 
   /// Writes down what could not be when it was found. Such a package is looked at again, since others may be there by now. Throws ``DatabaseError``.
   func writeFaults() async throws {
-    for (digest, fault) in unwritten { try await record(fault, of: digest) }
+    for digest in Array(unwritten.keys) {
+      // It may have been taken back while another one was written.
+      guard let fault = unwritten[digest] else { continue }
+      try await record(fault, of: digest)
+    }
   }
 
   /// The right bytes were just put on the shelf, or read there. Takes the fault away that was written down for

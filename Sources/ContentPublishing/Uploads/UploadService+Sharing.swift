@@ -164,7 +164,8 @@ extension UploadService {
 
   /// Keeps room on this node's disk for what its file lacks of the upload. Nothing where uploads are one server's. Throws `out-of-space`.
   func reserveRest(of upload: Upload) async throws {
-    guard let received = try await lengthHere(of: upload.id), let length = upload.length else { return }
+    guard let received = try await lengthHere(of: upload.id), let length = upload.length, received < length
+    else { return }
     let room = StorageQuota.Available(free: try await blobs.freeSpace(), stored: nil)
     let refusal = quota.grant(.init(total: length, received: received), to: upload.id, in: room)
     if let refusal { throw Problem(.outOfSpace, refusal) }

@@ -59,9 +59,10 @@ struct CustomerPage {
   }
 
   private var command: String {
-    let subject = ["transaction", "device"].compactMap { name in visit.value(name).map { " --\(name) \($0)" }
+    let subject = ["transaction", "device"].compactMap { name in
+      visit.value(name).map { " --\(name) \(shellWord($0))" }
     }
-    return "pullbox explain \(visit.value("product") ?? "")\(subject.joined())"
+    return "pullbox explain \(shellWord(visit.value("product") ?? ""))\(subject.joined())"
   }
 
   /// Links to the explanation of each product of the grants.

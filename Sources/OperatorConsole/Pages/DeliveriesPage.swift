@@ -43,7 +43,7 @@ struct DeliveriesPage {
   private static func command(_ visit: Visit) -> String {
     "pullbox deliveries"
       + ["product", "transaction", "device"].compactMap { name in
-        visit.value(name).map { " --\(name) \($0)" }
+        visit.value(name).map { " --\(name) \(shellWord($0))" }
       }.joined()
   }
 

@@ -1,5 +1,4 @@
 import CoreTypes
-import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -35,16 +34,18 @@ struct GrantsStepPage {
     }
     let reason = form.text("reason")
     do throws(Problem) {
-      let grants = try await live(of: name, value).grants
+      let (grants, isComplete) = try await live(of: name, value)
       guard grants.count <= Self.manyGrants || form.text("typed") == value else {
         throw Problem(.requestMalformed, words(.typedNameDiffers))
       }
       for grant in grants {
         let result = await visit.reader.change(
           .interface("grants", "\(grant.grant)", GrantStep.revoke.rawValue), with: ReasonBody(reason: reason),
-          once: form["once"].map { "\($0)-\(grant.grant)" }, as: OperatorGrant.self)
+          as: OperatorGrant.self)
         if case .failure(let problem) = result { throw problem }
       }
+      // The question again, about those behind them.
+      guard isComplete else { return .again(await page(of: name, value, reason: reason, problem: nil)) }
       return .done(.console("customers", query: [(name, value)]), .revoked)
     } catch {
       return .again(await page(of: name, value, reason: reason, problem: error))
@@ -80,7 +81,7 @@ struct GrantsStepPage {
     let begun = grants.grants.count { $0.state == .granted && $0.bytesDelivered > .zero }
     var page = Page(
       words(.revokeAllTitle, value), in: .customers, reading: .interface("grants", query: [(name, value)]),
-      command: "pullbox grants --\(name) \(value)"
+      command: "pullbox grants --\(name) \(shellWord(value))"
     ) {
       if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
       if let failure { Parts.problem(failure, words) }
@@ -90,7 +91,6 @@ struct GrantsStepPage {
       if !isComplete { element(.p) { words(.onlyTheNewest) } }
       if count > 0 {
         Layout.form(.console("customers", "revoke"), visit) {
-          element(.input, .input(.hidden), .name("once"), .value(RandomBytes.token(bits: 128)))
           element(.input, .input(.hidden), .name(name), .value(value))
           Parts.text(words(.reason), "reason", reason, hint: words(.reasonHint))
           if count > Self.manyGrants {

@@ -24,7 +24,7 @@ struct MoneyPage {
     async let days = visit.get(.interface("reports", query: filter + [("by", "day")]), as: SalesReport.self)
     async let paid = visit.get(sums, as: MoneyReport.self)
     let (sales, course, money) = await (sold, days, paid)
-    return Page(words(.money), in: .money, reading: sums, command: "pullbox report --by \(by)") {
+    return Page(words(.money), in: .money, reading: sums, command: "pullbox report --by \(shellWord(by))") {
       Parts.filters(.console("money"), words) {
         Parts.field(words(.fromDay), "from", visit.value("from"), .date)
         Parts.field(words(.toDay), "to", visit.value("to"), .date)

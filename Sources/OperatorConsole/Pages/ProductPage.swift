@@ -85,7 +85,8 @@ struct ProductPage {
     let (record, audit, listing) = await (found, changes, seen)
     var title = product
     if case .success(let reading) = record { title = reading.value.title(visit.visitor.language) }
-    var page = Page(title, in: .products, reading: reading, command: "pullbox product \(product)") {
+    var page = Page(title, in: .products, reading: reading, command: "pullbox product \(shellWord(product))")
+    {
       if let problem {
         StepForm.refusal(problem, meanwhile: (try? audit.get())?.items.first, visit)
       }

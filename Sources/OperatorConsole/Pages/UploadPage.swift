@@ -23,6 +23,7 @@ struct UploadPage {
   /// Bytes that are handed to the upload at once.
   private static let step = 4 * 1024 * 1024
   private static let uploads = Address.interface("uploads")
+  private static let fields: Set = ["token", "product", "version"]
 
   /// Reads the form as it arrives: the token first, then product and version, then the file.
   func take() async throws -> Outcome {
@@ -30,6 +31,9 @@ struct UploadPage {
     var fields: [String: String] = [:]
     while let part = try await form.next() {
       guard let fileName = part.fileName else {
+        guard Self.fields.contains(part.name) else {
+          throw Problem(.requestMalformed, "the form has no field \(part.name.prefix(40))")
+        }
         guard fields.updateValue(try await form.text(upTo: 1024), forKey: part.name) == nil else {
           throw Problem(.requestMalformed, "\(part.name) occurs more than once")
         }

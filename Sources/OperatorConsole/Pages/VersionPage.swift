@@ -133,7 +133,7 @@ struct VersionPage {
     let (record, costs, fetching, curve) = await (found, sizes, under, course)
     var page = Page(
       words(.versionNamed, product, version), in: .products, reading: path,
-      command: "pullbox versions \(product)"
+      command: "pullbox versions \(shellWord(product))"
     ) {
       if let problem {
         StepForm.refusal(problem, meanwhile: (try? record.get())?.value.history?.first, visit)

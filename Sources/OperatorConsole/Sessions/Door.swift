@@ -44,7 +44,8 @@ struct Door: Sendable {
   /// The `Set-Cookie` that gives the browser a secret; nil takes it away.
   func cookie(_ secret: String?) -> String {
     let name = isSecure ? Self.secureCookie : Self.plainCookie
-    return "\(name)=\(secret ?? ""); Path=/; HttpOnly; SameSite=Strict"
+    // Browsers know no ports: other programs of this machine would be shown a cookie of every path.
+    return "\(name)=\(secret ?? ""); Path=\(isSecure ? "/" : "/console"); HttpOnly; SameSite=Strict"
       + (isSecure ? "; Secure" : "") + (secret == nil ? "; Max-Age=0" : "")
   }
 

@@ -271,13 +271,15 @@ package struct BlockPlan: Sendable {
       return
     }
     guard let first = awaited.first else { return }
+    // A store that says something of one package has answered.
+    let isSilent = !error.isOfPackage && fetch.failure?.isOfPackage == false
     switch verdict(error, of: fetch) {
     case .again:
       begin(first, after: error, since: fetch.verified)
       for piece in awaited.dropFirst().reversed() { bring(piece, isFirst: true) }
     case .fail(let error):
       for piece in awaited { wake(piece, error) }
-      guard error.code == .unavailable, fetch.failure != nil, fetch.verified == verifiedCount else { return }
+      guard error.code == .unavailable, isSilent, fetch.verified == verifiedCount else { return }
       for piece in queue { wake(piece, error) }
     case .setAside: putAside(fetch.digest, error)
     }

@@ -43,13 +43,20 @@ package final class WrongKeys: Sendable {
   }
 
   private let timer: any MonotonicClock
+  private let isReported: Bool
   private let entries = Mutex<[PeerNetwork?: Entry]>([:])
   /// The reports so far are paid for at that time.
   private let reportsPaidUntil = Mutex<UInt64>(0)
 
-  /// Begins with no address. `timer` is a clock that no operator sets.
-  package init(timer: any MonotonicClock) {
+  /// Begins with no address.
+  ///
+  /// - Parameters:
+  ///   - timer: a clock that no operator sets.
+  ///   - isReported: whether ``takeReports()`` is called, which forgets addresses that have been quiet; without it they are forgotten
+  ///     where another one wants their room.
+  package init(timer: any MonotonicClock, isReported: Bool = true) {
     self.timer = timer
+    self.isReported = isReported
   }
 
   /// Addresses that are remembered.
@@ -61,7 +68,10 @@ package final class WrongKeys: Sendable {
     let interval = UInt64(Self.interval.nanoseconds)
     return entries.withLock { entries in
       var network: PeerNetwork? = PeerNetwork(limiting: peer)
-      if entries[network] == nil, entries.count >= Self.maximumAddresses { network = nil }
+      if entries[network] == nil, entries.count >= Self.maximumAddresses {
+        if !isReported { entries = entries.filter { $0.value.paidUntil > now } }
+        if entries.count >= Self.maximumAddresses { network = nil }
+      }
       var entry = entries[network] ?? Entry()
       entry.count += 1
       defer { entries[network] = entry }

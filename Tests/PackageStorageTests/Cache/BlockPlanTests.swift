@@ -220,6 +220,21 @@ struct BlockPlanTests {
     }
   }
 
+  @Test("a place that answers of one package is there: who waits behind all fetches waits on")
+  mutating func answering() {
+    know(pieces: 160)
+    for number in 1...16 {
+      let first = (number - 1) * 8
+      #expect(want(UInt64(number), first) == [fetch(UInt64(number), first..<first + 8)])
+    }
+    #expect(want(17, 128).isEmpty)
+    #expect(end(1, unavailable) == [fetch(17, 0..<8, after: .milliseconds(500))])
+    #expect(
+      end(17, missing) == [
+        .fail(reader(1), PackageCacheError(.unavailable, missing.message)), fetch(18, 128..<136),
+      ])
+  }
+
   @Test("a place that asks for a pause gets it, and where that is long, who waits fails at once")
   mutating func pauses() {
     know()
