@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import Crypto
+import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -12,6 +13,7 @@ import Testing
 
 @testable import ContentDelivery
 @testable import ContentGrants
+@testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores
 
@@ -115,6 +117,13 @@ struct RefundPollTests {
   ) async throws {
     let apple = try FakeAppleStore()
     try await ServerHarness.run(options: apple.option(api: true)) { server in
+      // The server reads the store's history by itself when it starts, and would take what the store is told to fail with.
+      let database = server.server.grants.grantStore.database
+      while try await database.read({
+        try NotificationHistoryTable.position(of: .apple, .sandbox, in: $0)?.until
+      })
+        != ServerHarness.start
+      { await Task.yield() }
       try await server.publish(Self.large)
       apple.state.withLock { $0.verifyReceipt = { server.store.verify($0) } }
       let request = GrantRequest(
@@ -242,7 +251,8 @@ struct RefundPollTests {
         state.failures = Array(repeating: (503, "away", "60"), count: 3)
       }
       try await server.server.refundPoll.pass()
-      #expect(try await server.fetch(grant, headers: [("Range", "bytes=0-9")]).status == 206)
+      let answer = try await server.fetch(grant, headers: [("Range", "bytes=0-9")])
+      #expect(answer.status == 206, "\(String(decoding: answer.body.prefix(300), as: UTF8.self))")
       apple.state.withLock { $0.failures = [] }
       try await server.server.refundPoll.pass()
       #expect(await remainder(reader) < Self.large.count - 1000)
