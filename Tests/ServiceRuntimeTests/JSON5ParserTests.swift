@@ -136,7 +136,11 @@ struct JSON5ParserTests {
     var random = SplitMix(seed: 20_261_122)
     var taken = 0
     for _ in 0..<20_000 {
-      let text = (0..<Int.random(in: 1...9, using: &random)).map { _ in parts.randomElement() ?? "" }.joined()
+      let content = (0..<Int.random(in: 1...9, using: &random)).map { _ in
+        parts.randomElement(using: &random) ?? ""
+      }
+      // Foundation of Swift 6.3 reads beyond a text that ends with a number.
+      let text = "[\(content.joined())]"
       guard let expected = try? decoder.decode(Tree.self, from: Data(text.utf8)) else { continue }
       // A key that stands twice is refused, and nothing else.
       if let message = failure(Array(text.utf8)) {
@@ -146,7 +150,7 @@ struct JSON5ParserTests {
       taken += 1
       #expect(try parse(text).json5 == ConfigurationValue(expected.content).json5, "\(text)")
     }
-    #expect(taken > 100)
+    #expect(taken > 500)
   }
 
   /// Foundation's reading of a text, without places.
