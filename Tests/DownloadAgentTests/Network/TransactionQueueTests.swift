@@ -323,6 +323,8 @@ import Testing
         let observer = try #require(agent.hub.subscribe())
         defer { agent.hub.unsubscribe(observer) }
         server.change { state in
+          // What is told is how it stands by then: without an answer it goes no further.
+          state.refusals["POST /v1/entitlements"] = [Problem(.unavailable)]
           state.transactions[0].finishedDate = nil
           for name in state.grants.keys { state.grants[name]?.name = .granted }
         }
