@@ -53,7 +53,7 @@ public struct APIClient: Sendable {
   public func url(_ address: String, query: [(String, String)] = []) -> String {
     let base = address.hasPrefix("/") ? baseURL + address : address
     guard !query.isEmpty else { return base }
-    let pairs = query.map { "\(Self.escape($0.0))=\(Self.escape($0.1))" }
+    let pairs = query.map { "\($0.0.percentEncoded)=\($0.1.percentEncoded)" }
     return base + (base.contains("?") ? "&" : "?") + pairs.joined(separator: "&")
   }
 
@@ -228,20 +228,6 @@ public struct APIClient: Sendable {
   public static func isPage(_ body: [UInt8]) -> Bool {
     let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
     return body.first { !blanks.contains($0) } != 0x7B
-  }
-
-  private static func escape(_ text: String) -> String {
-    var escaped = ""
-    for byte in text.utf8 {
-      switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
-        escaped.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let digits = String(byte, radix: 16, uppercase: true)
-        escaped += "%" + (digits.count == 1 ? "0" : "") + digits
-      }
-    }
-    return escaped
   }
 }
 

@@ -1,4 +1,5 @@
 package import Commerce
+import CoreTypes
 
 /// The operator's choices about the catalog for readers' applications.
 package struct CatalogFeedSettings: Hashable, Sendable {

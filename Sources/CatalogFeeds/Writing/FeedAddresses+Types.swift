@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 
 extension FeedForm {
   /// The media type of a document of that kind; nil where it is not known.

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 
 /// The two forms in which the catalog is written.
 package enum FeedForm: String, CaseIterable, Hashable, Sendable {

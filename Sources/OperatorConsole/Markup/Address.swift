@@ -1,3 +1,5 @@
+import CoreTypes
+
 /// An address on this server: a path, whose parts are encoded here, with a query. It never leads to another host, nor runs a script.
 package struct Address: Sendable, Hashable {
   /// The parts of the path, decoded.
@@ -44,23 +46,11 @@ package struct Address: Sendable, Hashable {
 
   /// The address as it is written, percent-encoded.
   package var text: String {
-    if segments.isEmpty { return "#" + Self.encoded(fragment ?? "") }
-    let path = "/" + segments.map { Self.encoded($0) }.joined(separator: "/")
-    let fragment = fragment.map { "#" + Self.encoded($0) } ?? ""
+    if segments.isEmpty { return "#" + (fragment ?? "").percentEncoded }
+    let path = "/" + segments.map { $0.percentEncoded }.joined(separator: "/")
+    let fragment = fragment.map { "#" + $0.percentEncoded } ?? ""
     guard !query.isEmpty else { return path + fragment }
-    let parameters = query.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }
+    let parameters = query.map { "\($0.name.percentEncoded)=\($0.value.percentEncoded)" }
     return "\(path)?\(parameters.joined(separator: "&"))\(fragment)"
-  }
-
-  /// All but RFC 3986's unreserved characters percent-encoded.
-  private static func encoded(_ text: String) -> String {
-    text.utf8.reduce(into: "") { result, byte in
-      switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
-        result.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }
   }
 }

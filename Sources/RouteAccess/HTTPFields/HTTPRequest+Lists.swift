@@ -1,3 +1,4 @@
+import CoreTypes
 import HTTPParsing
 package import HTTPServer
 package import PullboxAPI
@@ -49,19 +50,5 @@ extension HTTPResponse {
       response.headers["Link"] = "<\(request.path)?\(query.joined(separator: "&"))>; rel=\"next\""
     }
     return response
-  }
-}
-
-extension String {
-  /// All but RFC 3986's unreserved characters percent-encoded.
-  fileprivate var percentEncoded: String {
-    utf8.reduce(into: "") { text, byte in
-      switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
-        text.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }
   }
 }

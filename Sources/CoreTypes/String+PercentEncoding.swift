@@ -1,6 +1,7 @@
 extension String {
-  /// All but RFC 3986's unreserved characters percent-encoded, so that it is one part of a path or one value of a query.
-  var percentEncoded: String {
+  /// The text as one part of a path, or as one name or value of a query: all but the unreserved characters of RFC 3986 (2.3) is
+  /// percent-encoded, in upper case.
+  public var percentEncoded: String {
     utf8.reduce(into: "") { text, byte in
       switch byte {
       case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
