@@ -172,7 +172,7 @@ package struct ShopWindow: Sendable {
 
   /// Whether `one` comes first in a list: the newer date does. Products without a date come last, and those of one date by
   /// identifier.
-  private static func isNewer(_ one: Product, than other: Product) -> Bool {
+  package static func isNewer(_ one: Product, than other: Product) -> Bool {
     switch (one.publicationDate, other.publicationDate) {
     case (let date?, let otherDate?) where date != otherDate: date > otherDate
     case (.some, nil): true

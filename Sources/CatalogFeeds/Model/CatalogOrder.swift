@@ -20,7 +20,7 @@ package struct CatalogOrder: Sendable {
   package init(_ catalog: CatalogSnapshot) {
     let index = PublicationIndex(catalog)
     publications = Shelf(index.publications)
-    let products = catalog.entriesInOrder.map(\.product).sorted(by: Self.isNewer)
+    let products = catalog.entriesInOrder.map(\.product).sorted(by: ShopWindow.isNewer)
     let issues = products.filter { !$0.type.isSubscription }
     new = Shelf(issues.filter { $0.publication != nil }.map(\.id))
     singles = Shelf(issues.filter { $0.publication == nil }.map(\.id))
@@ -35,15 +35,5 @@ package struct CatalogOrder: Sendable {
     }
     self.issues = shelves.mapValues { PublicationIssues(of: $0) }
     search = SearchIndex(of: products, describing: catalog.described)
-  }
-
-  /// The newer date is first; products without a date come last, and those of one date by identifier.
-  private static func isNewer(_ one: Product, than other: Product) -> Bool {
-    switch (one.publicationDate, other.publicationDate) {
-    case (let date?, let otherDate?) where date != otherDate: date > otherDate
-    case (.some, nil): true
-    case (nil, .some): false
-    default: one.id < other.id
-    }
   }
 }

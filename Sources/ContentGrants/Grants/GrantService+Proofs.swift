@@ -36,25 +36,31 @@ struct ShownProofs: Sendable {
   /// The transactions of all good proofs, in the order of the proofs; one may occur twice.
   var transactions: [VerifiedTransaction] { good.flatMap(\.verdict.transactions) }
 
-  /// The transactions of each store and environment, in the order of the proofs: transactions of different stores may have
+  /// The transactions of each store and environment, in the order of the proofs.
+  var purchases: [[VerifiedTransaction]] { transactions.byStore }
+}
+
+private struct StorePlace: Hashable {
+  var store: StoreIdentifier
+  var environment: StoreEnvironment
+}
+
+extension [VerifiedTransaction] {
+  /// Those of each store and environment, in the order in which the first of each comes: transactions of different stores may have
   /// the same number, so each is judged with those of its own store.
-  var purchases: [[VerifiedTransaction]] {
-    struct Place: Hashable {
-      var store: StoreIdentifier
-      var environment: StoreEnvironment
-    }
-    var places: [Place: Int] = [:]
-    var purchases: [[VerifiedTransaction]] = []
-    for transaction in transactions {
-      let place = Place(store: transaction.store, environment: transaction.environment)
+  var byStore: [[VerifiedTransaction]] {
+    var places: [StorePlace: Int] = [:]
+    var groups: [[VerifiedTransaction]] = []
+    for transaction in self {
+      let place = StorePlace(store: transaction.store, environment: transaction.environment)
       if let index = places[place] {
-        purchases[index].append(transaction)
+        groups[index].append(transaction)
       } else {
-        places[place] = purchases.endIndex
-        purchases.append([transaction])
+        places[place] = groups.endIndex
+        groups.append([transaction])
       }
     }
-    return purchases
+    return groups
   }
 }
 

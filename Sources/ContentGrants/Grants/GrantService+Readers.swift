@@ -63,10 +63,7 @@ extension GrantService {
   package func add(_ key: ReaderKey) async throws {
     let now = grantStore.clock.now()
     try await grantStore.database.write(locking: []) { connection in
-      var customer: CustomerIdentifier
-      repeat {
-        customer = try CustomerTable.current(key.customer, in: connection)
-      } while try !CustomerTable.lock([customer], in: connection)
+      let customer = try CustomerTable.lockCurrent(key.customer, in: connection)
       let transactions = try LedgerTable.transactions(of: customer, in: connection)
       let rules = deviceRules(for: transactions)
       guard
@@ -87,10 +84,7 @@ extension GrantService {
   /// Ends a reader's key. Throws `not-found` where the customer has none of that name.
   package func removeReaderKey(_ name: String, of customer: CustomerIdentifier) async throws {
     try await grantStore.database.write(locking: []) { connection in
-      var current: CustomerIdentifier
-      repeat {
-        current = try CustomerTable.current(customer, in: connection)
-      } while try !CustomerTable.lock([current], in: connection)
+      let current = try CustomerTable.lockCurrent(customer, in: connection)
       guard try ReaderKeyTable.remove(name, of: current, in: connection) else {
         throw Problem(.notFound, "there is no reader's key of that name")
       }
@@ -101,8 +95,7 @@ extension GrantService {
   package func note(_ key: ReaderKey) async throws {
     let now = grantStore.clock.now()
     try await grantStore.database.write(locking: []) { connection in
-      while try !CustomerTable.lock([CustomerTable.current(key.customer, in: connection)], in: connection) {}
-      let customer = try CustomerTable.current(key.customer, in: connection)
+      let customer = try CustomerTable.lockCurrent(key.customer, in: connection)
       // It may have been removed meanwhile.
       guard try ReaderKeyTable.find(key.name, in: connection) != nil else { return }
       try ReaderKeyTable.note(key.name, at: now, in: connection)
@@ -124,7 +117,7 @@ extension GrantService {
             for: key.device, of: key.customer, under: deviceRules(for: transactions), at: now, in: connection)
         )
         var places: [ProductIdentifier: Int] = [:]
-        for group in Self.purchases(transactions) {
+        for group in transactions.byStore {
           let record = try EntitlementRecordTable.record(
             of: catalog.recorded(group), in: connection)
           let report = rules.evaluate(
@@ -170,7 +163,7 @@ extension GrantService {
         try LedgerTable.transactions(of: key.customer, in: $0)
       }
       var refusals: [Problem] = []
-      for group in Self.purchases(transactions) {
+      for group in transactions.byStore {
         var conditions = GrantConditions()
         conditions.rules = group.first.flatMap { storeRules[$0.store] } ?? StoreRules()
         let planner = GrantPlanner(
@@ -232,20 +225,5 @@ extension GrantService {
         recorded: ledger, at: now, in: connection)
       return try made.first?.get().grant
     }
-  }
-
-  /// The transactions of each store and environment: the rules judge them apart.
-  private static func purchases(_ transactions: [VerifiedTransaction]) -> [[VerifiedTransaction]] {
-    struct Place: Hashable {
-      var store: StoreIdentifier
-      var environment: StoreEnvironment
-    }
-    return Dictionary(grouping: transactions) { Place(store: $0.store, environment: $0.environment) }
-      .sorted {
-        ($0.key.store.description, $0.key.environment.rawValue) < (
-          $1.key.store.description, $1.key.environment.rawValue
-        )
-      }
-      .map(\.value)
   }
 }

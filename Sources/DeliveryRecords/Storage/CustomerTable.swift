@@ -28,6 +28,16 @@ package enum CustomerTable {
     return try customers.allSatisfy { try current($0, in: connection) == $0 }
   }
 
+  /// Locks the customer by the name of now, as ``lock(_:in:)`` does, and answers that.
+  package static func lockCurrent(
+    _ customer: CustomerIdentifier, in connection: borrowing Connection
+  ) throws -> CustomerIdentifier {
+    while true {
+      let current = try current(customer, in: connection)
+      if try lock([current], in: connection) { return current }
+    }
+  }
+
   /// Locks the customers whose these transactions are, as ``lock(_:in:)`` does, and answers them.
   @discardableResult
   package static func lockCustomers(
