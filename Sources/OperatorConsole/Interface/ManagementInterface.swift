@@ -10,10 +10,19 @@ import RouteAccess
 /// a program could not see or do.
 package struct ManagementInterface: Sendable {
   private let router: any AsyncHandler
+  /// The name of the page's request, by which the log and refusals name what is asked for it.
+  private var request = "0"
 
   /// `router` answers as the server's addresses do.
   package init(_ router: any AsyncHandler) {
     self.router = router
+  }
+
+  /// The same interface, asked for a request of that name.
+  func asked(for request: String) -> ManagementInterface {
+    var interface = self
+    interface.request = request
+    return interface
   }
 
   /// The answer to a request, made with the operator key of that digest.
@@ -23,7 +32,7 @@ package struct ManagementInterface: Sendable {
   ) async -> HTTPResponse {
     do {
       let request = try HTTPRequest(
-        method: method, rawTarget: address.text, headers: headers, body: RequestBody(body))
+        method: method, rawTarget: address.text, headers: headers, body: RequestBody(body), id: self.request)
       return await OperatorKeys.actingWith(key) { await router.respond(to: request) }
     } catch {
       // A part of the path that decodes to a control character, or to a slash.

@@ -103,7 +103,7 @@ extension Console {
   private func json(_ path: [String], _ visit: Visit) async throws -> HTTPResponse {
     guard path.starts(with: ["v1", "operator"]) else { throw Problem(.notFound) }
     let address = Address(path, query: visit.request.query.map { ($0.name, $0.value) })
-    var response = await interface.answer(.get, address, with: visit.visitor.key)
+    var response = await visit.reader.interface.answer(.get, address, with: visit.visitor.key)
     response.headers["Cache-Control"] = "no-store"
     return response
   }
@@ -115,7 +115,7 @@ extension Console {
     }
     let base = path[1] == "screenshot" ? ["v1", "operator", "products"] : ["v1", "products"]
     let address = Address(base + path, query: visit.request.query.map { ($0.name, $0.value) })
-    var response = await interface.answer(.get, address, with: visit.visitor.key)
+    var response = await visit.reader.interface.answer(.get, address, with: visit.visitor.key)
     // What a package brings is shown as a picture, or not at all.
     guard response.headers["Content-Type"]?.hasPrefix("image/") == true,
       response.headers["Content-Type"] != "image/svg+xml"

@@ -118,7 +118,8 @@ package struct Console: AsyncHandler {
       return try signInFirst(request, door)
     }
     let visit = Visit(
-      request: request, visitor: visitor, reader: OperatorReader(interface: interface, key: visitor.key),
+      request: request, visitor: visitor,
+      reader: OperatorReader(interface: interface.asked(for: request.id), key: visitor.key),
       now: clock.now())
     if request.method == .get, path == ["events"] {
       return try events.response { [sessions] in

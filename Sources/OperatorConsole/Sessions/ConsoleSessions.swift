@@ -62,7 +62,8 @@ package final class ConsoleSessions: Sendable {
     let found: ConsoleSessionTable.Session?
     do {
       found = try await database.read { try ConsoleSessionTable.find(digest, in: $0) }
-    } catch {
+    } catch let error as DatabaseError where error.code != .busy && error.code != .overloaded {
+      // A database that has much to do is asked again by the next request.
       guard let remembered = seen.withLock({ $0[digest] }) else { throw error }
       found = remembered
     }
