@@ -1,7 +1,6 @@
 import Commerce
 import CoreTypes
 import Crypto
-import Database
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
@@ -13,7 +12,6 @@ import Testing
 
 @testable import ContentDelivery
 @testable import ContentGrants
-@testable import DeliveryRecords
 @testable import DeliveryService
 @testable import PaymentStores
 
@@ -117,13 +115,7 @@ struct RefundPollTests {
   ) async throws {
     let apple = try FakeAppleStore()
     try await ServerHarness.run(options: apple.option(api: true)) { server in
-      // The server reads the store's history by itself when it starts, and would take what the store is told to fail with.
-      let database = server.server.grants.grantStore.database
-      while try await database.read({
-        try NotificationHistoryTable.position(of: .apple, .sandbox, in: $0)?.until
-      })
-        != ServerHarness.start
-      { await Task.yield() }
+      try await server.awaitFirstReading()
       try await server.publish(Self.large)
       apple.state.withLock { $0.verifyReceipt = { server.store.verify($0) } }
       let request = GrantRequest(

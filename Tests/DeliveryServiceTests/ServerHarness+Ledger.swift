@@ -52,3 +52,18 @@ extension ServerHarness {
     }
   }
 }
+
+extension ServerHarness {
+  /// Up to when the server has read the history of notifications; nil before its first reading.
+  func readingPosition() async throws -> Timestamp? {
+    try await server.grants.grantStore.database.read {
+      try NotificationHistoryTable.position(of: .apple, .sandbox, in: $0)?.until
+    }
+  }
+
+  /// Waits for the end of the reading that a server begins when it starts: it takes answers that a test has prepared for a
+  /// question of its own, and what it finds is found by no other.
+  func awaitFirstReading() async throws {
+    while try await readingPosition() != Self.start { await Task.yield() }
+  }
+}

@@ -35,48 +35,46 @@ struct PrefetchTests {
     other.close()
   }
 
+  /// A body that prefetches the first title, waits for another answer, and reads by `body` once another process has changed all titles to
+  /// `theirs`.
+  private func read<Value: Sendable>(
+    _ body: @escaping @Sendable (borrowing Connection) throws -> Value
+  ) async throws -> Value {
+    let other = other
+    return try await database.write(locking: []) { connection in
+      connection.prefetch { connection in _ = try Self.title(1, in: connection) }
+      _ = try connection.first("SELECT name FROM readers")
+      try other.writeBlocking(locking: []) {
+        try $0.execute("UPDATE books SET title = 'theirs ' || id")
+      }
+      return try body(connection)
+    }
+  }
+
   @Test("a read gets the rows of the moment when it was sent, and another read those of now")
   func ahead() async throws {
     defer { end() }
-    let other = other
-    let titles = try await database.write(locking: []) { connection in
-      connection.prefetch { connection in _ = try Self.title(1, in: connection) }
-      _ = try connection.first("SELECT name FROM readers")
-      try other.writeBlocking(locking: []) { try $0.execute("UPDATE books SET title = title || '!'") }
-      return [try Self.title(1, in: connection), try Self.title(2, in: connection)]
-    }
-    #expect(titles == ["one", "two!"])
+    let titles = try await read { [try Self.title(1, in: $0), try Self.title(2, in: $0)] }
+    #expect(titles == ["one", "theirs 2"])
   }
 
-  @Test("an answer serves one read, and the next one finds what there is")
+  @Test("in a body that writes an answer serves one read, and the next one finds what there is")
   func once() async throws {
     defer { end() }
-    let other = other
-    let titles = try await database.write(locking: []) { connection in
-      connection.prefetch { connection in _ = try Self.title(1, in: connection) }
-      _ = try connection.first("SELECT name FROM readers")
-      try other.writeBlocking(locking: []) { try $0.execute("UPDATE books SET title = title || '!'") }
-      return [try Self.title(1, in: connection), try Self.title(1, in: connection)]
-    }
-    #expect(titles == ["one", "one!"])
+    let titles = try await read { [try Self.title(1, in: $0), try Self.title(1, in: $0)] }
+    #expect(titles == ["one", "theirs 1"])
   }
 
   @Test(
     "a write of the table, or one that may change any, in between lets the read be made anew; one of another table does not",
     arguments: [
       ("UPDATE books SET title = 'mine' WHERE id = 1", "mine"),
-      ("DELETE FROM books WHERE id = 1", nil), ("DELETE FROM readers", "theirs"),
+      ("DELETE FROM books WHERE id = 1", nil), ("DELETE FROM readers", "theirs 1"),
       ("INSERT INTO readers VALUES (2, 'Grace')", "one"),
     ])
   func writes(statement: String, found: String?) async throws {
     defer { end() }
-    let other = other
-    let title = try await database.write(locking: []) { connection in
-      connection.prefetch { connection in _ = try Self.title(1, in: connection) }
-      _ = try connection.first("SELECT name FROM readers")
-      try other.writeBlocking(locking: []) {
-        try $0.execute("UPDATE books SET title = 'theirs' WHERE id = 1")
-      }
+    let title = try await read { connection in
       try connection.enqueue(statement)
       return try Self.title(1, in: connection)
     }
@@ -86,15 +84,11 @@ struct PrefetchTests {
   @Test("what was read before a lock was taken is read again once it is held")
   func locks() async throws {
     defer { end() }
-    let other = other
-    let title = try await database.write(locking: []) { connection in
-      connection.prefetch { connection in _ = try Self.title(1, in: connection) }
-      _ = try connection.first("SELECT name FROM readers")
-      try other.writeBlocking(locking: []) { try $0.execute("UPDATE books SET title = title || '!'") }
+    let title = try await read { connection in
       try connection.lock(DatabaseLock(kind: "customer", name: "a", isFoundOnTheWay: true))
       return try Self.title(1, in: connection)
     }
-    #expect(title == "one!")
+    #expect(title == "theirs 1")
   }
 
   @Test("what would write is not sent, and ends what is prefetched; all before it is")

@@ -27,19 +27,6 @@ struct StoreInterfaceTests {
     apple = try FakeAppleStore()
   }
 
-  /// Up to when the server has read the history; nil before the first reading.
-  private func readingPosition(of server: ServerHarness) async throws -> Timestamp? {
-    try await server.server.grants.grantStore.database.read {
-      try NotificationHistoryTable.position(of: .apple, .sandbox, in: $0)?.until
-    }
-  }
-
-  /// The server reads by itself when it starts; a test that reads too waits for the end of that, or either finds what the
-  /// other counts.
-  private func awaitFirstReading(of server: ServerHarness) async throws {
-    while try await readingPosition(of: server) != ServerHarness.start { await Task.yield() }
-  }
-
   private func interface(
     addresses: [StoreEnvironment: String]? = nil, client: HTTPClient,
     timer: any MonotonicClock = SystemMonotonicClock()
@@ -328,7 +315,7 @@ struct StoreInterfaceTests {
           as: NotificationReceipt.self)
       }
       #expect(posted.code == .receiptNotAuthentic)
-      try await awaitFirstReading(of: server)
+      try await server.awaitFirstReading()
       apple.state.withLock { $0.notifications = [(at: date, payload: payload)] }
       try await server.server.notificationHistory.read()
       let status = try await server.operatorAPI.get("/v1/operator/stores", as: StoreStatuses.self).stores
@@ -353,7 +340,7 @@ struct StoreInterfaceTests {
       )
     }
     try await ServerHarness.run(options: apple.option(api: true)) { server in
-      try await awaitFirstReading(of: server)
+      try await server.awaitFirstReading()
       try await server.server.grants.grantStore.database.write(locking: [.everything]) {
         try NotificationHistoryTable.setPosition(
           .apple, .sandbox, until: ServerHarness.start - .seconds(4 * 86_400), recovered: 0, in: $0)
@@ -366,11 +353,11 @@ struct StoreInterfaceTests {
       // The third of the questions is answered with what is final.
       apple.state.withLock { $0.failsAfter = 2 }
       try await server.server.notificationHistory.read()
-      let first = try #require(try await readingPosition(of: server))
+      let first = try #require(try await server.readingPosition())
       #expect(first > days[2] && first < days[0], "\(first)")
       apple.state.withLock { $0.failsAfter = nil }
       try await server.server.notificationHistory.read()
-      #expect(try await readingPosition(of: server) == ServerHarness.start)
+      #expect(try await server.readingPosition() == ServerHarness.start)
       let status = try await server.operatorAPI.get("/v1/operator/stores", as: StoreStatuses.self).stores
         .first
       #expect(status?.recoveredNotifications == 3)
@@ -385,18 +372,18 @@ struct StoreInterfaceTests {
     let other = try apple.notification("REFUND", refunded, at: date, bundle: "com.example.other")
     let begin = ServerHarness.start - .seconds(86_400)
     try await ServerHarness.run(options: apple.option(api: true)) { server in
-      try await awaitFirstReading(of: server)
+      try await server.awaitFirstReading()
       try await server.server.grants.grantStore.database.write(locking: [.everything]) {
         try NotificationHistoryTable.setPosition(.apple, .sandbox, until: begin, recovered: 0, in: $0)
       }
       apple.state.withLock { $0.notifications = [(at: date, payload: other)] }
       let history = server.server.notificationHistory
       try await history.read()
-      let until = try #require(try await readingPosition(of: server))
+      let until = try #require(try await server.readingPosition())
       #expect(until <= date, "what was refused is read again")
       apple.state.withLock { $0.notifications = [(at: date, payload: "garbage")] }
       try await history.read()
-      #expect(try await readingPosition(of: server) == ServerHarness.start)
+      #expect(try await server.readingPosition() == ServerHarness.start)
     }
     await apple.stop()
   }
