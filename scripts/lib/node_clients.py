@@ -65,9 +65,9 @@ class Transcript:
         with self.lock:
             self.violations.append(text)
 
-    def last_refusal(self, after, within):
-        """Seconds from a moment to the last answer behind it that the database was away; 0 where there was none."""
-        return max((moment - after for moment in self.refusals if after < moment < after + within), default=0)
+    def last_refusal(self, after, before):
+        """Seconds from a moment to the last answer between it and another one that the database was away; 0 where there was none."""
+        return max((moment - after for moment in self.refusals if after < moment < before), default=0)
 
     def acknowledge(self, kind, *facts):
         """Remembers what a 2xx has promised."""
