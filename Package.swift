@@ -136,6 +136,7 @@ let delivery: [Target] = [
     dependencies: [
       "HTTPParsing", "ContentGrants", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage",
       "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
+      "ContentPacking",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
   .target(

@@ -33,6 +33,19 @@ package enum CatalogPlace: Hashable, Sendable {
   case sample(ProductIdentifier, ContentVersion, Int)
   /// The package of a version, under a name with the ending of its type.
   case file(ProductIdentifier, ContentVersion, name: String)
+  /// The web publication manifest of a version.
+  case manifest(ProductIdentifier, ContentVersion)
+  /// A page of a version, counted from zero, in that width where one is given.
+  case page(ProductIdentifier, ContentVersion, Int, width: Int?)
+  /// The pages of a version, with gaps for the number and the width.
+  case pageTemplate(ProductIdentifier, ContentVersion)
+}
+
+extension CatalogPlace {
+  /// Whether it is a web publication manifest, which OPDS 1.2 does not know.
+  package var isManifest: Bool {
+    if case .manifest = self { true } else { false }
+  }
 }
 
 /// A part of a shelf: what comes behind the product, or the beginning.

@@ -27,7 +27,7 @@ extension FeedComposer {
       publication.series = CatalogFeed.Publication.Series(
         id: id, title: window.texts(ofPublication: id).title)
     }
-    publication.links = [purchase(of: item, facts)]
+    publication.links = [purchase(of: item, facts)] + reading(of: item, facts)
     if let date = item.product.publicationDate, !isFree(item), owned?.contents[listing.id] == nil {
       publication.links += offers.filter { opens($0, issueOf: date) }.map { offer in
         FeedLink(
@@ -88,6 +88,29 @@ extension FeedComposer {
     return FeedLink(
       .buy, to: CatalogPage(.shop(id)), Self.page, price: price(of: item),
       indirectType: facts?.mediaType.text, availability: availability)
+  }
+
+  /// The links to the manifest and to the pages of what the reader may read.
+  private func reading(of item: ShopWindow.Item, _ facts: PackageFacts?) -> [FeedLink] {
+    let id = item.listing.id
+    let (relation, version): (FeedLink.Relation, ContentVersion)
+    if let known = owned?.contents[id] {
+      (relation, version) = (.acquisition, known.content.version)
+    } else if isFree(item), let content = item.content {
+      (relation, version) = (.openAccess, content.version)
+    } else {
+      return []
+    }
+    let manifest = FeedLink(
+      relation, to: CatalogPage(.manifest(id, version)),
+      .other(PackagePages.manifestType(isComic: facts?.stream != nil)))
+    guard let stream = facts?.stream else { return [manifest] }
+    return [
+      manifest,
+      FeedLink(
+        .stream, to: CatalogPage(.pageTemplate(id, version)), .other(stream.mediaType),
+        stream: FeedLink.Stream(count: stream.count)),
+    ]
   }
 
   /// The name of a package's file, as addresses have it.

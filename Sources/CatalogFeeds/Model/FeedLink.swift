@@ -21,6 +21,7 @@ package struct FeedLink: Hashable, Sendable {
     case buy = "http://opds-spec.org/acquisition/buy"
     case subscribe = "http://opds-spec.org/acquisition/subscribe"
     case sample = "http://opds-spec.org/acquisition/sample"
+    case stream = "http://vaemendis.net/opds-pse/stream"
   }
 
   /// The kind of the document that a link leads to, by which its media type is chosen.
@@ -61,6 +62,20 @@ package struct FeedLink: Hashable, Sendable {
     }
   }
 
+  /// The pages that a link of OPDS-PSE leads to.
+  package struct Stream: Hashable, Sendable {
+    package var count: Int
+    /// The page that was read last, counted from one; nil where none was.
+    package var lastRead: Int?
+    package var lastReadDate: Timestamp?
+
+    package init(count: Int, lastRead: Int? = nil, lastReadDate: Timestamp? = nil) {
+      self.count = count
+      self.lastRead = lastRead
+      self.lastReadDate = lastReadDate
+    }
+  }
+
   package var relation: Relation
   package var target: CatalogPage
   package var kind: Kind
@@ -70,10 +85,12 @@ package struct FeedLink: Hashable, Sendable {
   /// The type of what is there in the end, where the link leads to a page before it.
   package var indirectType: String?
   package var availability: Availability?
+  /// Nil for a link to anything but pages.
+  package var stream: Stream?
 
   package init(
     _ relation: Relation, to target: CatalogPage, _ kind: Kind, title: String? = nil, price: Price? = nil,
-    indirectType: String? = nil, availability: Availability? = nil
+    indirectType: String? = nil, availability: Availability? = nil, stream: Stream? = nil
   ) {
     self.relation = relation
     self.target = target
@@ -82,5 +99,6 @@ package struct FeedLink: Hashable, Sendable {
     self.price = price
     self.indirectType = indirectType
     self.availability = availability
+    self.stream = stream
   }
 }

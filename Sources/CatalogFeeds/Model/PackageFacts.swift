@@ -10,12 +10,29 @@ package struct PackageFacts: Hashable, Sendable {
   package var isComic: Bool
   /// Nil where they cannot be counted.
   package var pageCount: Int?
+  /// The pages that are sent one by one; nil where there are none.
+  package var stream: PageStream?
 
-  init(mediaType: MediaType, fileExtension: String, isComic: Bool, pageCount: Int?) {
+  /// The pages of a comic, as they are announced.
+  package struct PageStream: Hashable, Sendable {
+    package var count: Int
+    /// One of the three types that OPDS-PSE knows: that of the first page, where it is one of them.
+    package var mediaType: String
+
+    package init(count: Int, mediaType: String) {
+      self.count = count
+      self.mediaType = mediaType
+    }
+  }
+
+  init(
+    mediaType: MediaType, fileExtension: String, isComic: Bool, pageCount: Int?, stream: PageStream? = nil
+  ) {
     self.mediaType = mediaType
     self.fileExtension = fileExtension
     self.isComic = isComic
     self.pageCount = pageCount
+    self.stream = stream
   }
 
   /// A folder of pictures is packed as a comic book is, and called one; other folders are archives.
@@ -33,7 +50,22 @@ package struct PackageFacts: Hashable, Sendable {
       fileExtension = isComic ? "cbz" : "zip"
     }
     pageCount = manifest.pageCount ?? (isComic && !pages.isEmpty ? pages.count : nil)
+    if manifest.kind == .file, mediaType == .comicBook {
+      stream = manifest.pageCount.map { PageStream(count: $0, mediaType: Self.streamType) }
+    } else {
+      let order = PackagePages.order(of: manifest)
+      let type = order.first.flatMap(Self.pictureType)
+      stream =
+        order.isEmpty
+        ? nil
+        : PageStream(
+          count: order.count,
+          mediaType: type.flatMap { Self.streamTypes.contains($0) ? $0 : nil } ?? Self.streamType)
+    }
   }
+
+  private static let streamType = "image/jpeg"
+  private static let streamTypes: Set<String> = [streamType, "image/gif", "image/png"]
 
   private static let comics: Set<MediaType> = [
     .comicBook, .comicBookRAR, .comicBookSevenZip, .comicBookTar,

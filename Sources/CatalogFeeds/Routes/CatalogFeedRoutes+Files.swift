@@ -138,7 +138,7 @@ extension CatalogFeedRoutes {
   }
 
   /// Names the bytes of what is free, which no grant counts: the readers of one network share the limits of one purchase.
-  private func openHandle(
+  func openHandle(
     of product: ProductIdentifier, for request: HTTPRequest
   ) throws(Problem) -> DeliveryHandle {
     let network = PeerNetwork(limiting: infrastructure.settings.client(of: request))

@@ -3,6 +3,7 @@ package import ContentCatalog
 package import ContentDelivery
 package import ContentGrants
 package import CoreTypes
+package import Crypto
 package import Database
 import DeliveryRecords
 import HTTPServer
@@ -30,11 +31,14 @@ package struct CatalogFeedRoutes: Sendable {
     package let grants: GrantService
     /// Knows whose key a request shows.
     package let readers: ReaderSignIn
+    /// Told of a package that has other bytes than were published.
+    package let noteDamaged: @Sendable (SHA256Digest) async -> Void
 
     package init(
       database: Database, cache: CatalogCache, clock: any WallClock,
       applications: Set<ApplicationIdentifier>, settings: LiveSettings, publicURL: String,
-      content: ContentRoutes, grants: GrantService, readers: ReaderSignIn
+      content: ContentRoutes, grants: GrantService, readers: ReaderSignIn,
+      noteDamaged: @escaping @Sendable (SHA256Digest) async -> Void
     ) {
       self.database = database
       self.cache = cache
@@ -45,6 +49,7 @@ package struct CatalogFeedRoutes: Sendable {
       self.content = content
       self.grants = grants
       self.readers = readers
+      self.noteDamaged = noteDamaged
     }
   }
 
@@ -57,6 +62,7 @@ package struct CatalogFeedRoutes: Sendable {
   let facts: PackageFactsCache
   let order = CatalogDerived(from: .products) { catalog, _ in CatalogOrder(catalog) }
   let documents = FeedDocumentCache()
+  let pageCache = PackagePagesCache()
 
   package init(on infrastructure: Infrastructure, options: CatalogFeedSettings) {
     self.infrastructure = infrastructure
@@ -83,6 +89,7 @@ package struct CatalogFeedRoutes: Sendable {
     addAtom(to: &routes)
     addPublications(to: &routes)
     addFiles(to: &routes)
+    addPages(to: &routes)
   }
 
   private func addAtom(to routes: inout ScopedRoutes) {

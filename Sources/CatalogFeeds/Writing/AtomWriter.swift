@@ -53,6 +53,8 @@ package struct AtomWriter: Sendable {
     "xmlns": "http://www.w3.org/2005/Atom", "xmlns:dcterms": "http://purl.org/dc/terms/",
     "xmlns:opds": "http://opds-spec.org/2010/catalog",
     "xmlns:opensearch": "http://a9.com/-/spec/opensearch/1.1/",
+    // Some applications know the pages by this prefix alone.
+    "xmlns:pse": "http://vaemendis.net/opds-pse/ns",
   ]
 
   private func author(_ xml: inout XMLWriter) {
@@ -65,6 +67,9 @@ package struct AtomWriter: Sendable {
       [
         "rel": link.relation.rawValue, "type": addresses.form.mediaType(of: link.kind),
         "href": addresses.address(of: link.target), "title": link.title,
+        "pse:count": link.stream.map { String($0.count) },
+        "pse:lastRead": link.stream?.lastRead.map { String($0) },
+        "pse:lastReadDate": link.stream?.lastReadDate?.rfc3339,
       ]
     ) { xml in
       if let price = link.price {
@@ -152,7 +157,7 @@ package struct AtomWriter: Sendable {
         link(
           FeedLink(.up, to: CatalogPage(.publication(series.id)), .acquisition, title: series.title), &xml)
       }
-      for each in publication.links { link(each, &xml) }
+      for each in publication.links where !each.target.place.isManifest { link(each, &xml) }
     }
   }
 }

@@ -26,7 +26,7 @@ extension CatalogPlace {
     case .searchDescription: .searchDescription
     case .shop: .other("text/html")
     case .noCover: .other(NoCover.mediaType)
-    case .cover, .sample, .file: .other(nil)
+    case .cover, .sample, .file, .manifest, .page, .pageTemplate: .other(nil)
     }
   }
 
@@ -42,7 +42,8 @@ extension CatalogPlace {
     case .search(let words): "urn:pullbox:catalog:search:\(words.percentEncoded)"
     case .noCover: "urn:pullbox:catalog:no-cover"
     case .searchDescription, .searchTemplate: "urn:pullbox:catalog:search"
-    case .product(let id), .shop(let id), .cover(let id, _, _), .sample(let id, _, _), .file(let id, _, _):
+    case .product(let id), .shop(let id), .cover(let id, _, _), .sample(let id, _, _), .file(let id, _, _),
+      .manifest(let id, _), .page(let id, _, _, _), .pageTemplate(let id, _):
       "urn:pullbox:product:\(id)"
     }
   }

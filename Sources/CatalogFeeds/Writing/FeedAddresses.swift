@@ -58,6 +58,15 @@ package struct FeedAddresses: Hashable, Sendable {
       query = []
     case .file(let id, let version, let name):
       path = "\(base)/opds/files/\(id)/\(version)/\(name.percentEncoded)"
+    case .manifest(let id, let version): path = "\(base)/opds/manifest/\(id)/\(version)"
+    case .page(let id, let version, let number, let width):
+      path = "\(base)/opds/pages/\(id)/\(version)/\(number)"
+      if let width { query.insert(("width", String(width)), at: 0) }
+    case .pageTemplate(let id, let version):
+      // Its gaps are no variables of RFC 6570, and stand as they are.
+      let rest = Self.query(query).dropFirst()
+      return
+        "\(base)/opds/pages/\(id)/\(version)/{pageNumber}?width={maxWidth}\(rest.isEmpty ? "" : "&")\(rest)"
     }
     return path + Self.query(query)
   }

@@ -31,9 +31,15 @@ extension PublicationsWriter {
       var title: String?
       var isTemplated: Bool?
       var properties: Properties?
+      /// Bytes of what is there.
+      var size: Int64?
+      /// Pixels of a picture.
+      var width: Int?
+      /// The same in other sizes.
+      var alternate: [Link]?
 
       private enum CodingKeys: String, CodingKey {
-        case href, rel, type, title, properties
+        case href, rel, type, title, properties, size, width, alternate
         case isTemplated = "templated"
       }
     }

@@ -102,7 +102,8 @@ package struct PublicationsWriter: Sendable {
           href: addresses.other.address(of: itself), rel: ["alternate"],
           type: FeedForm.atom.mediaType(of: .entry)))
     }
-    links += publication.links.map(link)
+    // Pages are in the manifest.
+    links += publication.links.filter { $0.stream == nil }.map(link)
     var images = publication.images.map { image in
       Document.Link(href: addresses.address(of: image.target), type: image.mediaType)
     }

@@ -55,7 +55,7 @@ package struct ContentRoutes: Sendable {
 
   /// Returns the package, opened. Throws `content-damaged` where a version is to have it, else
   /// `content-unknown`.
-  private func package(for digest: SHA256Digest) async throws -> OpenPackage {
+  package func package(for digest: SHA256Digest) async throws -> OpenPackage {
     if let package = try await packages.package(for: digest) { return package }
     throw await noteMissing(digest) ? Problem.stopped(.contentDamaged) : Problem(.contentUnknown)
   }
@@ -84,15 +84,13 @@ package struct ContentRoutes: Sendable {
     }
   }
 
-  /// Returns once the first byte that the decision sends is there. Throws `content-damaged` or `content-unknown` where the package turns out
+  /// Returns once the first byte of the range, which is to be sent, is there. Throws `content-damaged` or `content-unknown` where the package turns out
   /// to be missing or damaged, `unavailable` where it cannot be brought now, and what `check` throws where the request opens the
   /// package no longer.
-  private func bring(
-    _ decision: RangeDecision, of package: OpenPackage, check: () throws(Problem) -> Void
+  func bring(
+    _ range: Range<Int64>, of package: OpenPackage, check: () throws(Problem) -> Void
   ) async throws {
-    guard let range = decision.firstRange(of: package.length), !package.file.isThere(range.lowerBound) else {
-      return
-    }
+    guard !range.isEmpty, !package.file.isThere(range.lowerBound) else { return }
     do throws(FilePresenceError) {
       try await package.file.prepare(range)
     } catch {
@@ -122,16 +120,13 @@ package struct ContentRoutes: Sendable {
     to request: HTTPRequest, with digest: SHA256Digest, for handle: DeliveryHandle, device: UInt64,
     of product: String
   ) async throws -> HTTPResponse {
-    func check() throws(Problem) {
-      if let reason = verifier.revocations.reason(for: handle, content: digest) {
-        throw Problem.stopped(reason)
-      }
-    }
-    try check()
+    try check(handle, digest)
     let ticket = Ticket(
       rateClass: verifier.settings.value.classes.number(for: product), keyIdentifier: 0,
       expiry: verifier.now, handle: handle, device: device)
-    return try await response(to: request, from: try await package(for: digest), for: ticket, check: check)
+    return try await response(to: request, from: try await package(for: digest), for: ticket) {
+      () throws(Problem) in try check(handle, digest)
+    }
   }
 
   private func response(
@@ -147,15 +142,10 @@ package struct ContentRoutes: Sendable {
       meter.pace(under: limits, length: $0, now: now)
     }
     // Before the limits are asked: they count what is sent from then on.
-    if redirect == nil, request.method == .get { try await bring(decision, of: package, check: check) }
-    let pacing: UInt64?
-    switch decision.admission(of: package.length, to: meter, under: limits, now: now) {
-    case .begin(let bytesPerSecond): pacing = bytesPerSecond
-    case .wait(let nanoseconds):
-      throw Problem(
-        .tooManyRequests, "this purchase or device has all it may have at once",
-        retryAfterSeconds: Int((nanoseconds + 999_999_999) / 1_000_000_000))
+    if redirect == nil, request.method == .get, let range = decision.firstRange(of: package.length) {
+      try await bring(range, of: package, check: check)
     }
+    let pacing = try decision.admission(of: package.length, to: meter, under: limits, now: now).pacing()
     if let redirect {
       // This server does not see what nginx sends: it counts what nginx was told to send.
       if request.method == .get { meter.didSend(Int(decision.bodyLength(of: package.length) ?? 0)) }
@@ -263,6 +253,19 @@ package struct ContentRoutes: Sendable {
   private static func digest(_ name: some StringProtocol) throws(Problem) -> SHA256Digest {
     guard let digest = SHA256Digest(hexadecimal: name) else { throw ContentRefusal.contentUnknown.problem }
     return digest
+  }
+}
+
+extension GrantMeter.Admission {
+  /// Bytes a second for a body that may begin; nil if it need not be paced. Throws `too-many-requests` for one that may not.
+  func pacing() throws(Problem) -> UInt64? {
+    switch self {
+    case .begin(let bytesPerSecond): return bytesPerSecond
+    case .wait(let nanoseconds):
+      throw Problem(
+        .tooManyRequests, "this purchase or device has all it may have at once",
+        retryAfterSeconds: Int((nanoseconds + 999_999_999) / 1_000_000_000))
+    }
   }
 }
 

@@ -10,62 +10,60 @@ struct ThirdPartyZipEnd {
   /// Where the first closing record starts.
   let offset: UInt64
 
+  /// Bytes at the end of an archive within which its closing records lie: a comment has at most 65,535 bytes.
+  static let tailLength =
+    ZipFormat.end64Length + ZipFormat.locator64Length + ZipFormat.endLength + Int(UInt16.max)
+
   /// The last closing record whose comment reaches to the file's very end; nil when there is none, or it
-  /// points outside. The comment has at most 65,535 bytes, and so much is searched from the end.
+  /// points outside.
   static func find(
     in file: borrowing FileDescriptor, length: UInt64
   ) throws(SystemError) -> ThirdPartyZipEnd? {
-    let count = Int(min(length, UInt64(ZipFormat.endLength + Int(UInt16.max))))
+    let count = Int(min(length, UInt64(tailLength)))
     let start = length - UInt64(count)
     var bytes: [UInt8] = []
     try file.read(upTo: count, at: ByteCount(start), into: &bytes)
-    guard bytes.count == count, count >= ZipFormat.endLength else { return nil }
+    guard bytes.count == count else { return nil }
+    return find(inTail: bytes, at: start)
+  }
+
+  /// The same in the last bytes of a file, ``tailLength`` of them or all, which begin at `start` of it.
+  static func find(inTail bytes: [UInt8], at start: UInt64) -> ThirdPartyZipEnd? {
+    let count = bytes.count
+    guard count >= ZipFormat.endLength else { return nil }
     // Hardly any place has even that.
     let first = UInt8(truncatingIfNeeded: ZipFormat.endSignature)
     for position in stride(from: count - ZipFormat.endLength, through: 0, by: -1)
     where bytes[position] == first && bytes.littleEndian(at: position) == ZipFormat.endSignature
       && position + ZipFormat.endLength + Int(bytes.littleEndian(at: position + 20, as: UInt16.self)) == count
     {
-      let record = Array(bytes[position..<position + ZipFormat.endLength])
-      return try read(record, at: start + UInt64(position), in: file)
+      return read(bytes, at: position, start)
     }
     return nil
   }
 
-  private static func read(
-    _ record: [UInt8], at offset: UInt64, in file: borrowing FileDescriptor
-  ) throws(SystemError) -> ThirdPartyZipEnd? {
-    let count: UInt16 = record.littleEndian(at: 10)
-    let length: UInt32 = record.littleEndian(at: 12)
-    let central: UInt32 = record.littleEndian(at: 16)
-    if let wide = try read64(before: offset, in: file) { return wide }
+  private static func read(_ bytes: [UInt8], at position: Int, _ start: UInt64) -> ThirdPartyZipEnd? {
+    let count: UInt16 = bytes.littleEndian(at: position + 10)
+    let length: UInt32 = bytes.littleEndian(at: position + 12)
+    let central: UInt32 = bytes.littleEndian(at: position + 16)
+    if let wide = read64(bytes, before: position, start) { return wide }
     return end(
-      entryCount: UInt64(count), centralOffset: UInt64(central), centralLength: UInt64(length), offset: offset
-    )
+      entryCount: UInt64(count), centralOffset: UInt64(central), centralLength: UInt64(length),
+      offset: start + UInt64(position))
   }
 
   /// Nil where there is no such record, and then the 32-bit one counts.
-  private static func read64(
-    before offset: UInt64, in file: borrowing FileDescriptor
-  ) throws(SystemError) -> ThirdPartyZipEnd? {
-    guard offset >= UInt64(ZipFormat.locator64Length + ZipFormat.end64Length) else { return nil }
-    var locator: [UInt8] = []
-    try file.read(
-      upTo: ZipFormat.locator64Length, at: ByteCount(offset - UInt64(ZipFormat.locator64Length)),
-      into: &locator)
-    guard locator.count == ZipFormat.locator64Length,
-      locator.littleEndian(at: 0) == ZipFormat.locator64Signature
+  private static func read64(_ bytes: [UInt8], before position: Int, _ start: UInt64) -> ThirdPartyZipEnd? {
+    let locator = position - ZipFormat.locator64Length
+    let record = locator - ZipFormat.end64Length
+    guard record >= 0, bytes.littleEndian(at: locator) == ZipFormat.locator64Signature else { return nil }
+    let offset = start + UInt64(record)
+    guard bytes.littleEndian(at: locator + 8) == offset,
+      bytes.littleEndian(at: record) == ZipFormat.end64Signature
     else { return nil }
-    let start = offset - UInt64(ZipFormat.locator64Length + ZipFormat.end64Length)
-    guard locator.littleEndian(at: 8) == start else { return nil }
-    var record: [UInt8] = []
-    try file.read(upTo: ZipFormat.end64Length, at: ByteCount(start), into: &record)
-    guard record.count == ZipFormat.end64Length, record.littleEndian(at: 0) == ZipFormat.end64Signature else {
-      return nil
-    }
     return end(
-      entryCount: record.littleEndian(at: 32), centralOffset: record.littleEndian(at: 48),
-      centralLength: record.littleEndian(at: 40), offset: start)
+      entryCount: bytes.littleEndian(at: record + 32), centralOffset: bytes.littleEndian(at: record + 48),
+      centralLength: bytes.littleEndian(at: record + 40), offset: offset)
   }
 
   /// Nil where the directory would reach past the closing records.

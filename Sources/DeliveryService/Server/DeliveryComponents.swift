@@ -78,7 +78,7 @@ struct DeliveryComponents: Sendable {
       content: content.routes(noteMissing: { [scrubber = publishing.scrubber] in
         await scrubber.noteMissing($0)
       }),
-      stores: stores, grants: granting.grants)
+      stores: stores, grants: granting.grants, scrubber: publishing.scrubber)
     upkeep = UpkeepComponents(on: infrastructure, leases: leases)
   }
 

@@ -1,6 +1,7 @@
 import CatalogFeeds
 import ContentDelivery
 import ContentGrants
+import ContentPublishing
 import RouteAccess
 
 /// The catalog for readers' applications.
@@ -11,7 +12,7 @@ struct ReaderComponents: Sendable {
   init(
     on infrastructure: DeliveryComponents.Infrastructure, catalog: CatalogComponents,
     access: AccessComponents, content: ContentRoutes, stores: StoreComponents,
-    grants: GrantService
+    grants: GrantService, scrubber: PackageScrubber
   ) throws {
     let configuration = infrastructure.configuration
     feeds = CatalogFeedRoutes(
@@ -19,7 +20,8 @@ struct ReaderComponents: Sendable {
         database: infrastructure.database, cache: catalog.cache, clock: infrastructure.clock,
         applications: stores.applications, settings: access.settings,
         publicURL: configuration.publicURL ?? "", content: content, grants: grants,
-        readers: ReaderSignIn(grants: grants, settings: access.settings, timer: infrastructure.timer)),
+        readers: ReaderSignIn(grants: grants, settings: access.settings, timer: infrastructure.timer),
+        noteDamaged: { _ = await scrubber.noteDamaged($0) }),
       options: try configuration.catalogFeedSettings())
     keys = ReaderKeyRoutes(
       grants: grants, settings: access.settings, admission: access.admission,

@@ -1,0 +1,177 @@
+import Commerce
+import ContentCatalog
+import ContentDelivery
+import ContentGrants
+import ContentPackage
+import CoreTypes
+import Crypto
+import DeliveryModel
+import DeliveryRecords
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import RouteAccess
+import SystemCalls
+
+/// The routes by which a comic is read page by page: its manifest, and its pages.
+extension CatalogFeedRoutes {
+  private static let pageQuery = FeedRequest.query.union(["width"])
+
+  /// Adds the manifest and the pages, of what is owned or free.
+  func addPages(to routes: inout ScopedRoutes) {
+    routes.public(
+      .get, "/opds/manifest/{id}/{version}", query: FeedRequest.query,
+      use: guarded { request, parameters, key in
+        try await manifest(to: request, parameters, for: key)
+      })
+    routes.public(
+      .get, "/opds/pages/{id}/{version}/{n}", query: Self.pageQuery,
+      use: guarded { request, parameters, key in
+        try await page(to: request, parameters, for: key)
+      })
+  }
+
+  private func manifest(
+    to request: HTTPRequest, _ parameters: PathParameters, for key: ReaderKey?
+  ) async throws -> HTTPResponse {
+    let (product, version) = try Self.content(parameters)
+    let ask = try ask(request, key)
+    let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
+    let composer = try await composer(for: ask, of: snapshot, at: now, key)
+    let selection = try composer.selection(of: product)
+    guard let item = selection.items.first, let content = item.content else {
+      throw Problem(.productUnknown, "\(product) is not for sale here")
+    }
+    guard content.version == version else {
+      throw Problem(.versionUnknown, "\(product) \(version) is not what is released")
+    }
+    guard composer.owned?.contents[product] != nil || composer.isFree(item) else {
+      throw Problem(.purchaseRequired, "\(product) is for sale, and not for free")
+    }
+    if let reason = infrastructure.content.verifier.revocations.reason(for: content.digest) {
+      throw Problem.stopped(reason)
+    }
+    let known = try await facts.facts(of: [content.digest])
+    let pages = known[content.digest]?.stream == nil ? nil : try await pages(of: content.digest)
+    guard let publication = composer.publications(selection, facts: known).first else {
+      throw Problem(.productUnknown)
+    }
+    let writer = WebPublicationWriter(
+      addresses: FeedAddresses(base: base(of: request), form: .json, choice: ask.choice))
+    let bytes = try await BlockingPool.computing.run {
+      try writer.document(publication, version, pages: pages)
+    }
+    return try answer(
+      ConditionalJSON.Document(
+        bytes: bytes,
+        lastModified: key == nil
+          ? max(snapshot.lastChange(before: now), infrastructure.settings.value.pricesSince) : now),
+      to: request, type: PackagePages.manifestType(isComic: pages != nil), for: key)
+  }
+
+  private func page(
+    to request: HTTPRequest, _ parameters: PathParameters, for key: ReaderKey?
+  ) async throws -> HTTPResponse {
+    let (product, version) = try Self.content(parameters)
+    let width = try request.queryValue("width").map { _ throws(Problem) in
+      try request.number("width", in: PackagePages.widths, default: 1)
+    }
+    let ask = try ask(request, key)
+    let name = parameters["n"]
+    guard let number = Int(name), number >= 0, name == String(number) else {
+      throw Problem(.notFound, "pages have numbers from 0")
+    }
+    let source = try await source(of: product, version, for: ask, to: request, key)
+    try infrastructure.content.check(source.handle, source.digest)
+    guard let pages = try await pages(of: source.digest) else {
+      throw Problem(.notFound, "\(product) has no pages that are sent one by one")
+    }
+    guard pages.pages.indices.contains(number) else {
+      throw Problem(.notFound, "pages have numbers from 0 to \(pages.pages.count - 1)")
+    }
+    let picture = pages.pages[number].picture(ofWidth: width)
+    let (file, type) = try await reading(source.digest) { package in
+      try await pageCache.checked(picture, in: package)
+    }
+    var response = try await infrastructure.content.response(
+      to: request, with: file, entityTag: Self.entityTag(of: file, in: source.digest), of: source.digest,
+      for: source.handle, device: source.device, of: product.description)
+    response.headers["Cache-Control"] = key == nil ? "public, no-cache" : CatalogRoutes.revalidated
+    response.headers["Vary"] = "Authorization"
+    guard response.status == .ok || response.status == .partialContent else { return response }
+    response.headers["Content-Type"] = type
+    // Publishers' bytes are shown, and never run.
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    if type == MediaType.bytes.text { response.headers["Content-Disposition"] = "attachment" }
+    return response
+  }
+
+  private static func entityTag(of file: PackedFile, in package: SHA256Digest) -> String {
+    switch file.check {
+    case .digest(let digest): "\"\(digest)\""
+    case .checksum: "\"\(package)-\(file.range.lowerBound)\""
+    }
+  }
+
+  /// The package of a version that the reader owns, or that costs nothing, and the name for which its bytes count. The ledger decides with
+  /// each request.
+  private func source(
+    of product: ProductIdentifier, _ version: ContentVersion, for ask: FeedRequest, to request: HTTPRequest,
+    _ key: ReaderKey?
+  ) async throws -> (digest: SHA256Digest, handle: DeliveryHandle, device: UInt64) {
+    var refusal: Problem?
+    if let key {
+      do {
+        let grant = try await infrastructure.grants.grant(product, version, for: key)
+        return (grant.digest, grant.handle, Ticket.tag(of: grant.device))
+      } catch let problem as Problem {
+        // What is free is open to all.
+        refusal = problem
+      }
+    }
+    let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
+    let composer = try await composer(for: ask, of: snapshot, at: now, nil)
+    guard let item = composer.item(product), let content = item.content else {
+      throw refusal ?? Problem(.productUnknown, "\(product) is not for sale here")
+    }
+    guard content.version == version else {
+      throw refusal ?? Problem(.versionUnknown, "\(product) \(version) is not what is released")
+    }
+    guard composer.isFree(item) else {
+      throw refusal ?? Problem(.purchaseRequired, "\(product) is for sale, and not for free")
+    }
+    let handle = try openHandle(of: product, for: request)
+    return (content.digest, handle, handle.low)
+  }
+
+  private func pages(of digest: SHA256Digest) async throws -> PackagePages? {
+    let manifest = try await infrastructure.content.packages.manifest(of: digest)
+    return try await reading(digest) { package in try await pageCache.pages(of: package, manifest) }
+  }
+
+  /// Looks into a package. Throws `content-damaged` where its bytes are not there or not the right ones, which is written down, and
+  /// `unavailable` where they cannot be brought now.
+  private func reading<Value>(
+    _ digest: SHA256Digest, _ body: (OpenPackage) async throws -> Value
+  ) async throws -> Value {
+    let package = try await infrastructure.content.package(for: digest)
+    do {
+      return try await body(package)
+    } catch is PackageValidationError {
+      await infrastructure.noteDamaged(digest)
+      throw Problem.stopped(.contentDamaged)
+    } catch let error as FilePresenceError {
+      switch error.code {
+      case .missing:
+        throw await infrastructure.content.noteMissing(digest)
+          ? Problem.stopped(.contentDamaged) : Problem(.contentUnknown)
+      case .damaged: throw Problem.stopped(.contentDamaged)
+      default:
+        throw Problem(
+          .unavailable, "the content cannot be fetched now",
+          retryAfterSeconds: RetryAfter.seconds(clamping: error.retryAfter ?? .seconds(2)))
+      }
+    }
+  }
+}

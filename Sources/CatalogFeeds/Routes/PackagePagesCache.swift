@@ -1,0 +1,114 @@
+import ContentDelivery
+import ContentPackage
+import ContentPacking
+import CoreTypes
+import Crypto
+import HTTPServer
+import ServiceRuntime
+import Synchronization
+
+/// Where the pages of packages lie, and which of them were found to be right. A package never changes, so that both are looked at once for
+/// as long as they are remembered.
+final class PackagePagesCache: Sendable {
+  /// Packages that are remembered, and bytes that they may take together.
+  static let maximumCount = 2_000
+  static let maximumLength = ByteCount.mebibytes(32)
+  /// Bytes that a page is counted with.
+  static let pageLength: Int64 = 512
+  /// Pages that are remembered to be right.
+  static let maximumChecked = 65_536
+
+  private struct PictureKey: Hashable, Sendable {
+    var package: SHA256Digest
+    var place: PackedFile
+  }
+
+  private let pages = Mutex(
+    RecentlyUsedCache<SHA256Digest, PackagePages>(
+      maximumCount: maximumCount, maximumLength: maximumLength))
+  private let checked = Mutex(
+    RecentlyUsedCache<PictureKey, String>(
+      maximumCount: maximumChecked, maximumLength: ByteCount(Int64(maximumChecked))))
+
+  /// Returns the pages of a package that is open; nil for one that has none which are sent one by one. Throws what reading throws.
+  func pages(of package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
+    if let known = pages.withLock({ $0.value(for: package.digest) }) { return known }
+    guard var found = try await find(in: package, manifest) else { return nil }
+    found.guide = try await guide(in: package, manifest)
+    let length = ByteCount(Self.pageLength * Int64(found.pages.count))
+    pages.withLock { $0.insert(found, for: package.digest, length: length) }
+    return found
+  }
+
+  /// Returns where a picture lies, and the media type that its bytes have, after comparing them with what was published; that of bytes
+  /// which browsers are not to show is `application/octet-stream`. Throws `PackageValidationError` for other bytes than those, and what
+  /// reading throws.
+  func checked(
+    _ picture: PackagePages.Picture, in package: OpenPackage
+  ) async throws -> (file: PackedFile, mediaType: String) {
+    let file = try await Self.file(of: picture, in: package.file)
+    let key = PictureKey(package: package.digest, place: file)
+    if let known = checked.withLock({ $0.value(for: key) }) { return (file, known) }
+    let start = try await PackedFileReader.check(
+      file, in: package.file, returning: PictureFormat.startLength)
+    let type = PictureFormat(startOf: start)?.previewMediaType ?? MediaType.bytes.text
+    checked.withLock { $0.insert(type, for: key, length: ByteCount(1)) }
+    return (file, type)
+  }
+
+  private func find(in package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
+    guard manifest.kind == .file else { return PackagePages(manifest) }
+    guard manifest.mediaType == .comicBook, let count = manifest.pageCount else { return nil }
+    let tail = try await package.file.bytes(in: ArchivePages.tail(of: manifest.length))
+    guard let directory = ArchivePages.directory(inTail: tail, of: manifest.length),
+      var entries = ArchivePages.entries(inDirectory: try await package.file.bytes(in: directory))
+    else { return nil }
+    // Some are called like a picture and are none, which was seen when the archive was published.
+    if entries.count != count { entries = try await pictures(among: entries, in: package.file) }
+    guard entries.count == count else { return nil }
+    return PackagePages(entries.map { PackagePages.Page(picture: Self.picture($0)) })
+  }
+
+  private func pictures(
+    among entries: [ArchivePages.Entry], in file: SharedDescriptor
+  ) async throws -> [ArchivePages.Entry] {
+    var found: [ArchivePages.Entry] = []
+    for entry in entries {
+      let place = try await Self.file(of: Self.picture(entry), in: file)
+      let start = try await PackedFileReader.start(of: place, in: file, count: ArchivePages.startLength)
+      if PictureFormat(startOf: start) != nil { found.append(entry) }
+    }
+    return found
+  }
+
+  private static func picture(_ entry: ArchivePages.Entry) -> PackagePages.Picture {
+    PackagePages.Picture(name: entry.path, length: entry.length, place: .entry(entry))
+  }
+
+  private static func file(
+    of picture: PackagePages.Picture, in package: SharedDescriptor
+  ) async throws -> PackedFile {
+    switch picture.place {
+    case .file(let file): return file
+    case .entry(let entry):
+      guard let file = entry.file(behind: try await package.bytes(in: entry.header)),
+        file.range.upperBound <= package.length.rawValue
+      else {
+        throw PackageValidationError(
+          .archiveHeadersDisagree, path: entry.path, "there is no local header where it is to be")
+      }
+      return file
+    }
+  }
+
+  /// The words of a folder's document beside its pages; nil for one that cannot be read.
+  private func guide(in package: OpenPackage, _ manifest: Manifest) async throws -> ComicGuide? {
+    guard manifest.kind == .folder, let path = ComicGuide.path(among: manifest.files.map(\.path.text)),
+      let file = manifest.files.first(where: { $0.path.text == path }),
+      file.length <= PackageLimits.standard.maximumMetadataLength
+    else { return nil }
+    var bytes: [UInt8] = []
+    try await PackedFileReader.forEachPart(of: PackedFile(file), in: package.file) { bytes += $0 }
+    return ComicGuide(bytes)
+  }
+}
