@@ -17,6 +17,7 @@ struct CommitMark: Hashable {
     SELECT 1 / count(*) AS marked FROM marked
     """
 
+  /// The two values of ``statement``, in the order of its places.
   var values: [SQLValue] { [.integer(number), .integer(id)] }
 
   /// Makes the row of a new connection. Rows of connections that have not written for a week go.
@@ -30,7 +31,8 @@ struct CommitMark: Hashable {
   }
 
   /// Whether the commit happened; from then on it can no longer. Waits for the transaction where that is still under way. May be asked
-  /// again. Nil where the row is gone.
+  /// again. Nil where the row is gone. Closing and reading are one statement, so that a commit that comes later finds the
+  /// row closed and fails.
   func hasHappened(askedOn handle: ServerHandle) throws(DatabaseError) -> Bool? {
     let rows = try handle.executeAlone(
       "UPDATE commit_marks SET closed = true WHERE id = \(id) RETURNING number")
@@ -38,8 +40,11 @@ struct CommitMark: Hashable {
   }
 }
 
-/// A connection was lost while a commit was under way.
+/// A connection was lost while a commit was under way. ``ServerWorker`` asks the mark on another connection whether the
+/// commit happened.
 struct CommitInDoubt: Error {
+  /// Nil for a connection without a mark, one that reads; then nothing can tell.
   let mark: CommitMark?
+  /// The error that the wait for the commit's answer ended with.
   let cause: DatabaseError
 }

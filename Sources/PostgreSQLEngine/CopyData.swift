@@ -9,7 +9,7 @@ struct CopyData {
   /// A row of -1 columns.
   static let end: [UInt8] = [0xFF, 0xFF]
 
-  /// The bytes of the rows so far.
+  /// The bytes of the rows so far. Without ``header`` and ``end``, which are sent once for a whole copy.
   private(set) var bytes: [UInt8] = []
 
   /// Adds a row. Throws ``DatabaseError`` `constraint` for a text that PostgreSQL cannot hold, or a value that is too long.
@@ -18,6 +18,8 @@ struct CopyData {
     for value in row { try append(value) }
   }
 
+  /// Appends the length in four bytes and the value in network byte order. The length -1 stands for NULL and has no bytes
+  /// behind it.
   private mutating func append(_ value: SQLValue) throws(DatabaseError) {
     switch value {
     case .null: append(UInt32.max)
@@ -39,6 +41,7 @@ struct CopyData {
     }
   }
 
+  /// Appends a length as the signed 32 bits that the format has for it. Throws `constraint` for 2 GiB and more.
   private mutating func append(length: Int) throws(DatabaseError) {
     guard let length = Int32(exactly: length) else {
       throw DatabaseError(.constraint, "a value of \(length) bytes cannot be written", sql: "")
@@ -46,6 +49,7 @@ struct CopyData {
     append(UInt32(bitPattern: length))
   }
 
+  /// Appends the number's own width, the most significant byte first.
   private mutating func append(_ number: some FixedWidthInteger & UnsignedInteger) {
     for shift in stride(from: number.bitWidth - 8, through: 0, by: -8) {
       bytes.append(UInt8(truncatingIfNeeded: number >> shift))

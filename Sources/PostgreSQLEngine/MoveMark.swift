@@ -47,6 +47,7 @@ public struct MoveMark: Hashable, Sendable, Codable {
   }
 }
 
+/// The table and the statements by which a schema keeps its mark.
 extension MoveMark {
   /// The table of the one row that is the mark of a schema.
   static let table = """
@@ -61,6 +62,7 @@ extension MoveMark {
     ON CONFLICT (id) DO UPDATE SET move = excluded.move, state = excluded.state, other = excluded.other, at = excluded.at
     """
 
+  /// The four values of ``statement``, in the order of its places.
   var values: [SQLValue] { [.text(move), .text(state.rawValue), .text(other), .timestamp(at)] }
 }
 

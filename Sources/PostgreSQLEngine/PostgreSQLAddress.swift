@@ -4,6 +4,7 @@ public import Database
 /// Where a PostgreSQL database is, and as whom it is asked: a URL of libpq's, `postgresql://USER@HOST1,HOST2/DATABASE?…`. The password
 /// stands in the URL, in the file that `passfile` names, in `~/.pgpass`, or in `PGPASSWORD`.
 public struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
+  /// The longest URL that is read, in bytes; the parser of libpq gets nothing longer.
   private static let maximumLength = 4096
 
   /// libpq's settings by their names, those of the URL alone.
@@ -41,6 +42,8 @@ public struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The settings of a connection: those of the URL, and what keeps a connection from waiting for a machine that is gone.
+  /// The URL's own settings go before the defaults here, except for the encoding. The options for the server are appended
+  /// to the URL's, so that the latter cannot undo them. Sorted by keyword.
   func settings(named application: String) -> [(keyword: String, value: String)] {
     var all = [
       "connect_timeout": "5", "target_session_attrs": "read-write", "tcp_user_timeout": "10000",

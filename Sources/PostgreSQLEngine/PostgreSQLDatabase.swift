@@ -4,12 +4,19 @@ internal import SystemCalls
 
 /// The connections to a PostgreSQL server.
 final class PostgreSQLDatabase: DatabaseEngine {
+  /// The state that the workers and the listener share.
   private let link: ServerLink
+  /// The threads that run writing bodies, each on a connection of its own.
   private let writers: ServerWorkers
+  /// The threads that run reading bodies. They see one state for a body (REPEATABLE READ).
   private let readers: ServerWorkers
+  /// The thread that hears of what other nodes commit.
   private let listener: ServerListener
+  /// The bound for ``checkWritable()``; other bodies bring their own.
   private let longestWait: Duration?
 
+  /// Makes the queues and the descriptor of the listener. No connection is made and no thread begins before
+  /// ``start(listeningOn:)``. Throws `SystemError` where the process has no descriptor left.
   init(_ address: PostgreSQLAddress, options: PostgreSQLOptions) throws(SystemError) {
     link = ServerLink(address: address, options: options)
     writers = ServerWorkers(.write, count: options.writers, queueLimit: options.queueLimit, link: link)
@@ -25,29 +32,40 @@ final class PostgreSQLDatabase: DatabaseEngine {
     readers.start()
   }
 
+  /// The queue that readers take bodies from, in the order of arrival.
   var reads: BodyQueue { readers.queue }
+  /// The queue that writers take bodies from. Several run at once, so that only their locks put them in an order.
   var writes: BodyQueue { writers.queue }
+  /// Whether the calling thread is one that runs writing bodies.
   var isWriting: Bool { writers.areCurrent }
+  /// Whether the calling thread is one that runs reading bodies.
   var isReading: Bool { readers.areCurrent }
+  /// The revisions of topics, raised by own commits and by those of other nodes.
   var changes: ChangeCounts { link.changes }
+  /// The failure of the last write, kept until a write succeeds; nil while storage and server are well.
   var lastWriteFailure: DatabaseError? { link.failure.withLock { $0 } }
+  /// Always nil: there is no file that could be copied or checked.
   var file: FileEngine? { nil }
 
   /// The server gathers its statistics by itself.
   func optimize() async throws {}
 
+  /// Runs a body that writes nothing but the mark of its connection. Throws ``DatabaseError``, `unavailable` or
+  /// `readOnly` among others, where the server takes no commit.
   func checkWritable() async throws {
     // The mark of the connection is written.
     try await CalledBody(waitingAtMost: longestWait) { connection in _ = try connection.first("SELECT 1") }
       .end(in: writes)
   }
 
+  /// Refuses new bodies and tells the threads to end. Does not wait for them.
   func abandon() {
     reads.close()
     writes.close()
     listener.abandon()
   }
 
+  /// Serves the bodies that are queued and joins the threads: readers first, then writers, and the listener last. Blocks.
   func close() {
     reads.close()
     readers.join()
@@ -90,6 +108,7 @@ public struct PostgreSQLOptions: Sendable {
   }
 }
 
+/// The opening of a database on a server instead of a file.
 extension Database {
   /// Connects to a database on PostgreSQL and brings its tables up to date. Each connection has a thread; each body is a transaction of
   /// its own, which takes its locks first, and runs again where another one, or the connection, was in its way. Blocks: at start-up, not

@@ -4,17 +4,23 @@ internal import Database
 struct PrefetchedReads {
   /// A read that was sent, and its answer once that has come.
   final class Read {
+    /// The statement as its connection prepared it, with its columns once an answer has named them.
     let prepared: ServerSession.Prepared
+    /// Nil until the answers before it were read.
     var answer: ServerAnswer?
 
+    /// A read whose answer is still on its way.
     init(prepared: ServerSession.Prepared) { self.prepared = prepared }
   }
 
+  /// A text and its values: two reads that agree in both have the same answer.
   private struct Question: Hashable {
     let sql: String
     let values: [SQLValue]
   }
 
+  /// The reads by their questions. A body that writes takes each out once, and one that reads finds it any number of
+  /// times.
   private var reads: [Question: Read] = [:]
 
   /// The error of a statement that would write among them.
@@ -22,6 +28,7 @@ struct PrefetchedReads {
     DatabaseError(.misuse, "a statement that writes is not prefetched", sql: sql)
   }
 
+  /// Whether that read was sent already, so that it need not be sent again.
   func contains(_ sql: String, _ values: [SQLValue]) -> Bool {
     reads[Question(sql: sql, values: values)] != nil
   }

@@ -34,9 +34,11 @@ public struct SchemaDefinition: Sendable {
   }
 }
 
+/// The checks of a server and the upgrade of its tables, all of them before the first body runs.
 extension ServerHandle {
   /// Refuses a server that is too old, has another encoding than UTF-8, or is a pooler that gives a connection another backend for each
-  /// transaction.
+  /// transaction. The probe is a setting of this connection: where `other` sees it, both have the same backend. Throws
+  /// ``DatabaseError`` `cannotOpen`.
   func checkServer(other: ServerHandle) throws(DatabaseError) {
     guard version >= 150_000 else {
       throw DatabaseError(.cannotOpen, "PostgreSQL 15 or later is needed, not \(version / 10_000)", sql: "")
@@ -61,7 +63,8 @@ extension ServerHandle {
   }
 
   /// Brings the tables up to date; several nodes that start at the same moment do so one after the other. The tables of the engine
-  /// are there then.
+  /// are there then. An advisory lock of the session keeps the others out. Throws ``DatabaseError`` `newerSchema` for a
+  /// version above ``SchemaDefinition/latest``, or below the first one.
   func apply(_ schema: SchemaDefinition) throws(DatabaseError) {
     _ = try executeAlone("SELECT pg_advisory_lock(hashtext('pullbox schema'))")
     defer { _ = try? executeAlone("SELECT pg_advisory_unlock(hashtext('pullbox schema'))") }
@@ -94,16 +97,19 @@ extension ServerHandle {
       .first == "t"
   }
 
+  /// The statements from that version to the latest, each step followed by the record of its version.
   private func steps(of schema: SchemaDefinition, after version: Int) -> String {
     schema.steps.enumerated().dropFirst(version - schema.version).map { index, step in
       "\(step.script);\n\(Self.record(schema.version + index + 1))"
     }.joined(separator: "\n")
   }
 
+  /// The statement that notes a version as applied.
   private static func record(_ version: Int) -> String {
     "INSERT INTO schema_version (version) VALUES (\(version));"
   }
 
+  /// Runs the script as one transaction. Undoes it when a statement fails, and throws that statement's error.
   private func inTransaction(_ script: String) throws(DatabaseError) {
     do {
       _ = try executeAlone("BEGIN;\n\(script)\nCOMMIT")

@@ -32,6 +32,7 @@ enum ServerFailure {
     DatabaseError(code(for: state), state: state, message, sql: sql)
   }
 
+  /// The code for a SQLSTATE: single states first, then their classes, which are the first two characters.
   private static func code(for state: String) -> DatabaseError.Code {
     switch state {
     case "53100": return .outOfSpace

@@ -7,12 +7,18 @@ internal import SystemCalls
 /// Hears of what other nodes have changed: by notifications at once, and by the revisions themselves every two seconds, since a
 /// notification may be lost with a connection.
 final class ServerListener: Sendable {
+  /// Milliseconds between two looks at the revisions, and the longest pause between two tries to connect.
   private static let interval: Int32 = 2000
 
+  /// The address to connect to, the claim to renew, and the counts to raise.
   private let link: ServerLink
+  /// The one thread of the listener.
   private let pool = BlockingPool(name: "pg-listen", threads: 1)
+  /// The end of the thread's work; nil before the start, and again once it was waited for.
   private let end = Mutex<PendingResult<Void, Never>?>(nil)
+  /// Set before ``wake`` is written to, so that the thread that wakes up sees it.
   private let isClosed = Atomic<Bool>(false)
+  /// An eventfd(2) that ends a wait in poll(2) at once.
   private let wake: FileDescriptor
 
   /// Throws `SystemError` where the process has no descriptor left.
@@ -34,10 +40,13 @@ final class ServerListener: Sendable {
   /// A connection on its way to the listener's thread.
   // Sendable because the thread that opened it has no other use of it.
   private final class GivenHandle: @unchecked Sendable {
+    /// Nil once it was taken.
     private var handle: ServerHandle?
 
+    /// A handle that the caller gives up.
     init(_ handle: ServerHandle) { self.handle = handle }
 
+    /// The handle at the first call, nil at each later one.
     func take() -> ServerHandle? {
       defer { handle = nil }
       return handle
@@ -108,6 +117,7 @@ final class ServerListener: Sendable {
   }
 }
 
+/// The part of listening that asks the server.
 extension ServerHandle {
   /// Lets notifications come, and looks at what was changed before. Returns the news.
   fileprivate func beginListening(

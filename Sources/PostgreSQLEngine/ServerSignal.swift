@@ -2,7 +2,9 @@ internal import Database
 
 /// A notification of a committed change: the topic, its revision, and the names of what was changed, as far as there is room for them.
 struct ServerSignal: Hashable {
+  /// The topic, whose text has no space.
   let topic: ChangeTopic
+  /// The revision that the topic has since that commit.
   let revision: Int
   /// Empty where it may be anything.
   let names: Set<String>
@@ -10,6 +12,7 @@ struct ServerSignal: Hashable {
   /// PostgreSQL takes payloads of fewer than 8000 bytes.
   private static let maximumLength = 7900
 
+  /// A signal of a change that is about to be committed.
   init(topic: ChangeTopic, revision: Int, names: Set<String>) {
     self.topic = topic
     self.revision = revision
@@ -34,6 +37,7 @@ struct ServerSignal: Hashable {
 
 /// The memory of a listener of each topic: the news for readers at each notification, and where revisions show that one was missed.
 struct HeardSignals {
+  /// The last revision of each topic that was heard of or seen. A topic that is not here counts as 0.
   private var revisions: [ChangeTopic: Int] = [:]
 
   /// The news in a notification; nil for one that was heard of before.
@@ -55,7 +59,7 @@ struct HeardSignals {
     case earlier
   }
 
-  /// Takes in a look at the revision.
+  /// Takes in a look at the revision. It becomes the last one that was seen, whichever way it differs.
   mutating func see(_ revision: Int, of topic: ChangeTopic) -> Sight {
     let last = revisions[topic] ?? 0
     revisions[topic] = revision

@@ -2,22 +2,37 @@ import Database
 
 /// The types of PostgreSQL that answers have; their numbers are those of its catalog `pg_type`, which never change.
 enum ServerType {
+  /// One byte, 0 or 1.
   static let bool: UInt32 = 16
+  /// Bytes as they are.
   static let bytea: UInt32 = 17
+  /// The name of an object of the server, as text in its encoding.
   static let name: UInt32 = 19
+  /// A signed number of 64 bits in network byte order. All integers of our tables have this type.
   static let int8: UInt32 = 20
+  /// A signed number of 16 bits.
   static let int2: UInt32 = 21
+  /// A signed number of 32 bits: literals and some functions have it.
   static let int4: UInt32 = 23
+  /// Text in the encoding of the connection, which is UTF-8.
   static let text: UInt32 = 25
+  /// A binary floating-point number of 32 bits (IEEE 754).
   static let float4: UInt32 = 700
+  /// A binary floating-point number of 64 bits (IEEE 754), `DOUBLE PRECISION`.
   static let float8: UInt32 = 701
+  /// `CHAR(n)`, padded with spaces.
   static let bpchar: UInt32 = 1042
+  /// Text with a limit on its length.
   static let varchar: UInt32 = 1043
+  /// A literal whose type nothing has decided; it arrives as text.
   static let unknown: UInt32 = 705
+  /// A decimal number of any length. `sum` over BIGINT has this type.
   static let numeric: UInt32 = 1700
+  /// The type of a function without a result, such as `pg_notify`. Read as NULL.
   static let void: UInt32 = 2278
 }
 
+/// The conversion between values and the bytes that libpq sends and receives.
 extension SQLValue {
   /// The value of a column in PostgreSQL's binary form; nil for a type that no table of ours has, or bytes that are not of the type.
   init?(binary bytes: Span<UInt8>, type: UInt32) {
@@ -63,6 +78,7 @@ extension SQLValue {
     }
   }
 
+  /// A signed number of 2, 4 or 8 bytes in network byte order; nil for any other length.
   private static func integer(_ bytes: Span<UInt8>) -> Int64? {
     switch bytes.count {
     case 8:
@@ -79,7 +95,8 @@ extension SQLValue {
   }
 
   /// A whole number of `numeric`: counts of digits of base 10,000, weight of the first, sign, scale, then the digits. Sums of
-  /// BIGINT have this type.
+  /// BIGINT have this type. Nil for a number with digits behind the point, for NaN and infinities, and for what does not
+  /// fit 64 bits.
   private static func numeric(_ bytes: Span<UInt8>) -> Int64? {
     guard bytes.count >= 8, bytes.count % 2 == 0 else { return nil }
     func word(_ index: Int) -> Int { Int(bytes[index * 2]) << 8 | Int(bytes[index * 2 + 1]) }
@@ -103,6 +120,7 @@ extension SQLValue {
     return value == .min ? nil : -value
   }
 
+  /// The bytes as an array of their own: the span ends with the answer.
   private static func array(_ bytes: Span<UInt8>) -> [UInt8] {
     bytes.indices.map { bytes[$0] }
   }

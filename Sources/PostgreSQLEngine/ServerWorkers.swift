@@ -6,12 +6,18 @@ internal import SystemCalls
 
 /// Threads with a connection each that take bodies from one queue.
 final class ServerWorkers: Sendable {
+  /// The queue that all threads take from; it is bounded, and refuses more bodies as `overloaded`.
   let queue: BodyQueue
+  /// Whether bodies run as transactions that write or that read.
   private let kind: ServerSession.Kind
+  /// The state shared with the other kind of workers and with the listener.
   private let link: ServerLink
+  /// A pool of one thread for each connection.
   private let pools: [BlockingPool]
+  /// The ends of the threads' work, waited for by ``join()``.
   private let ends = Mutex<[PendingResult<Void, Never>]>([])
 
+  /// At least one thread, whatever `count` says. The threads begin at ``start()``.
   init(_ kind: ServerSession.Kind, count: Int, queueLimit: Int, link: ServerLink) {
     self.kind = kind
     self.link = link
@@ -21,8 +27,11 @@ final class ServerWorkers: Sendable {
     }
   }
 
+  /// Whether the calling thread is one of these.
   var areCurrent: Bool { pools.contains { $0.isCurrent } }
 
+  /// Begins the work of each thread, which ends when the queue is closed and empty. A connection is made at a thread's
+  /// first body.
   func start() {
     for pool in pools {
       let end = pool.start { [self] in
@@ -41,11 +50,17 @@ final class ServerWorkers: Sendable {
 
 /// The state that all connections to a database share.
 final class ServerLink: Sendable {
+  /// The place of the server and the settings of its connections.
   let address: PostgreSQLAddress
+  /// The name of the connections in the server's list.
   let application: String
+  /// The claim on the tables, which the listener's connection holds.
   let claim: PostgreSQLOptions.Claim
+  /// Whether prefetched answers are compared with fresh ones, and the process traps where they differ.
   let checksPrefetched: Bool
+  /// The revisions of the topics as far as they are known here.
   let changes = ChangeCounts()
+  /// The failure of the last write; nil since a write has succeeded.
   let failure = Mutex<DatabaseError?>(nil)
   /// Why the tables may not be used now: their claim was lost with the listener's connection, and another process may have it.
   private let refusal = Mutex<DatabaseError?>(nil)
@@ -54,6 +69,7 @@ final class ServerLink: Sendable {
   /// Taken on when all connections are to be made anew.
   private let generation = Atomic<Int>(0)
 
+  /// The state before any connection was made.
   init(address: PostgreSQLAddress, options: PostgreSQLOptions) {
     self.address = address
     application = options.application
@@ -61,27 +77,33 @@ final class ServerLink: Sendable {
     checksPrefetched = options.checksPrefetched
   }
 
+  /// The number that connections made now carry; those with another number are not used again.
   var currentGeneration: Int { generation.load(ordering: .acquiring) }
 
-  /// No connection made before is used any more.
+  /// No connection made before is used any more. Does nothing where another thread has ended that generation before: two
+  /// workers that meet one failure end it once.
   func endConnections(of generation: Int) {
     _ = self.generation.compareExchange(
       expected: generation, desired: generation + 1, ordering: .acquiringAndReleasing)
   }
 
-  /// The tables may be another process's: no body runs until they are claimed again.
+  /// The tables may be another process's: no body runs until they are claimed again. Nil lifts the refusal. An error ends
+  /// all connections of the present generation, too.
   func refuse(_ error: DatabaseError?) {
     refusal.withLock { $0 = error }
     if error != nil { endConnections(of: currentGeneration) }
   }
 
-  /// Throws while another process may have the tables.
+  /// Throws while another process may have the tables. The error is `unavailable`, so that a body waits up to its
+  /// deadline.
   func checkClaim() throws(DatabaseError) {
     if let error = refusal.withLock({ $0 }) {
       throw DatabaseError(.unavailable, state: "08006", error.message, sql: "")
     }
   }
 
+  /// Makes one connection; blocks for as long as the settings allow for each host. Throws ``DatabaseError`` `unavailable`
+  /// or `cannotOpen`.
   func connect() throws(DatabaseError) -> ServerHandle { try ServerHandle(address, application: application) }
 }
 
@@ -92,25 +114,38 @@ struct ServerWorker {
   /// Pauses between two tries to connect, in milliseconds.
   private static let pauses = [100, 200, 400, 800, 1600, 2000]
 
+  /// The kind of transactions of this thread.
   private let kind: ServerSession.Kind
+  /// The state that all threads share.
   private let link: ServerLink
+  /// The connection with its prepared statements; nil before the first body and after a loss.
   private var session: ServerSession?
+  /// The generation of ``session``. A later one at the link means that the session is to be replaced.
   private var generation = 0
+  /// The row of the connection's ``CommitMark``; nil for a connection that reads.
   private var mark: Int64?
+  /// The number of the last commit that this thread has tried, which goes on over new connections.
   private var commits: Int64 = 0
 
+  /// A worker without a connection, which its first body makes.
   init(kind: ServerSession.Kind, link: ServerLink) {
     self.kind = kind
     self.link = link
   }
 
+  /// The end of one run of a body.
   private enum Outcome {
+    /// The body has its answer, good or bad.
     case answered
+    /// Others, or the connection, were in the way: the body may run again after the remedy.
     case again(DatabaseError, after: ServerFailure.Remedy)
+    /// The connection was lost with the commit under way.
     case inDoubt(CommitInDoubt)
   }
 
-  /// Runs the body until it is done, fails by its own fault, or its time is over; and answers it.
+  /// Runs the body until it is done, fails by its own fault, or its time is over; and answers it. Between two runs it
+  /// sleeps for a random time of up to 5 ms times two for each run before. A commit in doubt that did not happen does not
+  /// count as a failure: the body runs again.
   mutating func serve(_ body: QueuedBody) {
     var runs = 0
     while true {
@@ -139,6 +174,8 @@ struct ServerWorker {
     }
   }
 
+  /// Runs the body once in a transaction of its own. An error of the server goes before the body's own, since a body that
+  /// passed over it has decided by too little.
   private mutating func run(_ body: QueuedBody, on session: ServerSession) -> Outcome {
     session.begin(kind, locking: kind == .write ? DatabaseLock.plan(body.locks) : [])
     let error = body.run(on: Connection(on: session, mayWrite: kind == .write))
@@ -181,12 +218,16 @@ struct ServerWorker {
     kind == .read && error.state == "25006" ? .answer : ServerFailure.remedy(for: error.state)
   }
 
+  /// Applies the effect of a committed body, one body at a time, and answers it. A write that succeeded clears
+  /// ``ServerLink/failure``.
   private func succeed(_ body: QueuedBody) {
     if kind == .write { link.failure.withLock { $0 = nil } }
     link.effects.withLock { _ in body.applyEffect() }
     body.answer()
   }
 
+  /// Answers the body with the error. A failure of storage or server during a write is noted in ``ServerLink/failure`` as
+  /// well.
   private func fail(_ body: QueuedBody, _ error: any Error) {
     if kind == .write, let error = error as? DatabaseError, error.isOfStorage || error.code == .unavailable {
       link.failure.withLock { $0 = error }
@@ -194,6 +235,7 @@ struct ServerWorker {
     body.answer(error)
   }
 
+  /// The mark for the next commit; nil where the connection has none.
   private mutating func nextMark() -> CommitMark? {
     guard let mark else { return nil }
     commits += 1
@@ -203,6 +245,8 @@ struct ServerWorker {
   // MARK: connections
 
   /// The connection, a new one where there is none that is good. Tries until the deadline, or once where there is none.
+  /// Pauses from 100 ms to 2 s between the tries. Throws ``DatabaseError`` `unavailable` when the time is over, and any
+  /// other error of a try at once.
   private mutating func connected(until deadline: ContinuousClock.Instant?) throws(DatabaseError)
     -> ServerSession
   {
@@ -232,7 +276,7 @@ struct ServerWorker {
     }
   }
 
-  /// Whether a commit happened whose answer was lost; nil where no server can be asked in time.
+  /// Whether a commit happened whose answer was lost; nil where no server can be asked in time. Waits at least 5 seconds.
   private mutating func settle(_ doubt: CommitInDoubt, until deadline: ContinuousClock.Instant?) -> Bool? {
     // A commit that has begun may take longer than a body waits for its turn.
     let end = max(deadline ?? .now, .now + .seconds(5))
@@ -249,6 +293,7 @@ struct ServerWorker {
     return nil
   }
 
+  /// Sleeps for a random time of 1 ms to that many, so that transactions in each other's way do not meet again.
   private func pause(upTo milliseconds: Int) {
     usleep(UInt32.random(in: 1...UInt32(milliseconds)) * 1000)
   }

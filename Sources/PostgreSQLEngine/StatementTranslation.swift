@@ -20,6 +20,7 @@ struct StatementTranslation: Hashable {
     case any
   }
 
+  /// Translates a text of SQLite's dialect. A text that is not SQL is copied, and the server refuses it.
   init(_ text: String) {
     var reader = Reader(text)
     while reader.step() {}
@@ -29,6 +30,8 @@ struct StatementTranslation: Hashable {
     words = effect == .none ? Set(sql.split { !($0.isLetter || $0.isNumber || $0 == "_") }) : []
   }
 
+  /// The effect by the first three words. Only SELECT, INSERT INTO and UPDATE are told apart; WITH and DELETE count as
+  /// ``Effect/any``.
   private static func effect(of sql: String) -> Effect {
     let words = sql.prefix(200).split(maxSplits: 3) { !($0.isLetter || $0.isNumber || $0 == "_") }
     switch (words.first, words.dropFirst().first) {
@@ -48,12 +51,18 @@ struct StatementTranslation: Hashable {
     }
   }
 
+  /// The scan of the text, which goes over each byte once.
   private struct Reader {
+    /// The text in UTF-8.
     private let input: [UInt8]
+    /// The offset of the next byte to read.
     private var position = 0
+    /// The translation of the bytes before ``position``.
     private(set) var output: [UInt8] = []
+    /// The number of `?` outside of quotes and comments so far.
     private(set) var parameters = 0
 
+    /// A reader at the beginning of the text.
     init(_ text: String) {
       input = Array(text.utf8)
       output.reserveCapacity(input.count + 16)
@@ -75,8 +84,10 @@ struct StatementTranslation: Hashable {
       return true
     }
 
+    /// The byte behind the one at ``position``; nil at the end.
     private var next: UInt8? { position + 1 < input.count ? input[position + 1] : nil }
 
+    /// Copies the bytes before `end` unchanged and goes on from there.
     private mutating func copy(through end: Int) {
       output += input[position..<end]
       position = end
@@ -89,10 +100,12 @@ struct StatementTranslation: Hashable {
       return end.map { $0 + 1 } ?? input.count
     }
 
+    /// The end of a comment: the offset of the line's end, or of the text's.
     private func line() -> Int {
       input[position...].firstIndex(of: UInt8(ascii: "\n")) ?? input.count
     }
 
+    /// Copies the word at ``position``, unless it begins `INDEXED BY name` or `OR FAIL`; these are left out.
     private mutating func copyWord() {
       let word = word(at: position)
       if word.text == "INDEXED", let by = following(word.end), by.text == "BY", let name = following(by.end) {
@@ -104,6 +117,7 @@ struct StatementTranslation: Hashable {
       }
     }
 
+    /// The word that follows `end` behind at least one space; nil where something else follows.
     private func following(_ end: Int) -> (text: String, end: Int)? {
       var start = end
       while start < input.count, Self.isSpace(input[start]) { start += 1 }
@@ -111,12 +125,14 @@ struct StatementTranslation: Hashable {
       return word(at: start)
     }
 
+    /// The word that begins there, and the offset behind it. Its case is kept: hints are in capitals in our statements.
     private func word(at start: Int) -> (text: String, end: Int) {
       var end = start
       while end < input.count, Self.isWord(input[end]) { end += 1 }
       return (String(decoding: input[start..<end], as: UTF8.self), end)
     }
 
+    /// Whether the byte may belong to a word: letters, digits, the underscore, and all bytes outside ASCII.
     private static func isWord(_ byte: UInt8) -> Bool {
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -126,6 +142,7 @@ struct StatementTranslation: Hashable {
       }
     }
 
+    /// Space, line feed, tab and carriage return.
     private static func isSpace(_ byte: UInt8) -> Bool {
       byte == 0x20 || byte == 0x0A || byte == 0x09 || byte == 0x0D
     }

@@ -11,7 +11,9 @@ public import Database
 ///       guard try count(of: "books", in: connection) == expected else { throw WrongCount() }
 ///     }
 public final class TableTransfer {
+  /// The connection, whose statements have no limit of time.
   private let handle: ServerHandle
+  /// The transactions on ``handle``. Scripts run outside of it.
   private let session: ServerSession
   /// The database and the schema, for people: without user and password.
   public let name: String
@@ -41,7 +43,8 @@ public final class TableTransfer {
     throw DatabaseError(.busy, "\(others.joined(separator: ", ")) uses it; stop it first", sql: "")
   }
 
-  /// Brings the tables up to date, whatever mark they have.
+  /// Brings the tables up to date, whatever mark they have. Throws ``DatabaseError`` `newerSchema` for tables of a later
+  /// program.
   public func apply(_ schema: SchemaDefinition) throws(DatabaseError) { try handle.apply(schema) }
 
   /// The version of the tables; nil where there are none.
@@ -50,7 +53,7 @@ public final class TableTransfer {
   /// The mark of the last move; nil where there was none.
   public func mark() throws(DatabaseError) -> MoveMark? { try handle.moveMark() }
 
-  /// Writes the mark, alone.
+  /// Writes the mark, alone. It replaces one that is there. Throws ``DatabaseError``.
   public func setMark(_ mark: MoveMark) throws {
     try inTransaction {
       try session.enqueue(MoveMark.statement, mark.values)
@@ -115,6 +118,8 @@ public final class TableTransfer {
     }
   }
 
+  /// Runs the body in a transaction of writes. Throws ``DatabaseError`` `outcomeUnknown` where the connection was lost
+  /// after the commit had been sent: no mark tells here whether it happened.
   private func inTransaction<Value>(_ body: () throws -> Value) throws -> Value {
     session.begin(.write, locking: [])
     do {
@@ -136,14 +141,18 @@ public final class TableTransfer {
     }
   }
 
+  /// The name in quotation marks, those within it doubled.
   static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
 }
 
 /// The part of a ``TableTransfer/fill(_:marking:_:comparing:)`` that brings the rows.
 public final class TableFilling {
+  /// The connection of the ``TableTransfer``, in the middle of its transaction.
   private let handle: ServerHandle
+  /// The same transaction, for statements in the pipeline.
   private let session: ServerSession
 
+  /// A filling for one call of ``TableTransfer/fill(_:marking:_:comparing:)``, which outlives no other.
   init(handle: ServerHandle, session: ServerSession) {
     self.handle = handle
     self.session = session
@@ -192,6 +201,8 @@ struct TableRules {
   /// The statements behind them.
   let restoration: String
 
+  /// Reads the definitions from the catalog: foreign keys, and those indexes that no constraint owns. Both scripts change
+  /// nothing outside of `tables`.
   init(of tables: [String], on handle: ServerHandle) throws(DatabaseError) {
     let names = tables.map { "'\($0.replacing("'", with: "''"))'" }.joined(separator: ", ")
     let own = "relnamespace = current_schema()::regnamespace AND relname IN (\(names))"
@@ -221,8 +232,10 @@ struct TableRules {
       ["ANALYZE \(quoted.joined(separator: ", "))"])
   }
 
+  /// The text of that column; empty for NULL, which the two queries never answer.
   private static func text(_ row: [String?], _ column: Int) -> String { row[column] ?? "" }
 
+  /// The statements of all lists in their order, one a line.
   private static func script(_ statements: [String]...) -> String {
     statements.flatMap { $0 }.joined(separator: ";\n")
   }
