@@ -7,7 +7,8 @@ package func noise(_ count: Int, seed: UInt64) -> [UInt8] {
 }
 
 /// The bytes of as many words of xorshift64 as are needed, each as `change` makes it. By words, since what is done for each byte is slow
-/// in a build for debugging, and some tests want many of them.
+/// in a build for debugging, and some tests want many of them. The words are in the byte order of the machine. Two calls
+/// with one seed agree in their common beginning.
 private func words(_ count: Int, seed: UInt64, _ change: (UInt64) -> UInt64) -> [UInt8] {
   var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
   var words = [UInt64](repeating: 0, count: (count + 7) / 8)
@@ -33,10 +34,12 @@ package func prose(_ count: Int, seed: UInt64) -> [UInt8] {
   words(count, seed: seed) { 0x2020_2020_2020_2020 &+ $0 & 0x3F3F_3F3F_3F3F_3F3F }
 }
 
+/// The bytes of a file of at most 64 MiB. Throws `SystemError` where it cannot be read, or is longer.
 package func contents(of path: String) throws -> [UInt8] {
   try FileSystem.read(path, upTo: .mebibytes(64))
 }
 
+/// The writing of integers in the byte order of ZIP, 7z and the like.
 extension [UInt8] {
   /// Adds an integer, its lowest byte first.
   mutating func put(_ value: some FixedWidthInteger) {

@@ -3,7 +3,8 @@ package import ContentPackage
 import CoreTypes
 import Crypto
 
-/// A well-formed draft of a folder of two files, for tests to spoil.
+/// A well-formed draft of a folder of two files, for tests to spoil. Its digests are those of single bytes and belong to no
+/// package.
 package func makeDraft() throws -> ManifestDraft {
   guard let product = ProductIdentifier("com.example.hello"), let version = ContentVersion("1.10") else {
     throw SampleError()
@@ -15,6 +16,7 @@ package func makeDraft() throws -> ManifestDraft {
     files: [try makeFile("a.jpg", 40, 400), try makeFile("b.jpg", 500, 600)])
 }
 
+/// A file of a manifest. Its digest is that of its path, so that two files of a draft differ without content.
 package func makeFile(
   _ path: String, _ offset: Int, _ length: Int, storedLength: Int? = nil, method: StorageMethod = .stored
 ) throws -> ManifestFile {

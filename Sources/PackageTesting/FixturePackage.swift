@@ -7,11 +7,14 @@ import SystemCalls
 
 /// A package as a publisher would have released it.
 package struct FixturePackage: Sendable {
+  /// The package as it is sent to devices.
   package let bytes: [UInt8]
+  /// The manifest that the packer made for ``bytes``.
   package let manifest: Manifest
   /// The files as they must be placed, by path.
   package let files: [String: [UInt8]]
 
+  /// The product of packages that say nothing else.
   package static let product = "com.example.heroes.issue42"
 
   /// A single file of that many bytes that no compressor can shrink.
@@ -21,6 +24,7 @@ package struct FixturePackage: Sendable {
     try file(noise(length, seed: seed), product: product, version: version)
   }
 
+  /// A single file of those bytes. It is written to a temporary directory for the packer and removed before this returns.
   package static func file(
     _ bytes: [UInt8], product: String = product, version: String = "1.0", name: String = "issue.pdf"
   ) throws -> FixturePackage {
@@ -37,12 +41,19 @@ package struct FixturePackage: Sendable {
     try file.write(bytes.span, at: .zero)
   }
 
+  /// Six pages of about 700 kB each, so that a page lies in several pieces and pieces hold several pages.
   private static let pages = (0..<6).map { noise(700_000 + $0, seed: UInt64($0) + 10) }
+  /// A text of 2.5 MB that deflates to a small part of it.
   private static let longNotes = [[UInt8]](
     repeating: Array("All in color for a dime. ".utf8), count: 100_000
   ).flatMap { $0 }
 
-  /// A folder of stored and deflated files, packed.
+  /// A folder of stored and deflated files, packed. Two packages that differ in `firstPage` alone have the same bytes for all
+  /// other files where the second follows the first.
+  ///
+  /// - Parameters:
+  ///   - firstPage: replaces `pages/page0.jpg`; nil keeps the usual page.
+  ///   - previous: the manifest whose layout is kept for files that are the same; nil lays out anew.
   package static func folder(
     product: String = product, version: String = "1.0", firstPage: [UInt8]? = nil,
     following previous: Manifest? = nil
@@ -64,6 +75,7 @@ package struct FixturePackage: Sendable {
       bytes: try FileSystem.read(output, upTo: .gibibytes(1)), manifest: packed.manifest, files: files)
   }
 
+  /// The packer for a product and a version. Throws ``SampleError`` for texts that are no identifiers.
   private static func builder(_ product: String, _ version: String) throws -> PackageBuilder {
     guard let product = ProductIdentifier(product), let version = ContentVersion(version) else {
       throw SampleError()
@@ -93,6 +105,7 @@ package struct FixturePackage: Sendable {
     return bytes
   }
 
+  /// Appends the word, its lowest byte first.
   private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
     for shift in stride(from: 0, to: 64, by: 8) {
       bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))

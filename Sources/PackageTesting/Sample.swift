@@ -8,6 +8,7 @@ import SystemCalls
 /// A packed folder of a few MiB with everything that packages have: pages, deflated files small and larger than a piece,
 /// an empty file, folders in folders, names that are not ASCII.
 package struct Sample: Sendable {
+  /// The files of the folder in the order of their paths.
   package static let files: [(path: String, bytes: [UInt8])] = [
     ("001.jpg", noise(700_000, seed: 1)),
     ("002.jpg", noise(1_300_000, seed: 2)),
@@ -19,12 +20,15 @@ package struct Sample: Sendable {
     ("story.txt", prose(1_800_000, seed: 5)),
   ]
 
+  /// The bytes of the package.
   package let package: [UInt8]
+  /// The manifest of ``package``.
   package let manifest: Manifest
 
   /// Made once for all tests.
   package static let shared: Result<Sample, any Error> = Result { try Sample() }
 
+  /// Packs ``files`` once. Throws what the packer throws.
   private init() throws {
     let folder = try Folder()
     for file in Self.files { try folder.write(file.bytes, to: file.path) }
@@ -34,6 +38,8 @@ package struct Sample: Sendable {
     package = try contents(of: output)
   }
 
+  /// A packer for the product and the version of the sample. Throws ``SampleError`` where one of them is no identifier
+  /// any more.
   package static var builder: PackageBuilder {
     get throws {
       guard let product = ProductIdentifier("com.example.sample"), let version = ContentVersion("1.0") else {
@@ -43,10 +49,12 @@ package struct Sample: Sendable {
     }
   }
 
+  /// The piece of that index, checked against the manifest.
   package func verifiedPiece(_ index: Int) throws -> VerifiedPiece {
     try VerifiedPiece(receivedPiece(index), of: manifest)
   }
 
+  /// The piece of that index with all of its bytes, as a device has it before the check.
   package func receivedPiece(_ index: Int) -> ReceivedPiece {
     var piece = ReceivedPiece(index: index, layout: manifest.layout)
     let range = manifest.layout.range(of: index)
@@ -56,6 +64,8 @@ package struct Sample: Sendable {
   }
 }
 
+/// An identifier of the fixtures that this program does not take.
 package struct SampleError: Error {
+  /// The one value.
   package init() {}
 }

@@ -1,3 +1,4 @@
+/// Oddities of the archive itself.
 extension OddPublication {
   /// ZIP as many tools write it.
   static let ofArchives: [OddPublication] = [
@@ -59,6 +60,8 @@ extension OddPublication {
       .init([ZipMaker.Entry].pages + [.init("viewer", [0x7F, 0x45, 0x4C, 0x46, 2])]), "executable viewer"),
   ]
 
+  /// A publication of three pages that is taken as if nothing was odd, but for so many oddities that are told. Its pages
+  /// are expected in their usual order.
   private static func plain(
     _ name: String, called file: String = "issue.cbz", _ zip: ZipMaker, oddities: Int = 0
   ) -> OddPublication {

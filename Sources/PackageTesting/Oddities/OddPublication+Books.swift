@@ -1,23 +1,34 @@
-/// A small EPUB, whose parts are said one by one.
+/// A small EPUB, whose parts are said one by one. Each is put into the documents as it is, so that a test may spoil it.
 struct EPUBMaker {
+  /// The elements for titles in the package document.
   var title = "<dc:title>Book</dc:title>"
+  /// The elements behind the title, such as `meta`.
   var metadata = ""
+  /// The items of the manifest beside the documents.
   var items = ""
+  /// The attributes of `spine`, with a space in front.
   var spineAttributes = ""
+  /// The element `guide` of EPUB 2; empty leaves it out.
   var guide = ""
+  /// The documents of the book, in the order of the spine.
   var documents = ["a.xhtml", "b.xhtml"]
   /// Those of ``documents`` that the spine has with `linear="no"`.
   var nonLinear: Set<String> = []
+  /// The entries behind all others.
   var extra: [ZipMaker.Entry] = []
+  /// The folder around everything, with a slash at its end; empty for none.
   var folder = ""
 
+  /// A book of two documents, changed as the closure says.
   init(_ change: (inout EPUBMaker) -> Void = { _ in }) { change(&self) }
 
+  /// The document that names the package document (EPUB 3.3, OCF, "Container file").
   var container: String {
     "<?xml version=\"1.0\"?><container version=\"1.0\" xmlns=\"urn:oasis:names:tc:opendocument:xmlns:container\"><rootfiles>"
       + "<rootfile full-path=\"OEBPS/book.opf\" media-type=\"application/oebps-package+xml\"/></rootfiles></container>"
   }
 
+  /// The package document, with all documents in manifest and spine.
   var package: String {
     let items = documents.map { "<item id=\"\($0)\" href=\"\($0)\" media-type=\"application/xhtml+xml\"/>" }
       .joined()
@@ -30,6 +41,7 @@ struct EPUBMaker {
       + "<manifest>\(items)\(self.items)</manifest><spine\(spineAttributes)>\(spine)</spine>\(guide)</package>"
   }
 
+  /// The entries of the archive; `mimetype` comes first, as OCF wants it, and none is compressed.
   var entries: [ZipMaker.Entry] {
     [
       .init(folder + "mimetype", "application/epub+zip"), .init(folder + "META-INF/container.xml", container),
@@ -41,15 +53,20 @@ struct EPUBMaker {
       + extra
   }
 
+  /// The same book as files of a folder.
   var files: [(path: String, content: [UInt8])] {
     entries.map { (String(decoding: $0.name, as: UTF8.self), $0.content) }
   }
 }
 
+/// Oddities of books.
 extension OddPublication {
+  /// A picture whose name has a space, which addresses write as `%20`.
   private static let picture = ZipMaker.Entry("OEBPS/img/c 1.jpg", jpeg(1))
+  /// The manifest's item of ``picture``.
   private static let item = "<item id=\"pic\" href=\"img/c%201.jpg\" media-type=\"image/jpeg\"/>"
 
+  /// A book with the title "Book" and two pages, unless `change` says otherwise. `entries` replaces those of the maker.
   private static func book(
     _ name: String, called file: String = "book.epub", _ maker: EPUBMaker = EPUBMaker(),
     entries: [ZipMaker.Entry]? = nil, _ change: (inout Expected) -> Void = { _ in }

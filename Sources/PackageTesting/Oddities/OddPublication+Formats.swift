@@ -1,4 +1,6 @@
+/// Oddities of formats other than archives.
 extension OddPublication {
+  /// The least body of a PDF behind its header.
   private static let pdf = "1 0 obj<</Type/Catalog>>endobj trailer<</Root 1 0 R>>\n%%EOF\n"
 
   /// Files that are no archives, and files that are no publications.

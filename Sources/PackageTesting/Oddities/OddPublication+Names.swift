@@ -1,5 +1,8 @@
+/// Oddities of names and their order.
 extension OddPublication {
+  /// A word with an accent as a character of its own (NFD), as macOS spells it.
   private static let decomposed = "cafe\u{301}"
+  /// The same word with one character for both (NFC).
   private static let composed = "caf\u{E9}"
 
   /// Names in other encodings, scripts and habits.

@@ -1,3 +1,4 @@
+/// Oddities that systems leave behind.
 extension OddPublication {
   /// Publications with files that macOS, Windows, file servers and phones leave beside pages.
   static let ofSystems: [OddPublication] = [

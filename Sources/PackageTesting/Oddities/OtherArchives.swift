@@ -3,10 +3,14 @@ import CoreTypes
 
 /// A tar archive (POSIX.1-1988), of regular files only.
 package enum TarMaker {
+  /// The archive with its entries in that order and two empty blocks at its end. Names are at most 100 bytes long and are
+  /// not checked.
   package static func bytes(_ entries: [(name: String, content: [UInt8])]) -> [UInt8] {
     entries.flatMap { entry($0.name, $0.content) } + [UInt8](repeating: 0, count: 1024)
   }
 
+  /// The header of one file, 512 bytes, and its content filled up to whole blocks. The checksum counts its own field as
+  /// spaces.
   private static func entry(_ name: String, _ content: [UInt8]) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 512)
     func put(_ text: String, at offset: Int) {
@@ -31,6 +35,8 @@ package enum TarMaker {
 
 /// A 7z archive whose one folder is copied, not compressed (7zFormat.txt of the LZMA SDK).
 package enum SevenZipMaker {
+  /// The signature, the header of the start, the contents one behind the other, and the header of the end. All numbers
+  /// stay below 2^15.
   package static func bytes(_ entries: [(name: String, content: [UInt8])]) -> [UInt8] {
     let data = entries.flatMap(\.content)
     var streams: [UInt8] = [0x04, 0x06, 0x00, 0x01, 0x09] + number(data.count) + [0x00]
@@ -56,7 +62,7 @@ package enum SevenZipMaker {
     return signature + start + data + header
   }
 
-  /// A number in one byte, or in two behind a first byte that says so.
+  /// A number in one byte, or in two behind a first byte that says so. The format has longer forms, which no test needs.
   private static func number(_ value: Int) -> [UInt8] {
     value < 0x80 ? [UInt8(value)] : [0x80 | UInt8(value >> 8), UInt8(value & 0xFF)]
   }

@@ -3,28 +3,42 @@ import CoreTypes
 
 /// Writes a ZIP archive byte by byte, as any of many tools would: what is odd about it is said entry by entry.
 package struct ZipMaker: Sendable {
+  /// One file of the archive. What it claims and what it holds may differ.
   package struct Entry: Sendable {
+    /// The name as bytes, in whatever encoding.
     package var name: [UInt8]
+    /// The content before it is compressed.
     package var content: [UInt8]
+    /// The method: 0 for stored, 8 for deflate, and any other number over stored bytes.
     package var method: UInt16 = 0
+    /// The general purpose flags, to which ``hasDescriptor`` adds bit 3. UTF-8 in names (bit 11) is not set by itself.
     package var flags: UInt16 = 0
     /// Time and date of DOS; the first is that of 2026.
     package var time: UInt16 = 0
+    /// The first of September 2026: years since 1980, month and day in 7, 4 and 5 bits.
     package var date: UInt16 = (2026 - 1980) << 9 | 9 << 5 | 1
+    /// The mode of Unix, in the upper half of the external attributes.
     package var mode: UInt32 = 0o100644
+    /// Whether lengths and checksum follow the content, and are zero before it.
     package var hasDescriptor = false
+    /// Whether an extra field of 64 bits has the lengths (APPNOTE §4.5.3), though they would fit 32.
     package var hasWideLengths = false
+    /// Extra fields of both headers, behind that of 64 bits.
     package var extra: [UInt8] = []
+    /// The comment of the entry, in the central directory alone.
     package var comment: [UInt8] = []
 
+    /// An entry whose name is in UTF-8.
     package init(_ name: String, _ content: [UInt8]) {
       self.init(bytes: Array(name.utf8), content)
     }
 
+    /// An entry of a text.
     package init(_ name: String, _ content: String) {
       self.init(name, Array(content.utf8))
     }
 
+    /// An entry whose name is in another encoding.
     package init(bytes name: [UInt8], _ content: [UInt8]) {
       self.name = name
       self.content = content
@@ -54,25 +68,33 @@ package struct ZipMaker: Sendable {
     }
   }
 
+  /// The entries in the order of their content.
   package var entries: [Entry]
+  /// The comment of the archive.
   package var comment: [UInt8] = []
+  /// Bytes in front of the first entry; offsets count them.
   package var prefix: [UInt8] = []
+  /// Bytes behind the end of the archive, which no record counts.
   package var suffix: [UInt8] = []
   /// The records of the central directory stand in the opposite order.
   package var isReversed = false
   /// The closing record of 64 bits is written, though nothing needs it.
   package var hasWideEnd = false
 
+  /// An archive of those entries with nothing odd about it.
   package init(_ entries: [Entry]) {
     self.entries = entries
   }
 
+  /// The same archive, changed.
   package func with(_ change: (inout ZipMaker) -> Void) -> ZipMaker {
     var maker = self
     change(&maker)
     return maker
   }
 
+  /// The bytes of the archive: entries, central directory, closing records (APPNOTE §4.3.6). The values are not checked,
+  /// and may contradict each other.
   package var bytes: [UInt8] {
     var bytes = prefix
     var central: [[UInt8]] = []
@@ -110,7 +132,8 @@ package struct ZipMaker: Sendable {
     return bytes + end(centralOffset: start, centralLength: bytes.count - start) + suffix
   }
 
-  /// From the flags to the length of the name.
+  /// Appends the fields from the flags to the length of the name, which both headers of an entry have in the same order.
+  /// Checksum and lengths are zero without `hasLengths`.
   private func append(
     _ entry: Entry, flags: UInt16, _ storedLength: Int, hasLengths: Bool, to bytes: inout [UInt8]
   ) {
@@ -122,6 +145,8 @@ package struct ZipMaker: Sendable {
     bytes.put(UInt16(entry.name.count))
   }
 
+  /// The extra field with both lengths in 64 bits, the length of the content first; empty without
+  /// ``Entry/hasWideLengths``.
   private func wideLengths(_ entry: Entry, _ storedLength: Int) -> [UInt8] {
     guard entry.hasWideLengths else { return [] }
     var field: [UInt8] = [1, 0, 16, 0]
@@ -130,6 +155,7 @@ package struct ZipMaker: Sendable {
     return field
   }
 
+  /// The closing record, and in front of it that of 64 bits with its locator where ``hasWideEnd`` asks for them.
   private func end(centralOffset: Int, centralLength: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     let position = centralOffset + centralLength
