@@ -53,6 +53,8 @@ public final class BoundSocket: Sendable {
     return InheritedSocket(FileDescriptor(takingOwnershipOf: copy), name: name)
   }
 
+  /// Makes a socket, binds it to the address and listens with a queue of 1024 connections. `Address` is the structure of
+  /// the family, whose size the kernel is told.
   private static func listening<Address>(
     family: Int32, at address: inout Address
   ) throws(SystemError) -> FileDescriptor {

@@ -6,7 +6,9 @@ public import SystemCalls
 public final class ChildProcess: Sendable {
   /// How a process ended.
   public enum Ending: Hashable, Sendable {
+    /// The program ended by itself, with that status, 0 to 255.
     case exited(Int32)
+    /// A signal ended it; its number is from signal(7).
     case killed(signal: Int32)
   }
 
@@ -23,6 +25,7 @@ public final class ChildProcess: Sendable {
 
   /// The process's identifier; see ``send(signal:)`` for how long it is valid.
   public let identifier: Int32
+  /// The wait for the process, which goes on without a caller.
   private let waiting: Task<Ending, Never>
 
   /// Starts `executable` (a path) with only `environment`. Standard output and error are appended to files; without
@@ -72,6 +75,8 @@ public final class ChildProcess: Sendable {
     return await ending()
   }
 
+  /// Starts the program with the streams as its descriptors 0, 1, 2 and so on, all signals unblocked. It inherits no
+  /// other descriptor, since all of ours are closed on exec. Throws `SystemError` of posix_spawn(3).
   private static func spawn(
     _ executable: String, arguments: [String], environment: [String], streams: [Int32]
   ) throws(SystemError) -> Int32 {
@@ -108,6 +113,7 @@ public final class ChildProcess: Sendable {
     return identifier
   }
 
+  /// Waits in waitpid(2) and takes the process out of the table: its number may be another's afterwards. Blocks.
   private static func wait(for identifier: Int32) -> Ending {
     var status: Int32 = 0
     while unsafe waitpid(identifier, &status, 0) == -1, errno == EINTR {}

@@ -24,6 +24,7 @@ public enum ConfigurationReference {
     return lines.joined(separator: "\n")
   }
 
+  /// One row: a vertical bar in the help is escaped, so that it ends no cell.
   private static func row(_ option: CommandOption) -> String {
     let value: String
     switch option.kind {
@@ -40,5 +41,6 @@ public enum ConfigurationReference {
     return "| " + cells.joined(separator: " | ") + " |"
   }
 
+  /// The text in backquotes; empty for nil.
   private static func code(_ text: String?) -> String { text.map { "`\($0)`" } ?? "" }
 }

@@ -4,7 +4,9 @@ internal import SystemCalls
 /// The files of a directory that takes long to make, such as one with a database or with keys. A process of tests makes it once, and
 /// each test gets a copy. It is held in memory, so that nothing of it is left when the process ends.
 public struct DirectoryTemplate: Sendable {
+  /// The contents of the files by their names.
   private var files: [String: [UInt8]] = [:]
+  /// The directories within by their names.
   private var directories: [String: DirectoryTemplate] = [:]
 
   /// Reads everything below `path` but what has one of `names`; nothing may write there meanwhile. Blocks. Throws `SystemError`, also

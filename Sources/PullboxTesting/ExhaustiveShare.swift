@@ -18,7 +18,7 @@ public struct ExhaustiveShare: Hashable, Sendable {
   public let place: Int
   /// Whether the run takes the time for every variant of a case: it was asked for all cases, or for a share by its number alone.
   public let isThorough: Bool
-  /// The place in the order of variants.
+  /// The place in the order of variants. Runs with other seeds begin at other variants.
   private let turn: Int
 
   /// The share that the texts of the two variables choose.

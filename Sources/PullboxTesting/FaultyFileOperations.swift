@@ -12,18 +12,29 @@ public final class FaultyFileOperations: FileOperations {
   /// The operations that can fail.
   public typealias Step = FileCall
 
+  /// The rules and the record of calls.
   private struct State {
+    /// The kind of call that fails every time; nil for none.
     var failing: Step?
+    /// The errno of ``failing``.
     var number: Int32
+    /// The one call that fails, counted from 0, and its errno.
     var failingCall: (index: Int, number: Int32)?
+    /// The index of the first call that is not made any more.
     var lastCall = Int.max
+    /// The rule for a call of a kind on a subject, which answers an errno or nil.
     var rule: (@Sendable (FileCall, String) -> Int32?)?
+    /// The length from which on writes fail, and their errno.
     var longWrites: (least: ByteCount, number: Int32)?
+    /// All calls so far, in their order.
     var steps: [Step] = []
+    /// The number of calls that failed.
     var failures = 0
   }
 
+  /// Guards the rules: calls come from several threads.
   private let state: Mutex<State>
+  /// The operations that make the calls which do not fail.
   private let system = SystemFileOperations()
 
   /// `failing` fails every time, with `number` as its errno (`EIO` unless given); nil lets all succeed.
@@ -64,7 +75,8 @@ public final class FaultyFileOperations: FileOperations {
     state.withLock { $0.longWrites = least.map { ($0, number ?? EIO) } }
   }
 
-  /// Records the call, and fails when the test wants that.
+  /// Records the call, and fails when the test wants that. The rules are asked in this order: death, the one call, the
+  /// kind, the rule of the test. A dead system answers `ECANCELED` to everything.
   public func willMake(_ call: FileCall, of subject: String) throws(SystemError) {
     let number = state.withLock { state -> Int32? in
       let index = state.steps.count
@@ -108,6 +120,7 @@ public final class FaultyFileOperations: FileOperations {
     try system.write(bytes, to: file, at: offset)
   }
 
+  /// Throws where a write of that many bytes is to fail; shorter ones pass.
   private func check(_ written: Int) throws(SystemError) {
     let number = state.withLock { state -> Int32? in
       guard let long = state.longWrites, ByteCount(written) >= long.least else { return nil }

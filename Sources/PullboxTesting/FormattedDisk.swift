@@ -14,6 +14,7 @@ public final class FormattedDisk: Sendable {
     /// The name, for the titles of tests.
     public var description: String { rawValue }
 
+    /// The path of the program that makes the file system.
     var formatter: String {
       switch self {
       case .exFAT: "/usr/sbin/mkfs.exfat"
@@ -39,11 +40,16 @@ public final class FormattedDisk: Sendable {
 
   /// Where it is mounted; it goes with this object.
   public let mountPoint: String
+  /// The directory of the image and of the outputs of programs; removed with the last owner.
   private let directory: TemporaryDirectory
+  /// The kind that was made.
   private let kind: Kind
+  /// The path of the loop device, such as `/dev/loop3`.
   private let device: String
 
+  /// The path of losetup(8).
   static let losetup = "/usr/sbin/losetup"
+  /// The path of chattr(1), which sets the immutable flag.
   private static let chattr = "/usr/bin/chattr"
   /// `EXT4_IOC_SHUTDOWN` and `LOOP_CLR_FD`.
   private static let (shutDown, loopClear): (UInt, UInt) = (0x8004_587D, 0x4C01)
@@ -125,6 +131,7 @@ public final class FormattedDisk: Sendable {
     try await mount()
   }
 
+  /// Mounts the device at ``mountPoint``: by its own program, or by mount(2).
   private func mount() async throws {
     if let server = kind.server {
       try await Self.run(server, [device, mountPoint], in: directory)
@@ -136,7 +143,8 @@ public final class FormattedDisk: Sendable {
     }
   }
 
-  /// Runs the program and returns its output; throws where it fails.
+  /// Runs the program and returns its output; throws where it fails. Both streams of the program go to a file in the
+  /// directory. A status other than 0 is an error with that text.
   @discardableResult
   private static func run(
     _ program: String, _ arguments: [String], in directory: TemporaryDirectory
@@ -150,7 +158,9 @@ public final class FormattedDisk: Sendable {
     return text
   }
 
+  /// A program that failed.
   private struct Failure: Error, CustomStringConvertible {
+    /// The program, how it ended, and what it printed.
     let description: String
   }
 }

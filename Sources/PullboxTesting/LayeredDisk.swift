@@ -8,6 +8,7 @@ public final class LayeredDisk: Sendable {
   /// Whether one can be made: tests that need it are skipped where it cannot.
   public static let isAvailable = SmallDisk.isAvailable && (try? LayeredDisk(.mebibytes(1)).mount()) != nil
 
+  /// The disk in memory that has all layers and the mount point.
   private let disk: SmallDisk
 
   /// With empty layers, not mounted yet.

@@ -2,6 +2,7 @@ internal import Synchronization
 
 /// A value that several threads of a test share.
 public final class Locked<Value: Sendable>: Sendable {
+  /// The value with its lock.
   private let value: Mutex<Value>
 
   /// Starts with `value`.

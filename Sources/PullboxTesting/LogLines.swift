@@ -3,7 +3,9 @@ public import ServiceRuntime
 
 /// The lines of a log, to be waited for.
 public final class LogLines: Sendable {
+  /// All lines so far.
   private let lines = Locked<[String]>([])
+  /// Raised at each line.
   private let news = AsyncSignal()
 
   /// No lines so far.

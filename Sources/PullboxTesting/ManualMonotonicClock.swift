@@ -4,25 +4,38 @@ internal import Synchronization
 /// A monotonic clock that stands still until a test moves it. A test first awaits ``waitForSleepers(_:)``, so that it knows
 /// the code under test sleeps, and then calls ``advance(by:)``.
 public final class ManualMonotonicClock: MonotonicClock {
+  /// A task that sleeps.
   private struct Sleeper {
+    /// The number by which a cancellation finds it.
     let identifier: UInt64
+    /// The instant at which it wakes.
     let end: MonotonicInstant
+    /// Resumed once: at that instant, or with `CancellationError`.
     let continuation: CheckedContinuation<Void, any Error>
   }
 
+  /// A test that waits for tasks to sleep.
   private struct Watcher {
+    /// The number of sleepers that it waits for.
     let count: Int
+    /// Resumed once as many sleep.
     let continuation: CheckedContinuation<Void, Never>
   }
 
+  /// The sleepers and the tests that watch them.
   private struct State {
+    /// The instant that the clock shows.
     var now: MonotonicInstant
+    /// The number of the last sleeper; numbers are never used again.
     var nextIdentifier: UInt64 = 0
+    /// The tasks that sleep, in no order.
     var sleepers: [Sleeper] = []
     /// Cancelled before they slept.
     var cancelled: Set<UInt64> = []
+    /// The tests that wait for more sleepers than there are.
     var watchers: [Watcher] = []
 
+    /// Takes out the watchers whose number of sleepers is reached. They are to be resumed without the lock.
     mutating func removeSatisfiedWatchers() -> [Watcher] {
       let satisfied = watchers.filter { $0.count <= sleepers.count }
       watchers.removeAll { $0.count <= sleepers.count }
@@ -30,6 +43,7 @@ public final class ManualMonotonicClock: MonotonicClock {
     }
   }
 
+  /// Guards the clock; nothing is resumed while it is held.
   private let state: Mutex<State>
 
   /// Starts at 1 s unless given.
@@ -87,12 +101,17 @@ public final class ManualMonotonicClock: MonotonicClock {
   /// How many sleep now.
   public var sleeperCount: Int { state.withLock { $0.sleepers.count } }
 
+  /// The result of an attempt to sleep.
   private enum Outcome {
+    /// The task sleeps; these watchers have seen enough.
     case sleeping([Watcher])
+    /// The instant has passed already.
     case due
+    /// The task was cancelled before it slept.
     case cancelled
   }
 
+  /// Lets a task sleep, or resumes it at once where its instant has passed or it was cancelled before.
   private func add(_ sleeper: Sleeper) {
     let outcome: Outcome = state.withLock { state in
       if state.cancelled.remove(sleeper.identifier) != nil { return .cancelled }
@@ -107,6 +126,8 @@ public final class ManualMonotonicClock: MonotonicClock {
     }
   }
 
+  /// Wakes the sleeper with `CancellationError`. One that does not sleep yet is remembered, and wakes as soon as it is
+  /// added.
   private func cancel(_ identifier: UInt64) {
     let sleeper = state.withLock { state -> Sleeper? in
       guard let index = state.sleepers.firstIndex(where: { $0.identifier == identifier }) else {

@@ -3,6 +3,7 @@ internal import Synchronization
 
 /// A wall clock that a test sets.
 public final class ManualWallClock: WallClock {
+  /// The time that the test has set last.
   private let time: Mutex<Timestamp>
 
   /// 2026-11-21T08:30:00.000Z unless given.

@@ -1,7 +1,10 @@
 /// Makes inputs out of seeds for the rules that fuzzers hold: the same ones for the same seed.
 public struct Mutator {
+  /// The source of all choices.
   private var generator: SplitMix
+  /// The inputs that are changed.
   private let seeds: [[UInt8]]
+  /// The bytes that are put between: a format's own words and signs.
   private let words: [[UInt8]]
 
   /// From seeds that are text.
@@ -28,6 +31,9 @@ public struct Mutator {
   /// Zero for a bound that is not positive.
   public mutating func number(below bound: Int) -> Int { Int(generator.next() % UInt64(max(1, bound))) }
 
+  /// Makes one of nine changes: a byte is replaced or one of its bits turned, up to 12 bytes are removed, doubled or
+  /// replaced by a word, a word is inserted, the end is cut off or replaced by that of another seed, or a byte is
+  /// appended.
   private mutating func mutate(_ bytes: inout [UInt8]) {
     let place = number(below: bytes.count + 1)
     let end = min(bytes.count, place + 1 + number(below: 12))
@@ -46,5 +52,6 @@ public struct Mutator {
     }
   }
 
+  /// One of the choices, which must not be empty.
   private mutating func pick(_ choices: [[UInt8]]) -> [UInt8] { choices[number(below: choices.count)] }
 }

@@ -7,7 +7,9 @@ public import SystemCalls
 public final class NotificationSocket: Sendable {
   /// The value of `NOTIFY_SOCKET`.
   public let path: String
+  /// The datagram socket.
   private let descriptor: FileDescriptor
+  /// The thread that blocks for the next datagram, for at most ten minutes.
   private let thread = BlockingThread(name: "notifications")
 
   /// `path` must not exist; the file stays.
@@ -41,6 +43,7 @@ public final class NotificationSocket: Sendable {
     }
   }
 
+  /// Blocks for one datagram of at most 4096 bytes. Empty after the time limit and for an error.
   private func receive() -> String {
     let number = descriptor.number
     let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
@@ -51,6 +54,8 @@ public final class NotificationSocket: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// Calls `body` with the path as a socket address and the length of the structure. Traps for a path that does not fit
+  /// it, of 108 bytes or more.
   private static func withAddress(
     of path: String, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Int32
   ) -> Int32 {

@@ -35,6 +35,8 @@ public struct OpenAPIDocument: Sendable {
     try self.init(root: YAMLDocument(try RepositoryFile("docs/openapi.yaml").text))
   }
 
+  /// Follows the references of parameters. A parameter whose reference leads nowhere is left out, and so are paths
+  /// without operations.
   private init(root: YAMLDocument) {
     self.root = root
     operations = (root["paths"]?.members ?? []).flatMap { path in
@@ -53,11 +55,13 @@ public struct OpenAPIDocument: Sendable {
   /// nothing.
   public func target(of reference: String) -> YAMLDocument? { Self.target(of: reference, in: root) }
 
+  /// The same within a document that is being read.
   private static func follow(_ value: YAMLDocument, in root: YAMLDocument) -> YAMLDocument? {
     guard let reference = value["$ref"]?.text else { return value }
     return target(of: reference, in: root)
   }
 
+  /// The node by the names between the slashes. Names with a slash of their own (`~1`, RFC 6901 §3) are not decoded.
   private static func target(of reference: String, in root: YAMLDocument) -> YAMLDocument? {
     guard reference.hasPrefix("#/") else { return nil }
     return reference.dropFirst(2).split(separator: "/").reduce(Optional(root)) { $0?[String($1)] }
@@ -69,6 +73,7 @@ public struct OpenAPIDocument: Sendable {
   /// Every `$ref` of the document.
   public var references: [String] { Self.references(in: root) }
 
+  /// All values of `$ref` below the node, in the order of the document.
   private static func references(in value: YAMLDocument) -> [String] {
     switch value {
     case .scalar: []

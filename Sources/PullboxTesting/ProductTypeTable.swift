@@ -9,20 +9,31 @@
 public enum ProductTypeTable {
   /// A question about a product type.
   public enum Row: String, Sendable, CaseIterable {
+    /// The number of times that a customer may buy it.
     case bought
+    /// The time for which a receipt has it.
     case inReceipt = "in the receipt"
+    /// Whether every device of the customer gets it.
     case onAllDevices = "on all the customer's devices"
+    /// Whether a restore brings it back.
     case restored
   }
 
   /// The word in a cell.
   public enum Word: String, Sendable {
+    /// Once, or as long as one purchase is not used up.
     case once
+    /// Any number of times, also several at once.
     case manyTimes = "many times"
+    /// Any number of times, each after the end of the one before.
     case onceAtATime = "many times, once at a time"
+    /// Always, while it is owned.
     case always
+    /// The store does so.
     case yes
+    /// Neither the store nor the server does so.
     case no
+    /// The server does so by its own records; the store does not.
     case byServer = "by the server"
   }
 
@@ -39,6 +50,7 @@ public enum ProductTypeTable {
     public var description: String { "\(type), \(row.rawValue): \(word.rawValue)" }
   }
 
+  /// The words of each type in the order of ``Row``.
   private static let columns: [(type: String, words: [Word])] = [
     ("non-consumable", [.once, .always, .yes, .yes]),
     ("consumable", [.manyTimes, .once, .no, .no]),

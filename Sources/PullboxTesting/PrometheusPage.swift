@@ -9,7 +9,8 @@ public struct PrometheusPage {
   /// By the metric's name with its labels as they stand.
   public private(set) var samples: [String: Double] = [:]
 
-  /// Throws ``Malformed``.
+  /// Throws ``Malformed``. The page must end with a line feed. Each metric has HELP and then TYPE before its samples, and
+  /// no sample comes twice. A counter's name ends in `_total`, and no other's.
   public init(_ text: String) throws {
     guard text.hasSuffix("\n") else { throw Malformed(line: "the end") }
     var types: [String: String] = [:]
@@ -33,6 +34,7 @@ public struct PrometheusPage {
     }
   }
 
+  /// Adds a sample. A histogram's are named after its buckets, its sum and its count.
   private mutating func add(_ line: String, to metric: String, type: String?) throws {
     guard let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...]), let type
     else { throw Malformed(line: line) }

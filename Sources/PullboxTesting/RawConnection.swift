@@ -13,12 +13,17 @@ public final class RawConnection: ResponseReader {
     public let description: String
   }
 
+  /// The longest wait in milliseconds.
   private static let patience: Int32 = 120_000
 
+  /// The socket, closed with this object.
   private let socket: FileDescriptor
+  /// The queue on which calls wait, one after the other: a send that waits keeps a receive from beginning.
   private let queue = DispatchQueue(label: "raw connection")
+  /// Bytes that were put back and come before those of the socket.
   private let buffer = Locked<[UInt8]>([])
 
+  /// Takes over a socket that is connected.
   private init(_ socket: consuming FileDescriptor) {
     self.socket = socket
   }
@@ -79,6 +84,7 @@ public final class RawConnection: ResponseReader {
     return RawConnection(socket)
   }
 
+  /// Connects in the calling thread. `Address` is the structure of the family.
   private static func connect<Address>(_ socket: Int32, to address: inout Address) throws {
     try SystemCall.run("connect") {
       unsafe withUnsafeMutablePointer(to: &address) { pointer in
@@ -165,12 +171,14 @@ public final class RawConnection: ResponseReader {
     _ = unsafe Glibc.connect(socket.number, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
   }
 
+  /// Waits in poll(2) until the socket is ready. Throws ``Failure`` after two minutes.
   private func wait(for events: Int32) throws {
     var entry = pollfd(fd: socket.number, events: Int16(events), revents: 0)
     let count = try SystemCall.run("poll") { unsafe poll(&entry, 1, RawConnection.patience) }
     guard count > 0 else { throw Failure(description: "the server did nothing for two minutes") }
   }
 
+  /// Runs the body on the queue and throws what it throws. The calling thread is free meanwhile.
   private func perform<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws
     -> Result
   {

@@ -54,7 +54,11 @@ extension ResponseReader {
     }
   }
 
-  /// The next final response with its content.
+  /// The next response with its content. Framing follows RFC 9112 §6.3: no content with 204, 304 and for HEAD, then
+  /// chunks, then `Content-Length`, else all up to the end of the connection. Trailer fields are not taken. An
+  /// interim response (1xx) counts as one.
+  ///
+  /// - Parameter toHead: whether the request was HEAD.
   public func receiveResponse(toHead: Bool = false) async throws -> RawResponse {
     let head = try RawResponse.Head(try await receive(through: "\r\n\r\n"))
     var response = RawResponse(head: head, body: [])
@@ -79,6 +83,7 @@ extension ResponseReader {
     return response
   }
 
+  /// The first index at which the pattern stands; nil where it does not.
   private static func firstPlace(of pattern: [UInt8], in bytes: [UInt8]) -> Int? {
     guard bytes.count >= pattern.count else { return nil }
     return (0...(bytes.count - pattern.count)).first { place in
@@ -95,8 +100,10 @@ public struct RawResponse: Sendable {
     public let status: Int
     /// The whole head, for exact comparisons.
     public let text: String
+    /// The fields in their order, names in small letters.
     private let fields: [(name: String, value: String)]
 
+    /// Reads a head. Throws ``RawConnection/Failure`` for another version than HTTP/1.1, and for a field without a colon.
     init(_ text: String) throws {
       self.text = text
       let lines = text.split(separator: "\r\n")

@@ -21,6 +21,8 @@ public enum SchemaText {
     return text
   }
 
+  /// Breaks the statement behind the first parenthesis and each comma at its depth. Texts between quotation marks stay as
+  /// they are.
   private static func table(_ statement: String) -> String {
     var depth = 0
     var quoted = false

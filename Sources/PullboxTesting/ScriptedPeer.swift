@@ -31,15 +31,24 @@ public final class ScriptedPeer: Sendable {
 
   /// The port on loopback; 0 with a Unix socket.
   public let port: UInt16
+  /// The listening socket; closed with this object.
   private let listener: FileDescriptor
+  /// The scripts, one for each connection in their order.
   private let scripts: [[Step]]
+  /// Guards the record, which the test reads while ``serve()`` runs.
   private let state = Mutex(State())
 
+  /// The record of the connections.
   private struct State {
+    /// The texts of the steps that read.
     var requests: [String] = []
+    /// The connections that were accepted.
     var connections = 0
+    /// The steps that saw the client close.
     var sawClose = 0
+    /// The number of the open connection, for ``close()``.
     var current: Int32?
+    /// Whether ``close()`` was called.
     var isClosed = false
   }
 
@@ -70,6 +79,7 @@ public final class ScriptedPeer: Sendable {
     try SystemCall.run("listen") { listen(number, 16) }
   }
 
+  /// Binds to a free port of 127.0.0.1 and returns it in the byte order of the machine.
   private static func bindToLoopback(_ number: Int32) throws -> UInt16 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -120,6 +130,8 @@ public final class ScriptedPeer: Sendable {
     }
   }
 
+  /// Takes the steps one after the other. A client that closes in the middle ends the script. Bytes behind what a step
+  /// reads are kept for the next one.
   private func run(_ script: [Step], _ connection: borrowing FileDescriptor) {
     var pending: [UInt8] = []
     for step in script {
@@ -160,6 +172,8 @@ public final class ScriptedPeer: Sendable {
     }
   }
 
+  /// Reads up to the empty line, and with `withBody` as many bytes more as `Content-Length` says. Nil where the client
+  /// closes before.
   private func readRequest(
     _ connection: borrowing FileDescriptor, _ pending: inout [UInt8], withBody: Bool
   ) -> String? {
@@ -179,6 +193,7 @@ public final class ScriptedPeer: Sendable {
     }
   }
 
+  /// The value of `Content-Length`; 0 without one, and for one that is no number.
   private func contentLength(_ head: String) -> Int {
     for line in head.split(separator: "\r\n") {
       let parts = line.split(separator: ":", maxSplits: 1)
@@ -189,12 +204,14 @@ public final class ScriptedPeer: Sendable {
     return 0
   }
 
+  /// The next bytes, at most 64 KiB; nil at the end and for an error.
   private func read(_ connection: borrowing FileDescriptor) -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let count = unsafe recv(connection.number, &buffer, buffer.count, 0)
     return count > 0 ? Array(buffer.prefix(count)) : nil
   }
 
+  /// Sends all of the bytes. False when the client is gone.
   private func write(_ bytes: [UInt8], _ connection: borrowing FileDescriptor) -> Bool {
     var sent = 0
     while sent < bytes.count {
@@ -210,6 +227,7 @@ public final class ScriptedPeer: Sendable {
 
 /// Holds a script until a test lets it go on.
 public final class Gate: Sendable {
+  /// Counts the times that the gate was opened and nothing has passed.
   private let semaphore = DispatchSemaphore(value: 0)
 
   /// Closed.

@@ -22,11 +22,16 @@ public final class SecureConnection: ResponseReader {
   }
 
   // Safe: it owns the handle, which owns the two memories. Unchecked: it lives behind a lock.
+  /// The objects of OpenSSL, and bytes that were put back.
   @safe
   private struct State: ~Copyable, @unchecked Sendable {
+    /// The connection, `SSL`.
     nonisolated(unsafe) let handle: OpaquePointer
+    /// A memory BIO with what has come from the server and is not decrypted.
     nonisolated(unsafe) let input: OpaquePointer
+    /// A memory BIO with what is to be sent. The handle owns both.
     nonisolated(unsafe) let output: OpaquePointer
+    /// Decrypted bytes that come before those of the connection.
     var buffer: [UInt8] = []
 
     deinit {
@@ -38,6 +43,7 @@ public final class SecureConnection: ResponseReader {
 
   /// The connection below.
   public let plain: RawConnection
+  /// Whether bytes of the handshake and all others go one by one.
   private let trickles: Bool
   // OpenSSL's handle is used under the lock alone.
   private let state: Mutex<State>
@@ -195,6 +201,7 @@ public final class SecureConnection: ResponseReader {
     }
   }
 
+  /// Takes out what OpenSSL has made for the server.
   private static func drain(_ state: borrowing State) -> [UInt8] {
     var all: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 16_384)
@@ -205,6 +212,7 @@ public final class SecureConnection: ResponseReader {
     }
   }
 
+  /// The error of a call with the reason that OpenSSL has for it; its queue of errors is empty afterwards.
   private static func failure(_ call: String) -> RawConnection.Failure {
     let reason = unsafe ERR_reason_error_string(ERR_peek_error()).map { unsafe String(cString: $0) }
     ERR_clear_error()
@@ -216,8 +224,10 @@ public final class SecureConnection: ResponseReader {
 /// A session that a later ``SecureConnection`` may resume.
 @safe
 public final class SecureSession: @unchecked Sendable {
+  /// The session, `SSL_SESSION`, with one reference of this object's own.
   fileprivate nonisolated(unsafe) let handle: OpaquePointer
 
+  /// Takes over a reference.
   fileprivate init(_ handle: OpaquePointer) {
     unsafe self.handle = handle
   }

@@ -10,6 +10,7 @@ public final class SmallDisk: Sendable {
 
   /// Where it is mounted; it goes with this object.
   public let directory: TemporaryDirectory
+  /// The path that is unmounted in the end.
   private let mountPoint: String
 
   /// At `path`, a directory that exists, or in a place of its own. Throws `SystemError` where the system allows no mount.

@@ -1,5 +1,6 @@
 /// A small generator whose sequence is the same on every run.
 public struct SplitMix: RandomNumberGenerator, Sendable {
+  /// The sum of the seed and the steps so far.
   private var state: UInt64
 
   /// The same seed gives the same sequence.

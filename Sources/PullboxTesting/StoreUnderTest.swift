@@ -5,8 +5,11 @@ import Foundation
 package struct StoreUnderTest: Sendable {
   /// The bucket, and a prefix that no other run has: what an earlier one left behind is in no list.
   package let location: String
+  /// The address of the store with its scheme.
   package let endpoint: String
+  /// The region that requests are signed for; nil for the store's default.
   package let region: String?
+  /// The path of the file with the access key and its secret.
   package let keyFile: String
 
   /// A store that a test makes by itself.

@@ -66,15 +66,22 @@ public indirect enum YAMLDocument: Hashable, Sendable {
 
 /// Reads line by line.
 private struct YAMLReader {
+  /// A line that is neither blank nor a comment.
   private struct Line {
+    /// The place of the line in the text, counted from 1.
     var number: Int
+    /// The number of spaces before the text.
     var indentation: Int
+    /// The text behind the indentation.
     var text: Substring
   }
 
+  /// The lines that count.
   private let lines: [Line]
+  /// The index of the next line.
   private var position = 0
 
+  /// Divides the text into lines. Comments count only where they begin a line.
   init(_ text: String) {
     lines = text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap {
       number, line in
@@ -84,15 +91,18 @@ private struct YAMLReader {
     }
   }
 
+  /// The error for the line at ``position``, or for the last one behind the end.
   private func failure(_ reason: String) -> YAMLDocument.Failure {
     let line = lines.indices.contains(position) ? lines[position].number : (lines.last?.number ?? 0)
     return YAMLDocument.Failure(line: line, reason: reason)
   }
 
+  /// Throws where a line is left that belongs to nothing.
   func requireEnd() throws {
     guard position == lines.count else { throw failure("an indentation that nothing begins with") }
   }
 
+  /// A list or a map whose lines begin at that indentation, up to the first line with less.
   mutating func block(indentation: Int) throws -> YAMLDocument {
     guard lines.indices.contains(position), lines[position].indentation == indentation else {
       throw failure("\(indentation) spaces are expected")
@@ -101,6 +111,7 @@ private struct YAMLReader {
       ? try list(indentation: indentation) : try map(indentation: indentation)
   }
 
+  /// The entries behind dashes. An entry that begins with a key is a map, whose other lines stand two spaces further.
   private mutating func list(indentation: Int) throws -> YAMLDocument {
     var items: [YAMLDocument] = []
     while lines.indices.contains(position), lines[position].indentation == indentation {
@@ -131,6 +142,7 @@ private struct YAMLReader {
     return .map(members)
   }
 
+  /// The value behind a colon: a folded text, a block on the lines below, or what stands on the line itself.
   private mutating func value(_ text: Substring, indentation: Int) throws -> YAMLDocument {
     if text == ">-" {
       var words: [Substring] = []
@@ -162,6 +174,7 @@ private struct YAMLReader {
     return (String(text[..<colon]), rest)
   }
 
+  /// The value that is all of the text; errors get the number of the line.
   private func inline(_ text: Substring) throws -> YAMLDocument {
     do {
       var flow = YAMLFlow(text)
@@ -176,16 +189,21 @@ private struct YAMLReader {
 
 /// Reads what stands on one line.
 private struct YAMLFlow {
+  /// A fault in a line, which does not know its number.
   struct Failure: Error {
+    /// A sentence without a full stop.
     var reason: String
   }
 
+  /// The text that is not read yet.
   private(set) var rest: Substring
 
+  /// A reader at the beginning of a text.
   init(_ text: Substring) {
     rest = text
   }
 
+  /// A list in brackets, a map in braces, a string in quotation marks or a plain text.
   mutating func value(isWithin: Bool) throws -> YAMLDocument {
     switch rest.first {
     case "[":
@@ -219,6 +237,7 @@ private struct YAMLFlow {
     }
   }
 
+  /// Calls `entry` at the beginning of each entry up to the closing mark, with commas between them.
   private mutating func entries(
     until end: Character, _ entry: (inout YAMLFlow) throws -> Void
   ) throws {
@@ -231,12 +250,14 @@ private struct YAMLFlow {
     guard take(end) else { throw Failure(reason: "\(end) is expected") }
   }
 
+  /// Takes the character out where it comes next; false where another one does.
   private mutating func take(_ character: Character) -> Bool {
     guard rest.first == character else { return false }
     rest.removeFirst()
     return true
   }
 
+  /// Takes out the text up to one of the characters, or the end.
   private mutating func plain(until ends: String) -> String {
     let text = rest.prefix { !ends.contains($0) }
     rest = rest[text.endIndex...]

@@ -4,8 +4,10 @@ internal import SystemCalls
 
 /// A TCP socket on 127.0.0.1. Every call blocks.
 final class LoopbackSocket: Sendable {
+  /// The socket, closed with this object.
   private let descriptor: FileDescriptor
 
+  /// Takes the socket over.
   private init(_ descriptor: consuming FileDescriptor) {
     self.descriptor = descriptor
   }
@@ -34,6 +36,7 @@ final class LoopbackSocket: Sendable {
     return socket
   }
 
+  /// The port that the kernel gave to a socket that listens.
   func port() throws(SystemError) -> UInt16 {
     var address = Self.address(port: 0)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -98,6 +101,7 @@ final class LoopbackSocket: Sendable {
     _ = shutdown(descriptor.number, Int32(SHUT_WR))
   }
 
+  /// A TCP socket that is neither bound nor connected. Its descriptor is closed on exec.
   private static func make() throws(SystemError) -> LoopbackSocket {
     let number = try SystemCall.run("socket") {
       socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -105,6 +109,7 @@ final class LoopbackSocket: Sendable {
     return LoopbackSocket(FileDescriptor(takingOwnershipOf: number))
   }
 
+  /// Sets an option that is an integer.
   private func set(_ option: Int32, of level: Int32, to value: Int32) throws(SystemError) {
     var value = value
     try SystemCall.run("setsockopt") {
@@ -112,6 +117,7 @@ final class LoopbackSocket: Sendable {
     }
   }
 
+  /// The address of 127.0.0.1 with that port, in network byte order.
   private static func address(port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -120,6 +126,7 @@ final class LoopbackSocket: Sendable {
     return address
   }
 
+  /// Calls `body` with the address as the kernel takes it, and its length.
   private static func withSocketAddress(
     _ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Int32
   ) -> Int32 {

@@ -4,10 +4,15 @@ internal import SystemCalls
 /// A TCP proxy on loopback between HTTP clients and a server, that knows which of the passing bytes belong to which place
 /// of a package and can hold, change or cut there. Its port stays while the server behind it comes and goes.
 public final class PackageProxy: Sendable {
+  /// The connections and their destination.
   private struct State {
+    /// The port of the server; nil while there is none.
     var upstream: UInt16?
+    /// The connections that are open, by their numbers.
     var connections: [UInt64: ProxyConnection] = [:]
+    /// The number of the last connection.
     var nextIdentifier: UInt64 = 0
+    /// Whether ``close()`` was called.
     var isClosed = false
   }
 
@@ -16,9 +21,13 @@ public final class PackageProxy: Sendable {
 
   /// Where it listens, on 127.0.0.1.
   public let port: UInt16
+  /// The socket that clients connect to.
   private let listener: LoopbackSocket
+  /// The thread that accepts.
   private let acceptor = BlockingThread(name: "proxy accept")
+  /// The changes to passing bytes, shared by all connections.
   private let rules = ProxyRules()
+  /// Guards the connections, which end on threads of their own.
   private let state = Mutex(State())
 
   /// Listens on a free port, and forwards everything.
@@ -66,6 +75,8 @@ public final class PackageProxy: Sendable {
     release()
   }
 
+  /// Accepts clients until the listener is shut down, and connects each to the server. A client is closed at once while
+  /// there is no server. Blocks.
   private func accept() {
     while let client = try? listener.accept() {  // Throws when closed.
       guard let upstream = state.withLock({ $0.isClosed ? nil : $0.upstream }) else { continue }

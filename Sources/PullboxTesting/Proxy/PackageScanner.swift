@@ -3,6 +3,7 @@ internal import Glibc
 /// Finds the bytes of a package in what a server sends on one connection. Only partial responses carry package bytes that
 /// matter here: their `Content-Range` tells where the body belongs.
 struct PackageScanner {
+  /// A stretch of bytes as it passes.
   enum Segment: Equatable {
     /// Heads, and bodies of other responses.
     case other(ArraySlice<UInt8>)
@@ -10,6 +11,7 @@ struct PackageScanner {
     case package(offset: Int64, ArraySlice<UInt8>)
   }
 
+  /// The empty line behind the fields of a head (RFC 9112 §2.1).
   private static let headEnd = Array("\r\n\r\n".utf8)
   /// A head is shorter than this.
   private static let longestHead = 8192
@@ -19,6 +21,8 @@ struct PackageScanner {
   /// The end of what went by outside package bytes.
   private var tail: [UInt8] = []
 
+  /// Divides the next bytes of the connection. The segments together are the chunk, in its order; a head may be split
+  /// over chunks.
   mutating func scan(_ chunk: [UInt8]) -> [Segment] {
     var segments: [Segment] = []
     var rest = chunk[...]
@@ -68,6 +72,7 @@ struct PackageScanner {
     return nil
   }
 
+  /// The index of the first line feed; nil where there is none.
   private static func indexOfLineFeed(in bytes: ArraySlice<UInt8>) -> Int? {
     unsafe bytes.withUnsafeBytes { buffer in
       guard let base = buffer.baseAddress, let found = unsafe memchr(base, 0x0A, buffer.count) else {

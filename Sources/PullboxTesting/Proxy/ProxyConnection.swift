@@ -2,12 +2,18 @@ internal import SystemCalls
 
 /// One connection through a proxy: two threads that copy until either side ends.
 final class ProxyConnection: Sendable {
+  /// The side of the client.
   private let client: LoopbackSocket
+  /// The side of the server.
   private let server: LoopbackSocket
+  /// The rules that package bytes are held to.
   private let rules: ProxyRules
+  /// The thread that copies requests.
   private let upward = BlockingThread(name: "proxy up")
+  /// The thread that copies responses.
   private let downward = BlockingThread(name: "proxy down")
 
+  /// A connection between two sockets that are open. Nothing is copied before ``run()``.
   init(client: LoopbackSocket, server: LoopbackSocket, rules: ProxyRules) {
     self.client = client
     self.server = server
@@ -21,11 +27,13 @@ final class ProxyConnection: Sendable {
     _ = await (up, down)
   }
 
+  /// Ends both sides. The copying threads find that out at their next call and end too.
   func cut() {
     client.shutDown()
     server.shutDown()
   }
 
+  /// Copies to the server without a look at the bytes, until either side ends; then ends both.
   private func copyRequests() {
     while true {
       let bytes = client.receive(upTo: 65_536)
@@ -35,6 +43,7 @@ final class ProxyConnection: Sendable {
     cut()
   }
 
+  /// Copies to the client. Package bytes go by the rules, other bytes at once.
   private func copyResponses() {
     var scanner = PackageScanner()
     reading: while true {
