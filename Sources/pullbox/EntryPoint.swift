@@ -6,9 +6,12 @@ import SystemCalls
 /// The executable `pullbox`, for publishers, operators and users of a device.
 @main
 enum EntryPoint {
-  /// The exit code of the process, and the wait for it.
+  /// The exit code of the process, and the wait for it. The first of its tasks to end decides; a later one has no effect
+  /// on the process, which is gone then.
   private final class Outcome: Sendable {
+    /// The code; a failure until a task has ended.
     private let code = Mutex(ExitCode.failed)
+    /// Raised at each end.
     private let done = DispatchSemaphore(value: 0)
 
     /// Sets the code and lets ``wait()`` return.

@@ -165,15 +165,20 @@ enum BuyCommand: Command {
 struct PurchaseTracker {
   /// How a transaction ended.
   enum Verdict {
+    /// The store has closed the transaction, and its downloads are over.
     case finished
+    /// The wait is over without that; the failure tells the exit code and the sentence.
     case failed(CommandFailure)
   }
 
   /// Downloads and events of other transactions are ignored.
   let transaction: TransactionIdentifier
+  /// The last status of each download of the transaction.
   private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
+  /// The last state of the transaction; nil before the first update that has it.
   private var latest: AgentTransaction?
 
+  /// A tracker that has seen no update yet.
   init(_ transaction: TransactionIdentifier) {
     self.transaction = transaction
   }
@@ -217,6 +222,8 @@ struct PurchaseTracker {
     }
   }
 
+  /// Takes in the status of a download. Returns whether it is new or other than the one before; false for a download of
+  /// another transaction.
   private mutating func apply(_ download: DownloadStatus) -> Bool {
     guard download.transaction == transaction else { return false }
     return downloads.updateValue(download, forKey: download.id) != download

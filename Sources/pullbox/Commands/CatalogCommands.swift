@@ -100,6 +100,8 @@ enum VersionsCommand: Command {
     operands: [.product(), .init("VERSION", isRequired: false)],
     options: [.limit])
 
+  /// Prints one version with ``show(_:on:)``, or all of them page by page. Throws ``CommandFailure`` with code 1 for a
+  /// version that the server does not know.
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let client = try context.operatorClient()
@@ -150,6 +152,7 @@ enum VersionsCommand: Command {
       + "\(late.laterSubscribers == 1 ? "subscription runs" : "subscriptions run") now"
   }
 
+  /// A table of versions in the order of the server. With `--json` each version is an object of its own.
   private static func print(_ versions: [VersionRecord], on console: Console) throws {
     let columns: [(TextTable.Column, (VersionRecord) -> String)] = [
       (.name("VERSION"), { $0.version.description }), (.text("STATE"), state),

@@ -100,6 +100,8 @@ enum ExportCommand: Command {
       """,
     operands: [.init("FILE", completion: .file)])
 
+  /// Asks for everything before it writes, so that a request that fails leaves the file as it was. Tiers and publications
+  /// come in one answer each, products page by page. The format follows from the file's name.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let format = try CatalogFilePath.format(of: path)
@@ -134,6 +136,7 @@ enum ExportCommand: Command {
   }
 }
 
+/// The format of a catalog file by its path.
 private enum CatalogFilePath {
   /// Throws for a name that ends with neither `.csv` nor `.json`.
   static func format(of path: String) throws(UsageError) -> CatalogFile.Format {

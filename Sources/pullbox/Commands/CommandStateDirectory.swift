@@ -48,9 +48,12 @@ struct CommandStateDirectory: Sendable {
 /// Keep the object to the end of the use of what lies there, with `withExtendedLifetime` where no later line
 /// names it.
 final class WorkDirectory: Sendable {
+  /// The absolute path of the directory.
   let path: String
+  /// The lock on the file `lock` in it, which goes with this object.
   private let lock: LockFile
 
+  /// A directory that is there, with its lock taken over from the caller.
   init(path: String, lock: consuming LockFile) {
     self.path = path
     self.lock = lock

@@ -9,11 +9,17 @@ enum CompleteCommand: Command {
   /// `ValueCompletion.listed` names one of them. The words are part of the completions that packages install,
   /// so that they stay as they are.
   enum List: String, CaseIterable {
+    /// Identifiers of downloads.
     case downloads
+    /// Products of this device's library.
     case library
+    /// Products of the server, for operators.
     case products
+    /// Publications that the agent lists.
     case publications
+    /// Products that the device's account can buy.
     case sale
+    /// Products of the account's subscriptions.
     case subscriptions
   }
 
@@ -25,6 +31,8 @@ enum CompleteCommand: Command {
   /// A shell that waits longer for a Tab is broken to its user.
   private static let patience = Duration.seconds(2)
 
+  /// Prints what comes within two seconds. A list that is unknown, a failure and the end of the time are the same:
+  /// nothing is printed, and the code is 0.
   static func run(_ context: CommandContext) async throws {
     guard let list = List(rawValue: try context.operand(0)) else { return }
     let names: [String]

@@ -101,6 +101,7 @@ enum DoctorCommand: Command {
 enum FindingText {
   /// Below a finding, lines begin under its name.
   private static let indentation = String(repeating: " ", count: 9)
+  /// The width of the column of names; a longer name moves its own message to the right.
   private static let nameWidth = 18
 
   /// `proxy` is the one that was recognized; without one the lines of all are shown.

@@ -14,6 +14,7 @@ enum PauseCommand: Command {
     operands: [.download(isRequired: false, repeats: true)],
     options: [.flag("all", environment: .none, help: "Pause every download that is not over")])
 
+  /// Pauses each download that is chosen, one request after the other.
   static func run(_ context: CommandContext) async throws {
     try await DownloadSelector.change(context, allOf: { !$0.state.isFinal && $0.state != .paused }) {
       try await $0.pause($1)
@@ -30,6 +31,7 @@ enum ResumeCommand: Command {
     operands: [.download(isRequired: false, repeats: true)],
     options: [.flag("all", environment: .none, help: "Resume every download that is paused or failed")])
 
+  /// Resumes each download that is chosen, one request after the other.
   static func run(_ context: CommandContext) async throws {
     try await DownloadSelector.change(context, allOf: { $0.state == .paused || $0.state == .failed }) {
       try await $0.resume($1)
@@ -48,6 +50,7 @@ enum CancelCommand: Command {
       .flag("all", environment: .none, help: "Cancel every download that is not over"), .confirmed,
     ])
 
+  /// Cancels each download that is chosen, after the question of `--all`.
   static func run(_ context: CommandContext) async throws {
     try await DownloadSelector.change(context, allOf: { !$0.state.isFinal }) { agent, id in
       try await agent.cancel(id)
@@ -65,6 +68,7 @@ enum PriorityCommand: Command {
     discussion: "N is -1000 to 1000; one below zero follows '--'. " + DownloadSelector.explanation,
     operands: [.download(), .init("N")])
 
+  /// Checks the number before the agent is asked for downloads. A number outside -1000 to 1000 is wrong usage.
   static func run(_ context: CommandContext) async throws {
     let text = try context.operand(1)
     guard let priority = Int(text), AgentDownloadChange.priorities.contains(priority) else {
@@ -78,6 +82,7 @@ enum PriorityCommand: Command {
 
 /// Finds the downloads that operands name.
 enum DownloadSelector {
+  /// The paragraph about DOWNLOAD in the help of each command that takes one.
   static let explanation =
     "DOWNLOAD is the download's identifier, as 'pullbox downloads' shows it, the beginning of that, or the product's identifier."
 

@@ -10,8 +10,10 @@ enum DownloadWait {
   /// The last statuses of the downloads, for the message when the wait is given up. It may be read while the
   /// wait goes on.
   final class Latest: Sendable {
+    /// The last status of each download by its identifier.
     private let downloads = Mutex<[DownloadIdentifier: DownloadStatus]>([:])
 
+    /// Takes in a status; from any thread.
     func note(_ download: DownloadStatus) { downloads.withLock { $0[download.id] = download } }
 
     /// How the wait ends when its time is over. What waits for room alone is told by its own code.

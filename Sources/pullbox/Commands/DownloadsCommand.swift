@@ -134,10 +134,14 @@ enum DownloadsCommand: Command {
 
 /// The work that the agent still has to do, by its updates. Pure.
 struct PendingWork {
+  /// The last status of each download that was live at some time since the first update.
   private var downloads: [DownloadIdentifier: DownloadStatus] = [:]
+  /// The last state of each transaction; a snapshot replaces all of them.
   private var transactions: [TransactionIdentifier: AgentTransaction] = [:]
+  /// Whether a snapshot has come since the connection was made or lost. Until then nothing counts as over.
   private var isConnected = false
 
+  /// The state before the first update: nothing is known, and so nothing is over.
   init() {}
 
   /// Nothing is under way, and nothing is about to be.

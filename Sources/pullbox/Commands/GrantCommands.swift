@@ -17,6 +17,8 @@ enum GrantsCommand: Command {
       .limit,
     ])
 
+  /// Checks the identifiers before the first request. The server filters, and revoked grants alone are asked for with
+  /// `--revoked`.
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let product = try arguments.value("product").map(CommandContext.product)
@@ -127,6 +129,7 @@ enum ReinstateCommand: Command {
         "reason", "TEXT", environment: .none, help: "Reason, kept in the grant's history and the audit log")
     ])
 
+  /// Makes one request and prints the grant as the server has it now.
   static func run(_ context: CommandContext) async throws {
     let status = try await context.patientClient().reinstate(
       try GrantsCommand.grant(context), reason: context.arguments.value("reason"))
@@ -148,6 +151,7 @@ enum DeliveriesCommand: Command {
       .limit,
     ])
 
+  /// Checks the filters before the first request; a state that does not exist is wrong usage.
   static func run(_ context: CommandContext) async throws {
     let product = try context.arguments.value("product").map(CommandContext.product)
     let device = try context.arguments.value("device").map { text throws(UsageError) in
@@ -170,6 +174,8 @@ enum DeliveriesCommand: Command {
     }
   }
 
+  /// The last entry of a grant's history dates its line. SENT counts bytes delivered over all attempts, and may be more
+  /// than SIZE.
   private static func print(_ grants: [OperatorGrant], on console: Console) throws {
     try console.print(
       grants,

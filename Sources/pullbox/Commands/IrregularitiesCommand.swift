@@ -21,6 +21,7 @@ enum IrregularitiesCommand: Command {
     ])
 
   static func run(_ context: CommandContext) async throws {
+    /// A kind that is not known here is wrong usage; the list is filtered by the server.
     let kind = try context.arguments.value("kind").map { text throws(UsageError) in
       let kind = Irregularity.Kind(rawValue: text)
       guard Irregularity.Kind.known.contains(kind) else {
@@ -37,6 +38,7 @@ enum IrregularitiesCommand: Command {
     }
   }
 
+  /// A case without a device has an empty cell there.
   private static func print(_ cases: [Irregularity], on console: Console) throws {
     try console.print(
       cases,

@@ -6,14 +6,19 @@ import ServiceRuntime
 extension KeyCommand {
   /// An entry of the server's `operatorKeys`, and of its file of operator keys.
   private struct Entry: Encodable {
+    /// The name in the audit log.
     var name: String
+    /// The permissions of the key, in the order of the options.
     var scopes: [OperatorScope]
+    /// `sha256:` and the hash of the whole key in hexadecimal digits.
     var hash: String
   }
 
+  /// The JSON document of a new key: the secret, and the line without it.
   private struct NewKey: Encodable {
     /// Nothing keeps it.
     var key: String
+    /// The line for the server.
     var entry: Entry
   }
 

@@ -34,9 +34,13 @@ enum KeyCommand: Command {
         help: "With 'operator new': read, publish, review or admin; may be repeated"),
     ])
 
+  /// The JSON document of the key's public half.
   private struct Report: Encodable {
+    /// The name of the key in products and signatures.
     var keyId: PublisherKeyIdentifier
+    /// The public key in the form of the interface.
     var publicKey: VerificationKey
+    /// The path of the file with the secret half, mode 0600.
     var file: String
   }
 

@@ -126,6 +126,7 @@ enum RepairCommand: Command {
     operands: [.inLibrary()]
   )
 
+  /// Asks for the repair and compares the library before and after it, since the agent's answer has no removals.
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let agent = try context.agent()
@@ -155,6 +156,7 @@ enum PathCommand: Command {
     discussion: "A version that the publisher took back counts only where there is no other.",
     operands: [.inLibrary()])
 
+  /// Prints the path and a line feed. With `--json` it prints the item instead.
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let newest = try await newest(of: product, at: try context.agent())
@@ -202,6 +204,7 @@ enum OpenCommand: Command {
       .value("with", "PROGRAM", environment: .none, help: "Open it with this program"),
     ])
 
+  /// Opens before it notes. A program that cannot be started is a failure, and the item does not count as opened.
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let agent = try context.agent()
@@ -227,6 +230,7 @@ enum PinCommand: Command {
     "pin", summary: "Keep a product on this device when the agent makes room",
     operands: [.inLibrary(repeats: true)])
 
+  /// Pins all versions of each product.
   static func run(_ context: CommandContext) async throws { try await set(true, in: context) }
 
   /// Prints nothing but the items with `--json`.
@@ -247,6 +251,7 @@ enum UnpinCommand: Command {
     "unpin", summary: "Let the agent remove a product again to make room",
     operands: [.inLibrary(repeats: true)])
 
+  /// Lifts the pin of each product; the items lose nothing else.
   static func run(_ context: CommandContext) async throws { try await PinCommand.set(false, in: context) }
 }
 
@@ -257,11 +262,13 @@ enum RemoveCommand: Command {
     "remove", summary: "Remove a product from this device; 'restore' downloads it again",
     operands: [.inLibrary()])
 
+  /// Makes one request. The agent refuses a product that is not in its library.
   static func run(_ context: CommandContext) async throws {
     try await context.agent().remove(try context.product(0))
   }
 }
 
+/// The remark that commands for downloads share.
 extension Console {
   /// A request to fetch something starts nothing beside a download that the user has paused.
   func note(paused download: DownloadStatus) {

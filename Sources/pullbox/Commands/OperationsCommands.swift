@@ -16,6 +16,7 @@ enum AuditCommand: Command {
       .limit,
     ])
 
+  /// Filters are sent as they are; the server decides which actions there are.
   static func run(_ context: CommandContext) async throws {
     let product = try context.arguments.operands.first.map(CommandContext.product)
     let (actor, action) = (context.arguments.value("actor"), context.arguments.value("action"))
@@ -55,6 +56,7 @@ enum GarbageCollectCommand: Command {
       .value("grace", "DURATION", environment: .none, help: "Use this grace period instead of the server's"),
     ])
 
+  /// Checks the grace period before the request. Without the option the server uses its own.
   static func run(_ context: CommandContext) async throws {
     let grace = try context.arguments.value("grace").map { text throws(UsageError) in
       guard let duration = ConfigurationDuration(text) else {
@@ -95,6 +97,7 @@ enum ScrubCommand: Command {
       """,
     options: [.flag("now", environment: .none, help: "Let the server read all packages anew, from now on")])
 
+  /// Prints a line for each fault and a last one with the counts. The request waits for a server that is away.
   static func run(_ context: CommandContext) async throws {
     let report = try await context.patientClient().scrubPackages(begins: context.arguments.isSet("now"))
     if context.console.printsJSON {

@@ -150,6 +150,7 @@ enum OutboxCommand: Command {
     }
   }
 
+  /// The latest time of a call that is held, else that of its next attempt; empty for a call that is not tried again.
   private static func next(of call: OutboxCall) -> String {
     if let until = call.heldUntil { return "held until \(LocalTime.text(until))" }
     return call.nextAttempt.map(LocalTime.text) ?? ""

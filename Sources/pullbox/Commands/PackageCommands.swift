@@ -90,6 +90,7 @@ enum InspectCommand: Command {
       """,
     operands: [.init("DIR|FILE", completion: .file)])
 
+  /// Reads or packs on the blocking pool. A folder is packed into a directory of this run, which is removed at the end.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let isFolder = try await BlockingPool.shared.run { () throws(SystemError) in

@@ -19,6 +19,8 @@ enum PublicationsCommand: Command {
       .confirmed,
     ])
 
+  /// Prints all descriptions in one table, or deletes one after a question. An identifier that cannot be one is wrong
+  /// usage before the question.
   static func run(_ context: CommandContext) async throws {
     if let text = context.arguments.value("delete") {
       guard let id = ProductIdentifier(text) else {
@@ -75,6 +77,7 @@ enum PriceTiersCommand: Command {
       .value("delete", "NAME", environment: .none, help: "Delete this tier"), .confirmed,
     ])
 
+  /// Prints all tiers in one table, or deletes one after a question. A tier without a price is free everywhere.
   static func run(_ context: CommandContext) async throws {
     if let text = context.arguments.value("delete") {
       guard let name = PriceTierName(text) else {
@@ -102,6 +105,7 @@ enum PriceTiersCommand: Command {
 enum Deletion {
   /// The JSON document that is printed.
   private struct Document: Encodable {
+    /// The identifier of what was deleted.
     var deleted: String
   }
 

@@ -282,6 +282,7 @@ extension PublishCommand {
     throw UsageError("the version is unknown; give --version\(alternative("a version", in: source))")
   }
 
+  /// The other way to name a missing member: the folder's description. Empty for a file, which has none.
   private static func alternative(_ member: String, in source: PublishSource) -> String {
     source.isFile ? "" : ", or \(member) in \(source.path)/\(SourceFolder.productDescriptionName)"
   }

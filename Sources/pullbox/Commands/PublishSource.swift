@@ -12,6 +12,7 @@ import SystemCalls
 struct PublishSource: Sendable {
   /// How the source is to be handled.
   enum Form: Sendable, Equatable {
+    /// A folder to pack.
     case folder
     /// A single file, which becomes a package of one file as it is.
     case file
@@ -23,12 +24,14 @@ struct PublishSource: Sendable {
 
   /// The path that was given; `.` and `..` are made absolute.
   let path: String
+  /// The handling of the source, found by its bytes and what lies beside it.
   let form: Form
   /// The folder's `product.json5`; nil without one, and for files.
   let description: ProductDescription?
   /// The product that the source names: for a folder, in its `product.json5`, else in its `ContentInfo.plist`; for a
   /// package, in its manifest.
   let product: ProductIdentifier?
+  /// The version that the source names, found as ``product`` is; nil for a single file.
   let version: ContentVersion?
 
   /// The folder's or file's own name, without the extension of a file.
@@ -112,6 +115,7 @@ struct PublishSource: Sendable {
 struct PreparedPackage: Sendable {
   /// Where its bytes lie: the source itself for a single file and for a package.
   let path: String
+  /// The manifest, with what the packer left out and has to report.
   let packed: PackedPackage
   /// The time that packing or reading took.
   let duration: Duration

@@ -18,6 +18,7 @@ enum ReadersCommand: Command {
       .init("add|remove|list", isRequired: false), .init("TITLE|NAME", isRequired: false),
     ])
 
+  /// Decides by the number of operands; any other combination is wrong usage. TITLE is one word for the shell.
   static func run(_ context: CommandContext) async throws {
     let operands = context.arguments.operands
     switch (operands.first ?? "list", operands.count) {
@@ -28,6 +29,7 @@ enum ReadersCommand: Command {
     }
   }
 
+  /// Prints the keys without their passwords, which the server does not keep.
   private static func list(_ context: CommandContext) async throws {
     try context.console.print(
       try await context.agent().readers(),
@@ -41,6 +43,7 @@ enum ReadersCommand: Command {
     }
   }
 
+  /// Prints the address, the name and the password, one a line. This answer is the only one with the password.
   private static func add(_ title: String, _ context: CommandContext) async throws {
     let key = try await context.agent().addReader(
       AgentReaderRequest(title: title, locale: ReaderLocale.tag()))
@@ -54,6 +57,7 @@ enum ReadersCommand: Command {
     context.console.note("The password is not shown again.")
   }
 
+  /// Ends the key at once. A text that cannot be a name is wrong usage, and an unknown name the server's refusal.
   private static func remove(_ text: String, _ context: CommandContext) async throws {
     guard let name = ReaderName(text) else { throw UsageError("NAME is one that 'readers' lists") }
     try await context.agent().removeReader(name)

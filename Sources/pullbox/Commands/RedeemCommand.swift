@@ -23,6 +23,8 @@ enum RedeemCommand: Command {
       .timeout,
     ])
 
+  /// Checks the code's form before any request. A store that does not tell what a code gives is asked to redeem it all
+  /// the same, after a question that says so.
   static func run(_ context: CommandContext) async throws {
     let text = context.arguments.operands[0]
     guard GiftCode(text) != nil else {

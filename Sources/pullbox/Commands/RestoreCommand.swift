@@ -44,20 +44,27 @@ enum RestoreCommand: Command {
 
 /// The plan of a restore: the step for each product that is owned. Pure.
 struct RestorePlan {
+  /// ||
+  /// The raw values are the words of the table and of JSON.
   enum Step: String, Encodable {
     /// It is not here.
     case download
     /// A download is under way, or waits.
     case underWay = "under way"
+    /// A download that the user has paused; a restore does not resume it.
     case paused
+    /// The version is on this device and undamaged.
     case here
   }
 
   /// In JSON an object of the agent's list of owned products, with `step` beside its members.
   struct Entry: Encodable {
+    /// The product as the agent answers it.
     var owned: EntitledProduct
+    /// The step for the product.
     var step: Step
 
+    /// The one key beside those of the product.
     private enum CodingKeys: CodingKey {
       case step
     }
@@ -101,6 +108,7 @@ struct RestorePlan {
     return download.state == .paused ? .paused : .underWay
   }
 
+  /// Prints the plan; nothing is started.
   func print(on console: Console) throws {
     try console.print(
       entries,
@@ -129,6 +137,7 @@ enum UpdateCommand: Command {
       .flag("plan", environment: .none, help: "Only show the newer versions"), .waits, .timeout,
     ])
 
+  /// Asks for the newer versions and starts them. A product that is given and not here fails before anything is started.
   static func run(_ context: CommandContext) async throws {
     let wanted = try context.arguments.operands.map { try CommandContext.product($0) }
     let agent = try context.agent()
@@ -150,9 +159,13 @@ enum UpdateCommand: Command {
 /// A version that the server has for this device, newer than those it holds. `update --plan --json` prints
 /// it.
 struct ContentUpdate: Encodable {
+  /// The product with a newer version.
   var product: ProductIdentifier
+  /// The title that the library has for it.
   var title: String?
+  /// The highest version on this device.
   var held: ContentVersion
+  /// The version that the server offers.
   var newest: ContentVersion
   /// Bytes of the package; what did not change of it is not fetched.
   var length: ByteCount
@@ -171,6 +184,7 @@ struct ContentUpdate: Encodable {
     }
   }
 
+  /// A table in the order of the updates, with the size of the whole package.
   static func print(_ updates: [ContentUpdate], on console: Console) throws {
     try console.print(
       updates,
@@ -185,9 +199,12 @@ struct ContentUpdate: Encodable {
   }
 }
 
+/// The options of commands that start downloads or wait for them.
 extension CommandOption {
+  /// `--wait`.
   static let waits = CommandOption.flag(
     "wait", abbreviation: "w", environment: .none, help: "Wait until the downloads have ended")
+  /// `--timeout`, which means nothing without `--wait`.
   static let timeout = CommandOption.value(
     "timeout", "DURATION", environment: .none,
     help:

@@ -14,6 +14,8 @@ enum SubmitCommand: Command {
       "publish submits a version unless --draft is given. A rejected version can be submitted again.",
     operands: [.product(), .init("VERSION")])
 
+  /// Makes one request, which waits for a server that is away. A state that does not allow the step is the server's
+  /// refusal.
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().perform(
       .submit, on: try context.product(0), version: try context.version(1))
@@ -33,6 +35,7 @@ enum ApproveCommand: Command {
       """,
     operands: [.product(), .init("VERSION")])
 
+  /// Makes one request, which waits for a server that is away. An approved version counts as done.
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().perform(
       .approve, on: try context.product(0), version: try context.version(1))
@@ -50,6 +53,7 @@ enum RejectCommand: Command {
       .value("reason", "TEXT", environment: .none, help: "Reason, kept with the version and in the audit log")
     ])
 
+  /// Makes one request with the reason. Without one the history has none.
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().reject(
       try context.product(0), version: try context.version(1), because: context.arguments.value("reason"))
@@ -177,6 +181,8 @@ enum WithdrawCommand: Command {
       .confirmed,
     ])
 
+  /// Reads the version only where a question is asked; without one the request goes without a tag. The version's own
+  /// state decides at the server in any case.
   static func run(_ context: CommandContext) async throws {
     let (product, version) = (try context.product(0), try context.version(1))
     let client = try context.patientClient()
@@ -197,6 +203,7 @@ enum WithdrawCommand: Command {
   }
 }
 
+/// Dates of the command line.
 extension Timestamp {
   /// A date as it is typed: RFC 3339, in which the seconds may be left out. Nil for others.
   init?(argument text: String) {
@@ -234,6 +241,7 @@ enum Confirmation {
   }
 }
 
+/// The option that answers questions in advance.
 extension CommandOption {
   /// `--yes` of commands that ask.
   static let confirmed = CommandOption.flag(

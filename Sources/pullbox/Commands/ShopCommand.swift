@@ -18,6 +18,8 @@ enum ShopCommand: Command {
     operands: [.publication],
     options: [.limit])
 
+  /// Prints the two lists one after the other, with an empty line between, or one publication's products alone. `--limit`
+  /// holds for each list.
   static func run(_ context: CommandContext) async throws {
     let publication = try context.arguments.operands.isEmpty ? nil : context.product(0)
     let limit = try context.arguments.integer("limit", in: 1...1_000_000_000) ?? Paging.defaultLimit
@@ -95,6 +97,7 @@ enum ShopCommand: Command {
     }
   }
 
+  /// A table in the order of the agent. HELD is empty for what the account may buy.
   private static func print(_ products: [AgentProduct], on console: Console) throws {
     try console.print(
       products,

@@ -8,11 +8,13 @@ import SystemCalls
 /// The keys that a publisher signs with: those that `--signing-key` names, else this user's own, made at first use. A package
 /// that was signed when it was packed needs neither.
 struct SigningKeys: Sendable {
+  /// `--signing-key`, which may be given for each key.
   static let option = CommandOption.list(
     "signing-key", "FILE",
     help: "Sign with this key, Ed25519 in PEM; this user's own key unless given (see 'key'). "
       + "If given twice, both keys sign, as while a new key replaces another")
 
+  /// The keys that sign, in the order of the options.
   let keys: [SigningKey]
   /// Made before, of the manifest that is published.
   let stored: [PublisherSignature]

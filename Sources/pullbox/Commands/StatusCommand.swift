@@ -145,6 +145,8 @@ enum StatusReport {
     return "takes no purchase of this device: \(refusal); give pullbox-agent --store-name"
   }
 
+  /// One line for a service: its address, whether it answers, the last question, and the last success where it does not
+  /// answer.
   private static func describe(_ peer: AgentStatus.Peer) -> String {
     let asked = [peer.lastRequest, peer.lastAsked.map(LocalTime.text)].compactMap { $0 }
     let question = asked.isEmpty ? "" : " (\(asked.joined(separator: ", ")))"

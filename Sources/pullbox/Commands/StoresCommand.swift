@@ -19,6 +19,7 @@ enum StoresCommand: Command {
       takes back the first.
       """)
 
+  /// Asks for all stores at once and prints one line, or one JSON object, for each.
   static func run(_ context: CommandContext) async throws {
     let stores = try await context.operatorClient().stores()
     if context.console.printsJSON {

@@ -22,6 +22,8 @@ enum SubscriptionCommand: Command {
         "change", "ID", environment: .none, help: "Renew it as this product, of the same publication"),
     ])
 
+  /// Without an option for a change it prints all subscriptions, those that ended too. A change needs exactly one that
+  /// runs; several are wrong usage.
   static func run(_ context: CommandContext) async throws {
     let change = try change(context.arguments)
     let product = try context.arguments.operands.isEmpty ? nil : context.product(0)
@@ -48,6 +50,7 @@ enum SubscriptionCommand: Command {
     return SubscriptionChange(autoRenew: off ? false : on ? true : nil, product: product)
   }
 
+  /// UNTIL is the end of the grace period where the subscription is in one.
   private static func print(_ subscriptions: [StoreSubscription], on console: Console) throws {
     try console.print(
       subscriptions,

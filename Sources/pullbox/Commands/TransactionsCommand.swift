@@ -23,6 +23,7 @@ enum TransactionsCommand: Command {
       "observed", "planning", "delivering", "waiting-for-server", "finished", "failed",
     ]
 
+  /// A state is checked before the request. Steps are filtered here among all transactions of the agent.
   static func run(_ context: CommandContext) async throws {
     let state = context.arguments.value("state")
     if let state, !states.contains(state) {

@@ -22,6 +22,7 @@ enum UpdateSizeCommand: Command {
         help: "Count only the devices that a rollout to N percent of devices would reach")
     ])
 
+  /// Makes one request; nothing changes at the server.
   static func run(_ context: CommandContext) async throws {
     let percentage = try context.arguments.integer("percentage", in: 1...100)
     let sizes = try await context.operatorClient().updateSizes(

@@ -2,8 +2,10 @@ import PullboxKit
 
 /// Notes once that the agent does not answer, however often it is tried, and once that it is back.
 struct AgentOutageNotice {
+  /// Whether the last update said that the agent is away.
   private var isGone = false
 
+  /// A notice for an agent that has answered so far.
   init() {}
 
   /// The line to show; nil where nothing changed.

@@ -12,9 +12,12 @@ struct Console: Sendable {
   let printsJSON: Bool
   /// Neither remarks nor progress.
   let isQuiet: Bool
+  /// `--verbose`: requests are noted on standard error.
   private let isVerbose: Bool
+  /// `--color`.
   private let color: ColorChoice
 
+  /// A console for the options of a run; the defaults are those without options.
   init(printsJSON: Bool, isQuiet: Bool = false, isVerbose: Bool = false, color: ColorChoice = .auto) {
     self.printsJSON = printsJSON
     self.isQuiet = isQuiet
@@ -98,7 +101,9 @@ struct Console: Sendable {
 enum ColorChoice: String, CaseIterable {
   /// On a terminal, unless NO_COLOR is set.
   case auto
+  /// Always, also into pipes and files.
   case always
+  /// Never, whatever the terminal can do.
   case never
 }
 

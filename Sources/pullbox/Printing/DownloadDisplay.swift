@@ -8,15 +8,25 @@ struct DownloadDisplay {
   /// The shortest time between two frames that differ in progress only.
   static let frameInterval = Duration.milliseconds(100)
 
+  /// The stream that bars and lines are written to.
   private let stream: StandardStream
+  /// The same file as a terminal, with its size and whether it is one.
   private let terminal: Terminal
+  /// The console that notes remarks and decides on colors.
   private let console: Console
+  /// Whether nothing is written: a quiet console and standard error.
   private let isSilent: Bool
+  /// The clock that paces frames.
   private let clock: any MonotonicClock
+  /// The downloads as bars, kept without a terminal as well.
   private var board = DownloadBoard()
+  /// The downloads as lines.
   private var log = DownloadLog()
+  /// The remarks about an agent that is away.
   private var absence = AgentOutageNotice()
+  /// The lines that are on the screen now.
   private var region = LiveRegion()
+  /// The instant of the last frame; nil before the first one.
   private var lastFrame: MonotonicInstant?
   /// False once the reader of the stream has closed it.
   private(set) var isRead = true
@@ -39,6 +49,7 @@ struct DownloadDisplay {
 
   /// Whether any download that is shown has not ended.
   var isLive: Bool { board.isLive }
+  /// Whether a status of that download was shown.
   func knows(_ id: DownloadIdentifier) -> Bool { board.downloads.contains { $0.id == id } }
 
   /// On a terminal a frame, at once where more than progress changed; otherwise a line, if there is news.
@@ -72,7 +83,8 @@ struct DownloadDisplay {
     if terminal.isTerminal { draw(evenSoon: true) }
   }
 
-  /// - Parameter evenSoon: whether ``frameInterval`` does not count.
+  /// - Parameter evenSoon: whether ``frameInterval`` does not count. Draws nothing without a terminal. The row of the
+  /// cursor stays free below the bars.
   private mutating func draw(evenSoon: Bool) {
     guard !isSilent, let columns = terminal.columns, let rows = terminal.rows else { return }
     let now = clock.now()
@@ -83,6 +95,7 @@ struct DownloadDisplay {
     write(region.frame(lines, columns: columns))
   }
 
+  /// Whether this terminal gets colors.
   private var showsColor: Bool { console.showsColor(on: terminal) }
 
   /// Notes that the reader has closed the stream.
@@ -106,6 +119,7 @@ struct DownloadBoard {
     return downloads[index].state != download.state || downloads[index].reason != download.reason
   }
 
+  /// Whether any download has not ended.
   var isLive: Bool { downloads.contains { !$0.state.isFinal } }
 
   /// Nothing is known to move any more.
@@ -159,13 +173,18 @@ struct DownloadBoard {
 struct DownloadLog {
   /// The latest that was shown of a download; `tenth` is the highest so far, 0 to 10.
   private struct Seen {
+    /// The state of the line before.
     var state: DownloadStatus.State
+    /// The reason of the line before, in the agent's words.
     var reason: String
+    /// Tenths of the whole, rounded down.
     var tenth: Int
   }
 
+  /// The last of each download.
   private var seen: [DownloadIdentifier: Seen] = [:]
 
+  /// A log without lines.
   init() {}
 
   /// The line for a download's new status; nil for none.
@@ -182,6 +201,7 @@ struct DownloadLog {
   }
 }
 
+/// The words for a download.
 extension DownloadStatus {
   /// The name for people: the title, else the product's identifier.
   var name: String { title ?? product.description }
@@ -220,8 +240,11 @@ extension DownloadStatus {
 
 /// The few colors this program uses, as a terminal's own palette has them.
 enum ANSIColor: Int {
+  /// `31`: a download that failed.
   case red = 31
+  /// `32`: a download that has finished.
   case green = 32
+  /// `33`: a download that waits, is paused or was cancelled.
   case yellow = 33
 
   /// The text with the sequence before it and the reset behind it (ECMA-48, SGR).

@@ -5,6 +5,7 @@ struct LiveRegion {
   /// Columns that each line on the screen takes, from the top.
   private var drawn: [Int] = []
 
+  /// A region without lines, at the cursor.
   init() {}
 
   /// The text that replaces the lines on the screen with `lines`. `columns` is the terminal's width now: lines that it

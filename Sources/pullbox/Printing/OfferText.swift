@@ -33,6 +33,7 @@ enum OfferText {
     return "\(length(period)) more the first time for contact data"
   }
 
+  /// The words for an offer of the account, in the terms of a code.
   private static func introduction(of offer: AccountOffer) -> String {
     introduction(
       CodeTerms(

@@ -8,6 +8,7 @@ import ServiceRuntime
 struct TextTable {
   /// A title, and how the texts below it are treated where there is little room.
   struct Column {
+    /// The title above the column.
     var title: String
     /// Numbers are aligned at the right, and never shortened.
     var isNumber = false
@@ -16,16 +17,22 @@ struct TextTable {
     /// A name that another command takes. It is neither shortened nor broken, wherever it stands.
     var isName = false
 
+    /// A text, which is shortened where there is little room.
     static func text(_ title: String) -> Column { Column(title: title) }
+    /// A name, which always stands whole.
     static func name(_ title: String) -> Column { Column(title: title, isName: true) }
+    /// A number, aligned at the right.
     static func number(_ title: String) -> Column { Column(title: title, isNumber: true) }
+    /// A sentence, which stands in the last column.
     static func sentence(_ title: String) -> Column { Column(title: title, isSentence: true) }
   }
 
+  /// The columns from left to right.
   var columns: [Column]
   /// Each with one text per column.
   var rows: [[String]]
 
+  /// The space between columns.
   private static let gap = "  "
   /// Columns of texts up to this width, such as times and identifiers, are never shortened.
   private static let unshortened = 20
@@ -136,6 +143,7 @@ struct TextTable {
     return lines
   }
 
+  /// Spaces behind the last text of a line would wrap it on a narrow terminal.
   private static func withoutTrailingSpaces(_ line: String) -> String {
     var line = Substring(line)
     while line.last == " " { line.removeLast() }

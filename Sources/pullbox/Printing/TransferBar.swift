@@ -5,17 +5,27 @@ import Synchronization
 
 /// One bar on standard error for something that this process does itself. ``report(_:of:note:)`` never waits for the terminal.
 final class TransferBar: Sendable {
+  /// The state of the transfer, which ``report(_:of:note:)`` changes.
   private struct Values {
+    /// The bytes that have gone or come so far.
     var done = ByteCount.zero
+    /// The bytes of the whole; nil before the first report.
     var total: ByteCount?
+    /// The words in place of speed and time; nil for none.
     var note: String?
+    /// The speed by the recent reports.
     var rate = TransferRate()
   }
 
+  /// The state of the terminal or of the log.
   private struct Screen {
+    /// The bar on a terminal.
     var lines = LiveRegion()
+    /// The highest tenth that a log has a line for.
     var plainTenth = 0
+    /// The last note that a log has a line for.
     var plainNote: String?
+    /// Whether the bar was removed for good: a late frame is not drawn.
     var isOver = false
   }
 
@@ -24,13 +34,18 @@ final class TransferBar: Sendable {
   /// The time between lines in a log. A transfer that ends sooner needs no line.
   private static let lineInterval = Duration.seconds(1)
 
+  /// The words before the bar, without control characters.
   private let label: String
+  /// The terminal of standard error, which bars go to.
   private let terminal = Terminal.standardError
+  /// The clock that paces frames and measures speed.
   private let clock: any MonotonicClock
+  /// Locked for a moment only, so that a slow terminal holds up no transfer.
   private let values = Mutex(Values())
   /// Locked while the terminal is written to, for as long as that takes.
   private let screen = Mutex(Screen())
 
+  /// A bar that is not drawn yet.
   private init(_ label: String, clock: any MonotonicClock) {
     self.label = PlainText.line(label)
     self.clock = clock

@@ -64,8 +64,11 @@ struct CommandContext: Sendable {
 
   /// The command's own options and the common ones; the parser has checked their names, and not their values.
   let arguments: ParsedArguments
+  /// The console for results and messages, as the common options want it.
   let console: Console
 
+  /// A context whose console follows `--json`, `--quiet`, `--verbose` and `--color`. Nothing is checked here; ``check()``
+  /// does so.
   init(arguments: ParsedArguments) {
     self.arguments = arguments
     console = Console(
@@ -173,6 +176,7 @@ struct CommandContext: Sendable {
     try Self.version(try operand(index))
   }
 
+  /// The product that a text of the command line names. Throws wrong usage for what is no identifier.
   static func product(_ text: String) throws(UsageError) -> ProductIdentifier {
     guard let product = ProductIdentifier(text) else {
       throw UsageError(
@@ -181,6 +185,7 @@ struct CommandContext: Sendable {
     return product
   }
 
+  /// The version that a text of the command line names. Throws wrong usage for what is none.
   static func version(_ text: String) throws(UsageError) -> ContentVersion {
     guard let version = ContentVersion(text) else {
       throw UsageError("'\(text)' is not a version: dotted whole numbers, such as 1.10")

@@ -8,6 +8,7 @@ import SystemCalls
 
 /// How a command failed: its exit code, and a message of one line that also says what to do.
 struct CommandFailure: Error {
+  /// The code that the process ends with.
   var exitCode: ExitCode
   /// The message, without the program's name; empty if the command has printed everything.
   var message: String
@@ -109,13 +110,17 @@ struct CommandFailure: Error {
 }
 
 extension ExitCode {
+  /// Codes of problems that say that there is no right to the content.
   private static let notEntitledCodes: Set<ProblemCode> = [
     .purchaseRequired, .entitlementExpired, .entitlementRevoked, .deviceLimit, .purchaseClaimed,
     .receiptNotAuthentic,
     .receiptWrongApplication, .receiptWrongEnvironment,
   ]
+  /// Codes of problems that say that a disk or a quota is full.
   private static let noSpaceCodes: Set<ProblemCode> = [.outOfSpace, .insufficientStorage]
+  /// Codes of problems about bytes that are others than promised.
   private static let integrityCodes: Set<ProblemCode> = [.checksumMismatch, .completionMismatch]
+  /// Faults of a package that concern bytes and signatures, not the form of the manifest.
   private static let integrityFaults: Set<PackageValidationIssue.Code> = [
     .manifestDigestMismatch, .lengthMismatch, .digestMismatch, .pieceMismatch, .fileDigestMismatch,
     .fileLengthMismatch, .fileChecksumMismatch, .compressedDataInvalid, .archiveDisagreesWithManifest,

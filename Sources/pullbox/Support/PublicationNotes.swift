@@ -6,7 +6,9 @@ struct PublicationNotes: Sendable {
   /// Lines of one kind, at most; how many more there are is said.
   private static let maximumLines = 20
 
+  /// The files that were not packed, without descriptions.
   let skipped: [SkippedSource]
+  /// The report about the files that were packed.
   let report: PublicationReport
 
   /// Descriptions are left out of the notes: they are never packed, and no publisher expects them to be.
@@ -40,19 +42,28 @@ struct PublicationNotes: Sendable {
 struct PublicationNotesDocument: Encodable {
   /// `reason` is the name of a case, which stays as it is; `detail` is the sentence for people.
   struct LeftOut: Encodable {
+    /// The path within the folder or the archive.
     let path: String
+    /// The name of the reason, for programs.
     let reason: String
+    /// The reason in words.
     let detail: String
   }
 
+  /// An unusual thing, which is packed all the same.
   struct Odd: Encodable {
+    /// The path of the file; nil for the publication as a whole.
     let path: String?
+    /// The sentence about it.
     let detail: String
   }
 
+  /// Files that are not packed, and then packed files that are no pages.
   let leftOut: [LeftOut]
+  /// The oddities in the order of the report.
   let odd: [Odd]
 
+  /// A document of all notes.
   init(_ notes: PublicationNotes) {
     leftOut = (notes.skipped + notes.report.leftOut).map {
       LeftOut(path: $0.path, reason: $0.reason.rawValue, detail: $0.reason.clause)
