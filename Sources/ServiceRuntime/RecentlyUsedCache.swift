@@ -11,10 +11,14 @@ package import CoreTypes
 /// allowed, the older one is dropped and the newer one takes its place. So each operation costs one or two
 /// look-ups, and a value that was used within the last half of the bound is always there.
 package struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  /// One half of the values.
   private struct Generation {
+    /// The values with the lengths that their owner says.
     var entries: [Key: (value: Value, length: ByteCount)] = [:]
+    /// The sum of the lengths.
     var length = ByteCount.zero
 
+    /// Takes the value of a key out with its length.
     mutating func remove(_ key: Key) -> (value: Value, length: ByteCount)? {
       guard let entry = entries.removeValue(forKey: key) else { return nil }
       length = length - entry.length
@@ -22,9 +26,13 @@ package struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
   }
 
+  /// Entries of both generations, at most.
   private let maximumCount: Int
+  /// The total length of both generations, at most.
   private let maximumLength: ByteCount
+  /// The generation of values that were inserted or found lately.
   private var newer = Generation()
+  /// The generation before; dropped when the newer one is full.
   private var older = Generation()
 
   /// - Parameters:
@@ -36,6 +44,7 @@ package struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     self.maximumLength = maximumLength
   }
 
+  /// The number of values; a key is in one generation alone.
   package var count: Int { newer.entries.count + older.entries.count }
 
   /// The total length of the values, as their owner states it.
@@ -56,6 +65,7 @@ package struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     add(value, for: key, length: length)
   }
 
+  /// Drops the value of the key, if there is one.
   package mutating func remove(_ key: Key) {
     if newer.remove(key) == nil { _ = older.remove(key) }
   }
@@ -73,6 +83,7 @@ package struct RecentlyUsedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     for (key, entry) in older.entries where condition(entry.value) { _ = older.remove(key) }
   }
 
+  /// Puts a value into the newer generation, which becomes the older one first where it has no room.
   private mutating func add(_ value: Value, for key: Key, length: ByteCount) {
     if newer.entries.count >= maximumCount / 2
       || newer.length.rawValue + length.rawValue > maximumLength.rawValue / 2

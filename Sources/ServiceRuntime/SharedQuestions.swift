@@ -7,27 +7,39 @@ import Synchronization
 /// An error is shared like an answer. A task that is cancelled stops waiting, and the others go on; with the last
 /// one that waits, the question is given up.
 package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>: Sendable {
+  /// A task that waits for an answer.
   private struct Waiter {
+    /// Whether the question was asked by another task before.
     var isShared: Bool
+    /// Resumed once, with the answer or an error.
     var continuation: CheckedContinuation<(answer: Answer, isShared: Bool), any Error>
   }
 
+  /// A question under way.
   private struct Question {
+    /// The number of the wait that asked it, by which a later question of the same key is told apart.
     var number: Int
+    /// The task that asks; cancelled when no one waits any more.
     var task: Task<Void, Never>?
+    /// The tasks that wait, by their numbers.
     var waiters: [Int: Waiter] = [:]
   }
 
+  /// The questions under way.
   private struct State {
+    /// The questions by their keys.
     var questions: [Key: Question] = [:]
+    /// The last number that was given.
     var lastNumber = 0
 
+    /// The next number, which no other wait has.
     mutating func nextNumber() -> Int {
       lastNumber += 1
       return lastNumber
     }
   }
 
+  /// Guards the state. Only the task of a question resumes with an answer.
   private let state = Mutex(State())
 
   /// No question is being asked.
@@ -64,6 +76,8 @@ package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>:
     }
   }
 
+  /// Asks and gives the answer to all who wait. A question that was given up meanwhile, and perhaps asked anew, is left
+  /// alone.
   private func settle(
     _ key: Key, _ question: Int, by ask: @escaping @Sendable () async throws -> Answer
   ) async {
@@ -81,6 +95,8 @@ package final class SharedQuestions<Key: Hashable & Sendable, Answer: Sendable>:
     }
   }
 
+  /// Ends one wait with `CancellationError`. The last one to leave cancels the question; a wait that has its answer is
+  /// left alone.
   private func leave(_ key: Key, waiter: Int) {
     let (left, abandoned) = state.withLock { state -> (Waiter?, Task<Void, Never>?) in
       guard let left = state.questions[key]?.waiters.removeValue(forKey: waiter) else { return (nil, nil) }

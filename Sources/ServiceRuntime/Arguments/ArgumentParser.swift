@@ -29,9 +29,13 @@ public struct ArgumentParser: Sendable {
     case text(String)
   }
 
+  /// The program whose arguments are read.
   private let root: CommandDescription
+  /// The variables that stand in for options.
   private let environment: [String: String]
+  /// The version that `--version` tells; nil for a program without that option.
   private let version: String?
+  /// The commit behind the version; nil where none is known.
   private let commit: String?
 
   /// `environment` has the process's variables. With a `version` the program has the option `--version`, which also tells the
@@ -110,26 +114,38 @@ public struct ArgumentParser: Sendable {
 
 /// The part of a command line that was parsed so far.
 private struct ArgumentParserProgress {
+  /// The command that the words so far have chosen.
   var command: CommandDescription
+  /// The commands above it, the program first.
   var parents: [CommandDescription] = []
+  /// The operands of ``command`` so far.
   var operands: [String] = []
+  /// The values by the names of options, in the order of the command line.
   var given: [String: [String]] = [:]
+  /// Whether help was asked for; it goes before every fault of operands.
   var wantsHelp = false
+  /// The format of `--help=FORMAT`; nil for the usual help.
   var helpFormat: HelpFormat?
+  /// Whether the version was asked for.
   var wantsVersion = false
+  /// Whether the program has `--version`.
   private let hasVersion: Bool
 
+  /// Nothing was read yet.
   init(_ root: CommandDescription, hasVersion: Bool) {
     command = root
     self.hasVersion = hasVersion
   }
 
+  /// The options that count here: those of the command and of all above it.
   var options: [CommandOption] { parents.flatMap(\.options) + command.options }
 
+  /// The words that lead to the help of the command.
   private var hint: String {
     "'\((parents.map(\.name) + [command.name]).joined(separator: " ")) --help' shows what it takes"
   }
 
+  /// The error with that hint.
   private func failure(_ message: String) -> UsageError {
     UsageError(message, hint: hint)
   }
@@ -157,6 +173,7 @@ private struct ArgumentParserProgress {
     operands.append(operand)
   }
 
+  /// Reads `--name` or `--name=VALUE`. A value that does not stand there is the next argument, whatever that begins with.
   mutating func parse(
     long argument: Substring, rest: inout ArraySlice<String>
   ) throws(UsageError) {
@@ -185,6 +202,8 @@ private struct ArgumentParserProgress {
     try record(option, value: value, rest: &rest)
   }
 
+  /// Reads the letters behind one dash. Flags may stand together, and the rest behind an option with a value is its
+  /// value.
   mutating func parse(
     short argument: Substring, rest: inout ArraySlice<String>
   ) throws(UsageError) {
@@ -205,6 +224,7 @@ private struct ArgumentParserProgress {
     }
   }
 
+  /// Notes the value, which is taken from `rest` where it is nil and the option needs one. A flag's value is `true`.
   private mutating func record(
     _ option: CommandOption, value: String?, rest: inout ArraySlice<String>
   ) throws(UsageError) {
@@ -219,6 +239,7 @@ private struct ArgumentParserProgress {
     given[option.name, default: []].append(value)
   }
 
+  /// Throws where a subcommand or a required operand is missing. Called when neither help nor version was asked for.
   func checkOperands() throws(UsageError) {
     guard command.subcommands.isEmpty || !command.needsSubcommand else {
       throw failure("a command is missing")

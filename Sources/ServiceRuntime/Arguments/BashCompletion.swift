@@ -1,13 +1,17 @@
 /// Completions of bash(1): one function that needs no other package.
 struct BashCompletion {
+  /// The program to be completed.
   private let program: CommandDescription
 
+  /// Completions of that program and its subcommands.
   init(_ program: CommandDescription) {
     self.program = program
   }
 
+  /// The name of the function, which is also the prefix of its helpers.
   private var function: String { "_" + program.name.split(separator: "-").joined(separator: "_") }
 
+  /// The script, ready to be put into bash's directory of completions.
   var text: String {
     """
     # bash completion for \(program.name), made by '\(program.name) --help=bash'
@@ -81,18 +85,23 @@ struct BashCompletion {
     """
   }
 
+  /// The subcommands that help shows.
   private var commands: [CommandDescription] { program.sections.flatMap(\.commands) }
 
+  /// The options that are offered behind a command.
   private func options(of command: CommandDescription) -> [CommandOption] {
     command.options + command.shown(of: [program]) + [.help]
   }
 
+  /// The long names, with spaces between.
   private func spellings(of options: [CommandOption]) -> String {
     options.map { "--\($0.name)" }.joined(separator: " ")
   }
 
+  /// An arm of `case` that prints a text, which must have no apostrophe.
   private func arm(_ pattern: String, _ output: String) -> String { "    \(pattern)) echo '\(output)' ;;\n" }
 
+  /// The arms that tell the kind of value for each option, those of commands first.
   private var values: String {
     let own = commands.flatMap { command in
       command.options.compactMap { option in
@@ -102,6 +111,7 @@ struct BashCompletion {
     return (own + program.options.compactMap { arm($0, of: ["*"]) }).joined()
   }
 
+  /// The arm for one option in all of its spellings; nil for a flag.
   private func arm(_ option: CommandOption, of commands: [String]) -> String? {
     guard option.metavariable != nil else { return nil }
     let spellings =
@@ -111,6 +121,7 @@ struct BashCompletion {
     return arm(patterns.joined(separator: "|"), kind(option.completion))
   }
 
+  /// The arms that tell the kind of each operand by its number.
   private var operands: String {
     var arms = [arm("help:0", "words \(commands.map(\.name).joined(separator: " "))")]
     for command in commands.isEmpty ? [program] : commands {
@@ -123,6 +134,7 @@ struct BashCompletion {
     return arms.joined()
   }
 
+  /// The word by which the function chooses what it offers.
   private func kind(_ completion: ValueCompletion) -> String {
     switch completion {
     case .nothing: "nothing"

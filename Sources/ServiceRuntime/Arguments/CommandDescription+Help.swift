@@ -40,6 +40,7 @@ extension CommandDescription {
     return sections.joined(separator: "\n\n") + "\n"
   }
 
+  /// The usage line behind the word for it: the path, options and operands or the command.
   func usage(_ path: String) -> String {
     let rest =
       subcommands.isEmpty ? operands.map(\.notation) : needsSubcommand ? ["COMMAND"] : ["[COMMAND]"]
@@ -59,6 +60,7 @@ extension CommandDescription {
     }.joined(separator: "\n")
   }
 
+  /// Lines of words, none longer than `width` but for a single word that is. At least one line, which may be empty.
   private static func wrapped(_ text: String, to width: Int) -> [String] {
     var lines: [String] = []
     var line = ""
@@ -74,6 +76,7 @@ extension CommandDescription {
 }
 
 extension CommandDescription.Operand {
+  /// `NAME`, `[NAME]`, `NAME...` or `[NAME...]`.
   var notation: String {
     let text = repeats ? "\(name)..." : name
     return isRequired ? text : "[\(text)]"
@@ -81,6 +84,7 @@ extension CommandDescription.Operand {
 }
 
 extension CommandOption {
+  /// The two columns of help: spellings and value, then the sentence with variable and default.
   fileprivate var row: (String, String) {
     let short = abbreviation.map { "-\($0), " } ?? ""
     let value = metavariable.map { " \($0)" } ?? ""

@@ -136,5 +136,6 @@ public struct CommandDescription: Sendable {
     return sections
   }
 
+  /// Whether the text is the command's name or one of its aliases.
   func isNamed(_ text: String) -> Bool { name == text || aliases.contains(text) }
 }

@@ -4,7 +4,9 @@ import SystemCalls
 /// Overwrites secrets in the memory that the kernel shows as this process's command line (proc(5), `/proc/PID/cmdline`), which
 /// every user of the machine may read.
 enum CommandLineSecrets {
+  /// The character that replaces each byte of a secret.
   private static let asterisk = UInt8(ascii: "*")
+  /// The file with the place of the command line in memory.
   private static let statusPath = "/proc/self/stat"
 
   /// To be called once the arguments were read: they are asterisks afterwards. Blocks. Where there is no /proc, nothing

@@ -31,6 +31,7 @@ public struct CommandOption: Sendable {
     /// The same as ``named(_:)``.
     public init(stringLiteral name: String) { self = .named(name) }
 
+    /// The name in that place; nil for ``none``.
     fileprivate func resolved(automatic: String) -> String? {
       switch self {
       case .automatic: automatic
@@ -237,15 +238,19 @@ public struct CommandOption: Sendable {
   public static let logLevel = CommandOption.value(
     "log-level", "LEVEL", fallback: "info", help: "error, warning, info or debug")
 
+  /// `--help`, which is accepted everywhere and in no list of options.
   static let help = CommandOption.flag(
     "help", abbreviation: "h", environment: .none, key: .none, help: "Show this help")
+  /// `--version`, of programs that know theirs.
   static let version = CommandOption.flag(
     "version", environment: .none, key: .none, help: "Show the version")
 
+  /// Whether the text is the option's name or that of an alias, without dashes.
   func isNamed(_ text: some StringProtocol) -> Bool {
     name == text || aliases.contains { $0.name == text }
   }
 
+  /// The word for the value in help; nil for a flag.
   var metavariable: String? {
     switch kind {
     case .flag: nil
@@ -253,10 +258,12 @@ public struct CommandOption: Sendable {
     }
   }
 
+  /// The variable of a name: `PULLBOX_DRAIN_DEADLINE` for `drain-deadline`.
   private static func variable(for name: String) -> String {
     "PULLBOX_" + name.uppercased().split(separator: "-").joined(separator: "_")
   }
 
+  /// The key of a name: `drainDeadline` for `drain-deadline`.
   private static func camelCase(_ name: String) -> String {
     let words = name.split(separator: "-")
     return words.dropFirst().reduce(words.first.map(String.init) ?? "") { text, word in

@@ -1,13 +1,17 @@
 /// Completions of fish(1): a line for each command, option and operand.
 struct FishCompletion {
+  /// The program to be completed.
   private let program: CommandDescription
 
+  /// Completions of that program and its subcommands.
   init(_ program: CommandDescription) {
     self.program = program
   }
 
+  /// The subcommands that help shows.
   private var commands: [CommandDescription] { program.sections.flatMap(\.commands) }
 
+  /// The script, one `complete` a line.
   var text: String {
     var lines = [
       "# fish completion for \(program.name), made by '\(program.name) --help=fish'",
@@ -34,6 +38,7 @@ struct FishCompletion {
     return lines.joined(separator: "\n") + "\n"
   }
 
+  /// The line for an option; `condition` holds it to a subcommand.
   private func option(_ option: CommandOption, condition: String) -> String {
     let short = option.abbreviation.map { "-s \($0) " } ?? ""
     let value =
@@ -48,6 +53,7 @@ struct FishCompletion {
     return line("\(condition)\(short)-l \(option.name)\(value)", option.help)
   }
 
+  /// The lines for an operand; none where only its user knows it.
   private func operand(_ operand: CommandDescription.Operand, condition: String) -> [String] {
     switch operand.completion {
     case .nothing: []
@@ -59,10 +65,12 @@ struct FishCompletion {
     }
   }
 
+  /// One call of `complete` for the program.
   private func line(_ arguments: String, _ description: String? = nil) -> String {
     "complete -c \(program.name) \(arguments)" + (description.map { " -d \(quoted($0))" } ?? "")
   }
 
+  /// The text in apostrophes, as fish reads it: a backslash stands before apostrophes and backslashes.
   private func quoted(_ text: String) -> String {
     let escaped = text.reduce("") { result, character in
       character == "'" || character == "\\" ? "\(result)\\\(character)" : "\(result)\(character)"

@@ -2,7 +2,9 @@ import CoreTypes
 
 /// The manual page of a program, in the language of man(7): section 1, or 8 for a program that reads a configuration.
 struct ManualPage {
+  /// The program that the page describes.
   private let command: CommandDescription
+  /// The version at the foot of the page; nil for none.
   private let version: String?
   /// The day that the page bears.
   private let date: String
@@ -18,14 +20,17 @@ struct ManualPage {
       } ?? ""
   }
 
+  /// The pages that refer to each other, with their sections.
   private static let pages = [
     ("pullbox", "1"), ("pullbox-agent", "8"), ("pullbox-sandbox", "8"), ("pullbox-server", "8"),
   ]
 
+  /// The section of the manual: 8 for a daemon, which is told by `--config`.
   private var section: String {
     command.options.contains { $0.name == CommandOption.configurationFile.name } ? "8" : "1"
   }
 
+  /// The page. Lines are at most 79 bytes long where words allow it.
   var text: String {
     var lines = [
       ".TH \(quoted(command.name.uppercased())) \(section) \"\(date)\" "
@@ -52,6 +57,7 @@ struct ManualPage {
     return lines.joined(separator: "\n") + "\n"
   }
 
+  /// The section of a subcommand: synopsis, summary, discussion and its own options.
   private func describe(_ subcommand: CommandDescription) -> [String] {
     var lines = [
       ".SS \(quoted("\(command.name) \(subcommand.name)"))", synopsis(subcommand, program: subcommand.name),
@@ -61,6 +67,7 @@ struct ManualPage {
     return lines + subcommand.options.flatMap(row)
   }
 
+  /// The options of the program, by their titles.
   private var options: [String] {
     let own = command.options.filter { $0.section == nil } + (version == nil ? [.help] : [.version, .help])
     var lines = [".SH OPTIONS"] + own.flatMap(row)
@@ -73,6 +80,7 @@ struct ManualPage {
     return lines
   }
 
+  /// The variables of all commands, each once and by the alphabet.
   private var variables: [String] {
     let all = command.options + command.subcommands.filter { !$0.isHidden }.flatMap(\.options)
     var seen: Set<String> = []
@@ -83,12 +91,14 @@ struct ManualPage {
       + found.flatMap { [".TP", ".B \(escaped($0.0))", "The option \\fB\(escaped("--" + $0.1))\\fR."] }
   }
 
+  /// The codes with their meanings; empty for a program that lists none.
   private var exitStatus: [String] {
     guard !command.exitCodes.isEmpty else { return [] }
     return [".SH EXIT STATUS"]
       + command.exitCodes.flatMap { [".TP", ".B \($0.code.rawValue)"] + filled($0.meaning + ".") }
   }
 
+  /// The paragraph of an option, with its default.
   private func row(_ option: CommandOption) -> [String] {
     let names = ([option.abbreviation.map { "-\($0)" }, "--\(option.name)"]).compactMap { $0 }
     let value = option.metavariable.map { " \\fI\(escaped($0))\\fR" } ?? ""
@@ -98,6 +108,7 @@ struct ManualPage {
     ] + filled(option.help + "." + fallback)
   }
 
+  /// The program in bold and its operands in italics.
   private func synopsis(_ described: CommandDescription, program: String) -> String {
     var operands = described.operands.map { "\\fI\(escaped($0.notation))\\fR" }
     if !described.sections.isEmpty {
@@ -127,10 +138,12 @@ struct ManualPage {
     return lines + [escaped(line)]
   }
 
+  /// The sentence with a small first letter, as it stands behind a dash.
   private func lowercased(_ sentence: String) -> String {
     sentence.prefix(1).lowercased() + sentence.dropFirst()
   }
 
+  /// The text as one argument of a request.
   private func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
   /// Escapes the characters that man(7) would read as markup.

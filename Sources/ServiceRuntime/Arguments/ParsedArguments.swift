@@ -6,7 +6,9 @@ public struct ParsedArguments: Sendable {
   /// The operands, in the order of the command line.
   public let operands: [String]
 
+  /// The options of the command and of those above it.
   let options: [CommandOption]
+  /// The variables of the process.
   let environment: [String: String]
   /// The values of the command line, in its order; a flag's value is `true`.
   let given: [String: [String]]
@@ -56,6 +58,7 @@ public struct ParsedArguments: Sendable {
   /// The values of secret options that stand on the command line.
   var secrets: [String] { options.filter(\.isSecret).flatMap { given[$0.name] ?? [] } }
 
+  /// The option of that name; nil where the command has none.
   func option(_ name: String) -> CommandOption? {
     options.first { $0.name == name }
   }
@@ -70,6 +73,7 @@ public struct ParsedArguments: Sendable {
     return nil
   }
 
+  /// The parts between commas, without spaces around them and without empty ones.
   static func parts(of text: String) -> [String] {
     text.split(separator: ",").map { part in
       String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())

@@ -36,6 +36,8 @@ public enum HelpFormat: String, CaseIterable, Sendable {
   /// Completions of fish(1).
   case fish
 
+  /// The text in that format. The manual bears the day of `SOURCE_DATE_EPOCH` (reproducible-builds.org), where that is
+  /// set.
   func text(of command: CommandDescription, version: String?, environment: [String: String]) -> String {
     switch self {
     case .man:

@@ -1,14 +1,19 @@
 /// Completions of zsh(1), by its function `_arguments`.
 struct ZshCompletion {
+  /// The program to be completed.
   private let program: CommandDescription
 
+  /// Completions of that program and its subcommands.
   init(_ program: CommandDescription) {
     self.program = program
   }
 
+  /// The name of the function, which is also the prefix of its helper.
   private var function: String { "_" + program.name.split(separator: "-").joined(separator: "_") }
+  /// The subcommands that help shows.
   private var commands: [CommandDescription] { program.sections.flatMap(\.commands) }
 
+  /// The script, which begins with the mark by which compinit finds it.
   var text: String {
     let own = program.options + [.version, .help]
     return """
@@ -32,6 +37,7 @@ struct ZshCompletion {
       """
   }
 
+  /// The part of the function that first completes the command and then what belongs to it.
   private func subcommands(_ own: [CommandOption]) -> String {
     let rows = commands.map { "    \(quoted("\($0.name):\($0.summary)"))\n" }.joined()
     let arms = commands.map { command in
@@ -64,6 +70,7 @@ struct ZshCompletion {
       """
   }
 
+  /// The call of `_arguments` for options and operands, one specification a line.
   private func arguments(
     _ options: [CommandOption], _ operands: [CommandDescription.Operand], indent: String
   ) -> String {
@@ -75,6 +82,7 @@ struct ZshCompletion {
     return lines.reduce(indent + "_arguments -s") { "\($0) \\\n\(indent)  \($1)" } + "\n"
   }
 
+  /// The specifications of an option: one for its long name, and one for its letter.
   private func specification(_ option: CommandOption) -> String {
     let value = option.metavariable.map { "=:\(message($0)):\(action(option.completion))" }
     let help = "[\(message(option.help))]"
@@ -88,6 +96,7 @@ struct ZshCompletion {
         "\(repeats)-\(letter)\(value == nil ? "" : "+")\(help)\(value.map { String($0.dropFirst()) } ?? "")")
   }
 
+  /// The action that completes a value.
   private func action(_ completion: ValueCompletion) -> String {
     switch completion {
     case .nothing: " "
@@ -106,6 +115,7 @@ struct ZshCompletion {
     }
   }
 
+  /// The text in apostrophes; an apostrophe within is written outside of them.
   private func quoted(_ text: String) -> String {
     "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
   }

@@ -1,11 +1,16 @@
 /// Decodes a ``ConfigurationValue``. Text from variables and options is read as whatever type is asked for;
 /// whole numbers may end in `KiB`, `MiB` or `GiB`.
 struct ConfigurationDecoder: Decoder {
+  /// The value to be decoded.
   let value: ConfigurationValue
+  /// The keys that lead to the value.
   let codingPath: [any CodingKey]
+  /// The record of the keys that are asked for, shared by the whole decoding.
   let record: ConsumedKeys
+  /// Always empty.
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
+  /// The members of a table. Throws ``ConfigurationError`` for any other value.
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
     guard let members = value.members else { throw mismatch("a table") }
     record.note(present: members.keys.map { Self.name(codingPath, appending: $0) })
@@ -13,6 +18,7 @@ struct ConfigurationDecoder: Decoder {
       ConfigurationKeyedContainer<Key>(members: members, codingPath: codingPath, record: record))
   }
 
+  /// The elements of a list, or the parts of a text between commas. Throws ``ConfigurationError`` for any other value.
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
     switch value.content {
     case .list(let elements):
@@ -26,10 +32,12 @@ struct ConfigurationDecoder: Decoder {
     }
   }
 
+  /// The value itself; the type is decided at decoding.
   func singleValueContainer() -> any SingleValueDecodingContainer {
     ConfigurationSingleContainer(decoder: self)
   }
 
+  /// The error for a value of another type. It tells nothing of a secret's value.
   func mismatch(_ expected: String) -> ConfigurationError {
     let subject = Self.name(codingPath)
     return ConfigurationError(
@@ -38,8 +46,10 @@ struct ConfigurationDecoder: Decoder {
       origin: value.origin)
   }
 
+  /// The message for a key that is not there.
   static let missing = "is missing"
 
+  /// The name for people: keys and positions with dots between.
   static func name(_ path: [any CodingKey], appending last: String? = nil) -> String {
     let parts = path.map { $0.intValue.map(String.init) ?? $0.stringValue } + (last.map { [$0] } ?? [])
     return parts.isEmpty ? "the whole" : parts.joined(separator: ".")
@@ -60,6 +70,7 @@ struct ConfigurationDecoder: Decoder {
     return ConfigurationError(subject: name(path), message: explanation(of: error))
   }
 
+  /// The words for an error of a type that was being decoded.
   static func explanation(of error: DecodingError) -> String {
     switch error {
     case .keyNotFound: missing
@@ -71,18 +82,25 @@ struct ConfigurationDecoder: Decoder {
   }
 }
 
+/// The members of a table, each of which is noted when it is asked for.
 struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  /// The values by their keys.
   let members: [String: ConfigurationValue]
+  /// The keys that lead to the table.
   let codingPath: [any CodingKey]
+  /// The record of the keys that are asked for.
   let record: ConsumedKeys
 
+  /// The keys that the type knows, by the alphabet.
   var allKeys: [Key] { members.keys.sorted().compactMap(Key.init(stringValue:)) }
 
+  /// Whether the key is there. It counts as asked for either way.
   func contains(_ key: Key) -> Bool {
     record.note(asked: ConfigurationDecoder.name(codingPath, appending: key.stringValue))
     return members[key.stringValue] != nil
   }
 
+  /// Whether the value is null. Throws ``ConfigurationError`` where the key is not there.
   func decodeNil(forKey key: Key) throws -> Bool {
     try value(key).isNull
   }
@@ -110,6 +128,7 @@ struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
     try decoder(key)
   }
 
+  /// The value of a key, which is noted as asked for. Throws ``ConfigurationError`` where it is not there.
   private func value(_ key: Key) throws -> ConfigurationValue {
     let name = ConfigurationDecoder.name(codingPath, appending: key.stringValue)
     record.note(asked: name)
@@ -119,13 +138,17 @@ struct ConfigurationKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
     return value
   }
 
+  /// The decoder of a key's value.
   private func decoder(_ key: Key) throws -> ConfigurationDecoder {
     ConfigurationDecoder(value: try value(key), codingPath: codingPath + [key], record: record)
   }
 }
 
+/// The elements of a list. Those that a higher source left out are passed over.
 struct ConfigurationListContainer: UnkeyedDecodingContainer {
+  /// A position as a key, counted from 0.
   private struct Position: CodingKey {
+    /// The position.
     let intValue: Int?
     var stringValue: String { intValue.map(String.init) ?? "" }
     init(_ position: Int) { intValue = position }
@@ -135,8 +158,11 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
 
   /// With their positions in the configuration.
   private let elements: [(offset: Int, element: ConfigurationValue)]
+  /// The keys that lead to the list.
   let codingPath: [any CodingKey]
+  /// The record of the keys that are asked for.
   private let record: ConsumedKeys
+  /// The number of elements that were decoded.
   private(set) var currentIndex = 0
 
   init(elements: [ConfigurationValue], codingPath: [any CodingKey], record: ConsumedKeys) {
@@ -172,6 +198,7 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
     try next()
   }
 
+  /// The decoder of the next element. Throws ``ConfigurationError`` at the end of the list.
   private mutating func next() throws -> ConfigurationDecoder {
     guard !isAtEnd else {
       let path = codingPath + [Position(currentIndex)]
@@ -187,8 +214,11 @@ struct ConfigurationListContainer: UnkeyedDecodingContainer {
 /// Remembers which keys of a configuration there are and which were asked for. Used by one decoding, on one
 /// thread.
 final class ConsumedKeys {
+  /// The keys that the configuration has.
   private var present: Set<String> = []
+  /// The keys that its type has asked for.
   private var asked: Set<String> = []
+  /// The keys whose values no error shows.
   private let secrets: Set<String>
 
   /// Creates a record without keys. Errors do not show the values of the keys in `secrets`.
@@ -196,14 +226,17 @@ final class ConsumedKeys {
     self.secrets = secrets
   }
 
+  /// Notes keys that are there, with all parts of their names.
   func note(present keys: some Sequence<String>) {
     present.formUnion(keys)
   }
 
+  /// Notes a key that the type asks for, whether it is there or not.
   func note(asked key: String) {
     asked.insert(key)
   }
 
+  /// Whether the key is one of the secrets, or lies within one.
   func isSecret(_ key: String) -> Bool {
     secrets.contains { key == $0 || key.hasPrefix($0 + ".") }
   }

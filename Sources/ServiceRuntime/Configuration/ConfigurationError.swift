@@ -28,6 +28,7 @@ public struct ConfigurationFault: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ConfigurationFault {
+  /// The fault of a key that no member has.
   static func unknown(
     _ key: String, meant: String?, origin: ConfigurationOrigin?
   ) -> ConfigurationFault {

@@ -8,6 +8,7 @@ public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable 
   public let missingSecrets: [ConfigurationFault]
   /// The settings that work and may not be meant.
   public let warnings: [ConfigurationFault]
+  /// The values with their places, for messages and for the listing.
   let tree: ConfigurationTree
 
   /// Reads the file of `--config` and those that it names. Blocks.
@@ -56,6 +57,8 @@ public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable 
     }
   }
 
+  /// The faults by their places in the file, each once. Those without a place follow in the order in which they were
+  /// found.
   private static func inOrder(_ faults: [ConfigurationFault]) -> [ConfigurationFault] {
     func place(_ fault: ConfigurationFault) -> (line: Int, column: Int) {
       guard case .file(_, let line, let column) = fault.origin else { return (.max, 0) }

@@ -1,7 +1,9 @@
 /// A configuration file that explains every key of a daemon and changes none: each key stands in a comment, with its default
 /// or, where there is none, with an example.
 public struct ConfigurationSample {
+  /// The daemon whose options are explained.
   private let command: CommandDescription
+  /// Whether keys stand outside of comments.
   private let keysCount: Bool
 
   /// With `keysCount` every key counts but for secrets, for a test that all of it is well-formed.
@@ -39,6 +41,7 @@ public struct ConfigurationSample {
     return lines.joined(separator: "\n")
   }
 
+  /// The comment at the top of the file.
   private var introduction: String {
     """
     Configuration of \(command.name), in JSON5: comments, single quotes and commas at the end of a list are fine. A key \
@@ -62,6 +65,7 @@ public struct ConfigurationSample {
     return sections
   }
 
+  /// The comment about an option and the line of its key.
   private func entry(_ option: CommandOption, name: String, indent: String) -> [String] {
     var facts = [option.valueType.prefix(1).uppercased() + option.valueType.dropFirst()]
     facts.append(option.reload == .applied ? "taken at a reload" : "needs a restart")
@@ -76,6 +80,7 @@ public struct ConfigurationSample {
       + ["\(indent)\(isComment ? "// " : "")\(name): \(value(of: option)),"]
   }
 
+  /// The value in JSON5: the default, else the example; an empty text for a secret.
   private func value(of option: CommandOption) -> String {
     let text = option.isSecret ? "" : option.fallback ?? option.example ?? ""
     switch option.kind {
@@ -88,6 +93,7 @@ public struct ConfigurationSample {
     }
   }
 
+  /// The text as comments, none wider than 100 columns but for a single word that is.
   private static func comment(_ text: String, indent: String) -> [String] {
     var lines: [String] = []
     var line = ""

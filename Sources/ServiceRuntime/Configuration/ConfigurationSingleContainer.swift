@@ -1,10 +1,15 @@
+/// A single value, read as the type that is asked for. Text of variables and options is read as any of them.
 struct ConfigurationSingleContainer: SingleValueDecodingContainer {
+  /// The decoder with the value and its place.
   let decoder: ConfigurationDecoder
 
+  /// The keys that lead to the value.
   var codingPath: [any CodingKey] { decoder.codingPath }
 
+  /// Whether the value is null; the text `null` of a variable is not.
   func decodeNil() -> Bool { decoder.value.isNull }
 
+  /// A truth value; of a variable or an option also `yes`, `on`, `1` and their opposites, in any case.
   func decode(_ type: Bool.Type) throws -> Bool {
     switch decoder.value.content {
     case .boolean(let value): return value
@@ -18,6 +23,7 @@ struct ConfigurationSingleContainer: SingleValueDecodingContainer {
     }
   }
 
+  /// A text. A number of a file is none: it stands in quotation marks to be one.
   func decode(_ type: String.Type) throws -> String {
     switch decoder.value.content {
     case .string(let text), .text(let text): return text
@@ -25,6 +31,7 @@ struct ConfigurationSingleContainer: SingleValueDecodingContainer {
     }
   }
 
+  /// A number, whole or not.
   func decode(_ type: Double.Type) throws -> Double {
     switch decoder.value.content {
     case .number(let value): return value
@@ -58,11 +65,13 @@ struct ConfigurationSingleContainer: SingleValueDecodingContainer {
     }
   }
 
+  /// The value as `T`, which it is by the type that was asked for.
   private func cast<T>(_ value: Any) throws -> T {
     guard let value = value as? T else { throw decoder.mismatch("\(T.self)") }
     return value
   }
 
+  /// A whole number that fits `T`; a text may have a unit of bytes behind it. Throws ``ConfigurationError`` for others.
   private func integer<T: FixedWidthInteger>() throws -> T {
     let value: Int64? =
       switch decoder.value.content {

@@ -2,6 +2,7 @@ public import CoreTypes
 
 /// A number of bytes in a configuration: a whole number, or a text such as `64MiB`, `500GB`, `1.5TiB`.
 public struct ConfigurationSize: Hashable, Sendable, Decodable {
+  /// The factors of units. Decimal ones are multiples of 1000, the others of 1024.
   private static let units: [String: Double] = [
     "": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 0x1p10, "MiB": 0x1p20, "GiB": 0x1p30,
     "TiB": 0x1p40,

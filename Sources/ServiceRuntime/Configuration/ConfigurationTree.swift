@@ -4,7 +4,9 @@ import SystemCalls
 /// Everything that is said about a daemon's configuration: the defaults of its options, over them the file of `--config`, over
 /// that the variables, over those the options. Each value knows where it comes from.
 struct ConfigurationTree: Sendable {
+  /// The options that have a key, in the order of the command.
   let options: [CommandOption]
+  /// The values of all sources, the later over the earlier.
   private(set) var root = ConfigurationValue.emptyTable
   /// The faults so far, in the order in which they were found.
   private(set) var faults: [ConfigurationFault] = []
@@ -42,6 +44,8 @@ struct ConfigurationTree: Sendable {
 
   // MARK: Sources
 
+  /// Puts the file over the defaults. Faults are noted, and the rest of the file counts all the same where it can be
+  /// read.
   private mutating func overlay(file path: String) {
     do throws(ConfigurationError) {
       var file = try Self.read(path)
@@ -53,6 +57,8 @@ struct ConfigurationTree: Sendable {
     }
   }
 
+  /// Reads a regular file of at most ``ConfigurationLoader/maximumFileLength`` whose outermost value is a table. Opens
+  /// without waiting, so that a pipe without a writer is refused. Blocks.
   private static func read(_ path: String) throws(ConfigurationError) -> ConfigurationValue {
     let bytes: [UInt8]
     let kind: FileStatus.Kind
@@ -112,6 +118,8 @@ struct ConfigurationTree: Sendable {
     return faults
   }
 
+  /// Puts a text of a variable, a default or an option. The text of a list is divided at commas, unless it begins like a
+  /// table.
   private mutating func put(_ text: String, origin: ConfigurationOrigin, _ option: CommandOption) {
     switch option.kind {
     case .list where Self.isTable(text): put(list: "[\(text)]", origin: origin, option)
@@ -125,6 +133,7 @@ struct ConfigurationTree: Sendable {
     }
   }
 
+  /// Puts a list that is written in JSON5; notes a fault where it is none.
   private mutating func put(list: String, origin: ConfigurationOrigin, _ option: CommandOption) {
     do throws(ConfigurationError) {
       root.set(try Self.parse(list: list, origin: origin), at: Self.path(of: option))
@@ -133,6 +142,7 @@ struct ConfigurationTree: Sendable {
     }
   }
 
+  /// Puts what the command line gives: the last one, or for a list all of them.
   private mutating func put(_ given: [String], _ option: CommandOption) {
     let origin = ConfigurationOrigin.option("--\(option.name)")
     guard case .list = option.kind else {
@@ -161,6 +171,7 @@ struct ConfigurationTree: Sendable {
     text.first { $0 != " " } == "{"
   }
 
+  /// Reads a list in JSON5. The error does not repeat the text, which may be a secret.
   private static func parse(
     list: String, origin: ConfigurationOrigin
   ) throws(ConfigurationError) -> ConfigurationValue {
@@ -172,10 +183,12 @@ struct ConfigurationTree: Sendable {
     }
   }
 
+  /// The path of the option's key.
   static func path(of option: CommandOption) -> ArraySlice<Substring> {
     path(option.key ?? option.name)
   }
 
+  /// The parts of a key between dots.
   static func path(_ key: String) -> ArraySlice<Substring> {
     key.split(separator: ".")[...]
   }
@@ -262,6 +275,8 @@ struct ConfigurationTree: Sendable {
     return true
   }
 
+  /// Notes keys that the type did not ask for. While decoding is not complete, only those that resemble a missing key are
+  /// noted: the others may not have been reached.
   private mutating func noteUnknownKeys(_ record: ConsumedKeys, isComplete: Bool) {
     // What has its default may be meant as well as what is nowhere.
     let defaults = options.filter { root.value(at: Self.path(of: $0))?.origin == .fallback }.compactMap(\.key)
@@ -281,12 +296,14 @@ struct ConfigurationTree: Sendable {
     }
   }
 
+  /// The key in the notation of tables, for a message: `tls: {key: …}`.
   private static func nested(_ key: String) -> String {
     let parts = path(key)
     return parts.dropLast().joined(separator: ": {") + ": {\(parts.last ?? ""): …"
       + String(repeating: "}", count: parts.count - 1)
   }
 
+  /// A fault with the place of its key.
   private func fault(_ key: String, _ message: String) -> ConfigurationFault {
     located(ConfigurationFault(subject: key, message: message))
   }
@@ -305,7 +322,9 @@ struct ConfigurationTree: Sendable {
   }
 }
 
+/// The kinds of options as values are put.
 extension CommandOption.Kind {
+  /// Whether the option takes one value, so that an empty text is a fault.
   fileprivate var isSingle: Bool {
     guard case .value = self else { return false }
     return true

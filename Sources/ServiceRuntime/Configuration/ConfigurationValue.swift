@@ -1,32 +1,46 @@
 /// A value of a configuration, before anything knows its type, and where it comes from.
 struct ConfigurationValue: Hashable, Sendable {
+  /// A value by its type in the source.
   enum Content: Hashable, Sendable {
+    /// `null` of a file.
     case null
+    /// `true` or `false` of a file.
     case boolean(Bool)
+    /// A whole number that 64 bits hold.
     case integer(Int64)
+    /// Any other number, which is finite.
     case number(Double)
+    /// A text of a file, in quotation marks there.
     case string(String)
     /// From a variable, an option or a default, where everything is text.
     case text(String)
+    /// A list, with elements that were omitted.
     case list([ConfigurationValue])
+    /// A table by its keys.
     case table([String: ConfigurationValue])
   }
 
+  /// The value itself.
   var content: Content
+  /// The place of the value.
   var origin: ConfigurationOrigin
   /// Where the key of a table's member stands; nil for what a file does not hold.
   var keyOrigin: ConfigurationOrigin?
   /// Not there any more, since it cannot be used: its place in a list is kept, so that the others keep their positions.
   var isOmitted = false
 
+  /// A value at that place; a default unless said otherwise.
   init(_ content: Content, origin: ConfigurationOrigin = .fallback) {
     self.content = content
     self.origin = origin
   }
 
+  /// A table without members, as it is before any source was read.
   static let emptyTable = ConfigurationValue(.table([:]))
 
+  /// Whether the value is `null`.
   var isNull: Bool { content == .null }
+  /// The members of a table; nil for any other value.
   var members: [String: ConfigurationValue]? {
     guard case .table(let members) = content else { return nil }
     return members
@@ -177,6 +191,7 @@ enum ConfigurationNotation {
     return isName && text.first.map { !$0.isNumber } ?? false ? text : quoted(text)
   }
 
+  /// The text in double quotation marks, with escapes for these, for backslashes and for control characters.
   static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
@@ -196,10 +211,12 @@ enum ConfigurationNotation {
     return text.unicodeScalars.map { isControl($0) ? escape($0) : String($0) }.joined()
   }
 
+  /// Whether the character is a control character of Unicode: C0, DEL or C1.
   private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
   }
 
+  /// The escape `\u` with four digits.
   private static func escape(_ scalar: Unicode.Scalar) -> String {
     let digits = String(scalar.value, radix: 16)
     return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -42,6 +42,7 @@ extension DaemonConfiguration {
     return (value as? any Hashable).map { AnyHashable($0) }
   }
 
+  /// The value within an optional; nil for one that is nil.
   private static func unwrapped(_ value: Any) -> Any? {
     let mirror = Mirror(reflecting: value)
     return mirror.displayStyle == .optional ? mirror.children.first?.value : value
@@ -59,6 +60,7 @@ public struct ConfigurationFindings: Sendable {
   /// Secrets that are nowhere. The service manager may pass them on, so that they are missing only at the start.
   public private(set) var missingSecrets: [ConfigurationFault] = []
 
+  /// Findings of an inspection that has not begun.
   init(environment: [String: String]) {
     self.environment = environment
   }

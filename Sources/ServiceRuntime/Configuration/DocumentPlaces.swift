@@ -1,7 +1,9 @@
 /// Where the members of a JSON or JSON5 document stand that an operator wrote: what its reader refuses is told with file, line, column and
 /// member, as faults of a configuration are.
 public struct DocumentPlaces: Sendable {
+  /// The document with the places of its values.
   private let document: ConfigurationValue
+  /// The path of the document, for messages.
   private let file: String
 
   /// Reads the bytes of `file`. Throws for what is no JSON5, and for a key that a table has twice, with the place.

@@ -8,15 +8,23 @@ struct JSON5Parser {
 
   /// The origin that values get: their place in the file of that path, or one origin for all.
   enum Source {
+    /// A file, whose path stands in origins with line and column.
     case file(String)
+    /// A text of another place, which is the origin of every value in it.
     case entry(ConfigurationOrigin)
   }
 
+  /// The characters of the text.
   private var scalars: [Unicode.Scalar] = []
+  /// The origin of values.
   private let source: Source
+  /// The index of the next character.
   private var index = 0
+  /// The line of the next character, from 1.
   private var line = 1
+  /// Its column in characters, from 1.
   private var column = 1
+  /// Lists and tables that are open at this place.
   private var depth = 0
 
   /// The one value of `bytes`. Throws for what is no JSON5, at the place where it stops being that.
@@ -31,10 +39,12 @@ struct JSON5Parser {
     return value
   }
 
+  /// A parser of nothing, which ``parse(_:source:)`` gives its text.
   private init(source: Source) {
     self.source = source
   }
 
+  /// Decodes the bytes as UTF-8. Throws at the place of the first that are not.
   private mutating func decode(_ bytes: [UInt8]) throws(ConfigurationError) {
     var decoder = Unicode.UTF8.ForwardParser()
     var iterator = bytes.makeIterator()
@@ -51,6 +61,7 @@ struct JSON5Parser {
 
   // MARK: Values
 
+  /// Any value, with the space in front of it.
   private mutating func value() throws(ConfigurationError) -> ConfigurationValue {
     try skipSpace()
     let origin = here
@@ -68,6 +79,7 @@ struct JSON5Parser {
     }
   }
 
+  /// Reads a list or a table one level deeper. Throws beyond ``maximumDepth``, so that no text exhausts the stack.
   private mutating func nested(
     _ read: (inout JSON5Parser) throws(ConfigurationError) -> ConfigurationValue.Content
   ) throws(ConfigurationError) -> ConfigurationValue.Content {
@@ -79,6 +91,7 @@ struct JSON5Parser {
     return try read(&self)
   }
 
+  /// The members of a table from its brace on; a comma may stand behind the last.
   private mutating func table() throws(ConfigurationError) -> ConfigurationValue.Content {
     let start = (line, column)
     advance()
@@ -105,6 +118,7 @@ struct JSON5Parser {
     }
   }
 
+  /// The elements of a list from its bracket on; a comma may stand behind the last.
   private mutating func list() throws(ConfigurationError) -> ConfigurationValue.Content {
     let start = (line, column)
     advance()
@@ -122,6 +136,7 @@ struct JSON5Parser {
     }
   }
 
+  /// A key: a text in quotation marks, or a name that does not begin with a digit.
   private mutating func key() throws(ConfigurationError) -> String {
     if peek == "\"" || peek == "'" { return try string() }
     guard let first = peek, isWord(first), !("0"..."9").contains(first) else {
@@ -160,6 +175,7 @@ struct JSON5Parser {
 
   // MARK: Texts
 
+  /// A text in single or double quotation marks, which ends in its line unless a backslash continues it.
   private mutating func string() throws(ConfigurationError) -> String {
     let start = here
     let mark = peek
@@ -215,6 +231,7 @@ struct JSON5Parser {
     }
   }
 
+  /// The value of exactly so many hexadecimal digits.
   private mutating func hexadecimal(_ count: Int) throws(ConfigurationError) -> UInt16 {
     var value: UInt16 = 0
     for _ in 0..<count {
@@ -229,8 +246,10 @@ struct JSON5Parser {
 
   // MARK: Characters
 
+  /// The next character; nil at the end.
   private var peek: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
 
+  /// The origin of a value that begins at the next character.
   private var here: ConfigurationOrigin {
     switch source {
     case .file(let path): .file(path: path, line: line, column: column)
@@ -238,6 +257,7 @@ struct JSON5Parser {
     }
   }
 
+  /// Takes one character. A line ends with LF, CR or both.
   private mutating func advance() {
     let scalar = scalars[index]
     index += 1
@@ -249,12 +269,14 @@ struct JSON5Parser {
     }
   }
 
+  /// Takes the character where it is next; false where it is not.
   private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
     guard peek == scalar else { return false }
     advance()
     return true
   }
 
+  /// Passes over white space, byte order marks and comments.
   private mutating func skipSpace() throws(ConfigurationError) {
     while let scalar = peek {
       if scalar == "/" {
@@ -267,6 +289,7 @@ struct JSON5Parser {
     }
   }
 
+  /// Passes over one comment. Throws for one of several lines that does not end.
   private mutating func skipComment() throws(ConfigurationError) {
     let start = here
     let next = index + 1 < scalars.count ? scalars[index + 1] : nil
@@ -288,10 +311,12 @@ struct JSON5Parser {
     }
   }
 
+  /// Whether the character may stand in a name or a number (ID_Continue of Unicode, `_`, `$`).
   private func isWord(_ scalar: Unicode.Scalar) -> Bool {
     scalar == "_" || scalar == "$" || scalar.properties.isIDContinue
   }
 
+  /// The next character for a message; control and format characters by their number.
   private var found: String {
     switch peek {
     case nil: "the end"
@@ -302,10 +327,12 @@ struct JSON5Parser {
     }
   }
 
+  /// The error for a list or table that the text ends in, with the place of its bracket.
   private func unclosed(_ bracket: String, _ start: (line: Int, column: Int)) -> ConfigurationError {
     failure("the \(bracket) of line \(start.line), column \(start.column) is not closed")
   }
 
+  /// The error at a place, the next character's unless given.
   private func failure(_ message: String, at origin: ConfigurationOrigin? = nil) -> ConfigurationError {
     let origin = origin ?? here
     let subject = if case .file(let path) = source { path } else { "\(origin)" }

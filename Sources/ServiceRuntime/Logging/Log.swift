@@ -21,12 +21,18 @@ public struct Log: Sendable {
     case plain
   }
 
+  /// The part that copies of a log share.
   private final class Core: Sendable {
+    /// The level, changed from any thread.
     let level: Atomic<Int>
+    /// Whether lines are for people.
     let isPlain: Bool
+    /// The clock of the lines.
     let clock: any WallClock
+    /// The receiver of whole lines, called on the thread that logs.
     let output: @Sendable ([UInt8]) -> Void
 
+    /// A core for one log and its copies.
     init(
       level: LogLevel, isPlain: Bool, clock: any WallClock, output: @escaping @Sendable ([UInt8]) -> Void
     ) {
@@ -37,7 +43,9 @@ public struct Log: Sendable {
     }
   }
 
+  /// The level and the output.
   private let core: Core
+  /// The fields in front of those of each line.
   private var fields: [(String, LogValue)] = []
 
   /// `output` gets whole lines, line feed included, from any thread; standard error unless given.
@@ -91,6 +99,7 @@ public struct Log: Sendable {
     write(.debug, message: message, fields: fields())
   }
 
+  /// Writes a line of that level; message and fields are not made for one that is not written.
   private func write(
     _ level: LogLevel, message: () -> String, fields: KeyValuePairs<String, LogValue>
   ) {
@@ -135,10 +144,15 @@ public enum LogLevel: Int, Sendable, CaseIterable, Comparable {
 
 /// The value of a field of a log line.
 public enum LogValue: Hashable, Sendable {
+  /// A text, cut when it is written.
   case text(String)
+  /// A whole number.
   case integer(Int64)
+  /// A number, written as null where it is not finite.
   case number(Double)
+  /// A truth value.
   case boolean(Bool)
+  /// No value.
   case null
 }
 

@@ -4,12 +4,18 @@ import CoreTypes
 struct LogLine {
   /// Longer ones are cut, so that a line stays below what a pipe takes in one piece (`PIPE_BUF`, 4096).
   static let maximumLength = 4096
+  /// Bytes of a message, at most.
   static let maximumMessage = 1024
+  /// Bytes of one value, at most.
   static let maximumValue = 512
 
+  /// The time of the call.
   let time: Timestamp
+  /// The level of the line.
   let level: LogLevel
+  /// The message as it was given.
   let message: String
+  /// The fields in their order; a name may come twice.
   let fields: [(String, LogValue)]
 
   /// `{"time":…,"level":…,"message":…,…}` and a line feed. Fields that do not fit are left out, and
@@ -50,6 +56,7 @@ struct LogLine {
     ["time", "level", "message", "truncated"].contains(name) ? name + "_" : name
   }
 
+  /// Appends a value in JSON.
   private static func append(_ value: LogValue, to line: inout [UInt8]) {
     switch value {
     case .text(let value): append(quoted: value, upTo: maximumValue, to: &line)
@@ -60,10 +67,12 @@ struct LogLine {
     }
   }
 
+  /// Appends a text in quotation marks, cut to so many bytes before it is escaped.
   private static func append(quoted text: String, upTo length: Int, to line: inout [UInt8]) {
     JSONString.append(cut(text, to: length), to: &line, form: .oneLine)
   }
 
+  /// The value for people; null is a dash.
   private static func plain(_ value: LogValue) -> String {
     switch value {
     case .text(let value):

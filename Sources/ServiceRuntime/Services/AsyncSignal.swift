@@ -3,11 +3,15 @@ internal import Synchronization
 
 /// Wakes one waiting task: a signal without a waiting task is kept, any number of them as one.
 public final class AsyncSignal: Sendable {
+  /// The signal and the task that waits.
   private struct State {
+    /// Whether a signal is kept for the next wait.
     var isSignalled = false
+    /// The task that waits; nil without one.
     var waiter: CheckedContinuation<Bool, Never>?
   }
 
+  /// Guards the state; no task is woken while it is held.
   private let state = Mutex(State())
 
   /// Not signaled.
@@ -47,6 +51,7 @@ public final class AsyncSignal: Sendable {
     }
   }
 
+  /// Waits without a bound. True for a signal, false when the task was cancelled. Traps where another task waits already.
   private func wait() async -> Bool {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -65,11 +65,13 @@ public enum Daemon {
     command.ending(with: exitCodes).adding(optionalSubcommands: commands.compactMap(\.description))
   }
 
+  /// The codes for help and manual.
   private static let exitCodes: [(code: ExitCode, meaning: String)] = [
     (.done, "done"), (.failed, "failed"), (.usage, "wrong usage"), (.noSpace, "no space"),
     (.integrity, "integrity"), (.configuration, "faulty configuration"),
   ]
 
+  /// Runs a command to its end and returns its code. An error is told on standard error, without a log.
   private static func run<Configuration: DaemonConfiguration>(
     _ command: DaemonCommand<Configuration>, _ invocation: DaemonInvocation<Configuration>, program: String
   ) -> ExitCode {
@@ -83,6 +85,8 @@ public enum Daemon {
     }
   }
 
+  /// Starts the daemon and returns the code of its end. Everything before the services is told in the log where it fails,
+  /// and the services are not started then.
   private static func serve<Configuration: DaemonConfiguration>(
     _ command: CommandDescription, _ arguments: ParsedArguments, log: Log,
     make:

@@ -24,6 +24,8 @@ extension DaemonCommand {
     ]
   }
 
+  /// Prints faults and warnings on standard error, and the verdict behind them: on standard output where there is no
+  /// fault.
   private static func tell(_ report: ConfigurationReport<Configuration>, of program: String) {
     for line in report.lines { StandardStream.error.write(line + "\n") }
     let count = report.faults.count
@@ -36,6 +38,7 @@ extension DaemonCommand {
 }
 
 extension ConfigurationReport {
+  /// Reads on the pool for blocking calls.
   fileprivate static func read(_ arguments: ParsedArguments) async -> ConfigurationReport {
     await BlockingPool.shared.run { ConfigurationReport(arguments) }
   }

@@ -15,12 +15,17 @@ public struct DaemonCommand<Configuration: DaemonConfiguration>: Sendable {
   /// Does the work and answers the process's exit code. No signal is handled, no service runs.
   public typealias Run = @Sendable (DaemonInvocation<Configuration>) async throws -> ExitCode
 
+  /// The part of a command line that asks for a command.
   private enum Trigger: Sendable {
+    /// The word of a subcommand, with its own options and operands.
     case word(CommandDescription)
+    /// A flag of the daemon, by its name.
     case flag(String)
   }
 
+  /// The part of the command line by which the command is found.
   private let trigger: Trigger
+  /// The work of the command.
   let run: Run
 
   /// Asked for by the description's name. The daemon's own options count beside those of the description.
@@ -41,6 +46,7 @@ public struct DaemonCommand<Configuration: DaemonConfiguration>: Sendable {
     return description
   }
 
+  /// Whether the command line asks for this command. A flag counts only without a subcommand.
   func isAsked(by arguments: ParsedArguments) -> Bool {
     switch trigger {
     case .word(let description): arguments.subcommands == [description.name]

@@ -2,14 +2,19 @@ import Synchronization
 
 /// Something that happens once, and that any number of tasks wait for.
 public final class Event: Sendable {
+  /// The tasks that wait, and whether they need to.
   private struct State {
+    /// Whether it has happened, after which nothing waits.
     var hasHappened = false
+    /// The number of the last wait.
     var nextIdentifier = 0
+    /// The tasks that wait, by the numbers of their waits.
     var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
     /// Waits cancelled before they began.
     var cancelled: Set<Int> = []
   }
 
+  /// Guards the state; no task is woken while it is held.
   private let state = Mutex(State())
 
   /// Has not happened.

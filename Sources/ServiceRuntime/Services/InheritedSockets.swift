@@ -5,6 +5,7 @@ public import SystemCalls
 /// The sockets a service manager opened for this process: sd_listen_fds(3), `LISTEN_FDS`, `LISTEN_PID` and
 /// `LISTEN_FDNAMES`.
 public enum InheritedSockets {
+  /// The variables of sd_listen_fds(3), which ``adopt()`` removes.
   private static let variables = ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]
   /// The first comes after standard input, output and error.
   private static let firstNumber: Int32 = 3
@@ -18,6 +19,7 @@ public enum InheritedSockets {
     return try adopt(environment: environment, process: getpid(), from: firstNumber)
   }
 
+  /// The sockets that those variables hand to the process of that identifier, whose first descriptor is `first`.
   static func adopt(
     environment: [String: String], process: Int32, from first: Int32
   ) throws(InheritedSocketError) -> [InheritedSocket] {
@@ -48,6 +50,7 @@ public struct InheritedSocketError: Error, Hashable, Sendable, CustomStringConve
   /// The fault, in words without a full stop.
   public let message: String
 
+  /// An error with that sentence.
   init(_ message: String) {
     self.message = message
   }

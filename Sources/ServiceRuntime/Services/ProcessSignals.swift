@@ -5,6 +5,7 @@ public import SystemCalls
 /// Turns the process's signals into values. They are blocked in every thread and taken, one after the other,
 /// by a thread that does nothing else, so that no code ever runs inside a signal handler.
 public enum ProcessSignals {
+  /// The signals that are taken, with their meanings.
   private static let numbers: [(Int32, ProcessSignal)] = [
     (SIGTERM, .terminate), (SIGINT, .interrupt), (SIGHUP, .reload),
   ]
@@ -29,10 +30,12 @@ public enum ProcessSignals {
     return stream
   }
 
+  /// Throws for the number that a call of pthreads answers in place of errno.
   private static func check(_ result: Int32, of call: String) throws(SystemError) {
     guard result == 0 else { throw SystemError(number: result, call: call) }
   }
 
+  /// Takes signals in the thread of its own, one at a time. A process has one such thread.
   fileprivate static func waitForever(_ inbox: SignalInbox) -> Never {
     var set = sigset_t()
     unsafe sigemptyset(&set)
@@ -46,14 +49,18 @@ public enum ProcessSignals {
   }
 }
 
+/// The way from the thread of signals to the stream.
 private final class SignalInbox: Sendable {
+  /// The stream's end that is written to.
   let continuation: AsyncStream<ProcessSignal>.Continuation
 
+  /// An inbox of that stream.
   init(_ continuation: AsyncStream<ProcessSignal>.Continuation) {
     self.continuation = continuation
   }
 }
 
+/// The start of the thread, which takes over the reference to its inbox.
 private func waitForSignals(_ target: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   guard let target = unsafe target else { return nil }
   unsafe clinux_name_thread("signals")

@@ -5,11 +5,15 @@ public import SystemCalls
 
 /// The file that tells the program that started a daemon that it answers, and where: `{"addresses":[…],"pid":N}`.
 public struct ReadyFile: Sendable {
+  /// The document in the file.
   private struct Content: Encodable {
+    /// The addresses in their text form, such as `127.0.0.1:8080`.
     let addresses: [String]
+    /// The identifier of the daemon's process.
     let pid: Int32
   }
 
+  /// The path of the file.
   private let path: String
 
   /// Writes nothing yet.

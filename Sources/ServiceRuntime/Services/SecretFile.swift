@@ -31,6 +31,7 @@ public enum SecretFile {
     try read(path, remedy: "'chmod 600' it")
   }
 
+  /// Reads a regular file that no link stands for. `remedy` ends the message about a file that others may use.
   private static func read(
     _ path: String, remedy: String
   ) throws(SecretFileError) -> Redacted<[UInt8]>? {

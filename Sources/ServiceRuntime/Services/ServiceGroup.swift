@@ -18,10 +18,15 @@ import SystemCalls
 ///
 /// ``Daemon`` does this for a whole process.
 public struct ServiceGroup: Sendable {
+  /// The services in the order of their start.
   private let services: [any Service]
+  /// The log of starts, stops and failures.
   private let log: Log
+  /// The signals, the clock, the service manager and the end of the process.
   private let environment: GroupEnvironment
+  /// The work between the last start and the notification.
   private let whenReady: @Sendable () async throws -> Void
+  /// The work of a reload.
   private let whenReloading: @Sendable () async -> Void
 
   /// `whenReady` runs once everything has started, before the service manager is notified; if it throws, the
@@ -77,6 +82,8 @@ public struct ServiceGroup: Sendable {
     log.debug("service stopped", ["service": "\(service.name)"])
   }
 
+  /// Runs a service until it ends. An end by itself is counted, and an error stops the group, unless the stop has
+  /// cancelled it.
   private func runToEnd(_ service: any Service, _ state: GroupState) async {
     do {
       try await service.run()
@@ -87,6 +94,7 @@ public struct ServiceGroup: Sendable {
     }
   }
 
+  /// Tells that the daemon serves. An error of ``whenReady`` or of the notification stops the group.
   private func becomeReady(_ state: GroupState) async {
     do {
       try await whenReady()
@@ -98,6 +106,8 @@ public struct ServiceGroup: Sendable {
     }
   }
 
+  /// Takes signals until the group ends. The first that asks to stop begins the stop, and the second ends the process at
+  /// once.
   private func handleSignals(_ state: GroupState) async {
     var isAskedToStop = false
     for await signal in environment.signals {
@@ -121,6 +131,7 @@ public struct ServiceGroup: Sendable {
     }
   }
 
+  /// Waits for the stop and ends the process where that takes longer than the deadline.
   private func enforceDeadline(_ state: GroupState) async {
     await state.stop.wait()
     guard state.stop.hasHappened else { return }
@@ -148,6 +159,7 @@ public struct ServiceGroup: Sendable {
     }
   }
 
+  /// Sends one state to the service manager.
   private func notify(_ text: String) {
     notify { (notifier) throws(SystemError) in try notifier.notify(text) }
   }
@@ -167,25 +179,33 @@ public struct ServiceGroup: Sendable {
 final class GroupState: Sendable {
   /// Happens when the services have to stop.
   let stop = Event()
+  /// The log of failures.
   private let log: Log
+  /// Whether a service, a start or readiness has failed.
   private let failed = Atomic(false)
+  /// Whether everything has started.
   private let ready = Atomic(false)
+  /// The services that have not ended by themselves.
   private let running: Atomic<Int>
 
+  /// The state before the first start.
   init(log: Log, serviceCount: Int) {
     self.log = log
     running = Atomic(serviceCount)
   }
 
+  /// Whether the process is to end with ``ExitCode/failed``.
   var hasFailed: Bool { failed.load(ordering: .acquiring) }
 
   /// Everything has started, and the service manager is being notified or was.
   var isReady: Bool { ready.load(ordering: .acquiring) }
 
+  /// Notes that everything has started; never taken back.
   func becomeReady() {
     ready.store(true, ordering: .releasing)
   }
 
+  /// Logs the failure and lets the group stop. Any number of failures stop it once.
   func fail(_ message: String, of service: (any Service)?, error: any Error) {
     log.error(message, ["service": LogValue(service?.name), "error": LogValue(error)])
     failed.store(true, ordering: .releasing)

@@ -4,6 +4,7 @@ public import SystemCalls
 
 /// Notifies systemd of the state of this service: sd_notify(3), datagrams to the socket named by `NOTIFY_SOCKET`.
 public struct ServiceManagerNotifier: Sendable {
+  /// The path of the socket, or `@` and the name of an abstract one.
   private let path: String
 
   /// Nil if `NOTIFY_SOCKET` is not set.

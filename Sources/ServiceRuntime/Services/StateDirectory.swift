@@ -19,8 +19,10 @@ public enum StateDirectory {
 public struct StateDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kind of a fault.
   public struct Code: Hashable, Sendable {
+    /// The cases behind ``Code``, private so that more may follow.
     private enum Name { case inUse, damaged }
 
+    /// The case.
     private let name: Name
 
     /// Another process holds the directory.

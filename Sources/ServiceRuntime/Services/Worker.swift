@@ -34,9 +34,13 @@ public final class Worker: Sendable {
     case waiting
   }
 
+  /// The clock of pauses.
   private let clock: any MonotonicClock
+  /// The pauses after passes that threw.
   private let backoff: Backoff
+  /// Raised by each wake.
   private let signal = AsyncSignal()
+  /// The kind of rest that the worker takes, while it waits.
   private let wait = Mutex(Standing.working)
 
   /// `backoff` says how long to pause after passes in a row that threw.
@@ -80,6 +84,7 @@ public final class Worker: Sendable {
     }
   }
 
+  /// Waits for a wake, and at most for that time; without an end for nil.
   private func rest(atMost pause: Duration?) async {
     wait.withLock { $0 = pause == nil ? .waiting : .pausing }
     await signal.wait(atMost: pause, clock: clock)

@@ -20,8 +20,10 @@ public enum DurationText {
     return "\(seconds) s"
   }
 
+  /// A number with its unit.
   private typealias Part = (number: Int64, unit: String)
 
+  /// Two parts with a space between; the smaller is left out where it is 0.
   private static func text(_ large: Part, _ small: Part) -> String {
     let text = "\(large.number) \(large.unit)"
     return small.number == 0 ? text : "\(text) \(small.number) \(small.unit)"

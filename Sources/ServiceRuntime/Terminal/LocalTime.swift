@@ -18,6 +18,7 @@ public enum LocalTime {
     formatted(moment, "%H:%M:%S")
   }
 
+  /// The text by strftime(3) in the local zone; the description where it has no room in 64 bytes.
   private static func formatted(_ moment: Timestamp, _ format: String) -> String {
     var buffer = [CChar](repeating: 0, count: 64)
     let length = unsafe clinux_format_local_time(moment.secondsSinceEpoch, format, &buffer, buffer.count)

@@ -57,11 +57,15 @@ public struct ProgressLine: Hashable, Sendable {
     return TextWidth.cutMiddle(label, to: columns - Self.gap.count - TextWidth.of(end)) + Self.gap + end
   }
 
+  /// The space between parts.
   static let gap = "  "
+  /// The fewest columns of a label, unless it is shorter itself.
   static let shortestLabel = 16
+  /// The fewest columns of a bar, brackets aside.
   static let shortestBar = 8
   /// The fewest columns of a percentage and a note.
   private static let shortestNote = 16
+  /// The most columns of a bar, brackets aside.
   static let longestBar = 30
 
   /// The label has its room before the bar grows.
@@ -94,8 +98,10 @@ public struct ProgressLine: Hashable, Sendable {
     fraction.map { "\(Int(clamping: min(1, max(0, $0)) * 100)) %" }
   }
 
+  /// The bytes that are done, of how many where that is known.
   private var amount: String { total.map { "\(done) of \($0)" } ?? "\(done)" }
 
+  /// The longest choice of parts at the end.
   private var details: [String] { choices.first ?? [] }
 
   /// The parts at the end of a line, from the longest choice to the shortest.
@@ -126,6 +132,7 @@ extension ProgressLine {
     return lines.map { $0.line(label: label, bar: bar, columns: columns) }
   }
 
+  /// A line in columns of those widths, which other lines share.
   private func line(label width: Int, bar length: Int, columns: Int) -> String {
     let label = TextWidth.cutMiddle(label, to: width)
     let padding = String(repeating: " ", count: max(0, width - TextWidth.of(label)))

@@ -10,7 +10,9 @@ public final class StandardStream: Sendable {
   /// Standard error, descriptor 2.
   public static let error = StandardStream(2)
 
+  /// The descriptor, which stays open to the end of the process.
   private let descriptor: FileDescriptor
+  /// The first write that failed for another reason than a reader that is gone.
   private let firstLoss = Mutex<SystemError?>(nil)
   /// Whether the stream was closed when the process began. Its writes go to /dev/null, and are lost.
   private let wasClosed = Atomic(false)
@@ -18,6 +20,7 @@ public final class StandardStream: Sendable {
   /// Why text was lost; nil if none was. A reader that closes the stream is not an error.
   public var loss: SystemError? { firstLoss.withLock { $0 } }
 
+  /// The stream of that descriptor.
   private init(_ number: Int32) {
     descriptor = FileDescriptor(takingOwnershipOf: number)
   }

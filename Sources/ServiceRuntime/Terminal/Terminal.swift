@@ -10,8 +10,10 @@ public struct Terminal: Sendable {
   /// Descriptor 2.
   public static let standardError = Terminal(descriptor: 2)
 
+  /// The number of the descriptor.
   private let descriptor: Int32
 
+  /// The terminal of that descriptor, if it is one.
   private init(descriptor: Int32) {
     self.descriptor = descriptor
   }
