@@ -8,6 +8,8 @@ import ServiceRuntime
 
 /// The questions to the feed, and what is made of the answers.
 extension ArrivalFollower {
+  /// Asks the feed by that rhythm until the task is cancelled. The first question waits for the first look at the store.
+  /// A failure is followed by a pause that grows with each in a row, or by what the server asks for where that is longer.
   func follow(_ rhythm: Rhythm) async {
     if rhythm.delay > .zero { await pause(rhythm.delay) }
     // The receipt is shown once for both: for the feed, and for what was bought while no agent ran.
@@ -71,6 +73,9 @@ extension ArrivalFollower {
     return reference
   }
 
+  /// Takes in an answer: notes offered versions and the ownership of what is here, and makes a plan of what is new.
+  /// Cursor, due and listed entries are saved in one write. Throws what cannot be saved; the same answer then comes
+  /// again.
   private func take(_ answer: FeedResponse) async throws {
     try await noteOffered(answer.entries)
     // What cannot be saved is told again: the place in the feed is saved after it.
@@ -129,7 +134,9 @@ extension ArrivalFollower {
   }
 }
 
+/// The reading of a server's refusal.
 extension APICallError {
+  /// Whether the server refuses the feed's token: 401 or 403.
   fileprivate var isRefusedToken: Bool {
     guard case .problem(let problem) = self else { return false }
     return problem.status == 401 || problem.status == 403

@@ -50,45 +50,70 @@ actor ArrivalFollower {
       delay: .seconds(600), wait: .zero, pace: .seconds(86_400), pauseAfterFailure: .seconds(3600))
   }
 
+  /// The database with the place in the feed.
   let database: AgentDatabase
+  /// The client of the delivery server.
   let server: DeliveryClient
+  /// The client of the store, whose receipts are dropped when another is needed.
   let store: StoreQueueClient
+  /// The manager that shows receipts to the server.
   let transactions: TransactionManager
+  /// The manager that fetches.
   let downloads: DownloadManager
+  /// The hub that observers hear from.
   let hub: EventHub
+  /// The policies by which entries are fetched or listed.
   let policies: ArrivalPolicies
+  /// The keeper of titles and covers, which runs beside.
   let listings: ListingKeeper
+  /// The clock of pauses.
   let clock: any MonotonicClock
+  /// The clock of dates in the feed.
   let wallClock: any WallClock
+  /// The log of failures; none of them ends the following.
   let log: Log
+  /// The pauses after questions that failed.
   let backoff: Backoff
   /// How long until it is looked again whether what was under way is here.
   let secondLook: Duration
+  /// The rhythm where something may be fetched or listed.
   private let arrivalRhythm: Rhythm
+  /// The rhythm where neither may be.
   private let ownershipRhythm: Rhythm
+  /// The pauses between looks at the receipt after a subscription's end: 2 s, 6 s, 18 s and so on.
   let receiptBackoff = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
 
   /// Answers of the feed that were taken.
   var answers = 0
+  /// The thread of the actor, since its database blocks.
   private let thread = BlockingThread(name: "arrivals")
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
+  /// The address and the token of the feed; nil while neither is known.
   var reference: FeedReference?
   /// The reference that came with the receipt last.
   var shown: FeedReference?
+  /// Whether the place of an earlier process was read.
   private var isRestored = false
+  /// The place in the feed behind the last answer that was saved; nil before the first.
   var cursor: String?
   /// The entries to be fetched, at once or in their slots.
   var due: [ProductIdentifier: FeedEntry] = [:] {
     didSet { slots.update(due, wall: wallClock.now(), now: clock.now()) }
   }
+  /// The times at which due entries may be fetched.
   var slots = ArrivalSlots()
+  /// The entries that wait for the reader to ask for them.
   var listed: [ProductIdentifier: FeedEntry] = [:]
   /// Fetched by itself, and not in the library yet: whether it corrects what is there.
   var awaited: [ProductIdentifier: Bool] = [:]
+  /// Looks at the receipt that are left since the last subscription's end.
   var receiptChecksLeft = 0
+  /// Raised when looks at the receipt are due.
   let receiptWakeUp = AsyncSignal()
+  /// Raised when entries are due.
   let slotWakeUp = AsyncSignal()
 
+  /// A follower that asks nothing before ``run()``. It reads its place in the feed at the first question.
   init(
     database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
     transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policies: ArrivalPolicies,
@@ -152,6 +177,7 @@ actor ArrivalFollower {
     }
   }
 
+  /// Sleeps; returns early when the task is cancelled.
   func pause(_ duration: Duration) async {
     // Cancelled when the agent stops.
     try? await clock.sleep(for: duration)
@@ -166,6 +192,7 @@ actor ArrivalFollower {
     slotWakeUp.signal()
   }
 
+  /// The highest undamaged version of each product in the library.
   func heldVersions() async throws -> [ProductIdentifier: ContentVersion] {
     let items = try await downloads.steps.library.items()
     return Dictionary(

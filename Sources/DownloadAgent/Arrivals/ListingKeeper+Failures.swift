@@ -16,6 +16,7 @@ extension ListingKeeper {
     }
   }
 
+  /// Whether the server itself refuses the question.
   static func isRefusal(_ error: any Error) -> Bool {
     guard case APICallError.problem = error else { return false }
     return isAnswer(error)

@@ -20,32 +20,44 @@ actor ListingKeeper {
   /// Refusals, answers that are no covers, and files that cannot be written, after which a product has to do with what is known of it.
   static let maximumTries = 8
 
+  /// The library with the listings and the covers.
   let library: Library
+  /// The client of the delivery server.
   let server: DeliveryClient
+  /// The client of the store, which knows the account's territory.
   let store: StoreQueueClient
+  /// The hub that hears of changed titles and covers.
   let hub: EventHub
   /// The reader's language, by its BCP 47 tag; nil for each product's first.
   let locale: String?
+  /// The clock of pauses.
   let clock: any MonotonicClock
+  /// The log of failures.
   let log: Log
+  /// The pauses after turns that failed.
   let backoff: Backoff
   /// Something is to be asked, or to be forgotten.
   nonisolated let wakeUp = AsyncSignal()
+  /// The failures of each product since its last success.
   private var tries: [ProductIdentifier: Int] = [:]
+  /// Whether ``seek()`` has succeeded once.
   private var hasSought = false
   /// The last of the question that was asked last, and of whose cover.
   private var lastAsked: ProductIdentifier?
+  /// The product whose cover was asked for last.
   private var lastCover: ProductIdentifier?
 
   /// The result of one turn through all due listings.
   private struct Turn {
     /// Where the server has the covers that are to be fetched.
     var covers: [ProductIdentifier: String] = [:]
+    /// Products whose title or cover is another now, not told yet.
     var changed: Set<ProductIdentifier> = []
     /// The first.
     var failure: (any Error)?
   }
 
+  /// A keeper that asks nothing before ``run()``.
   init(
     library: Library, server: DeliveryClient, store: StoreQueueClient, hub: EventHub, locale: String?,
     clock: any MonotonicClock, log: Log,
@@ -171,6 +183,7 @@ actor ListingKeeper {
     return true
   }
 
+  /// The listings of those products that are for sale to the account.
   private func listings(
     of products: [ProductIdentifier]
   ) async throws -> [ProductIdentifier: ProductListing] {
@@ -178,6 +191,8 @@ actor ListingKeeper {
     return Dictionary(listings.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
+  /// Keeps the title; the product stays due where its cover has another address than the one that is kept, or has not
+  /// come. A product that the server does not list keeps what is known of it.
   private func keepTitle(
     _ told: ProductListing?, of product: ProductIdentifier, _ turn: inout Turn
   ) async throws {
@@ -229,6 +244,7 @@ actor ListingKeeper {
     return picture != nil
   }
 
+  /// Tells observers of the library items of the changed products, once.
   private func publishChanges(_ turn: inout Turn) async throws {
     let changed = turn.changed
     turn.changed = []
@@ -237,6 +253,7 @@ actor ListingKeeper {
     }
   }
 
+  /// Counts a failure. At ``maximumTries`` the product is due no more.
   private func countFailure(of product: ProductIdentifier) async throws {
     tries[product, default: 0] += 1
     guard tries[product, default: 0] >= Self.maximumTries else { return }

@@ -4,14 +4,17 @@ import PullboxAPI
 /// The answer to `GET /store/v1/offers` as any store may give it: what cannot be read, and what does not fit together, is left
 /// out, and takes nothing else with it.
 struct AccountOfferList: Decodable, Sendable {
+  /// The key of the list.
   private enum CodingKeys: CodingKey {
     case products
   }
 
   /// A value, or nil for one that cannot be read.
   private struct Readable<Value: Decodable>: Decodable {
+    /// The value; nil for one that cannot be read.
     let value: Value?
 
+    /// Never throws, so that the list around it can be read.
     init(from decoder: any Decoder) {
       value = try? Value(from: decoder)
     }
@@ -19,8 +22,11 @@ struct AccountOfferList: Decodable, Sendable {
 
   /// A list without `product` or `offers` is not readable and is left out as a whole.
   private struct Product: Decodable {
+    /// The product that the offers are for.
     var product: ProductIdentifier
+    /// The offers, of which those that cannot be read are left out.
     var offers: [Readable<AccountOffer>]
+    /// The bonus; left out where it cannot be read.
     var bonus: Readable<AccountBonus>?
   }
 

@@ -12,6 +12,7 @@ extension DeliveryClient {
   private static let patience: Duration = .seconds(20)
   /// The requested width of a cover in pixels; the server answers with the narrowest picture that is at least as wide.
   static let coverWidth = 400
+  /// The longest answer with listings.
   private static let maximumListings = ByteCount.mebibytes(1)
 
   /// Those of `products` that are for sale to the account and this device, with the texts that fit `locale` best, or each in its

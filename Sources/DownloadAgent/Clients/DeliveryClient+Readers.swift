@@ -39,6 +39,7 @@ extension DeliveryClient {
     }
   }
 
+  /// The proofs and the device, which all three requests show.
   private func request(_ proof: Proof) -> ReaderKeyRequest {
     ReaderKeyRequest(proofs: ProofList(proof), device: device)
   }

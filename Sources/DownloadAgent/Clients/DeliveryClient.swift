@@ -17,12 +17,16 @@ struct DeliveryClient: Sendable {
   let api: APIClient
   /// The state that all transfers of content share.
   let path: ServerPath
+  /// The health that calls of the server are counted in.
   let monitor: EndpointHealth
+  /// The device by its identifier and its public key.
   let device: Device
+  /// The device's secret key, which signs proofs and reports.
   private let key: SigningKey
   private let time: ServerTime
+  /// The consent to tell with grants; nil sends none.
   private let consent: Consent?
-  /// The beginning of the manifest whose transfer was cut last.
+  /// The beginning of the manifest whose transfer was cut last; one is kept at a time.
   private let partial = PartialManifest()
 
   /// `time` is what requests are signed for, `consent` what the customer agreed to, nil where that stays as the server knows it.

@@ -8,7 +8,9 @@ import Synchronization
 /// Remembers how the last call to a service went, for `GET /v1/status`, and holds calls back while something else
 /// answers in its place.
 final class EndpointHealth: Sendable {
+  /// The status behind its lock.
   private let state: Mutex<AgentStatus.Peer>
+  /// The clock of the times in the status.
   private let clock: any WallClock
 
   /// Calls that show a proof of purchases: what the service says of the store that proofs name, no other call can take back.
@@ -17,6 +19,7 @@ final class EndpointHealth: Sendable {
   /// The gate that every call passes.
   let network: NetworkGate
 
+  /// The health of a service that was not asked yet: whether it can be reached is not known.
   init(url: String, clock: any WallClock, network: NetworkGate = NetworkGate()) {
     self.network = network
     state = Mutex(AgentStatus.Peer(url: url))

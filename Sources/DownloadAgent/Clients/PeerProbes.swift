@@ -12,13 +12,18 @@ actor PeerProbes {
   /// the earlier answer.
   static let shortestInterval = Duration.seconds(5)
 
+  /// The client that asks the delivery server.
   private let delivery: DeliveryClient
+  /// The client that asks the store.
   private let store: StoreQueueClient
+  /// The instant before which the store's queue is not to be asked.
   private let storeNotBefore: @Sendable () async -> MonotonicInstant
+  /// The clock of rests.
   private let clock: any MonotonicClock
 
   /// The one that all who ask meanwhile wait for.
   private var running: Task<Void, Never>?
+  /// The end of the last probe; nil before the first.
   private var lastEnd: MonotonicInstant?
   /// The times before which the services are not probed again, after probes that failed.
   private var serverRestsUntil: MonotonicInstant

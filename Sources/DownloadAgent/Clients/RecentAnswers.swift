@@ -8,14 +8,21 @@ import ServiceRuntime
 actor RecentAnswers<Question: Hashable & Sendable, Value: Sendable, Failure: Error> {
   /// A question as it was asked between two removals.
   private struct Asked: Hashable, Sendable {
+    /// The question itself.
     var question: Question
+    /// The number of removals when it was asked.
     var removals: Int
   }
 
+  /// The time that an answer serves for.
   private let lifetime: Duration
+  /// The number of answers that are kept.
   private let capacity: Int
+  /// The clock of lifetimes.
   private let clock: any MonotonicClock
+  /// The questions under way, each shared by all who ask it.
   private let questions = SharedQuestions<Asked, Result<Value, Failure>>()
+  /// The answers with the instants at which they end.
   private var kept: [Question: (value: Value, until: MonotonicInstant)] = [:]
   /// Counts the removals: what was asked before one is not kept after it.
   private var removals = 0

@@ -4,8 +4,11 @@ import Synchronization
 /// The delivery server's clock as this device knows it: its own, and what it is off by. A device's clock may be wrong by a
 /// day or by years; what it signs is for the server's time.
 final class ServerTime: Sendable {
+  /// This device's own clock.
   private let clock: any WallClock
+  /// The server's time less this device's, as far as it is known.
   private let offset: Mutex<Duration>
+  /// Keeps an offset for later processes; called at each correction.
   private let save: @Sendable (Duration) async -> Void
 
   /// `offset` is what an earlier process learned; `save` keeps what this one learns for the next.

@@ -23,8 +23,11 @@ struct StoreQueueClient: Sendable {
   /// Pages of one answer that are asked for.
   static let maximumPages = 100
 
+  /// The client with the account's token.
   private let api: APIClient
+  /// The health that calls of the store are counted in.
   private let monitor: EndpointHealth
+  /// The device that receipts and purchases are bound to.
   private let device: DeviceIdentifier
   /// The store's name at the delivery server; nil where the server knows one store only.
   private let name: StoreIdentifier?
@@ -94,6 +97,7 @@ struct StoreQueueClient: Sendable {
   /// that device.
   private var queue: [(String, String)] { [("unfinished", "true"), ("device", device.description)] }
 
+  /// One page of the queue, behind that transaction; the first for nil.
   private func page(after: TransactionIdentifier?) async throws(APICallError) -> TransactionsResponse {
     var query = queue + [("limit", "\(pageLength)")]
     if let after { query.append(("after", after.description)) }
@@ -269,6 +273,7 @@ extension StoreQueueClient {
   }
 }
 
+/// The reading of a store's refusals.
 extension APICallError {
   /// Whether the store has no route that tells what a code gives, or tells it in words of tomorrow. A code that it does not know is
   /// refused with a detail.

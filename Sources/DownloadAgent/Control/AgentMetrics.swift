@@ -6,12 +6,18 @@ import PullboxAPI
 /// The agent's metrics beside those of its requests: downloads, transactions, the library, and whether the services
 /// answer.
 struct AgentMetrics: MetricSource {
+  /// The downloads to be counted.
   let downloads: DownloadManager
+  /// The transactions to be counted.
   let transactions: TransactionManager
+  /// The library whose items and bytes are told.
   let library: Library
+  /// The health of the delivery server.
   let server: EndpointHealth
+  /// The health of the store.
   let store: EndpointHealth
 
+  /// Registers all of them. The values are read anew at each page.
   func register(in metrics: inout MetricRegistry) {
     registerWork(in: &metrics)
     registerPeers(in: &metrics)

@@ -8,10 +8,12 @@ import ServiceRuntime
 struct ControlAccess: Hashable, Sendable {
   /// The effective user of this process.
   let agentUser: UInt32
+  /// The configured users, by their numbers.
   var users: Set<UInt32> = []
   /// Nil for no group.
   var group: UInt32?
 
+  /// An access for root and the agent's own user alone.
   init(agentUser: UInt32) {
     self.agentUser = agentUser
   }

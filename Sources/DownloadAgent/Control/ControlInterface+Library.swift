@@ -94,6 +94,7 @@ extension ControlInterface {
     return found
   }
 
+  /// The product's items in the order of the library.
   private func items(of product: ProductIdentifier) async throws -> [LibraryItem] {
     try await library.items().filter { $0.product == product }
   }
@@ -109,6 +110,7 @@ extension ControlInterface {
     return (items.contains { $0.state == .damaged } ? .damaged : .present, free, length)
   }
 
+  /// The product of the path. Throws `library-item-unknown` for a text that cannot be one.
   private static func product(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
     guard let product = ProductIdentifier(parameters["product"]) else {
       throw Problem(.libraryItemUnknown, "that is no product's identifier")
@@ -116,6 +118,7 @@ extension ControlInterface {
     return product
   }
 
+  /// The problem for a product that the library does not hold; it names the nearest one where that is near.
   private func unknown(_ product: ProductIdentifier) async throws -> Problem {
     let nearest = EditDistance.nearest(
       to: product.description, among: Set(try await library.items().map(\.product)).sorted())

@@ -12,20 +12,35 @@ import SystemCalls
 /// The agent's API on its Unix socket: a process that may open the socket may watch, and ``ControlAccess`` says which may
 /// change something.
 struct ControlInterface: Sendable {
+  /// The downloads that clients list, change and watch.
   let downloads: DownloadManager
+  /// The purchases and restores.
   let transactions: TransactionManager
+  /// The news from the feed.
   let arrivals: ArrivalFollower
+  /// The content on this device.
   let library: Library
+  /// The offers of server and store together.
   let shop: Shop
+  /// The hub of the event stream.
   let hub: EventHub
+  /// The device, whose identifier the status tells.
   let identity: DeviceIdentity
+  /// The health of the delivery server.
   let server: EndpointHealth
+  /// The health of the store.
   let store: EndpointHealth
+  /// The probes for a status that asks.
   let probes: PeerProbes
+  /// The users that may change something.
   let access: ControlAccess
+  /// The start of the process.
   let started: Timestamp
+  /// The clock of heartbeats.
   let clock: any MonotonicClock
+  /// The log of failures and of changes that were asked for.
   let log: Log
+  /// The metrics, with the counts of requests.
   let metrics: ServiceMetrics
   /// Between two comment lines of a resting event stream.
   var heartbeat: Duration = .seconds(15)
@@ -143,6 +158,7 @@ struct ControlInterface: Sendable {
     }
   }
 
+  /// The download of the path. Throws `download-unknown` for a text that cannot be one.
   private static func download(_ parameters: PathParameters) throws(Problem) -> DownloadIdentifier {
     guard let identifier = DownloadIdentifier(parameters["id"]) else {
       throw Problem(.downloadUnknown, "that is no download's identifier")

@@ -7,13 +7,16 @@ import PullboxAPIServer
 
 /// The query of `GET /v1/downloads` and `GET /v1/transactions`: `state`, `after` and `limit`.
 struct ListQuery: Hashable, Sendable {
+  /// The values of `limit` that are taken.
   static let limits = 1...1000
+  /// The limit where none is given.
   static let usualLimit = 200
 
   /// `live`, `over`, or a word that the list's own states have; nil for all.
   let state: String?
   /// The last item of the page before.
   let after: String?
+  /// Items of the page, at most.
   let limit: Int
 
   /// Throws `request-malformed`.

@@ -13,6 +13,7 @@ import SystemCalls
 struct ContentJobSteps: Sendable {
   /// The result of a step that was not cancelled.
   struct Outcome: Sendable {
+    /// The event by which the job's machine goes on.
     var event: ContentJobMachine.Event
     /// The change to the record that is persisted together with the event.
     var change: @Sendable (inout ContentJobRecord) -> Void = { _ in }
@@ -20,13 +21,19 @@ struct ContentJobSteps: Sendable {
     var placed: LibraryItem?
   }
 
+  /// The client of the delivery server, for manifests and tickets.
   let server: DeliveryClient
+  /// The client that transfers pieces.
   let client: HTTPClient
+  /// The library that content is placed in.
   let library: Library
+  /// The buffers of received pieces, shared by all transfers.
   let buffers: BufferPool
+  /// The clock of placing and of setbacks.
   let clock: any WallClock
   /// Publishers' keys; when empty, the keys that products name are trusted.
   var trustedKeys: Set<PublisherKeyIdentifier> = []
+  /// The bounds of a transfer.
   var limits = PieceTransfer.Limits()
   /// The staging areas that are open, kept over setbacks.
   let sessions = StagingSessions()

@@ -180,6 +180,7 @@ extension DownloadManager {
     }
   }
 
+  /// The end of a removal. The job goes from the records too, unless a download has claimed it again.
   private func endDiscard(of identifier: ContentJobIdentifier) {
     jobs.endStep(of: identifier)
     guard !jobs.isStopping else { return }

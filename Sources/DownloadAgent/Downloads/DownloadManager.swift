@@ -27,15 +27,19 @@ import SystemCalls
 actor DownloadManager {
   /// The machines of the downloads that are not over.
   typealias Runner = MachineRunner<DownloadRecord, Void>
+  /// The machines of the content jobs, with the state of each in this process.
   typealias JobRunner = MachineRunner<ContentJobRecord, JobActivity>
 
   /// The state of a content job in this process.
   struct JobActivity: Sendable {
+    /// The counts, which the transfer changes from its own threads.
     var progress: TransferProgress
+    /// The speed by the counts so far.
     var estimator = ProgressEstimator()
     /// Remove what is staged, and the job, as soon as no step runs.
     var discardIsDue = false
 
+    /// An activity that goes on from the counts of the record.
     init(_ record: ContentJobRecord) {
       progress = TransferProgress(
         received: record.bytesReceived, verified: record.bytesVerified, reused: record.bytesReused)
@@ -52,19 +56,30 @@ actor DownloadManager {
   /// How often it is looked whether what failed jobs have staged is old.
   static let cleaningInterval: Duration = .seconds(3600)
 
+  /// The thread of the actor, since persisting blocks.
   private let thread = BlockingThread(name: "downloads")
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
+  /// The database of all records.
   let database: AgentDatabase
+  /// The work of downloads.
   let steps: DownloadSteps
+  /// The work of content jobs.
   let jobSteps: ContentJobSteps
+  /// The choice of what may start.
   let scheduler: Scheduler
+  /// The hub that observers hear from.
   let hub: EventHub
+  /// The messages to transactions.
   let inbox: TransactionInbox
+  /// The clock of retries and of progress.
   let clock: any MonotonicClock
+  /// The log of failures and, for developers, of transitions.
   let log: Log
 
+  /// The downloads in memory: those that are not over, and those whose end is not saved.
   var runner: Runner
+  /// The jobs in memory, all of them.
   var jobs: JobRunner
   /// The job of each digest.
   var jobsByDigest: [SHA256Digest: ContentJobIdentifier] = [:]
@@ -76,6 +91,7 @@ actor DownloadManager {
   var environment = Scheduler.Environment()
   /// Nothing starts before everything is known.
   private(set) var isRestored = false
+  /// The instant at which progress is persisted next.
   private var nextSave: MonotonicInstant
   /// Tells the watchdog that ``run()`` turns.
   private let loop: LoopPulse
@@ -84,6 +100,8 @@ actor DownloadManager {
   /// The openings of ``networks`` at the last look.
   private var openings = 0
 
+  /// A manager that starts nothing before ``restore()``. At most `maximumActive` downloads and jobs have a place at a
+  /// time.
   init(
     database: AgentDatabase, steps: DownloadSteps, jobSteps: ContentJobSteps, maximumActive: Int,
     retryPolicy: RetryPolicy, hub: EventHub, inbox: TransactionInbox, clock: any MonotonicClock, log: Log
@@ -199,6 +217,7 @@ actor DownloadManager {
     for identifier in jobs.entries.keys { saveProgress(of: identifier) }
   }
 
+  /// Takes a new download into memory, tells observers, and looks for a place.
   private func begin(_ record: DownloadRecord) {
     runner.insert(record, context: (), isSaved: true)
     publish(record.identifier)
@@ -251,6 +270,7 @@ actor DownloadManager {
   }
 }
 
+/// The phases of a job as the manager reads them.
 extension ContentJobMachine {
   /// Bytes may be moving.
   var isTransferring: Bool { state == .active && phase == .transfer }

@@ -12,6 +12,7 @@ import SystemCalls
 struct DownloadSteps: Sendable {
   /// The result of a step that was not cancelled.
   struct Outcome: Sendable {
+    /// The event by which the download's machine goes on.
     var event: DownloadMachine.Event
     /// The change to the record that is persisted together with the event.
     var change: @Sendable (inout DownloadRecord) -> Void = { _ in }
@@ -21,9 +22,13 @@ struct DownloadSteps: Sendable {
     var changed: [LibraryItem] = []
   }
 
+  /// The client of the delivery server, for grants and reports.
   let server: DeliveryClient
+  /// The client of the store, for receipts.
   let store: StoreQueueClient
+  /// The library that is looked at before and after a transfer.
   let library: Library
+  /// The clock by which the server's times are compared.
   let clock: any WallClock
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.

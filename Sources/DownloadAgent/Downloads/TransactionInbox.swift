@@ -7,22 +7,28 @@ import Synchronization
 final class TransactionInbox: Sendable {
   /// The server's answer to the report of a download.
   struct Report: Hashable, Sendable {
+    /// The transaction that the download belongs to.
     var transaction: TransactionIdentifier
+    /// The grant that was reported.
     var grant: GrantIdentifier
     /// The grant's state, as the server said.
     var state: GrantState
   }
 
+  /// The messages since the last turn.
   struct Messages: Sendable {
     /// Transactions with a download that ended, or is under way again.
     var changed: Set<TransactionIdentifier> = []
+    /// The accepted reports, in their order.
     var reports: [Report] = []
   }
 
+  /// The messages behind their lock: downloads note them from any thread.
   private let messages = Mutex(Messages())
   /// Signalled with every message.
   let wakeUp: AsyncSignal
 
+  /// An empty inbox that wakes the reader by that signal.
   init(wakeUp: AsyncSignal) {
     self.wakeUp = wakeUp
   }

@@ -12,22 +12,34 @@ final class VerificationReports: Sendable {
   /// Grants that are known to have been reported, the latest.
   static let maximumKnown = 256
 
+  /// A report to be sent.
   private struct Report: Sendable {
+    /// The grant by which the content came.
     var grant: GrantIdentifier
+    /// The terms that the content does not keep.
     var terms: DownloadTerms
   }
 
+  /// The client that sends.
   private let server: DeliveryClient
+  /// The clock of the wait for the next report.
   private let clock: any MonotonicClock
+  /// The log of reports that fail.
   private let log: Log
+  /// The reports to be sent, and the grants that need none any more.
   private struct State {
+    /// The reports, the oldest first.
     var waiting: [Report] = []
+    /// The grants, the oldest first.
     var known: [GrantIdentifier] = []
   }
 
+  /// Guards the state: reports are added from any thread.
   private let state = Mutex(State())
+  /// Raised at each report.
   private let wakeUp = AsyncSignal()
 
+  /// No reports yet; they are sent by ``run()``.
   init(server: DeliveryClient, clock: any MonotonicClock, log: Log) {
     self.server = server
     self.clock = clock

@@ -8,8 +8,11 @@ import Synchronization
 final class EventHub: Sendable {
   /// `latest` has what is not over, by its subject.
   private struct State {
+    /// The latest event of each subject that is not over.
     var latest: [ObserverQueue.Subject: AgentEvent] = [:]
+    /// The observers with the users that they count for.
     var observers: [ObjectIdentifier: (observer: EventObserver, user: UInt32?)] = [:]
+    /// Whether the hub takes no observer any more.
     var isClosed = false
   }
 
@@ -18,6 +21,7 @@ final class EventHub: Sendable {
   /// Observers of one user at one time, so that one user leaves room for others.
   static let maximumObserversOfUser = 32
 
+  /// Guards the state; observers lock their own within it.
   private let state = Mutex(State())
 
   /// Never waits for an observer.
@@ -74,6 +78,7 @@ final class EventHub: Sendable {
 final class EventObserver: Sendable {
   /// The next entry to write to the stream.
   enum Item: Sendable {
+    /// A change.
     case event(AgentEvent)
     /// A sign of life, so that a peer that is gone is noticed.
     case heartbeat
@@ -83,16 +88,24 @@ final class EventObserver: Sendable {
   /// and gets a new snapshot with its next stream.
   static let maximumSubjects = 2048
 
+  /// The events that wait, and the reader that waits for them.
   private struct State {
+    /// The events that were not read yet.
     var queue: ObserverQueue
+    /// The number of subjects beyond which the observer is let go.
     var bound: Int
+    /// Whether a heartbeat waits behind the events.
     var heartbeatIsDue = false
+    /// The reader, while nothing is there for it.
     var waiting: CheckedContinuation<Void, Never>?
+    /// Whether nothing more is taken.
     var isClosed = false
 
+    /// Whether a reader need not wait, since there is an item or the end.
     var hasItem: Bool { !queue.isEmpty || heartbeatIsDue || isClosed }
   }
 
+  /// Guards the state; the reader is woken after the lock.
   private let state: Mutex<State>
 
   /// `snapshot` has one event of a subject at most.
@@ -170,12 +183,17 @@ final class EventObserver: Sendable {
 struct ObserverQueue: Sendable {
   /// The subject of an event: its kind and its name.
   struct Subject: Hashable, Sendable {
+    /// The name of the event's kind in the stream.
     var kind: String
+    /// The identifier of the download or the transaction, or the product with its version.
     var name: String
   }
 
+  /// An event that waits.
   private struct Entry {
+    /// The subject, by which a later event finds this one.
     var subject: Subject
+    /// The event itself.
     var event: AgentEvent
   }
 
@@ -183,11 +201,14 @@ struct ObserverQueue: Sendable {
   private let bound: Int
   /// Nil where an event was dropped, and for those before ``first``.
   private var entries: [Entry?] = []
+  /// The index of the oldest entry that may wait.
   private var first = 0
   /// Where the events of each subject are, in order.
   private var positions: [Subject: [Int]] = [:]
+  /// The number of events that wait.
   private(set) var count = 0
 
+  /// An empty queue.
   init(bound: Int = 256) {
     self.bound = bound
   }
@@ -263,7 +284,10 @@ struct ObserverQueue: Sendable {
   }
 }
 
+/// The subjects of events.
 extension ObserverQueue.Subject {
+  /// The kind and the identifier of what the event is about. Products are told apart by their versions, but for
+  /// ownership, which is a product's.
   init(_ event: AgentEvent) {
     switch event {
     case .transaction(let transaction): self.init(kind: event.name, name: transaction.id.description)

@@ -96,9 +96,11 @@ public struct AgentConfiguration: DaemonConfiguration {
   var serverTrust: ServerTrust {
     ServerTrust(certificateAuthorityFile: serverCA, publicKeyPins: serverPin ?? [])
   }
+  /// The certificates that count for the payment store. Its keys are not pinned.
   var storeTrust: ServerTrust { ServerTrust(certificateAuthorityFile: storeCA) }
 }
 
+/// The reading of single members.
 extension AgentConfiguration {
   /// The name of the credential that holds the account's token (systemd.exec(5), `LoadCredential=`). The file
   /// of that name lies in `$CREDENTIALS_DIRECTORY`.
@@ -201,6 +203,8 @@ extension AgentConfiguration {
   }
 
   // Only at the start, before there is a second thread that could look one up.
+  /// The number of that user (getpwnam(3)); nil where this device knows no such name.
   private static func user(named name: String) -> UInt32? { unsafe getpwnam(name)?.pointee.pw_uid }
+  /// The number of that group (getgrnam(3)); nil where this device knows no such name.
   private static func group(named name: String) -> UInt32? { unsafe getgrnam(name)?.pointee.gr_gid }
 }

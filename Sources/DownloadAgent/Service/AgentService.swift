@@ -16,14 +16,18 @@ import SystemCalls
 public final class AgentService: Service {
   /// The limits, retry policies and intervals that tests replace. The defaults are those of the program.
   struct Tuning: Sendable {
+    /// The bounds of transfers.
     var transfer = PieceTransfer.Limits()
+    /// The pauses of downloads and of content jobs.
     var downloadRetry = RetryPolicy()
+    /// The pauses of transactions.
     var transactionRetry = RetryPolicy(
       backoff: Backoff(initial: .milliseconds(500), factor: 2, cap: .seconds(30), jitter: 0.3))
     /// Transactions that a page of the store's queue is asked for.
     var queuePage = StoreQueueClient.pageLength
     /// The pauses after questions to the feed that were not answered.
     var feedRetry = Backoff(initial: .seconds(1), cap: .seconds(300))
+    /// The time until a download that did not begin is looked at again.
     var feedSecondLook: Duration = .seconds(60)
     /// When the feed is asked by an agent that fetches or lists what it tells.
     var arrivalRhythm = ArrivalFollower.Rhythm.ofArrivals
@@ -33,6 +37,7 @@ public final class AgentService: Service {
     var listingRetry = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
     /// The pauses between the probes of a network that is not open.
     var probes = NetworkGate.standardBackoff
+    /// The time between two comment lines of a resting event stream.
     var heartbeat: Duration = .seconds(15)
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 6
@@ -45,18 +50,27 @@ public final class AgentService: Service {
 
   /// The state directory's, held until the service is gone.
   private let lock: LockFile
+  /// The records. They are closed last, once nothing writes any more.
   private let database: AgentDatabase
+  /// The client of both services.
   private let client: HTTPClient
+  /// The manager of downloads.
   let downloads: DownloadManager
+  /// The manager of transactions.
   let transactions: TransactionManager
+  /// The follower of the feed.
   let arrivals: ArrivalFollower
+  /// The hub of the event stream.
   let hub: EventHub
   /// Closed by ``stop()``, after the last step.
   private let library: Library
+  /// The watch over the library's volume and its room.
   private let watch: LibraryWatch
+  /// The server of the control interface, on a Unix socket.
   private let server: HTTPServer
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
   private let monitoring: HTTPServer?
+  /// The log of the agent.
   private let log: Log
   /// The fields of the log line that the agent writes once it answers.
   private let facts: KeyValuePairs<String, LogValue>
@@ -294,12 +308,15 @@ public final class AgentService: Service {
   /// takes many times its length in memory.
   private static let maximumAnswer = ByteCount.mebibytes(3)
 
+  /// The configuration of the client: the defaults, and the agent's name.
   private static var clientConfiguration: HTTPClientConfiguration {
     var configuration = HTTPClientConfiguration()
     configuration.userAgent = "pullbox-agent"
     return configuration
   }
 
+  /// The configuration for monitoring: one loop, few connections, hardly a body. Throws ``ConfigurationError`` for what
+  /// is no address.
   private static func monitoringConfiguration(
     _ text: String
   ) throws(ConfigurationError) -> HTTPServerConfiguration {

@@ -10,9 +10,13 @@ struct LibraryWatch: Sendable {
   /// Between two looks while something waits, and otherwise.
   static let intervals: (waiting: Duration, quiet: Duration) = (.seconds(2), .seconds(10))
 
+  /// The library that is looked at.
   let library: Library
+  /// The manager that is told of changes.
   let downloads: DownloadManager
+  /// The clock of the intervals.
   let clock: any MonotonicClock
+  /// The log of looks that fail.
   let log: Log
 
   /// Until the task is cancelled. A look that fails is logged, and the next one comes after the usual time.

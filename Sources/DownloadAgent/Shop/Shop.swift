@@ -21,16 +21,23 @@ struct Shop: Sendable {
 
   /// All that an answer depends on, so that two accounts never share one.
   private struct ListQuestion: Hashable, Sendable {
+    /// The names in the order of the request.
     var names: [String]
+    /// The territory whose prices are told.
     var territory: String
+    /// The application whose products are told beside the common ones; nil for none.
     var application: ApplicationIdentifier?
+    /// The language of the texts; nil for each product's first.
     var locale: String?
+    /// The moment since which the account subscribes, for preserved prices.
     var subscribedSince: Timestamp?
   }
 
   /// The account's products and subscriptions.
   private struct Holdings: Sendable {
+    /// The products that the server counts as owned.
     var owned: Set<ProductIdentifier>
+    /// The subscriptions as the store tells them.
     var subscriptions: [StoreSubscription]
     /// Until when those run that do not renew, which the store does not list.
     var seasons: [String: Timestamp]
@@ -40,9 +47,11 @@ struct Shop: Sendable {
 
   /// Which page of a list is asked for.
   struct PageQuestion: Hashable, Sendable {
+    /// The language of the texts; nil for each product's first.
     var locale: String?
     /// The `next` of the page before.
     var after: String?
+    /// Items of the page, at most.
     var limit: Int
   }
 
@@ -52,15 +61,25 @@ struct Shop: Sendable {
   /// There is one account.
   private struct OfAccount: Hashable, Sendable {}
 
+  /// The client of the store.
   private let store: StoreQueueClient
+  /// The client of the delivery server.
   private let server: DeliveryClient
+  /// The transactions, which know the account's holdings and the titles.
   private let transactions: TransactionManager
+  /// The account of a moment ago.
   private let accounts: RecentAnswers<OfAccount, StoreAccount, Problem>
+  /// Products of a moment ago, by all that their answer depends on.
   private let lists: RecentAnswers<ListQuestion, ProductsResponse, Problem>
+  /// Pages of publications, by the parts of their question.
   private let publicationLists: RecentAnswers<[String], PublicationsResponse, Problem>
+  /// Pages of issues, by the parts of their question.
   private let issueLists: RecentAnswers<[String], PublicationResponse, Problem>
+  /// The holdings of a moment ago; forgotten after each purchase.
   private let holdings: RecentAnswers<OfAccount, Holdings, Problem>
+  /// Offers of the store, by the subscriptions that were asked about.
   private let offerLists: RecentAnswers<[ProductIdentifier], Offers, APICallError>
+  /// The log of offers that cannot be read.
   private let log: Log
 
   /// Asks nothing: the first reader's question does.
@@ -274,6 +293,7 @@ struct Shop: Sendable {
     try await accounts.value(of: OfAccount(), asking: askedAccount).value
   }
 
+  /// Asks the store now.
   private func askedAccount() async throws(Problem) -> StoreAccount {
     do {
       return try await store.account()
