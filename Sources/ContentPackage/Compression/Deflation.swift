@@ -3,6 +3,7 @@ package import SystemCalls
 
 /// Deflates a file in bounded memory.
 package enum Deflation {
+  /// Bytes that are deflated at once.
   static let bufferLength = 256 << 10
 
   /// Calls `input` with the file's bytes as they are read and `output` with the deflate stream's; false when the file has
@@ -46,11 +47,14 @@ package enum Deflation {
 package struct DeflateStream: ~Copyable {
   /// zlib's own default. Part of what makes packages deterministic; docs/formats/package.md names it.
   static let level: Int32 = 6
+  /// The memory that zlib uses for its state: 1 to 9, of which 8 is its default. It changes the stream, and so belongs to
+  /// the format.
   static let memoryLevel: Int32 = 8
 
   // zlib keeps a pointer back to the structure, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 
+  /// A stream at its beginning. Throws ``CompressionError`` without memory.
   package init() throws(CompressionError) {
     let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())

@@ -16,18 +16,27 @@ package final class FileInflater: Sendable {
   /// Bytes that ``next()`` returns at once, at most.
   package static let outputLength = 64 << 10
 
+  /// The stream and the bytes on their way through it.
   private struct State: ~Copyable {
+    /// The stream of zlib.
     var stream: InflateStream
+    /// The bytes that were fed last.
     var input: [UInt8] = []
+    /// Bytes of ``input`` that the stream has taken.
     var consumed = 0
     /// Whether the stream has more to give without more input.
     var isFull = false
+    /// Whether the stream has ended.
     var isFinished = false
+    /// Bytes of the file so far.
     var produced: Int64 = 0
   }
 
+  /// Bytes of the file once inflated.
   private let length: Int64
+  /// The file's name for messages.
   private let name: String
+  /// Guards the stream: a reader may go from thread to thread.
   private let state: Mutex<State>
 
   /// `length` is that of the file once inflated, and `name` its own for messages. Throws ``CompressionError`` without memory.
@@ -86,6 +95,7 @@ package final class FileInflater: Sendable {
     guard produced == length else { throw refusal("it unpacks to \(produced) bytes, not \(length)") }
   }
 
+  /// The refusal of the file's bytes.
   private func refusal(_ detail: String) -> PackageValidationError {
     PackageValidationError(.compressedDataInvalid, path: name, detail)
   }

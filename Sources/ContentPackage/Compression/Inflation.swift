@@ -5,6 +5,7 @@ package import SystemCalls
 
 /// Inflates one file of a package, in bounded memory and no further than its manifest says.
 package enum Inflation {
+  /// Bytes that are inflated at once.
   static let bufferLength = 256 << 10
 
   /// Does the same as the method below for a file of a package, and returns the SHA-256 of the bytes.
@@ -68,6 +69,7 @@ package enum Inflation {
     }
   }
 
+  /// The refusal of a file's bytes.
   private static func refusal(of name: String, _ detail: String) -> PackageValidationError {
     PackageValidationError(.compressedDataInvalid, path: name, detail)
   }
@@ -91,6 +93,7 @@ struct InflateStream: ~Copyable {
   // zlib keeps a pointer back to the structure, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
 
+  /// A stream at its beginning. Throws ``CompressionError`` without memory.
   init() throws(CompressionError) {
     let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())

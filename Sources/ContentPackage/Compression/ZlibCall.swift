@@ -40,9 +40,13 @@ func zlibStep(
 /// The effect of one call to a compression stream. A full output buffer is an outcome like any other: give it
 /// a new one.
 package struct CompressionStep {
+  /// The reason for which a call has ended.
   package enum Outcome {
+    /// All of the input was taken, and the stream has not ended.
     case needsInput
+    /// The output is full; there may be more.
     case outputFull
+    /// The stream has ended.
     case finished
   }
 
@@ -50,11 +54,13 @@ package struct CompressionStep {
   package let consumed: Int
   /// Bytes put at the front of the output.
   package let produced: Int
+  /// The reason for which the call has ended.
   package let outcome: Outcome
 }
 
 /// zlib could not go on.
 package struct CompressionError: Error, Hashable {
+  /// The cause of the failure.
   package enum Reason: Hashable {
     /// The bytes are no deflate stream.
     case invalidData
@@ -62,6 +68,7 @@ package struct CompressionError: Error, Hashable {
     case outOfMemory
   }
 
+  /// The cause of the failure.
   package let reason: Reason
 
   /// From a zlib code that is none of the outcomes a stream expects. `Z_STREAM_ERROR` and `Z_VERSION_ERROR` mean a defect

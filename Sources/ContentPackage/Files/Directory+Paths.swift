@@ -55,6 +55,7 @@ extension Directory {
   }
 }
 
+/// The errors of a path that leads elsewhere.
 extension SystemError {
   /// A link, a directory or a file stands where something of another kind was expected.
   fileprivate var isSomethingElse: Bool { number == ENOTDIR || number == ELOOP || number == EISDIR }

@@ -4,6 +4,7 @@ package import SystemCalls
 
 /// Reads files in bounded steps.
 package enum FileDigest {
+  /// Bytes that are read at once.
   package static let bufferLength = 256 << 10
 
   /// The SHA-256 of `range` of `file`; nil when the file ends before.

@@ -4,18 +4,25 @@ import CoreTypes
 /// one spelling. Keys must ascend and be known to the caller, which asks for one value after the other; nothing is
 /// built that the caller did not ask for.
 struct CanonicalJSONReader {
+  /// Bytes that the writer could not have written.
   struct Malformed: Error {
+    /// The offset of the first byte that is not expected.
     let position: Int
+    /// The bytes that would be in their place, in words.
     let expectation: String
   }
 
+  /// The document.
   private let bytes: [UInt8]
+  /// The offset of the next byte.
   private(set) var position = 0
 
+  /// A reader at the beginning of a document.
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
   }
 
+  /// The error at the present byte.
   func malformed(_ expectation: String) -> Malformed {
     Malformed(position: position, expectation: expectation)
   }
@@ -47,6 +54,8 @@ struct CanonicalJSONReader {
     try expect(0x5D, "]")
   }
 
+  /// A string with its escapes in canonical form; `maximumLength` counts its bytes without them. Throws for what is not
+  /// UTF-8.
   mutating func string(maximumLength: Int) throws(Malformed) -> String {
     try expect(0x22, "a string")
     var text: [UInt8] = []
@@ -93,6 +102,7 @@ struct CanonicalJSONReader {
     return (Array(bytes[start..<position]), depth)
   }
 
+  /// Passes over a value and returns its depth, 0 for one that holds no other.
   private mutating func skipValue(within limit: Int) throws(Malformed) -> Int {
     guard position < bytes.count else { throw malformed("a value") }
     var deepest = 0
@@ -126,12 +136,15 @@ struct CanonicalJSONReader {
 
   /// How deep a value may be nested to be read at all, which bounds the stack.
   private static let maximumDepth = 32
+  /// The values that are words.
   private static let literals: [[UInt8]] = [Array("true".utf8), Array("false".utf8), Array("null".utf8)]
 
+  /// Throws unless the document ends here.
   mutating func end() throws(Malformed) {
     guard position == bytes.count else { throw malformed("the end of the document") }
   }
 
+  /// The byte that an escape stands for. Only quotation marks, backslashes and control characters are escaped.
   private mutating func escaped() throws(Malformed) -> UInt8 {
     let rest = bytes[position...]
     for (escape, byte) in Self.escapes where rest.starts(with: escape) {
@@ -141,16 +154,19 @@ struct CanonicalJSONReader {
     throw malformed("an escape in its canonical form")
   }
 
+  /// The escapes with the bytes that they stand for.
   private static let escapes: [([UInt8], UInt8)] =
     [(Array("\\\"".utf8), 0x22), (Array("\\\\".utf8), 0x5C)]
     + (UInt8(0)..<0x20).map { (JSONString.escape(ofControl: $0), $0) }
 
+  /// Takes the byte where it is next; false where it is not.
   private mutating func consume(_ byte: UInt8) -> Bool {
     guard position < bytes.count, bytes[position] == byte else { return false }
     position += 1
     return true
   }
 
+  /// Takes the byte, or throws that it is expected.
   private mutating func expect(_ byte: UInt8, _ expectation: String) throws(Malformed) {
     guard consume(byte) else { throw malformed(expectation) }
   }
@@ -159,9 +175,12 @@ struct CanonicalJSONReader {
 /// Writes JSON in the one form RFC 8785 allows, for what manifests need: objects whose keys the caller gives in order,
 /// arrays, strings, whole numbers below 2^53.
 struct CanonicalJSONWriter {
+  /// The document so far.
   private(set) var bytes: [UInt8] = []
+  /// Whether the next value follows another in the same object or array.
   private var needsComma = false
 
+  /// Writes an object. `members` writes its keys in ascending order, which is not checked.
   mutating func object(_ members: (inout CanonicalJSONWriter) -> Void) {
     separate()
     open(0x7B)
@@ -169,6 +188,7 @@ struct CanonicalJSONWriter {
     close(0x7D)
   }
 
+  /// Writes an array with one value for each element.
   mutating func array<Element>(
     _ elements: some Sequence<Element>, _ element: (inout CanonicalJSONWriter, Element) -> Void
   ) {
@@ -191,12 +211,14 @@ struct CanonicalJSONWriter {
     bytes.append(contentsOf: value)
   }
 
+  /// Writes a member; nothing for nil.
   mutating func member(_ name: String, _ value: String?) {
     guard let value else { return }
     key(name)
     string(value)
   }
 
+  /// Writes a member, a whole number below 2^53; nothing for nil.
   mutating func member(_ name: String, _ value: Int64?) {
     guard let value else { return }
     key(name)
@@ -204,21 +226,25 @@ struct CanonicalJSONWriter {
     bytes.append(contentsOf: String(value).utf8)
   }
 
+  /// Writes a string with the escapes that RFC 8785 wants.
   mutating func string(_ text: String) {
     separate()
     JSONString.append(text, to: &bytes)
   }
 
+  /// Writes the comma between two values.
   private mutating func separate() {
     if needsComma { bytes.append(0x2C) }
     needsComma = true
   }
 
+  /// Begins an object or an array.
   private mutating func open(_ bracket: UInt8) {
     bytes.append(bracket)
     needsComma = false
   }
 
+  /// Ends an object or an array.
   private mutating func close(_ bracket: UInt8) {
     bytes.append(bracket)
     needsComma = true

@@ -17,6 +17,7 @@ public struct Manifest: Hashable, Sendable {
   /// The version of the document's format.
   public static let formatName = "pullbox-manifest/1"
 
+  /// The issue of a document in another format.
   static let unknownFormat = PackageValidationIssue(
     .manifestFormatUnknown, "format: \(formatName) is the only one known here")
 
@@ -90,6 +91,7 @@ public struct Manifest: Hashable, Sendable {
     self.init(checked: draft, digest: .of(canonicalBytes))
   }
 
+  /// A manifest of a draft that was checked.
   private init(checked draft: ManifestDraft, digest manifestDigest: SHA256Digest) {
     product = draft.product
     version = draft.version
@@ -113,6 +115,7 @@ public struct Manifest: Hashable, Sendable {
   /// The document as it is sent and stored: canonical JSON (RFC 8785), ``manifestDigest`` being its digest.
   public func canonicalBytes() -> [UInt8] { draft.canonicalBytes() }
 
+  /// The members, for a manifest that changes some of them.
   package var draft: ManifestDraft {
     ManifestDraft(
       product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,

@@ -7,7 +7,9 @@ import Crypto
 struct ManifestDecoder {
   typealias Malformed = CanonicalJSONReader.Malformed
 
+  /// The bounds that lists and lengths are held to while they are read.
   private let limits: PackageLimits
+  /// The faults so far; reading goes on behind them.
   private var faults: [PackageValidationIssue] = []
 
   private var format: String?
@@ -53,6 +55,7 @@ struct ManifestDecoder {
     }
   }
 
+  /// Reads all members, and then throws what was found wrong with them.
   private static func decode(_ bytes: [UInt8], limits: PackageLimits) throws(PackageValidationError)
     -> ManifestDraft
   {
@@ -71,6 +74,7 @@ struct ManifestDecoder {
     return try decoder.finish()
   }
 
+  /// Reads the value of one member. A member that the format does not have ends the reading.
   private mutating func readMember(
     _ key: String, from reader: inout CanonicalJSONReader
   ) throws(Malformed) {
@@ -97,6 +101,7 @@ struct ManifestDecoder {
     }
   }
 
+  /// Throws the faults, and those of members that are missing. Missing members are told only where nothing else is wrong.
   private mutating func finish() throws(PackageValidationError) -> ManifestDraft {
     if format != Manifest.formatName {
       faults.append(Manifest.unknownFormat)
@@ -127,7 +132,9 @@ struct ManifestDecoder {
   }
 }
 
+/// The reading of values that have rules of their own.
 extension ManifestDecoder {
+  /// Reads a text and makes a value of it; a text that is none is noted as a fault, and nil returned.
   private mutating func readText<Value>(
     _ key: String, from reader: inout CanonicalJSONReader, maximumLength: Int, _ value: (String) -> Value?
   ) throws(Malformed) -> Value? {
@@ -139,6 +146,7 @@ extension ManifestDecoder {
     return result
   }
 
+  /// Reads a digest of 64 hexadecimal digits; `path` names the file for the fault.
   private mutating func readDigest(
     _ key: String, path: String? = nil, from reader: inout CanonicalJSONReader
   ) throws(Malformed) -> SHA256Digest? {
@@ -163,6 +171,7 @@ extension ManifestDecoder {
     }
   }
 
+  /// Reads a list of paths, without those that are faults.
   private mutating func readPaths(from reader: inout CanonicalJSONReader) throws(Malformed) -> [PackagePath] {
     var paths: [PackagePath] = []
     try reader.array { reader throws(Malformed) in
@@ -171,6 +180,7 @@ extension ManifestDecoder {
     return paths
   }
 
+  /// Reads the digests of pieces, without those that are faults.
   private mutating func readPieces(from reader: inout CanonicalJSONReader) throws(Malformed) -> [SHA256Digest]
   {
     var pieces: [SHA256Digest] = []
@@ -180,6 +190,7 @@ extension ManifestDecoder {
     return pieces
   }
 
+  /// Reads the files. More than the limit end the reading, so that no document makes a list without bound.
   private mutating func readFiles(from reader: inout CanonicalJSONReader) throws(Malformed) -> [ManifestFile]
   {
     var files: [ManifestFile] = []
@@ -192,6 +203,7 @@ extension ManifestDecoder {
     return files
   }
 
+  /// Reads one file; nil where a member is missing or not allowed.
   private mutating func readFile(from reader: inout CanonicalJSONReader) throws(Malformed) -> ManifestFile? {
     var digest: SHA256Digest?
     var path: PackagePath?
@@ -233,6 +245,7 @@ extension ManifestDecoder {
       extensions: extensions)
   }
 
+  /// Reads the extensions of the manifest.
   private mutating func readExtensions(from reader: inout CanonicalJSONReader) throws(Malformed) {
     var found: [String] = []
     extensions = try ManifestExtensions.read(
@@ -240,6 +253,7 @@ extension ManifestDecoder {
     faults += Self.issues(ofExtensions: found, path: nil)
   }
 
+  /// An issue for each broken rule of extensions.
   private static func issues(ofExtensions faults: [String], path: PackagePath?) -> [PackageValidationIssue] {
     faults.map {
       PackageValidationIssue(.manifestExtensionInvalid, path: path?.text, "extensions: \($0)")

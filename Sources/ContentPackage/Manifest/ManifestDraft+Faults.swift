@@ -23,6 +23,8 @@ extension ManifestDraft {
     return faults
   }
 
+  /// The lengths of package, pieces and files against the limits and against each other. Sums do not overflow: a list
+  /// that would is faulty.
   private func lengthFaults(limits: PackageLimits) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if length <= .zero {
@@ -63,6 +65,7 @@ extension ManifestDraft {
     return faults
   }
 
+  /// The number of files, and each file's lengths and ratio.
   private func fileFaults(limits: PackageLimits) -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if files.isEmpty { faults.append(PackageValidationIssue(.packageEmpty, "the package has no file")) }
@@ -95,6 +98,7 @@ extension ManifestDraft {
     return faults
   }
 
+  /// The order of the paths, and paths that cannot stand beside each other.
   private func pathFaults() -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     var register = PathConflictDetector()
@@ -108,6 +112,7 @@ extension ManifestDraft {
     return faults
   }
 
+  /// The places of the files: within the package, and none over another.
   private func placementFaults() -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     let placed = files.filter { $0.storedLength > .zero && $0.offset >= .zero }
@@ -132,6 +137,7 @@ extension ManifestDraft {
     return faults
   }
 
+  /// The rules of the kind: a package of one file is that file.
   private func kindFaults() -> [PackageValidationIssue] {
     switch kind {
     case .folder:
@@ -158,6 +164,7 @@ extension ManifestDraft {
     }
   }
 
+  /// The title, the number of pages, and pages that are no files.
   private func pageFaults() -> [PackageValidationIssue] {
     var faults: [PackageValidationIssue] = []
     if let title, title.isEmpty || title.count > Self.maximumTitleLength {

@@ -49,6 +49,8 @@ package struct ManifestDraft: Sendable {
 }
 
 extension ManifestDraft {
+  /// The document in canonical form (RFC 8785), keys ascending. Members that are nil or empty lists of features are left
+  /// out.
   package func canonicalBytes() -> [UInt8] {
     var writer = CanonicalJSONWriter()
     writer.object { writer in
@@ -85,6 +87,7 @@ extension ManifestDraft {
     return writer.bytes
   }
 
+  /// Writes one file, keys ascending.
   private static func write(_ file: ManifestFile, to writer: inout CanonicalJSONWriter) {
     writer.object { writer in
       writer.member("digest", file.digest.hexadecimal)

@@ -54,8 +54,10 @@ public struct ManifestExtensions: Hashable, Sendable {
   /// Bytes of the extensions of one file together, in canonical form.
   static let maximumFileLength = 4 << 10
 
+  /// The values in canonical form, never empty.
   private let values: [ManifestName: [UInt8]]
 
+  /// Extensions that were read and checked.
   init(_ values: [ManifestName: [UInt8]]) {
     self.values = values
   }
@@ -98,6 +100,7 @@ extension ManifestExtensions {
     return found.isEmpty ? ManifestExtensions(values) : nil
   }
 
+  /// Writes the object of the extension point, names ascending.
   func write(to writer: inout CanonicalJSONWriter) {
     writer.object { writer in
       for name in names {
@@ -111,6 +114,7 @@ extension ManifestExtensions {
 /// The features that a manifest requires of its readers, so that none misreads it. This reader knows no
 /// feature yet.
 enum ManifestFeatures {
+  /// The features that this reader knows.
   static let known: Set<ManifestName> = []
   /// Features that one manifest may name.
   static let maximumCount = 16

@@ -17,9 +17,12 @@ package struct PackedFile: Hashable, Sendable {
   package var range: Range<Int64>
   /// Bytes of the file itself.
   package var length: ByteCount
+  /// The form in which the file lies there.
   package var method: StorageMethod
+  /// The proof of its bytes.
   package var check: Check
 
+  /// A file of all members.
   package init(
     name: String, range: Range<Int64>, length: ByteCount, method: StorageMethod, check: Check
   ) {

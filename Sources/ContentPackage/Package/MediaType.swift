@@ -20,6 +20,7 @@ public struct MediaType: Hashable, Sendable {
     self.text = text
   }
 
+  /// A type that is known to be well-formed.
   private init(known text: String) {
     self.text = text
   }

@@ -43,6 +43,7 @@ public struct PackageLimits: Hashable, Sendable {
       || isWithinRatio(length: unpackedLength - totalRatioAllowance, storedLength: length)
   }
 
+  /// The issue of files that are too long together for their package.
   package func totalRatioIssue(unpackedLength: some BinaryInteger, length: ByteCount)
     -> PackageValidationIssue
   {

@@ -7,11 +7,15 @@ struct ArchiveName: Hashable, Sendable {
   /// The encodings in which names are read, in the order in which they are tried. Code page 437 takes all
   /// bytes.
   enum Encoding: String, Hashable, Sendable {
+    /// Strict UTF-8, as ZIP marks it by a flag; the flag itself is not asked.
     case utf8 = "UTF-8"
+    /// Shift-JIS, as Japanese tools write it.
     case shiftJIS = "Shift-JIS"
+    /// The character set of the IBM PC.
     case codePage437 = "code page 437"
   }
 
+  /// The encoding in which the name was read.
   let encoding: Encoding
   /// The name as people read it.
   let text: String
@@ -50,8 +54,10 @@ struct ArchiveName: Hashable, Sendable {
     return isParent(bytes[segment...]) ? .dotSegment : nil
   }
 
+  /// Whether the segment is `..`.
   private static func isParent(_ segment: ArraySlice<UInt8>) -> Bool { segment.elementsEqual([0x2E, 0x2E]) }
 
+  /// Whether the byte is a letter of ASCII, which may name a drive.
   private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte & 0xDF) }
 
   /// Strict UTF-8 first, then Shift-JIS where every byte fits it, else code page 437.
@@ -91,6 +97,7 @@ struct ArchiveName: Hashable, Sendable {
       + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}").unicodeScalars)
 }
 
+/// The oddity of names that are not in UTF-8.
 extension PublicationOddity {
   /// Noted once for an encoding, not once for a name.
   static func names(in encoding: ArchiveName.Encoding) -> PublicationOddity {

@@ -15,11 +15,13 @@ struct ArchiveReader: ~Copyable {
     case entry(name: [UInt8], length: UInt64)
     /// A folder, a link, or something without a name.
     case other
+    /// The end of the archive.
     case end
     /// Nothing more can be read.
     case broken
   }
 
+  /// The reader of libarchive, freed once with this value.
   private let reader: OpaquePointer
   /// In which names are UTF-8, whatever the process's own says; nil on a system without it.
   private let locale: locale_t?

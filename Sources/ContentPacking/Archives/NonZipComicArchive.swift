@@ -10,7 +10,9 @@ struct NonZipComicArchive {
 
   /// Names that lead nowhere inside, and names that are there twice.
   private(set) var faults: [PackageValidationIssue] = []
+  /// The files, without those whose names are faults.
   private(set) var survey = PublicationSurvey()
+  /// The title and the pages; none where nothing could be read.
   private(set) var metadata = PublicationMetadata.none
 
   /// Reads names, and the first bytes of what is called like a page; blocks. It stops where the entries together are longer

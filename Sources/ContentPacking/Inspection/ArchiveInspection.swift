@@ -7,6 +7,7 @@ import SystemCalls
 /// in the one form that docs/formats/package.md fixes; ``ThirdPartyZipInspection`` takes what other tools
 /// make.
 struct ArchiveInspection {
+  /// The faults that were found, in the order of the bytes they are about.
   private(set) var faults: [PackageValidationIssue] = []
   /// In the order of their local headers.
   private(set) var entries: [ZipEntry] = []
@@ -137,6 +138,7 @@ struct ArchiveInspection {
   }
 }
 
+/// The comparison with a manifest.
 extension ArchiveInspection {
   /// Where the archive's entries are not the manifest's files. Entries are compared by their names' bytes.
   /// Those that the manifest does not list come last, sorted by name.
@@ -179,6 +181,7 @@ extension ArchiveInspection {
   }
 }
 
+/// The form that packages have.
 extension ZipCentralDirectoryHeader {
   /// Returns the departures of this record from the form of packages: each by itself where it matters, else
   /// one for all the fixed parts.

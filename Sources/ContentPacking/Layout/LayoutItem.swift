@@ -6,24 +6,32 @@ import SystemCalls
 /// A file that is to be given a place in a package. Lengths are bytes; `storedLength` is that of the data in
 /// the package, `length` that of the file.
 struct LayoutItem: Hashable, Sendable {
+  /// The path in the package, on which the header's length depends.
   var path: PackagePath
+  /// The form of the data.
   var method: StorageMethod
+  /// Bytes of the data in the package.
   var storedLength: UInt64
+  /// Bytes of the file itself.
   var length: UInt64
+  /// The SHA-256 of the file itself.
   var digest: SHA256Digest
 
+  /// A file that was measured just now.
   init(_ file: SourceFile, _ measured: FileMeasurement) {
     self.init(
       path: file.path, method: measured.method, storedLength: UInt64(measured.storedLength),
       length: UInt64(file.length.rawValue), digest: measured.digest)
   }
 
+  /// A file of an earlier package, as its manifest has it.
   init(_ file: ManifestFile) {
     self.init(
       path: file.path, method: file.method, storedLength: UInt64(file.storedLength.rawValue),
       length: UInt64(file.length.rawValue), digest: file.digest)
   }
 
+  /// An item of all members.
   init(path: PackagePath, method: StorageMethod, storedLength: UInt64, length: UInt64, digest: SHA256Digest) {
     self.path = path
     self.method = method
@@ -63,11 +71,16 @@ public struct SourceFile: Hashable, Sendable {
 
 /// The values for the header of a file that does not fit into memory, from a first reading.
 struct FileMeasurement {
+  /// The form in which the file is stored.
   let method: StorageMethod
+  /// Bytes in that form.
   let storedLength: Int64
+  /// The CRC-32 of the file itself.
   let checksum: UInt32
+  /// The SHA-256 of the file itself.
   let digest: SHA256Digest
 
+  /// A measurement that was made elsewhere.
   init(method: StorageMethod, storedLength: Int64, checksum: UInt32, digest: SHA256Digest) {
     self.method = method
     self.storedLength = storedLength

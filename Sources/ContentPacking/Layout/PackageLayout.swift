@@ -5,6 +5,7 @@ import Crypto
 /// Where each file of a packed folder goes. Pure; docs/formats/package.md gives the rules. The same items and
 /// the same previous manifest give the same layout.
 struct PackageLayout: Hashable, Sendable {
+  /// The place of one item.
   struct Placement: Hashable, Sendable {
     /// Index into the items.
     let item: Int
@@ -64,6 +65,7 @@ struct PackageLayout: Hashable, Sendable {
     self.init(placements: placements, end: draft.end)
   }
 
+  /// A layout that follows all rules already.
   private init(placements: [Placement], end: UInt64) {
     self.placements = placements
     self.end = end
@@ -79,6 +81,7 @@ struct PackageLayout: Hashable, Sendable {
 
 /// A layout in the making: what is kept of a previous one, and the room between.
 struct PackageLayoutBuilder {
+  /// The items, whose indices ``offsets`` shares.
   private let items: [LayoutItem]
   /// Where each file stood before that is there again with other bytes.
   private var formerPlaces: [PackagePath: Range<UInt64>] = [:]

@@ -6,6 +6,7 @@ import SystemCalls
 /// hide no data: there are only zeros, never in front of the first entry, and no more than a layout may have.
 /// It is used entry by entry, in ascending order.
 struct PaddingCheck {
+  /// Bytes that are read at once.
   private static let windowLength = 64 << 10
 
   /// So many bytes are left.

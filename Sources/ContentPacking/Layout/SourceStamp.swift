@@ -6,12 +6,18 @@ import SystemCalls
 /// was read was read as a whole. The time of the last change of the inode is a part of it, which programs
 /// cannot set back.
 struct SourceStamp: Hashable, Sendable {
+  /// The number of the device.
   private let device: UInt64
+  /// The number of the inode on it.
   private let inode: UInt64
+  /// The length in bytes.
   private let length: ByteCount
+  /// The time of the last write, which programs can set back.
   private let modified: Timestamp
+  /// The time of the last change of the inode, in nanoseconds since the epoch.
   private let changed: Int64
 
+  /// The stamp of a file with that status.
   init(_ status: FileStatus) {
     device = status.device
     inode = status.inode
@@ -25,6 +31,7 @@ struct SourceStamp: Hashable, Sendable {
     guard SourceStamp(try file.status()) == self else { throw Self.changed(path) }
   }
 
+  /// The error for a file that is another by now.
   static func changed(_ path: String) -> PackageValidationError {
     PackageValidationError(.changedWhilePacking, path: path, "the file changed while it was packed")
   }

@@ -12,6 +12,7 @@ package struct ComicGuide: Hashable, Sendable {
   package struct Bookmark: Hashable, Sendable {
     /// Counted from zero, in the order of the pages.
     package var page: Int
+    /// The name, without invisible characters and with single spaces.
     package var title: String
   }
 

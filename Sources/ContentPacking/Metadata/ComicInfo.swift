@@ -3,9 +3,13 @@ import ContentPackage
 /// The description of a comic book in a document of its own. The members are those that ComicInfo.xml and
 /// MetronInfo.xml have in common here.
 struct ComicInfo: Hashable, Sendable {
+  /// The title of the issue; nil where the document has none.
   var title: String?
+  /// The name of the series.
   var series: String?
+  /// The number within the series, which need not be digits.
   var number: String?
+  /// The number of pages as the document says it.
   var pageCount: Int?
   /// The page of type `FrontCover`, counted from zero in the order of the pages. It may be beyond the last
   /// page: the document is not checked against the files.
@@ -29,7 +33,9 @@ struct ComicInfo: Hashable, Sendable {
 
 /// The documents that describe a comic book, in the order in which they count.
 enum ComicDocument: String, CaseIterable {
+  /// The document of ComicRack, which most tools write; it counts first.
   case comicInfo = "ComicInfo.xml"
+  /// The document of Metron.
   case metronInfo = "MetronInfo.xml"
 
   /// Bytes of its name.

@@ -4,12 +4,16 @@ import Foundation
 /// The metadata of an EPUB (versions 2 and 3) that are read: its title, its cover, and its documents in
 /// reading order.
 struct EPUBMetadata: Hashable, Sendable {
+  /// The path of the container (EPUB 3.3, OCF, "Container file").
   static let containerPath = "META-INF/container.xml"
+  /// The content of the file `mimetype`.
   static let mediaType = "application/epub+zip"
 
+  /// The main title; nil where the document has none.
   var title: String?
   /// Paths within the publication, in the order of the spine; those of linear content, unless there is none.
   var readingOrder: [String] = []
+  /// The path of the picture on the cover; nil where none is named.
   var cover: String?
 
   /// `content` gives the bytes of the file at a path, nil when there is none, or it is too long to be read. Nil when the
@@ -91,29 +95,39 @@ struct EPUBPackageDocument {
   /// An entry of the manifest (EPUB 3.3 section 5.6): address, properties with spaces between them, media
   /// type.
   private struct Item {
+    /// The address, relative to the package document.
     let address: String
+    /// The properties, such as `cover-image`.
     let properties: String
+    /// The media type.
     let mediaType: String
   }
 
+  /// A title with the identifier that other elements refine it by.
   private struct Title {
+    /// The identifier; nil where the element has none.
     let id: String?
+    /// The text with single spaces.
     let text: String
   }
 
   /// A place in the spine.
   private struct Itemref {
+    /// The identifier of an item.
     let item: String
     /// False for what is not read in its turn, such as notes and answers (EPUB 3.3 §5.7.2).
     let isLinear: Bool
   }
 
+  /// The titles in the order of the document.
   private var titles: [Title] = []
   /// The title of which a `meta` says that it is the main one.
   private var mainTitle: String?
   /// By their identifiers; of two with the same one the last counts.
   private var items: [String: Item] = [:]
+  /// The spine in its order.
   private var spine: [Itemref] = []
+  /// The item, or the address, that a `meta` of EPUB 2 names as the cover.
   private var coverItem: String?
   /// Where the guide of EPUB 2 says that the cover is.
   private var coverReference: String?
@@ -134,6 +148,7 @@ struct EPUBPackageDocument {
     self = document
   }
 
+  /// A document without anything, which reading fills.
   private init() {}
 
   /// Takes what an element's attributes say. Of several covers the first counts.

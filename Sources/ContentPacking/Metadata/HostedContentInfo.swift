@@ -4,10 +4,13 @@ import ContentPackage
 /// The `ContentInfo.plist` of the hosted-content layout that came before: the version and the product of the folder
 /// `Contents` beside it.
 public struct HostedContentInfo: Hashable, Sendable {
+  /// The name of the property list.
   static let fileName = "ContentInfo.plist"
+  /// The name of the folder with the content.
   static let contentsName = "Contents"
   /// The key of the product, whose value is a string.
   static let productKey = "IAPProductIdentifier"
+  /// The key of the version, whose value is a string.
   static let versionKey = "ContentVersion"
   /// Bytes of a property list that is looked at.
   static let maximumLength = 64 << 10

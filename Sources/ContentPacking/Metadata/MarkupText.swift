@@ -6,8 +6,11 @@ struct MarkupText {
   /// UTF-8, ready to be parsed.
   private(set) var bytes: [UInt8] = []
 
+  /// The document in UTF-8, without white space at its beginning.
   private let source: [UInt8]
+  /// The index of the next byte of the source.
   private var position = 0
+  /// Whether a document type was passed over.
   private var hasDocumentType = false
 
   /// Nil for bytes that are no text in an encoding that is known, and for a document type that declares anything: nothing
@@ -118,6 +121,7 @@ struct MarkupText {
     return isCharacter ? scalar : nil
   }
 
+  /// Whether the text stands at the present position.
   private func starts(with text: String) -> Bool { source[position...].starts(with: text.utf8) }
 
   /// The position behind `text`, from the present one on; nil where it does not follow.
@@ -131,13 +135,16 @@ struct MarkupText {
     return nil
   }
 
+  /// Whether the byte is white space of XML (section 2.3).
   private static func isWhiteSpace(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
+  /// The entities that XML has without a declaration (section 4.6).
   private static let predefined: Set<String> = ["amp", "lt", "gt", "quot", "apos"]
 }
 
+/// The decoding of the document.
 extension MarkupText {
   /// The bytes speak first: a declaration counts only where they could be in any of many encodings.
   private static func decoded(_ bytes: [UInt8]) -> String? {

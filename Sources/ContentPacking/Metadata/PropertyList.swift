@@ -33,9 +33,12 @@ enum PropertyList {
 /// A binary property list, version 00: objects, a table of their offsets, and a trailer of 32 bytes at the end. Integers are
 /// big-endian. Every offset and length is checked before it is used, so that no input traps.
 struct BinaryPropertyList {
+  /// Bytes of the trailer.
   private static let trailerLength = 32
+  /// Bytes of the signature and the version.
   private static let headerLength = 8
 
+  /// The whole list.
   private let bytes: [UInt8]
   /// Bytes of an offset in the table.
   private let offsetLength: Int

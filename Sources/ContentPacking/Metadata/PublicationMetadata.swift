@@ -8,15 +8,21 @@ struct PublicationMetadata: Hashable, Sendable {
   /// A count that a document says and that is outside of this is none.
   static let pageCounts = 1...1_000_000
 
+  /// The title, as a manifest may have it.
   var title: String?
+  /// The number of pages.
   var pageCount: Int?
+  /// The path of the cover.
   var cover: String?
+  /// The paths of the pages in the order in which they are read.
   var readingOrder: [String]?
   /// Whether a ``ComicDocument`` was read for it.
   private(set) var hasComicInfo = false
 
+  /// Metadata without anything.
   static let none = PublicationMetadata()
 
+  /// Metadata without anything, to be filled.
   private init() {}
 
   /// The title is cleaned, and cut to the longest that a manifest may have.
@@ -60,6 +66,7 @@ struct PublicationMetadata: Hashable, Sendable {
   }
 }
 
+/// The choice of the document that counts.
 extension PublicationMetadata {
   /// The metadata of a comic book. `content` gives the bytes of the file at a path, nil when it cannot be
   /// read. The first document that can be read counts; one that cannot is passed over.
@@ -95,6 +102,7 @@ extension PublicationMetadata {
   }
 }
 
+/// The cleaning of text from documents.
 extension String {
   /// Runs of white space as one space each, and none at the ends. A space that breaks no line stays.
   var collapsingWhiteSpace: String {
@@ -109,5 +117,6 @@ extension String {
     return String(rest)
   }
 
+  /// Spaces at which no line is broken; they are kept as they are.
   private static let nonBreaking: Set<Unicode.Scalar> = ["\u{A0}", "\u{2007}", "\u{202F}"]
 }

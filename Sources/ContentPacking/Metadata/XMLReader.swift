@@ -7,6 +7,7 @@ import FoundationXML
 final class XMLReader: NSObject, XMLParserDelegate {
   /// Elements come in document order; every start has its end, unless the reading fails.
   enum Event {
+    /// An element begins; attributes have the names that the document has.
     case start(attributes: [String: String])
     /// `text` is what stood in the element and the elements in it, without white space around it.
     case end(text: String)
@@ -22,13 +23,18 @@ final class XMLReader: NSObject, XMLParserDelegate {
   /// Local names from the root to the element that the event is about.
   typealias Handler = (_ path: [String], _ event: Event) -> Void
 
+  /// Called with each event, on the thread that reads.
   private let handle: Handler
+  /// The local names of the elements that are open.
   private var path: [String] = []
   /// The texts of the elements that are open.
   private var texts: [String] = []
+  /// The elements so far.
   private var count = 0
+  /// Whether a bound was exceeded or the document is not well-formed.
   private var hasFailed = false
 
+  /// A reader for one document.
   private init(_ handle: @escaping Handler) {
     self.handle = handle
   }
