@@ -27,6 +27,7 @@ public struct ObjectKey: RawRepresentable, Hashable, Sendable {
   }
 }
 
+/// The name as a text, for messages and logs.
 extension ObjectKey: CustomStringConvertible {
   /// The name.
   public var description: String { rawValue }

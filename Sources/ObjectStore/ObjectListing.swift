@@ -27,6 +27,7 @@ public struct ListPosition: Hashable, Sendable {
   /// The place behind `key`.
   public init(after key: ObjectKey) { name = key.rawValue }
 
+  /// A position behind a name that is no ``ObjectKey``, which a page may end with.
   init(name: String) { self.name = name }
 }
 
@@ -72,16 +73,22 @@ extension ObjectStore {
 
 /// Reads a `ListBucketResult` with a view to what was asked for: a list that goes back would never end.
 struct ListDocument {
+  /// The most names that the page may have.
   var maximum: Int
   /// Every name begins with it.
   var prefix: String
   /// Every name comes behind it.
   var position: String?
 
+  /// The elements of an object that count.
   private struct Entry {
+    /// The name as the document has it, maybe encoded.
     var name: String?
+    /// The length in bytes.
     var length: Int64?
+    /// The ETag with its quotes.
     var entityTag: String?
+    /// The date of the PUT; nil where it is missing or no date.
     var lastModified: Timestamp?
   }
 
@@ -125,10 +132,13 @@ struct ListDocument {
     return page
   }
 
+  /// Whether the left name comes before the right one, by bytes of UTF-8, as stores sort.
   private static func isOrdered(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 
+  /// Reads the document without a look at names. More entries than were asked for end the reading, so that no answer
+  /// fills the memory.
   private func parse(
     _ bytes: [UInt8]
   ) throws(XMLPullReader.Fault) -> (entries: [Entry], isTruncated: Bool, isEncoded: Bool) {
@@ -162,6 +172,7 @@ struct ListDocument {
     return (entries, isTruncated, isEncoded)
   }
 
+  /// Takes one element of an object. A length is digits alone; other elements are passed over.
   private static func read(
     _ name: String, _ text: String, into entry: inout Entry
   ) throws(XMLPullReader.Fault) {

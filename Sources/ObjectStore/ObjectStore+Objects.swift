@@ -9,6 +9,7 @@ public enum ObjectSource: Sendable {
   /// A range of a file, read while it is sent, by the client's thread.
   case file(UploadFile, Range<Int64>)
 
+  /// The body of a request with these bytes.
   var body: ClientRequest.Body {
     switch self {
     case .bytes(let bytes): .bytes(bytes)

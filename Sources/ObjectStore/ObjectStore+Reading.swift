@@ -75,6 +75,8 @@ extension ObjectStore {
     return receiver.bytes
   }
 
+  /// Reads by as many tries as the time allows. Each asks for what is left of the range; that of a whole object asks
+  /// without a range until the first head has come.
   private func read(
     _ key: ObjectKey, _ receiver: PartReceiver, within limit: Duration
   ) async throws(ObjectStoreError) -> ObjectAttributes {
@@ -99,12 +101,15 @@ extension ObjectStore {
 
 /// Checks every answer to a read against what was asked for, and hands on bytes that fit; one for all tries of a call.
 private final class PartReceiver: TransferReceiver {
+  /// The bytes that a call wants.
   enum Extent {
+    /// That range, all of it.
     case range(Range<Int64>)
     /// The object, of at most that length.
     case whole(ByteCount)
   }
 
+  /// The state over all tries.
   private struct State {
     /// Known with the first head that fits.
     var part: ObjectPart?
@@ -114,13 +119,18 @@ private final class PartReceiver: TransferReceiver {
     var asked: Range<Int64>?
     /// Why this try has to end, where it is not the transfer's own fault.
     var fault: ObjectStoreError?
+    /// The transfer of this try, by which a fault ends it.
     var handle: TransferHandle?
   }
 
+  /// The bytes that are wanted.
   private let extent: Extent
+  /// The receiver of bytes that fit.
   private let target: any ObjectReceiver
+  /// Guards the state: the client's thread and the task of the call come to it.
   private let state = Mutex(State())
 
+  /// A receiver before the first try.
   init(_ extent: Extent, target: any ObjectReceiver) {
     self.extent = extent
     self.target = target
@@ -214,6 +224,8 @@ private final class PartReceiver: TransferReceiver {
     return known
   }
 
+  /// The part by an answer to a request for a range: 206 with `Content-Range` (RFC 9110 §14.4), and with that range
+  /// exactly.
   private static func range(_ asked: Range<Int64>, of head: ResponseHead) throws(ObjectStoreError)
     -> ObjectPart
   {
@@ -242,6 +254,8 @@ private final class PartReceiver: TransferReceiver {
     return ObjectPart(range: asked, attributes: ObjectAttributes(length: ByteCount(length), head))
   }
 
+  /// The part by an answer with the whole object: 200 with a length, which is compared with the bound before any byte is
+  /// taken.
   private func whole(of head: ResponseHead) throws(ObjectStoreError) -> ObjectPart {
     guard head.status == 200, let length = head.contentLength else {
       throw ObjectStoreError(
@@ -256,10 +270,13 @@ private final class PartReceiver: TransferReceiver {
 
 /// Keeps the bytes in memory; the call's own bound limits them.
 private final class CollectingObjectReceiver: ObjectReceiver {
+  /// The bytes, appended on the client's thread.
   private let collected = Mutex<[UInt8]>([])
 
+  /// The bytes so far.
   var bytes: [UInt8] { collected.withLock { $0 } }
 
+  /// Takes all bytes at once, and never pauses.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     collected.withLock { collected in
       unsafe bytes.withUnsafeBufferPointer { unsafe collected.append(contentsOf: $0) }

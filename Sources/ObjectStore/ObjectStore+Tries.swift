@@ -58,8 +58,10 @@ extension ObjectStore {
 
 /// Keeps the body of a success, which the call's own bound limits; those of refusals come with the transfer's error.
 private final class AnswerReceiver: TransferReceiver {
+  /// The bytes, appended on the client's thread.
   private let collected = Mutex<[UInt8]>([])
 
+  /// The bytes so far.
   var body: [UInt8] { collected.withLock { $0 } }
 
   func receive(head: ResponseHead) -> HeadDecision {

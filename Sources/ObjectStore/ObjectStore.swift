@@ -21,10 +21,15 @@ import Synchronization
 public final class ObjectStore: Sendable {
   /// The bucket and the store.
   public let address: ObjectStoreAddress
+  /// The trust and the timeouts of requests.
   let configuration: ObjectStoreConfiguration
+  /// The client that all requests go through.
   let client: HTTPClient
+  /// The clock of tries and pauses.
   let clock: any MonotonicClock
+  /// The time by which requests are signed.
   let time: StoreTime
+  /// The keys, which may be replaced between two tries.
   private let credentials: Mutex<ObjectStoreCredentials>
 
   /// Bytes of an object, at most: what stores take by one PUT.
@@ -66,6 +71,7 @@ public final class ObjectStore: Sendable {
       for: request, seconds: min(max(1, seconds), SignatureV4.longestLifetime), at: time.now())
   }
 
+  /// The signer with the keys of this moment.
   private var signer: SignatureV4 {
     SignatureV4(credentials: credentials.withLock { $0 }, region: address.region)
   }
@@ -109,17 +115,23 @@ public struct ObjectStoreConfiguration: Sendable {
 
 /// The wall clock as the store sees it: this machine's, and what a refusal has told of the difference.
 final class StoreTime: Sendable {
+  /// This machine's clock.
   private let wallClock: any WallClock
+  /// The store's time less this machine's.
   private let difference = Mutex(Duration.zero)
 
+  /// A time without a difference, until a refusal tells one.
   init(_ wallClock: any WallClock) {
     self.wallClock = wallClock
   }
 
+  /// The difference that a refusal has told.
   var offset: Duration { difference.withLock { $0 } }
 
+  /// The store's time, as far as it is known.
   func now() -> Timestamp { wallClock.now() + offset }
 
+  /// Takes the store's date of this moment on; the way of the answer is the error.
   func takeOn(_ date: Timestamp) {
     let offset = date - wallClock.now()
     difference.withLock { $0 = offset }
@@ -128,13 +140,17 @@ final class StoreTime: Sendable {
 
 /// A request of S3 before it is signed.
 struct StoreCall: Sendable {
+  /// The method in capitals.
   var method: String
   /// Nil for the bucket itself.
   var key: ObjectKey?
+  /// The query, not encoded and in any order.
   var query: [(name: String, value: String)] = []
   /// Not signed: proxies may change them.
   var headers: [(name: String, value: String)] = []
+  /// The body; a file is read while it is sent.
   var body = ClientRequest.Body.none
+  /// The part of the body in the signature.
   var payload = SignatureV4.Payload.empty
   /// Nil for no bound but the receiver's.
   var longestAnswer: ByteCount? = .kibibytes(64)

@@ -55,6 +55,7 @@ public struct ObjectStoreAddress: Hashable, Sendable {
   /// The path of the bucket's URL before it is encoded.
   public var bucketPath: String { isPathStyle ? "/\(bucket)/" : "/" }
 
+  /// The bucket, and the prefix with a slash at its end. A slash at the end of the location is passed over.
   private static func parse(location: String) throws(ObjectStoreAddressError) -> (String, String) {
     let scheme = "s3://"
     guard location.hasPrefix(scheme) else {
@@ -102,6 +103,7 @@ public struct ObjectStoreAddress: Hashable, Sendable {
     return Endpoint.isVersion4(name) ? "a bucket's name is no IP address" : nil
   }
 
+  /// Returns the region, or throws for a text that could change what is signed.
   private static func check(region: String) throws(ObjectStoreAddressError) -> String {
     guard (1...64).contains(region.utf8.count), region.utf8.allSatisfy(isPlain) else {
       throw ObjectStoreAddressError(
@@ -110,10 +112,12 @@ public struct ObjectStoreAddress: Hashable, Sendable {
     return region
   }
 
+  /// Whether the byte is a small letter or a digit of ASCII.
   private static func isLowerAlphanumeric(_ byte: UInt8) -> Bool {
     (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
   }
 
+  /// Whether the byte needs no encoding in a path.
   private static func isPlain(_ byte: UInt8) -> Bool {
     isLowerAlphanumeric(byte) || (0x41...0x5A).contains(byte) || [0x2D, 0x2E, 0x5F].contains(byte)
   }
@@ -128,15 +132,19 @@ extension ObjectStoreAddress: CustomStringConvertible {
 
 /// The address of a store's server.
 private struct Endpoint {
+  /// `http` or `https`.
   let scheme: String
   /// In lower case, with the brackets of IPv6.
   let host: String
   /// With the port unless it is the scheme's own.
   let authority: String
 
+  /// Whether the host is an address of IPv4 or IPv6, before which no label can stand.
   var isNumeric: Bool { host.hasPrefix("[") || Self.isVersion4(host) }
+  /// Whether the host is one of AWS, where buckets are labels of the host.
   var isOfAWS: Bool { host.hasSuffix(".amazonaws.com") || host.hasSuffix(".amazonaws.com.cn") }
 
+  /// Reads an address in any case of its letters. A slash at its end is passed over; any other path is a fault.
   init(_ text: String) throws(ObjectStoreAddressError) {
     func fault(_ message: String) -> ObjectStoreAddressError { ObjectStoreAddressError(.endpoint, message) }
     let lowercased = text.lowercased()
@@ -165,6 +173,7 @@ private struct Endpoint {
     authority = number == (scheme == "http" ? 80 : 443) ? self.host : "\(self.host):\(number)"
   }
 
+  /// The host and the text behind its colon; nil where there is none.
   private static func split(_ authority: Substring) -> (host: Substring, port: Substring?) {
     // The colons between brackets belong to an address of IPv6.
     let end = authority.lastIndex(of: "]") ?? authority.startIndex
@@ -172,6 +181,7 @@ private struct Endpoint {
     return (authority[..<colon], authority[authority.index(after: colon)...])
   }
 
+  /// Whether the text may be a host: an address of IPv6 in brackets, or labels of 1 to 63 characters, 253 in all.
   private static func isHost(_ host: Substring) -> Bool {
     if host.hasPrefix("[") {
       let inner = host.utf8.dropFirst().dropLast()
@@ -190,6 +200,7 @@ private struct Endpoint {
       }
   }
 
+  /// Whether the text has the form of an address of IPv4.
   static func isVersion4(_ text: String) -> Bool {
     let octets = text.split(separator: ".", omittingEmptySubsequences: false)
     return octets.count == 4 && octets.allSatisfy { UInt8($0) != nil }

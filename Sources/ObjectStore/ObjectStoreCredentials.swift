@@ -37,6 +37,7 @@ public struct ObjectStoreCredentials: Hashable, Sendable {
     self.sessionToken = sessionToken.map { Redacted($0) }
   }
 
+  /// Whether the text is visible ASCII without a space.
   private static func isKey(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
@@ -58,12 +59,17 @@ public struct ObjectStoreCredentials: Hashable, Sendable {
     self = credentials
   }
 
+  /// The members of a key file in JSON.
   private struct KeyFile: Decodable {
+    /// The name of the key.
     var accessKey: String
+    /// The key itself.
     var secretKey: String
+    /// The token of temporary keys.
     var sessionToken: String?
   }
 
+  /// The keys in a file's bytes, in either form; nil for any other content.
   static func parse(_ bytes: [UInt8]) -> ObjectStoreCredentials? {
     guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
     let lines = text.split(whereSeparator: \.isNewline).map { line in

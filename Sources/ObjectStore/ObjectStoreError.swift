@@ -4,6 +4,7 @@ public import CoreTypes
 public struct ObjectStoreError: TemporarilyFailing, Sendable, CustomStringConvertible {
   /// The kind of a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// The names, fit for a metric's label.
     private enum Name: String {
       case notFound
       case denied
@@ -25,6 +26,7 @@ public struct ObjectStoreError: TemporarilyFailing, Sendable, CustomStringConver
       case cancelled
     }
 
+    /// The name.
     private let name: Name
 
     /// There is no object of that name.

@@ -62,6 +62,7 @@ public struct SignatureV4: Sendable {
     /// No body.
     public static let empty = Payload.digest(.of([]))
 
+    /// The last line of the canonical request: the digest in hexadecimal digits, or the word for none.
     var text: String {
       switch self {
       case .digest(let digest): digest.hexadecimal
@@ -109,17 +110,22 @@ public struct SignatureV4: Sendable {
     return "\(PercentEncoding.query(query))&X-Amz-Signature=\(signature)"
   }
 
+  /// The algorithm's name, the first line of what is signed.
   static let algorithm = "AWS4-HMAC-SHA256"
 
+  /// The scope of the key that is derived: day, region, service and `aws4_request`.
   private func scope(at moment: SignatureDate) -> String {
     "\(moment.day)/\(region)/\(service)/aws4_request"
   }
 
+  /// The text that is signed: algorithm, time, scope, and the digest of the canonical request.
   func stringToSign(_ canonicalRequest: String, at moment: SignatureDate) -> String {
     let digest = SHA256Digest.of(canonicalRequest.utf8)
     return "\(Self.algorithm)\n\(moment.text)\n\(scope(at: moment))\n\(digest.hexadecimal)"
   }
 
+  /// The signature in hexadecimal digits. The key is derived by an HMAC for each part of the scope, and then signs the
+  /// text.
   private func signature(of canonicalRequest: String, at moment: SignatureDate) -> String {
     var key = Array("AWS4\(credentials.secretKey.revealed)".utf8)
     for part in [moment.day, region, service, "aws4_request", stringToSign(canonicalRequest, at: moment)] {
@@ -133,6 +139,8 @@ public struct SignatureV4: Sendable {
 
 /// The form of a request over which a signature is computed.
 enum CanonicalRequest {
+  /// The lines of the request: method, path, query, header lines, their names, and the payload. Path and query are
+  /// encoded once, as S3 wants it.
   static func text(
     _ request: SignatureV4.Request, query: [(name: String, value: String)], headers: SignedHeaders,
     payload: SignatureV4.Payload
@@ -151,6 +159,7 @@ struct SignedHeaders {
   /// The names with semicolons between them.
   let names: String
 
+  /// Fields in any order and any case of their names.
   init(_ fields: [(name: String, value: String)]) {
     var values: [String: [String]] = [:]
     for field in fields { values[field.name.lowercased(), default: []].append(Self.trimmed(field.value)) }
@@ -159,6 +168,7 @@ struct SignedHeaders {
     names = sorted.map(\.key).joined(separator: ";")
   }
 
+  /// The value without spaces at its ends, runs of spaces as one.
   private static func trimmed(_ value: String) -> String {
     value.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
   }
@@ -166,10 +176,12 @@ struct SignedHeaders {
 
 /// A moment as it stands in a signature: `20130524T000000Z`, in UTC.
 struct SignatureDate {
+  /// The moment to the second.
   let text: String
   /// The first eight digits.
   let day: String
 
+  /// The moment without its fraction.
   init(_ date: Timestamp) {
     // 2013-05-24T00:00:00.000Z without its marks and its fraction.
     let digits = date.rfc3339.prefix { $0 != "." }.filter { $0 != "-" && $0 != ":" }
@@ -183,6 +195,7 @@ enum PercentEncoding {
   /// Slashes stay.
   static func path(_ path: String) -> String { encode(path, keepsSlashes: true) }
 
+  /// A name or a value of a query.
   static func component(_ text: String) -> String { encode(text, keepsSlashes: false) }
 
   /// Sorted by the encoded names, then by the encoded values; every name has its equals sign.
@@ -213,6 +226,7 @@ enum PercentEncoding {
     return String(validating: bytes, as: UTF8.self)
   }
 
+  /// The text with escapes for all other bytes of its UTF-8.
   private static func encode(_ text: String, keepsSlashes: Bool) -> String {
     var encoded: [UInt8] = []
     encoded.reserveCapacity(text.utf8.count)
@@ -226,6 +240,7 @@ enum PercentEncoding {
     return String(decoding: encoded, as: UTF8.self)
   }
 
+  /// Whether the byte is unreserved (RFC 3986 §2.3).
   private static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -236,10 +251,12 @@ enum PercentEncoding {
     }
   }
 
+  /// The hexadecimal digit of a value below 16, in capitals as RFC 3986 §2.1 wants them.
   private static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
   }
 
+  /// The value of a hexadecimal digit in any case; nil for another byte.
   private static func value(_ digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

@@ -4,6 +4,7 @@ import ServiceRuntime
 
 /// A try that failed, with what decides about the next one.
 struct TryFailure: Error {
+  /// The error that the call throws where no further try is made.
   let error: ObjectStoreError
   /// Whether the same request is sent again after a pause.
   let isTransient: Bool
@@ -12,6 +13,7 @@ struct TryFailure: Error {
   /// The store's own time, where the answer has it.
   var storeDate: Timestamp?
 
+  /// A failure by an error; not repeated unless said otherwise.
   init(_ error: ObjectStoreError, isTransient: Bool = false) {
     self.error = error
     self.isTransient = isTransient
@@ -68,14 +70,19 @@ extension TryFailure {
 
 /// The document that S3 explains a refusal with. All members are empty for any other page.
 struct StoreErrorDocument {
+  /// The store's word for the error; at most 64 letters, digits, `-`, `.` and `_`.
   private(set) var code: String?
   /// For people; empty in the answers of some stores.
   private(set) var message = ""
+  /// The region that the bucket lies in.
   private(set) var region: String?
 
+  /// Bytes of a code or a region, at most.
   static let maximumCodeLength = 64
+  /// Characters of a message, at most.
   static let maximumMessageLength = 300
 
+  /// Reads the document. Bytes that are no such document give one without members.
   init(_ bytes: [UInt8]) {
     var reader = XMLPullReader(bytes)
     do throws(XMLPullReader.Fault) {
@@ -96,6 +103,7 @@ struct StoreErrorDocument {
     }
   }
 
+  /// Whether the text can be a store's word, and can be shown.
   private static func isWord(_ text: String) -> Bool {
     (1...maximumCodeLength).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in
@@ -109,11 +117,16 @@ struct StoreErrorDocument {
 
 /// The kind of a refusal, from the store's own word for it, and from the status where there is none.
 private struct StoreMeaning {
+  /// The kind of the refusal.
   var code = ObjectStoreError.Code.refused
+  /// Whether the request is sent again.
   var isTransient = false
+  /// The region that is named; kept with ``ObjectStoreError/Code/wrongRegion`` alone.
   var region: String?
+  /// The beginning of the sentence for people.
   private var words = "the store refuses"
 
+  /// The meaning by the document's word, else by the status.
   init(status: Int, document: StoreErrorDocument, head: ResponseHead, method: String) {
     region =
       document.region ?? head.headers["x-amz-bucket-region"].map { String(PlainText.line($0).prefix(64)) }
@@ -122,11 +135,13 @@ private struct StoreMeaning {
     if self.code != .wrongRegion { region = nil }
   }
 
+  /// The sentence with status and word, and with the store's message.
   func sentence(status: Int, document: StoreErrorDocument) -> String {
     let code = document.code.map { " \($0)" } ?? ""
     return "\(words) (\(status)\(code))\(document.message.isEmpty ? "" : ": \(document.message)")"
   }
 
+  /// Sets all of the meaning at once.
   private mutating func set(_ code: ObjectStoreError.Code, _ words: String, isTransient: Bool = false) {
     self.code = code
     self.words = words
@@ -134,6 +149,7 @@ private struct StoreMeaning {
     if code != .wrongRegion { region = nil }
   }
 
+  /// Sets the meaning of a bucket elsewhere, with the region where it is known.
   private mutating func setWrongRegion() {
     set(
       .wrongRegion,
@@ -168,6 +184,7 @@ private struct StoreMeaning {
     return true
   }
 
+  /// Sets the meaning by the status. A 404 counts as a missing object only where S3 has answered it.
   private mutating func understand(status: Int, head: ResponseHead, isOfS3: Bool, method: String) {
     switch status {
     case 300..<400 where head.headers["x-amz-bucket-region"] != nil: setWrongRegion()
@@ -192,6 +209,7 @@ private struct StoreMeaning {
     }
   }
 
+  /// Whether the head has a field that only S3 sends.
   private static func hasFieldOfS3(_ head: ResponseHead) -> Bool {
     head.headers.contains { $0.name.lowercased().hasPrefix("x-amz-") }
   }

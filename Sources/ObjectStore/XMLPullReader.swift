@@ -11,6 +11,7 @@
 struct XMLPullReader {
   /// Every start has its end, unless the reading fails.
   enum Event: Equatable {
+    /// An element begins; its attributes were passed over.
     case start(name: String)
     /// `text` is what stood in the element itself, not in those in it, with all white space.
     case end(name: String, text: String)
@@ -18,8 +19,10 @@ struct XMLPullReader {
 
   /// Why a document cannot be read.
   struct Fault: Error, Equatable {
+    /// The fault, a clause about the document.
     let message: String
 
+    /// A fault with that clause.
     init(_ message: String) { self.message = message }
   }
 
@@ -30,14 +33,18 @@ struct XMLPullReader {
   /// Bytes of an element's own text.
   static let maximumTextLength = 16 << 10
 
+  /// The document.
   private let bytes: [UInt8]
+  /// The offset of the next byte.
   private var position = 0
   /// The elements that are open, with their texts so far.
   private var open: [(name: String, text: [UInt8])] = []
   /// The name of an element that was empty (`<a/>`): its end is the next event.
   private var emptied = false
+  /// Whether the root was closed, behind which only comments and white space may stand.
   private var hasEnded = false
 
+  /// A reader at the beginning of a document; a mark of UTF-8 is passed over.
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -78,6 +85,7 @@ struct XMLPullReader {
 
   // MARK: Tags
 
+  /// Reads a start tag from its name on. One that closes itself leaves its end for the next event.
   private mutating func readStartTag() throws(Fault) -> Event {
     guard !hasEnded else { throw Fault("there are several documents") }
     guard open.count < Self.maximumDepth else { throw Fault("its elements lie too deep in each other") }
@@ -92,6 +100,7 @@ struct XMLPullReader {
     return .start(name: name)
   }
 
+  /// Reads an end tag, which must be that of the innermost element.
   private mutating func readEndTag() throws(Fault) -> Event {
     let name = try readName()
     skipSpace()
@@ -100,6 +109,7 @@ struct XMLPullReader {
     return try closeInnermost()
   }
 
+  /// Closes the innermost element and returns its end. Its text must be UTF-8.
   private mutating func closeInnermost() throws(Fault) -> Event {
     guard let (name, bytes) = open.popLast() else { throw Fault("an end tag has no start tag") }
     if open.isEmpty { hasEnded = true }
@@ -118,6 +128,7 @@ struct XMLPullReader {
       ?? name
   }
 
+  /// Whether the byte may stand in a name. All bytes beyond ASCII may.
   private static func isOfName(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x3A, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x80...: true
@@ -125,6 +136,7 @@ struct XMLPullReader {
     }
   }
 
+  /// Passes over attributes. Their values need quotes and may hold no tag; two of one name are not found out.
   private mutating func readAttributes() throws(Fault) {
     while true {
       skipSpace()
@@ -151,6 +163,7 @@ struct XMLPullReader {
 
   // MARK: Text
 
+  /// Reads text up to the next tag, references resolved.
   private mutating func readText() throws(Fault) {
     while position < bytes.count, bytes[position] != UInt8(ascii: "<") {
       if bytes[position] == UInt8(ascii: "&") {
@@ -166,12 +179,14 @@ struct XMLPullReader {
     }
   }
 
+  /// Reads a CDATA section, whose references are none.
   private mutating func readCharacterData() throws(Fault) {
     let start = position
     try readPast("]]>")
     try append(contentsOf: bytes[start..<position - 3])
   }
 
+  /// Adds to the text of the innermost element; outside of all elements only white space may stand.
   private mutating func append(contentsOf added: some Collection<UInt8>) throws(Fault) {
     guard let innermost = open.indices.last else {
       guard added.allSatisfy(Self.isSpace) else { throw Fault("text stands outside of its elements") }
@@ -204,6 +219,7 @@ struct XMLPullReader {
     }
   }
 
+  /// The character of a number, decimal or behind an `x` hexadecimal; nil for anything else and for U+0000.
   private static func scalar(_ reference: String) -> Unicode.Scalar? {
     guard reference.hasPrefix("#") else { return nil }
     let isHexadecimal = reference.hasPrefix("#x")
@@ -231,6 +247,7 @@ struct XMLPullReader {
     guard value.hasPrefix("utf-8") || value.hasPrefix("us-ascii") else { throw Fault("it is not UTF-8") }
   }
 
+  /// Whether the mark stands here.
   private func at(_ mark: String) -> Bool { bytes[position...].starts(with: mark.utf8) }
 
   /// Whether `mark` stood here; the position is behind it then.
@@ -240,6 +257,7 @@ struct XMLPullReader {
     return true
   }
 
+  /// Moves behind the next such mark. Throws where none comes.
   private mutating func readPast(_ mark: String) throws(Fault) {
     while position < bytes.count {
       if skip(mark) { return }
@@ -248,10 +266,12 @@ struct XMLPullReader {
     throw Fault("it ends too early")
   }
 
+  /// Passes over white space.
   private mutating func skipSpace() {
     while position < bytes.count, Self.isSpace(bytes[position]) { position += 1 }
   }
 
+  /// Whether the byte is white space of XML (section 2.3).
   private static func isSpace(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
   }
