@@ -36,12 +36,15 @@ package struct BlockLayout: Hashable, Sendable {
 package struct BlockMap: Hashable, Sendable {
   /// The state of a piece.
   package enum PieceState: Hashable, Sendable {
+    /// Nothing of it is there.
     case missing
     /// There, from before a crash: it has to be read and compared before it counts.
     case unchecked
     /// Being read and compared.
     case checking
+    /// Bytes of it are on their way.
     case fetching
+    /// There, and the right bytes.
     case verified
     /// Its room is being given back.
     case leaving
@@ -49,6 +52,7 @@ package struct BlockMap: Hashable, Sendable {
 
   /// The blocks that the map is of.
   package let layout: BlockLayout
+  /// The state of each piece, by its number.
   private var states: [PieceState]
   /// Pieces of which other bytes came, and not the right ones since.
   private var mismatched: Set<Int> = []

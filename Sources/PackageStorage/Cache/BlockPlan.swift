@@ -21,18 +21,25 @@ package struct BlockPlan: Sendable {
 
   /// A piece or a block of a package, by its number.
   private struct Part: Hashable {
+    /// The digest of the package.
     let digest: SHA256Digest
+    /// The number of the piece or the block.
     let number: Int
   }
 
+  /// A wait for pieces.
   private struct Reader {
+    /// The package that it reads.
     let digest: SHA256Digest
+    /// The pieces that it waits for.
     let pieces: Range<Int>
     /// The first of them that is not verified.
     var awaited = 0
   }
 
+  /// A fetch that runs or pauses.
   private struct Fetch {
+    /// The package that it fetches.
     let digest: SHA256Digest
     /// The pieces that it has not brought, in order. Those that it has may be gone again, and on their way by another fetch.
     var rest: [Int]
@@ -42,7 +49,9 @@ package struct BlockPlan: Sendable {
     let verified: UInt64
   }
 
+  /// A block that a reader will come to.
   private struct BlockAhead: Hashable {
+    /// The block.
     let block: Part
     /// The piece behind the last one that the reader will read.
     let end: Int
@@ -52,20 +61,29 @@ package struct BlockPlan: Sendable {
 
   /// The pieces of every known package.
   package private(set) var maps: [SHA256Digest: BlockMap] = [:]
+  /// The packages that are not fetched, with the reasons.
   private var setAside: [SHA256Digest: PackageCacheError] = [:]
+  /// The readers that wait.
   private var readers: [ReaderIdentifier: Reader] = [:]
   /// The readers whose first piece that is not verified is that one.
   private var awaiting: [Part: [ReaderIdentifier]] = [:]
   /// Missing pieces that readers wait for, in the order in which they asked.
   private var queue: [Part] = []
+  /// The pieces in ``queue``, so that none is there twice.
   private var queued: Set<Part> = []
+  /// The blocks to be fetched when no reader waits for a piece.
   private var blocksAhead: [BlockAhead] = []
   /// Marked blocks, with the piece behind the last one that a reader will read.
   private var marks: [Part: Int] = [:]
+  /// The fetches that run or pause.
   private var fetches: [FetchIdentifier: Fetch] = [:]
+  /// The number of the last fetch.
   private var fetchCount: UInt64 = 0
+  /// The pieces that came and were right, of all packages.
   private var verifiedCount: UInt64 = 0
+  /// Whether the cache was closed.
   private var hasEnded = false
+  /// The actions of the event that is being handled.
   private var actions: [Action] = []
 
   /// With no package.
@@ -118,12 +136,14 @@ package struct BlockPlan: Sendable {
     return actions
   }
 
+  /// The pieces of a block; none of a package that is not known.
   private func pieces(of block: Part) -> Range<Int> {
     maps[block.digest]?.layout.pieces(of: block.number) ?? 0..<0
   }
 
   // MARK: Readers
 
+  /// Begins a wait; a reader of pieces that are there is released at once.
   private mutating func want(_ identifier: ReaderIdentifier, _ reader: Reader, end: Int) {
     guard !hasEnded else {
       return actions.append(.fail(identifier, PackageCacheError(.unavailable, "the cache was closed")))
@@ -157,6 +177,7 @@ package struct BlockPlan: Sendable {
     bring(piece)
   }
 
+  /// Ends a wait. A fetch for it goes on, but blocks ahead are not fetched for it any more.
   private mutating func leave(_ identifier: ReaderIdentifier) {
     guard let reader = readers.removeValue(forKey: identifier) else { return }
     let piece = Part(digest: reader.digest, number: reader.awaited)
@@ -204,6 +225,7 @@ package struct BlockPlan: Sendable {
 
   // MARK: Fetches
 
+  /// Plans the block and marks it, where the reader will come so far. Marked again, a block keeps the farther end.
   private mutating func readAhead(_ block: Part, to end: Int, for reader: ReaderIdentifier?) {
     guard let first = pieces(of: block).first, first < end, setAside[block.digest] == nil else { return }
     marks[block] = max(end, marks[block] ?? 0)
@@ -212,6 +234,7 @@ package struct BlockPlan: Sendable {
     if !blocksAhead.contains(where: { $0.block == block && $0.end >= end }) { blocksAhead.append(ahead) }
   }
 
+  /// Begins as many fetches as may run: first for readers that wait, then for blocks ahead.
   private mutating func beginFetches() {
     while fetches.count < Self.maximumFetches, !hasEnded {
       if let piece = queue.first {
@@ -243,6 +266,7 @@ package struct BlockPlan: Sendable {
     actions.append(.fetch(identifier, piece.digest, run, after: pause))
   }
 
+  /// Notes a piece that came. One that the fetch was not to bring any more is not counted.
   private mutating func verify(_ piece: Int, by identifier: FetchIdentifier) {
     guard let fetch = fetches[identifier], let index = fetch.rest.firstIndex(of: piece) else { return }
     fetches[identifier]?.rest.remove(at: index)
@@ -250,6 +274,7 @@ package struct BlockPlan: Sendable {
     settle(Part(digest: fetch.digest, number: piece), as: .verified)
   }
 
+  /// Notes other bytes. The second time the package is set aside.
   private mutating func mismatch(_ piece: Int, by identifier: FetchIdentifier) {
     guard let fetch = fetches[identifier], fetch.rest.contains(piece) else { return }
     if maps[fetch.digest]?.noteMismatch(piece) == false {
@@ -257,6 +282,7 @@ package struct BlockPlan: Sendable {
     }
   }
 
+  /// Ends a fetch. Pieces that it has not brought are missing again; who waits for them gets another try or the error.
   private mutating func end(_ identifier: FetchIdentifier, _ error: PackageCacheError?) {
     guard let fetch = fetches.removeValue(forKey: identifier), let map = maps[fetch.digest] else { return }
     var error = error
@@ -285,12 +311,17 @@ package struct BlockPlan: Sendable {
     }
   }
 
+  /// The consequence of a fetch that failed.
   private enum Verdict {
+    /// The same pieces are asked for once more.
     case again
+    /// Those who wait for the pieces fail.
     case fail(PackageCacheError)
+    /// The package is not fetched any more.
     case setAside
   }
 
+  /// The consequence by the error, and by that of the first try where this is the second.
   private func verdict(_ error: PackageCacheError, of fetch: Fetch) -> Verdict {
     // Another try finds the disk as it is.
     guard error.isOfPackage || error.code == .unavailable else { return .fail(error) }
@@ -302,6 +333,7 @@ package struct BlockPlan: Sendable {
     return first.isOfPackage ? .setAside : .fail(PackageCacheError(.unavailable, error.message))
   }
 
+  /// Sets a package aside and lets all who wait for it fail.
   private mutating func putAside(_ digest: SHA256Digest, _ error: PackageCacheError) {
     setAside[digest] = error
     // Before any reader learns of it.
@@ -321,6 +353,7 @@ package struct BlockPlan: Sendable {
     for block in marks.keys where block.digest == digest { marks[block] = nil }
   }
 
+  /// Ends all fetches and waits for good.
   private mutating func endAll() {
     hasEnded = true
     for digest in maps.keys { fail(digest, PackageCacheError(.unavailable, "the cache was closed")) }

@@ -3,8 +3,10 @@ package import Crypto
 extension BlockPlan {
   /// Names one wait for pieces of a package.
   package struct ReaderIdentifier: Hashable, Sendable {
+    /// The number, which no other wait of the cache has.
     package let rawValue: UInt64
 
+    /// An identifier by its number.
     package init(rawValue: UInt64) {
       self.rawValue = rawValue
     }
@@ -12,6 +14,7 @@ extension BlockPlan {
 
   /// Names one fetch of pieces of a package.
   package struct FetchIdentifier: Hashable, Sendable {
+    /// The number, which no other fetch of the cache has.
     package let rawValue: UInt64
   }
 
@@ -41,6 +44,7 @@ extension BlockPlan {
     case checked(SHA256Digest, piece: Int, isGood: Bool)
     /// The room of a block, which is evictable, is being given back.
     case evictionBegan(SHA256Digest, block: Int)
+    /// The room of a block was given back, or its bytes at least are not read any more.
     case evictionEnded(SHA256Digest, block: Int)
     /// Nothing is fetched any more.
     case ended

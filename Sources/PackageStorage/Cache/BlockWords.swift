@@ -15,13 +15,20 @@ final class BlockWords: Sendable {
   /// Blocks of the longest package.
   static let maximumCount = 256
 
+  /// The bits of the pieces.
   private static let pieces: UInt64 = 0xFF
+  /// The bit of the mark.
   private static let mark: UInt64 = 1 << 8
+  /// One holder, as it is added.
   private static let holder: UInt64 = 1 << 12
+  /// The bits of the number of holders.
   private static let holders: UInt64 = 0xF_FFFF << 12
+  /// The place of the use.
   private static let useShift: UInt64 = 32
 
+  /// The blocks that the words are for.
   private let layout: BlockLayout
+  /// A word for each block that a package may have.
   private let words = InlineArray<256, Atomic<UInt64>> { _ in Atomic(0) }
 
   /// With the verified pieces of the map, and when each block was used last.
@@ -36,6 +43,7 @@ final class BlockWords: Sendable {
     }
   }
 
+  /// The bit of a piece in its block's word.
   private static func bit(_ piece: Int) -> UInt64 {
     1 << UInt64(piece % BlockLayout.piecesPerBlock)
   }
@@ -82,14 +90,17 @@ final class BlockWords: Sendable {
     }
   }
 
+  /// Lets readers see the piece; what was written before is seen with it.
   func setVerified(_ piece: Int) {
     words[layout.block(of: piece)].bitwiseOr(Self.bit(piece), ordering: .releasing)
   }
 
+  /// Has the next reader of the block tell that it came.
   func mark(_ block: Int) {
     words[block].bitwiseOr(Self.mark, ordering: .relaxed)
   }
 
+  /// Whether a reader holds the block at this moment.
   func isHeld(_ block: Int) -> Bool {
     words[block].load(ordering: .relaxed) & Self.holders != 0
   }

@@ -12,30 +12,41 @@ import SystemCalls
 ///
 /// Nothing is synced: what is lost can be fetched again, and what is half there is found out. Every call blocks.
 struct CacheDirectory: Sendable {
+  /// The end of the name of a description.
   private static let descriptionSuffix = ".pieces"
+  /// The end of the name of a file that is being written; such files are removed at a start.
   private static let partSuffix = ".part"
 
+  /// The path of the directory.
   let path: String
+  /// The file operations, through which tests let calls fail.
   let operations: any FileOperations
 
   /// A package that was found.
   struct Found: Sendable {
+    /// The pieces that are there, as far as they can be believed.
     var map: BlockMap
+    /// When each block was used last.
     var uses: [UInt32]
+    /// The room of the files.
     var room: Room
   }
 
   /// The room that the files of a package take.
   struct Room: Hashable, Sendable {
+    /// The room of the package's file, without its holes.
     var file: ByteCount
     /// The room of what lies beside it.
     var description: ByteCount
 
+    /// The room of both.
     var sum: ByteCount { file + description }
   }
 
+  /// The path of the index.
   private var index: String { "\(path)/index" }
 
+  /// The path of a package: a directory by the first two digits of its digest, a file by the others.
   private func file(_ digest: SHA256Digest) -> String {
     let text = digest.hexadecimal
     return "\(path)/\(text.prefix(2))/\(text.dropFirst(2))"
@@ -93,6 +104,8 @@ struct CacheDirectory: Sendable {
     name.hasSuffix(descriptionSuffix) && !names.contains(String(name.dropLast(descriptionSuffix.count)))
   }
 
+  /// The index, which is removed by that. Nil where there is none that counts: it is damaged, or of an earlier run of the
+  /// machine.
   private func takeIndex() throws(SystemError) -> CacheIndex? {
     guard try operations.status(of: index) != nil else { return nil }
     let bytes = try operations.readIfReadable(index, upTo: CacheIndex.maximumFileLength) ?? []
@@ -130,11 +143,13 @@ struct CacheDirectory: Sendable {
 
   /// The open files of a package.
   struct Opened: Sendable {
+    /// The open file, for reading and writing.
     let file: SharedFile
     /// Nothing that was there before counts.
     let isNew: Bool
     /// The description is another than the one that was there.
     let isDescribedAnew: Bool
+    /// The room of the files.
     let room: Room
   }
 
@@ -165,6 +180,7 @@ struct CacheDirectory: Sendable {
     try asCacheError { () throws(SystemError) in try read(digest) }.flatMap(PackageDescription.init)
   }
 
+  /// The bytes of the description; nil where there is none, or the device does not give them back.
   private func read(_ digest: SHA256Digest) throws(SystemError) -> [UInt8]? {
     let path = file(digest) + Self.descriptionSuffix
     guard try operations.status(of: path) != nil else { return nil }
@@ -183,6 +199,7 @@ struct CacheDirectory: Sendable {
     try operations.remove(file(digest) + Self.descriptionSuffix)
   }
 
+  /// The room that the files of a package take now; zero for those that are not there.
   func room(of digest: SHA256Digest) throws(SystemError) -> Room {
     let path = file(digest)
     return Room(
@@ -207,6 +224,7 @@ struct CacheDirectory: Sendable {
     }
   }
 
+  /// Writes a file under another name and renames it. Nothing is synced.
   private func write(_ bytes: [UInt8], to path: String) throws(SystemError) {
     let part = path + Self.partSuffix
     let file = try operations.open(part, .writeOnly, options: [.create, .truncate], permissions: 0o600)

@@ -5,17 +5,21 @@ import Crypto
 /// The knowledge of a cache that was closed in order. It is written last and removed first, so that a cache that was not closed has none;
 /// and it counts only in the run of the machine in which it was written: what was not synced is there just as long.
 struct CacheIndex: Hashable, Sendable {
+  /// A package of the index.
   struct Package: Hashable, Sendable {
+    /// Bytes of the package.
     let length: ByteCount
     /// The file's change time in nanoseconds. The rest counts only for the file that still has it.
     let changed: Int64
     /// When each block was used last, as a number that counts up.
     let uses: [UInt32]
+    /// Whether each piece is verified.
     let verified: [Bool]
   }
 
   /// The name of the run of the machine.
   let bootIdentifier: String
+  /// The packages by their digests.
   let packages: [SHA256Digest: Package]
 }
 
@@ -23,6 +27,7 @@ struct CacheIndex: Hashable, Sendable {
 /// commas between them, and its pieces are a digit each, 1 for one that is verified, or `-` where there are none; and the SHA-256 of all
 /// that. A file that was written in part has another digest at its end, or none.
 extension CacheIndex {
+  /// The beginning of the first line.
   private static let name = "pullbox-cache 1"
   /// Bytes of the longest file that is read.
   static let maximumFileLength = ByteCount.mebibytes(256)
@@ -57,6 +62,7 @@ extension CacheIndex {
     self.packages = packages
   }
 
+  /// A package by its line; nil where its numbers do not fit its length.
   private static func package(_ line: String) -> (SHA256Digest, Package)? {
     let words = line.split(separator: " ")
     guard words.count == 5, let digest = SHA256Digest(hexadecimal: words[0]), let length = Int64(words[1]),

@@ -19,18 +19,24 @@ package import SystemCalls
 /// }
 /// ```
 package final class CachedPackage: Sendable {
+  /// The digest of the package, its name.
   package let digest: SHA256Digest
   /// Bytes of the package.
   package let length: ByteCount
   /// The digests of its pieces.
   let pieces: [SHA256Digest]
+  /// The blocks of the package.
   let layout: BlockLayout
+  /// The pieces that can be read, and the blocks that are held.
   let words: BlockWords
+  /// The open file, shared with the cache.
   let file: SharedFile
   /// Tells it from one that was open before under the same digest.
   let number: UInt64
+  /// The cache, which lives as long as its open packages.
   private let cache: PackageCache
 
+  /// A package that the cache has opened. It tells the cache when the last who has it lets go.
   init(
     _ digest: SHA256Digest, _ description: PackageDescription, map: BlockMap, uses: [UInt32],
     file: SharedFile, number: UInt64, cache: PackageCache
@@ -57,6 +63,7 @@ package final class CachedPackage: Sendable {
     try asCacheError { () throws(SystemError) in try file.file.duplicate() }
   }
 
+  /// The pieces with a byte of the range, which may reach beyond the package.
   private func pieces(holding range: Range<Int64>) -> Range<Int> {
     layout.pieces.pieces(holding: range.clamped(to: 0..<length.rawValue))
   }
@@ -123,9 +130,12 @@ package final class CachedPackage: Sendable {
 
 /// Parts of a package that stay in the cache while this value lives.
 package struct PackageHold: ~Copyable, Sendable {
+  /// The package, which stays open.
   private let package: CachedPackage
+  /// The ranges that were held, in the order of holding.
   private var ranges: [Range<Int64>] = []
 
+  /// A hold of nothing.
   init(_ package: CachedPackage) {
     self.package = package
   }
@@ -134,6 +144,7 @@ package struct PackageHold: ~Copyable, Sendable {
     for range in ranges { package.release(range) }
   }
 
+  /// Takes over a range that the package has held.
   mutating func add(_ range: Range<Int64>) {
     ranges.append(range)
   }
@@ -141,7 +152,9 @@ package struct PackageHold: ~Copyable, Sendable {
 
 /// A wait for bytes of a package, which can be given up.
 package struct PackageWait: Sendable {
+  /// The identifier of the wait.
   let reader: BlockPlan.ReaderIdentifier
+  /// The cache that the wait is in.
   let cache: PackageCache
 
   /// Gives the wait up: its completion is not called, unless it is being called now.
