@@ -41,7 +41,7 @@ package struct FixturePackage: Sendable {
     try file.write(bytes.span, at: .zero)
   }
 
-  /// Six pages of about 700 kB each, so that a page lies in several pieces and pieces hold several pages.
+  /// Six pages of about 700 kB each, so that pages and pieces have different bounds.
   private static let pages = (0..<6).map { noise(700_000 + $0, seed: UInt64($0) + 10) }
   /// A text of 2.5 MB that deflates to a small part of it.
   private static let longNotes = [[UInt8]](

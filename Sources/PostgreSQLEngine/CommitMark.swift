@@ -43,7 +43,7 @@ struct CommitMark: Hashable {
 /// A connection was lost while a commit was under way. ``ServerWorker`` asks the mark on another connection whether the
 /// commit happened.
 struct CommitInDoubt: Error {
-  /// Nil for a connection without a mark, one that reads; then nothing can tell.
+  /// Nil for a transaction without a mark, such as that of a ``TableTransfer``; then nothing can tell.
   let mark: CommitMark?
   /// The error that the wait for the commit's answer ended with.
   let cause: DatabaseError

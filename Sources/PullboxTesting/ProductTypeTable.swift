@@ -21,19 +21,19 @@ public enum ProductTypeTable {
 
   /// The word in a cell.
   public enum Word: String, Sendable {
-    /// Once, or as long as one purchase is not used up.
+    /// One time and not again.
     case once
-    /// Any number of times, also several at once.
+    /// Any number of times.
     case manyTimes = "many times"
     /// Any number of times, each after the end of the one before.
     case onceAtATime = "many times, once at a time"
     /// Always, while it is owned.
     case always
-    /// The store does so.
+    /// Every time, by the store itself.
     case yes
-    /// Neither the store nor the server does so.
+    /// Neither by the store nor by the server.
     case no
-    /// The server does so by its own records; the store does not.
+    /// By the server and its own records, and not by the store.
     case byServer = "by the server"
   }
 

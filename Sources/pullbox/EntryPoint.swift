@@ -6,8 +6,7 @@ import SystemCalls
 /// The executable `pullbox`, for publishers, operators and users of a device.
 @main
 enum EntryPoint {
-  /// The exit code of the process, and the wait for it. The first of its tasks to end decides; a later one has no effect
-  /// on the process, which is gone then.
+  /// The exit code of the process, and the wait for it. The first task to end ends the process.
   private final class Outcome: Sendable {
     /// The code; a failure until a task has ended.
     private let code = Mutex(ExitCode.failed)

@@ -54,8 +54,8 @@ struct CanonicalJSONReader {
     try expect(0x5D, "]")
   }
 
-  /// A string with its escapes in canonical form; `maximumLength` counts its bytes without them. Throws for what is not
-  /// UTF-8.
+  /// A string with its escapes in canonical form; `maximumLength` bounds the bytes that it stands for. Throws for what is
+  /// not UTF-8.
   mutating func string(maximumLength: Int) throws(Malformed) -> String {
     try expect(0x22, "a string")
     var text: [UInt8] = []

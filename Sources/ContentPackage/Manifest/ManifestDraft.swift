@@ -49,8 +49,8 @@ package struct ManifestDraft: Sendable {
 }
 
 extension ManifestDraft {
-  /// The document in canonical form (RFC 8785), keys ascending. Members that are nil or empty lists of features are left
-  /// out.
+  /// The document in canonical form (RFC 8785), keys ascending. Members that are nil are left out, and so is an empty
+  /// list of features.
   package func canonicalBytes() -> [UInt8] {
     var writer = CanonicalJSONWriter()
     writer.object { writer in

@@ -7,7 +7,7 @@ import SystemCalls
 /// in the one form that docs/formats/package.md fixes; ``ThirdPartyZipInspection`` takes what other tools
 /// make.
 struct ArchiveInspection {
-  /// The faults that were found, in the order of the bytes they are about.
+  /// The faults so far, in the order in which they were found.
   private(set) var faults: [PackageValidationIssue] = []
   /// In the order of their local headers.
   private(set) var entries: [ZipEntry] = []

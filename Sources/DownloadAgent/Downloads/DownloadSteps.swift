@@ -28,7 +28,7 @@ struct DownloadSteps: Sendable {
   let store: StoreQueueClient
   /// The library that is looked at before and after a transfer.
   let library: Library
-  /// The clock by which the server's times are compared.
+  /// The wall clock of records and of statuses.
   let clock: any WallClock
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.

@@ -35,8 +35,8 @@ package enum TarMaker {
 
 /// A 7z archive whose one folder is copied, not compressed (7zFormat.txt of the LZMA SDK).
 package enum SevenZipMaker {
-  /// The signature, the header of the start, the contents one behind the other, and the header of the end. All numbers
-  /// stay below 2^15.
+  /// The signature, the header of the start, the contents one behind the other, and the header of the end. Numbers have
+  /// to fit the two forms of ``number(_:)``.
   package static func bytes(_ entries: [(name: String, content: [UInt8])]) -> [UInt8] {
     let data = entries.flatMap(\.content)
     var streams: [UInt8] = [0x04, 0x06, 0x00, 0x01, 0x09] + number(data.count) + [0x00]

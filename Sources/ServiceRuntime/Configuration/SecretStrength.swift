@@ -12,8 +12,8 @@ public enum SecretStrength {
     return count * hundredthsOfBits(of: characters) / 100
   }
 
-  /// Hundredths of bits for one character: 100 times the binary logarithm of the number of characters of its kinds,
-  /// rounded down.
+  /// Hundredths of the bits that one character has: log2 of the number of characters that could stand there, which are
+  /// 10, 16, 26, 36 or 64.
   private static func hundredthsOfBits(of characters: [UInt8]) -> Int {
     let characters = characters.map { Character(Unicode.Scalar($0)) }
     let hasDigits = characters.contains { $0.isWholeNumber }

@@ -165,7 +165,7 @@ enum BuyCommand: Command {
 struct PurchaseTracker {
   /// How a transaction ended.
   enum Verdict {
-    /// The store has closed the transaction, and its downloads are over.
+    /// The transaction is finished.
     case finished
     /// The wait is over without that; the failure tells the exit code and the sentence.
     case failed(CommandFailure)

@@ -100,8 +100,8 @@ enum ExportCommand: Command {
       """,
     operands: [.init("FILE", completion: .file)])
 
-  /// Asks for everything before it writes, so that a request that fails leaves the file as it was. Tiers and publications
-  /// come in one answer each, products page by page. The format follows from the file's name.
+  /// Asks for everything before it writes, so that a request that fails leaves the file as it was. More products than one
+  /// import takes are a failure. The format follows from the file's name.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let format = try CatalogFilePath.format(of: path)

@@ -28,8 +28,8 @@ enum ExplainCommand: Command {
         "at", "TIME", environment: .none, help: "The instant, such as 2026-11-21T08:00:00Z; now unless given"),
     ])
 
-  /// Checks the options and then makes one request. A count of names other than one, and a time that is no RFC 3339 text,
-  /// are wrong usage.
+  /// Checks the options and then makes one request. A count of names other than one, and a time that cannot be read, are
+  /// wrong usage.
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
     let names = ["customer", "transaction", "device"].filter { arguments.value($0) != nil }

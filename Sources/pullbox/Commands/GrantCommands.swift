@@ -174,7 +174,7 @@ enum DeliveriesCommand: Command {
     }
   }
 
-  /// The last entry of a grant's history dates its line. SENT counts bytes delivered over all attempts, and may be more
+  /// The last entry of a grant's history dates its line. SENT counts bytes that were sent again as well, and may be more
   /// than SIZE.
   private static func print(_ grants: [OperatorGrant], on console: Console) throws {
     try console.print(

@@ -29,7 +29,7 @@ enum ReadersCommand: Command {
     }
   }
 
-  /// Prints the keys without their passwords, which the server does not keep.
+  /// Prints the keys with their last use. A list has no passwords.
   private static func list(_ context: CommandContext) async throws {
     try context.console.print(
       try await context.agent().readers(),

@@ -35,7 +35,8 @@ enum ApproveCommand: Command {
       """,
     operands: [.product(), .init("VERSION")])
 
-  /// Makes one request, which waits for a server that is away. An approved version counts as done.
+  /// Makes one request, which waits for a server that is away. An approval that this key may not give is the server's
+  /// refusal.
   static func run(_ context: CommandContext) async throws {
     let record = try await context.patientClient().perform(
       .approve, on: try context.product(0), version: try context.version(1))

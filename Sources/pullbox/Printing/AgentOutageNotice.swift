@@ -2,7 +2,7 @@ import PullboxKit
 
 /// Notes once that the agent does not answer, however often it is tried, and once that it is back.
 struct AgentOutageNotice {
-  /// Whether the last update said that the agent is away.
+  /// Whether the agent was lost and no snapshot has come since.
   private var isGone = false
 
   /// A notice for an agent that has answered so far.
