@@ -9,7 +9,8 @@ import Synchronization
 /// connection, a silence, and the statuses and words by which stores ask for patience; pauses are random, from 100 ms on doubled up to
 /// 5 s, and not shorter than the store wants. A request that the store refuses for its time is tried once more by the store's
 /// clock. Nothing that comes from the store is believed: lengths and ranges are compared with what was asked for, and all that is read into
-/// memory has a bound. ETags are text without a meaning, and lists may lack what was put a moment ago: ``head(_:within:)`` tells what is there.
+/// memory has a bound. ETags are text without a meaning, and lists may lack what was put a moment ago: ``head(_:within:)`` tells what
+/// is there.
 ///
 /// ```swift
 /// let store = ObjectStore(address: address, credentials: try ObjectStoreCredentials(file: path), client: client)

@@ -8,8 +8,8 @@ package protocol PackageReader: Sendable {
   /// Bytes of the package as it lies there.
   var length: ByteCount { get }
 
-  /// Returns up to `count` bytes; none at the end. Throws `notFound` where the package was removed meanwhile, `unreadable` where these bytes
-  /// cannot be read, and `unreachable`.
+  /// Returns up to `count` bytes; none at the end. Throws `notFound` where the package was removed meanwhile, `unreadable` where these
+  /// bytes cannot be read, and `unreachable`.
   func bytes(from position: ByteCount, upTo count: Int) async throws(BlobStoreError) -> [UInt8]
 }
 

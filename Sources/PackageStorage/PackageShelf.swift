@@ -7,8 +7,8 @@ import SystemCalls
 /// Where packages lie, by the SHA-256 of their bytes: the only way by which publishing and delivery reach them. Bytes are
 /// received into files of the node that began them; a shelf takes them from there once they are complete.
 ///
-/// A package that is put there twice is there once, with the bytes that came last. Who has one open goes on reading it after it was removed.
-/// `PackageShelfTests` holds every shelf to this.
+/// A package that is put there twice is there once, with the bytes that came last. Who has one open goes on reading it after it was
+/// removed. `PackageShelfTests` holds every shelf to this.
 package protocol PackageShelf: Sendable {
   /// Takes what was received; the incoming file is gone then. Throws `digestMismatch` where the bytes have another digest;
   /// when it throws, nothing is there that was not before, or the package is there, and the call may be repeated.

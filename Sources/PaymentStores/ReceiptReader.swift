@@ -24,8 +24,8 @@ package struct ReceiptRules: Sendable {
   }
 }
 
-/// Reads receipts, long ones on threads of its own, and checks their chains, each receipt once: a client that is told to come again brings the same
-/// one.
+/// Reads receipts, long ones on threads of its own, and checks their chains, each receipt once: a client that is told to come again
+/// brings the same one.
 package final class ReceiptReader: Sendable {
   /// A text of so many bytes is read where it is asked for: in some 20 µs, about what waking a thread and being woken takes.
   private static let short = 8192

@@ -56,9 +56,9 @@ public struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
     return all.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// A transaction of a node that was stopped in the middle ends, and with it its locks. A statement is planned once for a connection, and not for
-  /// the values of each of its first five runs: there is no statement whose best plan depends on them, as SQLite, which never looks at
-  /// them, would show.
+  /// A transaction of a node that was stopped in the middle ends, and with it its locks. A statement is planned once for a connection,
+  /// and not for the values of each of its first five runs: there is no statement whose best plan depends on them, as SQLite, which
+  /// never looks at them, would show.
   private static let serverOptions = """
     -c statement_timeout=50s -c idle_in_transaction_session_timeout=20s -c TimeZone=UTC -c DateStyle=ISO \
     -c plan_cache_mode=force_generic_plan

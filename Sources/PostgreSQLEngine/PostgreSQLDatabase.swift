@@ -25,7 +25,8 @@ final class PostgreSQLDatabase: DatabaseEngine {
     longestWait = options.longestWait
   }
 
-  /// `first` is the connection that has claimed the tables. Throws ``DatabaseError`` where it cannot be listened on; then nothing has begun.
+  /// `first` is the connection that has claimed the tables. Throws ``DatabaseError`` where it cannot be listened on; then nothing has
+  /// begun.
   func start(listeningOn first: ServerHandle) throws(DatabaseError) {
     try listener.start(on: first)
     writers.start()

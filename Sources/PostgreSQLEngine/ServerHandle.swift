@@ -206,7 +206,8 @@ final class ServerHandle {
     try flush()
   }
 
-  /// The name of each notification that has come, after waiting for at most `milliseconds`, or until `descriptor` can be read. Only outside of a pipeline's use.
+  /// The name of each notification that has come, after waiting for at most `milliseconds`, or until `descriptor` can be read. Only
+  /// outside of a pipeline's use.
   func notifications(waiting milliseconds: Int32, orUntil descriptor: Int32) throws(DatabaseError) -> [String]
   {
     var descriptors = [

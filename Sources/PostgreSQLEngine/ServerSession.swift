@@ -210,7 +210,8 @@ final class ServerSession: DatabaseSession {
     }
   }
 
-  /// Traps where the rows are others by now: then the body has decided by what its locks do not hold still, and an error may be passed over.
+  /// Traps where the rows are others by now: then the body has decided by what its locks do not hold still, and an error may be passed
+  /// over.
   private func check(
     _ answer: ServerAnswer, against sql: String, _ values: [SQLValue]
   ) throws(DatabaseError) {

@@ -193,8 +193,8 @@ public final class TableFilling {
 /// them, in the same transaction.
 ///
 /// Triggers are switched off rather than dropped: their text stays the schema's, and the owner of a table may do it
-/// (`session_replication_role` takes a superuser). Foreign keys, whose triggers are the system's, and indexes are dropped and made anew from
-/// their definitions: a foreign key is then one join, and an index is sorted once.
+/// (`session_replication_role` takes a superuser). Foreign keys, whose triggers are the system's, and indexes are dropped and made anew
+/// from their definitions: a foreign key is then one join, and an index is sorted once.
 struct TableRules {
   /// The statements before the rows come.
   let suspension: String

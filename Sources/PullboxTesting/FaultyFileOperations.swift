@@ -7,7 +7,8 @@ public import SystemCalls
 /// The kernel's file operations, some of which fail.
 ///
 /// A call is made to fail by its kind (``fail(_:)``), by its number (``fail(call:number:)``), by a rule
-/// (``answer(_:)``), or by what it writes (``failWrites(of:number:)``). From the call given to ``die(at:)`` on nothing is done any more, as after SIGKILL.
+/// (``answer(_:)``), or by what it writes (``failWrites(of:number:)``). From the call given to ``die(at:)`` on nothing is done any
+/// more, as after SIGKILL.
 public final class FaultyFileOperations: FileOperations {
   /// The operations that can fail.
   public typealias Step = FileCall

@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Glibc
 internal import SystemCalls
 
-/// A plain socket to a server under test, which sends exactly the bytes that the test gives it. Waiting happens on a queue of its own, never on
-/// the threads that handlers need. Every wait ends after ``patience``.
+/// A plain socket to a server under test, which sends exactly the bytes that the test gives it. Waiting happens on a queue of its own,
+/// never on the threads that handlers need. Every wait ends after ``patience``.
 public final class RawConnection: ResponseReader {
   /// Why a test's connection failed.
   public struct Failure: Error, CustomStringConvertible {

@@ -37,8 +37,8 @@ package enum OpenRecords {
     }
   }
 
-  /// Returns the name that the installation has given itself: `proposed`, where it has none yet, from then on. No server uses the records, and
-  /// the tables are up to date. Blocks.
+  /// Returns the name that the installation has given itself: `proposed`, where it has none yet, from then on. No server uses the
+  /// records, and the tables are up to date. Blocks.
   package func installation(proposed: String) throws -> String {
     switch self {
     case .file(let path):

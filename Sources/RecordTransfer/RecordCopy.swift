@@ -3,8 +3,8 @@ package import DeliveryRecords
 import DeliverySchema
 package import PostgreSQLEngine
 
-/// Copies all records from one database into another: one state of them, each table behind those that it refers to, in the order of its key.
-/// What has come is read again and compared, table by table, before it counts.
+/// Copies all records from one database into another: one state of them, each table behind those that it refers to, in the order of its
+/// key. What has come is read again and compared, table by table, before it counts.
 ///
 ///     let copy = RecordCopy(of: try RecordTable.all(), from: .file("/var/lib/pullbox-server/server.db"))
 ///     let summaries = try copy.fill(transfer, marking: mark)

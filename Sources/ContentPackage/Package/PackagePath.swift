@@ -4,7 +4,8 @@ import CoreTypes
 /// their UTF-8 bytes are; they are ordered by these bytes.
 ///
 /// Safe means: 1 to 1024 bytes of UTF-8; segments of 1 to 255 bytes, none of them `.` or `..`; at most
-/// 64 folders inside one another; no backslash, no control character, nothing invisible (`hasInvisibleFormatting`); no name that another system reserves for a device (`CON`, `nul.txt`, …).
+/// 64 folders inside one another; no backslash, no control character, nothing invisible (`hasInvisibleFormatting`); no name that
+/// another system reserves for a device (`CON`, `nul.txt`, …).
 public struct PackagePath: Sendable {
   /// The path, segments separated by `/`.
   public let text: String

@@ -2,8 +2,8 @@ import Commerce
 package import Database
 
 /// The parts of the tables' statements in which SQLite and PostgreSQL differ. They stand here, in the migrations and in the folder
-/// PostgreSQL, and nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values bound to
-/// `?`.
+/// PostgreSQL, and nowhere else (`scripts/lib/check-sql`). Everything else is SQL that both run: `ON CONFLICT`, `RETURNING`, values
+/// bound to `?`.
 package enum SQLDialect {
   /// Numbers that a restored database passes over in the tables that never give one twice: of more rows than a backup can miss.
   static let numbersPassedOver: Int64 = 1 << 32
@@ -29,7 +29,8 @@ package enum SQLDialect {
   static let failing = "OR FAIL"
 
   /// Behind a table's name: the index that the statement is to use. SQLite chooses by statistics of a sample, which say
-  /// nothing of the one product that most of the grants are of, or of the few that have changed since an import of all. PostgreSQL would have nothing here.
+  /// nothing of the one product that most of the grants are of, or of the few that have changed since an import of all. PostgreSQL
+  /// would have nothing here.
   package static func index(_ name: String) -> String { "INDEXED BY \(name)" }
 }
 

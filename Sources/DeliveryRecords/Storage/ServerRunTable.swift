@@ -1,9 +1,9 @@
 package import CoreTypes
 package import Database
 
-/// The runs of this server, or of the nodes that share the database. A run that was not ended died, and what it counted in memory and had not written down
-/// was lost; the next run, or another node, notes when it found that out. Its functions run in the caller's transaction and throw
-/// ``DatabaseError``.
+/// The runs of this server, or of the nodes that share the database. A run that was not ended died, and what it counted in memory and
+/// had not written down was lost; the next run, or another node, notes when it found that out. Its functions run in the caller's
+/// transaction and throw ``DatabaseError``.
 package enum ServerRunTable {
   /// For so long after a run died, devices are not held to the counts of grants that were made before. A device that
   /// had everything reports within minutes; one that was away for longer fetches what the count lacks.

@@ -154,8 +154,8 @@ struct DeliveryClient: Sendable {
   }
 
   /// The manifest's bytes, with the digest that the grant names. A large one may take its time: it is given up
-  /// when it stalls, and what came of it is gone on with by the next call. Bytes that are others are asked for once more, over a connection of their own. Throws
-  /// ``StepFailure``.
+  /// when it stalls, and what came of it is gone on with by the next call. Bytes that are others are asked for once more, over a
+  /// connection of their own. Throws ``StepFailure``.
   func manifest(_ terms: DownloadTerms) async throws(StepFailure) -> UnverifiedManifest {
     for isFresh in [false, true] {
       let body: [UInt8]

@@ -8,9 +8,9 @@ package import Crypto
 /// packages, and readers come in the order in which they asked.
 ///
 /// Bytes that do not come are asked for once more, after a pause. If they do not come then, the readers that wait for them fail, and a
-/// reader that asks later begins anew. If no piece of any package has come since that fetch began, the place is away, and so fail those who wait
-/// behind ``maximumFetches``: each of them would wait as long again. A package that is not found twice, or whose piece is other bytes twice, is set aside: it is not
-/// fetched any more until it is restored.
+/// reader that asks later begins anew. If no piece of any package has come since that fetch began, the place is away, and so fail those
+/// who wait behind ``maximumFetches``: each of them would wait as long again. A package that is not found twice, or whose piece is
+/// other bytes twice, is set aside: it is not fetched any more until it is restored.
 package struct BlockPlan: Sendable {
   /// Fetches at a time, those that pause included.
   package static let maximumFetches = 16

@@ -53,7 +53,8 @@ struct CacheDirectory: Sendable {
   }
 
   /// Makes the directory where it is missing, and keeps other processes away from it until the value is let go. Throws `storage` where
-  /// another has it, or the file system cannot give back a part of a file's room; a full one is not tried, since what lies there can be sent.
+  /// another has it, or the file system cannot give back a part of a file's room; a full one is not tried, since what lies there can be
+  /// sent.
   func lock() throws(PackageCacheError) -> LockFile {
     try asCacheError { () throws(SystemError) in
       try operations.createDirectories(path, permissions: 0o700)

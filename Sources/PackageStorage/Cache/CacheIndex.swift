@@ -23,9 +23,9 @@ struct CacheIndex: Hashable, Sendable {
   let packages: [SHA256Digest: Package]
 }
 
-/// The index as a file, in lines: `pullbox-cache 1 BOOT`; for each package `DIGEST LENGTH CHANGED USES PIECES`, where the uses of its blocks have
-/// commas between them, and its pieces are a digit each, 1 for one that is verified, or `-` where there are none; and the SHA-256 of all
-/// that. A file that was written in part has another digest at its end, or none.
+/// The index as a file, in lines: `pullbox-cache 1 BOOT`; for each package `DIGEST LENGTH CHANGED USES PIECES`, where the uses of its
+/// blocks have commas between them, and its pieces are a digit each, 1 for one that is verified, or `-` where there are none; and the
+/// SHA-256 of all that. A file that was written in part has another digest at its end, or none.
 extension CacheIndex {
   /// The beginning of the first line.
   private static let name = "pullbox-cache 1"

@@ -20,8 +20,8 @@ extension PackageCache {
     let receiver: PieceReceiver
   }
 
-  /// Fetches what readers ask for until the task is cancelled; then who waits fails, and what is there is written down, so that it counts at
-  /// the next start. To be called once. Throws `storage`, `outOfSpace` where it could not be written down.
+  /// Fetches what readers ask for until the task is cancelled; then who waits fails, and what is there is written down, so that it
+  /// counts at the next start. To be called once. Throws `storage`, `outOfSpace` where it could not be written down.
   package func run() async throws(PackageCacheError) {
     await withDiscardingTaskGroup { group in
       for await job in jobs.stream {

@@ -24,9 +24,9 @@ package struct PackageDescription: Hashable, Sendable {
   }
 }
 
-/// The description as a file: a line `pullbox-pieces 1 LENGTH PIECES DOCUMENT`, the three being numbers in decimal (bytes of the package, pieces, bytes
-/// of the document); the digests, 32 bytes each; the document; and the SHA-256 of all that, 32 bytes. A file that was written in part,
-/// or is of another kind, has another digest at its end.
+/// The description as a file: a line `pullbox-pieces 1 LENGTH PIECES DOCUMENT`, the three being numbers in decimal (bytes of the
+/// package, pieces, bytes of the document); the digests, 32 bytes each; the document; and the SHA-256 of all that, 32 bytes. A file
+/// that was written in part, or is of another kind, has another digest at its end.
 extension PackageDescription {
   private static let name = "pullbox-pieces 1"
   /// Bytes of the longest file that is read.

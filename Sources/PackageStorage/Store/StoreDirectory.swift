@@ -50,8 +50,8 @@ package struct StoreDirectory: Sendable {
     }
   }
 
-  /// Copies a package into a directory, in place of one that is there. Throws `notFound`, `digestMismatch` where the bytes are not those that the
-  /// name says, `unreachable`, and what fails at the directory.
+  /// Copies a package into a directory, in place of one that is there. Throws `notFound`, `digestMismatch` where the bytes are not
+  /// those that the name says, `unreachable`, and what fails at the directory.
   package func copy(
     _ digest: SHA256Digest, to directory: BlobDirectory, synchronizing: Bool = false,
     didRead: (ByteCount) -> Void = { _ in }
@@ -64,8 +64,8 @@ package struct StoreDirectory: Sendable {
     }
   }
 
-  /// Copies the package of a directory into the store, in place of one that is there. The store refuses other bytes than those that the name
-  /// says. Throws `notFound`, `digestMismatch`, `unreadable` for what is wrong with the directory's, and `unreachable`.
+  /// Copies the package of a directory into the store, in place of one that is there. The store refuses other bytes than those that the
+  /// name says. Throws `notFound`, `digestMismatch`, `unreadable` for what is wrong with the directory's, and `unreachable`.
   package func put(_ digest: SHA256Digest, from directory: BlobDirectory) throws(BlobStoreError) {
     let descriptor = try directory.open(digest)
     let length: ByteCount

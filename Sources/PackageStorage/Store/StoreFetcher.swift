@@ -39,8 +39,8 @@ private final class ReceivingObject: ObjectReceiver {
 }
 
 extension PackageFetchError {
-  /// The error as a cache knows it. Only what the store itself says of the object counts against the package: an answer of another shape may
-  /// be that of a proxy which has lost its store.
+  /// The error as a cache knows it. Only what the store itself says of the object counts against the package: an answer of another
+  /// shape may be that of a proxy which has lost its store.
   init(_ error: ObjectStoreError) {
     let code: Code =
       switch error.code {

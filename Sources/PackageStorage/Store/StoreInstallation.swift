@@ -27,8 +27,8 @@ package struct StoreInstallation: Sendable {
     self.store = store
   }
 
-  /// Takes the bucket where it belongs to no installation and has no packages. Throws ``StoreInstallationError`` for another installation's, and
-  /// what the store throws.
+  /// Takes the bucket where it belongs to no installation and has no packages. Throws ``StoreInstallationError`` for another
+  /// installation's, and what the store throws.
   package func claim() async throws {
     if let owner = try await owner() {
       guard owner == identifier else { throw StoreInstallationError.other(owner) }

@@ -172,7 +172,8 @@ package final class StoreShelf: PackageShelf {
     return digests.finalize()
   }
 
-  /// The query of an address by which any client that has it reads the package from the store, for `seconds` from now on. The store is not asked.
+  /// The query of an address by which any client that has it reads the package from the store, for `seconds` from now on. The store is
+  /// not asked.
   package func readingQuery(of digest: SHA256Digest, seconds: Int) -> String {
     store.presignedQuery(of: .package(digest), seconds: seconds)
   }

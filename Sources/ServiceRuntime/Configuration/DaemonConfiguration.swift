@@ -8,8 +8,8 @@ public protocol DaemonConfiguration: Decodable, Sendable {
   /// writes anything. Blocks.
   func inspect(_ findings: inout ConfigurationFindings)
 
-  /// Asks the services that the values name whether they can be used, for `--check`, where ``inspect(_:)`` has found no fault. Leaves nothing
-  /// behind. Throws for the first one that cannot.
+  /// Asks the services that the values name whether they can be used, for `--check`, where ``inspect(_:)`` has found no fault. Leaves
+  /// nothing behind. Throws for the first one that cannot.
   func askServices() async throws(ConfigurationError)
 }
 

@@ -37,7 +37,8 @@ public struct Terminal: Sendable {
     return rows > 0 ? rows : 24
   }
 
-  /// Whether to write in colors unless something says otherwise: on a terminal, unless `NO_COLOR` (https://no-color.org) is set to anything.
+  /// Whether to write in colors unless something says otherwise: on a terminal, unless `NO_COLOR` (https://no-color.org) is set to
+  /// anything.
   public var showsColor: Bool {
     isTerminal && (ProcessEnvironment.variables["NO_COLOR"] ?? "").isEmpty
   }

@@ -51,9 +51,9 @@ enum OfferText {
     }
   }
 
-  /// Returns what a code gives: `Heroes 3 as a gift (Sandbox)`, `Heroes, free for a month, then $4.99 a month (Sandbox)`, or, where that begins with
-  /// the next renewal, `Heroes, free for a month from 2026-12-21 09:30 on, then …`. Nil where the store does
-  /// not say. Times are in the reader's zone.
+  /// Returns what a code gives: `Heroes 3 as a gift (Sandbox)`, `Heroes, free for a month, then $4.99 a month (Sandbox)`, or, where
+  /// that begins with the next renewal, `Heroes, free for a month from 2026-12-21 09:30 on, then …`. Nil where the store does not say.
+  /// Times are in the reader's zone.
   static func code(_ shown: AgentCodePreview) -> String? {
     guard let preview = shown.preview else { return nil }
     let title = shown.listing?.title ?? preview.product.description

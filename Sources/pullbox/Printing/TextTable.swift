@@ -3,8 +3,8 @@ import ServiceRuntime
 
 /// Rows in aligned columns under their titles.
 ///
-/// On a terminal that is too narrow for them, wide texts are shortened; names, which the next command takes, never are. Columns that have no
-/// room even so stand below their row, each with its title; a sentence that has none is wrapped there. So no column is lost.
+/// On a terminal that is too narrow for them, wide texts are shortened; names, which the next command takes, never are. Columns that
+/// have no room even so stand below their row, each with its title; a sentence that has none is wrapped there. So no column is lost.
 struct TextTable {
   /// A title, and how the texts below it are treated where there is little room.
   struct Column {

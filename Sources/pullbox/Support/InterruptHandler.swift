@@ -7,7 +7,8 @@ enum InterruptHandler {
   /// Removed at the end of the process, unless it is killed or crashes.
   private static let temporaryPaths = Mutex<Set<String>>([])
 
-  /// Returns at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed), with the code by which shells report a process that the signal killed.
+  /// Returns at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed), with the code by which shells report a process that the
+  /// signal killed.
   static func wait(for signals: AsyncStream<ProcessSignal>) async -> ExitCode {
     for await signal in signals {
       switch signal {
