@@ -80,7 +80,7 @@ actor ArrivalFollower {
   private let arrivalRhythm: Rhythm
   /// The rhythm where neither may be.
   private let ownershipRhythm: Rhythm
-  /// The pauses between looks at the receipt after a subscription's end: 2 s, 6 s, 18 s and so on.
+  /// The pauses between looks at the receipt after a subscription's end: up to 2 s, 6 s, 18 s and so on.
   let receiptBackoff = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
 
   /// Answers of the feed that were taken.

@@ -42,7 +42,7 @@ actor ListingKeeper {
   private var tries: [ProductIdentifier: Int] = [:]
   /// Whether ``seek()`` has succeeded once.
   private var hasSought = false
-  /// The last of the question that was asked last, and of whose cover.
+  /// The last product of the question that was asked last; the next turn begins behind it.
   private var lastAsked: ProductIdentifier?
   /// The product whose cover was asked for last.
   private var lastCover: ProductIdentifier?
