@@ -11,6 +11,7 @@ import PullboxAPI
 import PullboxTesting
 import ServiceRuntime
 import StorageTesting
+import SystemCalls
 import Testing
 
 @testable import ContentPublishing
@@ -31,11 +32,11 @@ struct ScrubbingRoundTests {
   }
 
   /// Puts a package of a version on the shelf.
-  private func add(_ bytes: [UInt8]) async throws -> SHA256Digest {
+  private func add(_ bytes: [UInt8], version: String = "1.0") async throws -> SHA256Digest {
     let digest = SHA256Digest.of(bytes)
     shelf.set(bytes, as: digest)
     let (product, now) = (try #require(ProductIdentifier("com.example.issue1")), clock.now())
-    let version = try #require(ContentVersion("1.0"))
+    let version = try #require(ContentVersion(version))
     try await database.write(locking: [.everything]) { connection in
       try ProductTable.put(Product(id: product, type: .nonConsumable), at: now, in: connection)
       try VersionTable.insert(
@@ -49,12 +50,12 @@ struct ScrubbingRoundTests {
 
   private func scrubber(
     lease: WorkerLease? = nil, timer: any MonotonicClock = SystemMonotonicClock(),
-    rate: ByteCount = .mebibytes(1024)
+    rate: ByteCount = .mebibytes(1024), state: String? = nil
   ) -> PackageScrubber {
     PackageScrubber(
       database: database, shelf: shelf,
       stops: RevocationList(meters: MeterRegistry(timer: timer), generation: Generation()), clock: clock,
-      timer: timer, rules: .init(rate: rate), log: Log(level: .error), lease: lease)
+      timer: timer, rules: .init(rate: rate), log: Log(level: .error), lease: lease, state: state)
   }
 
   private func lease(of node: String) -> WorkerLease {
@@ -134,6 +135,45 @@ struct ScrubbingRoundTests {
       try await scrubber.lookAtFaulty()
       #expect(try await scrubber.report().faults.isEmpty)
     }
+  }
+
+  @Test("faults that cannot be written down outlive the server, until one of its next runs writes them")
+  func faultsOverRestart() async throws {
+    let damaged = try await add([1, 2, 3])
+    let missing = try await add([4], version: "1.1")
+    let repaired = try await add([5, 6], version: "1.2")
+    try await rename("package_checks", to: "away")
+    do {
+      let scrubber = scrubber(state: directory.path)
+      for digest in [damaged, repaired] { #expect(await scrubber.noteDamaged(digest)) }
+      #expect(await scrubber.noteMissing(missing))
+      // The database is away for that, and the fault is gone all the same.
+      await #expect(throws: DatabaseError.self) { try await scrubber.noteWhole(repaired) }
+    }
+    // The next run does not live to see it back.
+    await #expect(throws: DatabaseError.self) {
+      try await self.scrubber(state: directory.path).writeFaults()
+    }
+    try await rename("away", to: "package_checks")
+    let scrubber = scrubber(state: directory.path)
+    try await scrubber.writeFaults()
+    let faults = try await scrubber.report().faults.map { [$0.digest.hexadecimal, $0.fault.rawValue] }
+    #expect(Set(faults) == [[damaged.hexadecimal, "damaged"], [missing.hexadecimal, "missing"]])
+    #expect(try FileSystem.status(of: directory.path(UnwrittenFaults.fileName)) == nil)
+  }
+
+  @Test("a file of faults that is damaged is passed over, and the next fault replaces it")
+  func damagedFile() async throws {
+    let digest = try await add([1, 2, 3])
+    let path = directory.path(UnwrittenFaults.fileName)
+    let half: [UInt8] = [0x7B]
+    try DurableFile.write(half.span, to: path)
+    try await rename("package_checks", to: "away")
+    #expect(await scrubber(state: directory.path).noteDamaged(digest))
+    try await rename("away", to: "package_checks")
+    let next = scrubber(state: directory.path)
+    try await next.writeFaults()
+    #expect(try await next.report().faults.map(\.digest) == [digest])
   }
 
   private func rename(_ table: String, to name: String) async throws {

@@ -55,7 +55,7 @@ package actor PackageScrubber {
   /// The packages that were written down as missing since the start; each is told once.
   private var missing: Set<SHA256Digest> = []
   /// The faults that could not be written down, as while the database is away.
-  private var unwritten: [SHA256Digest: PackageFault] = [:]
+  private let unwritten: UnwrittenFaults
   /// The files in which faults were found since the start.
   private var faulty: [SHA256Digest: PackagePlace] = [:]
   private(set) var progress = Progress()
@@ -64,10 +64,12 @@ package actor PackageScrubber {
 
   /// Creates a scrubber, which reads nothing before ``run()``. `didChange` is called on the database's writer
   /// thread for a fault that is new or gone, and on the caller's task for bytes that were just put there; it
-  /// must not wait. A `lease` that another process holds leaves the work to that one.
+  /// must not wait. A `lease` that another process holds leaves the work to that one. `state` is the directory that keeps
+  /// what the database cannot be told; without one a restart forgets it.
   package init(
     database: Database, shelf: any PackageShelf, stops: RevocationList, clock: any WallClock,
     timer: any MonotonicClock, rules: Rules, log: Log, lease: WorkerLease? = nil,
+    state: String? = nil,
     didChange: @escaping @Sendable (SHA256Digest) -> Void = { _ in }
   ) {
     self.database = database
@@ -79,6 +81,7 @@ package actor PackageScrubber {
     self.rules = rules
     self.log = log
     self.lease = lease
+    unwritten = UnwrittenFaults(state: state, log: log)
     worker = Worker(clock: timer)
   }
 
@@ -145,7 +148,7 @@ package actor PackageScrubber {
       return isExpected
     } catch {
       missing.remove(digest)
-      unwritten[digest] = .missing
+      await unwritten.keep(.missing, of: digest)
       log.error(
         "a missing package could not be written down",
         ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
@@ -160,7 +163,7 @@ package actor PackageScrubber {
     do {
       return try await record(.damaged, of: digest, in: place(of: digest))
     } catch {
-      unwritten[digest] = .damaged
+      await unwritten.keep(.damaged, of: digest)
       log.error(
         "a damaged package could not be written down",
         ["digest": LogValue(digest.hexadecimal), "error": LogValue(error)])
@@ -170,9 +173,9 @@ package actor PackageScrubber {
 
   /// Writes down what could not be when it was found. Such a package is looked at again, since others may be there by now. Throws ``DatabaseError``.
   func writeFaults() async throws {
-    for digest in Array(unwritten.keys) {
+    for digest in await unwritten.packages {
       // It may have been taken back while another one was written.
-      guard let fault = unwritten[digest] else { continue }
+      guard let fault = await unwritten.fault(of: digest) else { continue }
       try await record(fault, of: digest)
     }
   }
@@ -181,7 +184,7 @@ package actor PackageScrubber {
   /// them. Throws ``DatabaseError``.
   func noteWhole(_ digest: SHA256Digest) async throws {
     didChange(digest)
-    unwritten[digest] = nil
+    await unwritten.forget(digest)
     guard try await database.read({ try PackageCheckTable.fault(of: digest, in: $0) }) != nil else { return }
     try await record(nil, of: digest)
   }
@@ -370,7 +373,7 @@ package actor PackageScrubber {
       }
       if let before, before != fault { didChange(digest) }
     }
-    unwritten[digest] = nil
+    await unwritten.forget(digest)
     if fault != .missing { missing.remove(digest) }
     guard let before else { return false }
     guard before != fault else { return true }

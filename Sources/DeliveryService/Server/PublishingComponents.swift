@@ -44,6 +44,7 @@ struct PublishingComponents: Sendable {
         interval: configuration.scrubInterval.duration, rate: configuration.scrubRate.bytes,
         keepsWithdrawn: keepsWithdrawn, readsAll: cache == nil || configuration.scrubReads ?? false),
       log: log, lease: database.isShared ? leases.lease("scrubbing") : nil,
+      state: configuration.state,
       didChange: { digest in
         packages.close(digest)
         cache?.restore(digest)

@@ -8,9 +8,10 @@ package import Crypto
 /// packages, and readers come in the order in which they asked.
 ///
 /// Bytes that do not come are asked for once more, after a pause. If they do not come then, the readers that wait for them fail, and a
-/// reader that asks later begins anew. If no piece of any package has come since that fetch began, the place is away, and so fail those
-/// who wait behind ``maximumFetches``: each of them would wait as long again. A package that is not found twice, or whose piece is
-/// other bytes twice, is set aside: it is not fetched any more until it is restored.
+/// reader that asks later begins anew. If no piece of any package has come since that fetch began, the place is away, and so fail those who wait
+/// behind ``maximumFetches``: each of them would wait as long again. Where little comes, and keeps them all busy, who has waited behind them for
+/// ``patience`` fails as well. A package that is not found twice, or whose piece is other bytes twice, is set aside: it is not
+/// fetched any more until it is restored.
 package struct BlockPlan: Sendable {
   /// Fetches at a time, those that pause included.
   package static let maximumFetches = 16
@@ -18,6 +19,8 @@ package struct BlockPlan: Sendable {
   static let pause = Duration.milliseconds(500)
   /// The longest pause before a second try; a reader that would wait longer fails.
   static let longestPause = Duration.seconds(5)
+  /// So long a reader waits at least for one of ``maximumFetches`` to be free, and twice as long at most.
+  package static let patience = Duration.seconds(10)
 
   /// A piece or a block of a package, by its number.
   private struct Part: Hashable {
@@ -35,6 +38,8 @@ package struct BlockPlan: Sendable {
     let pieces: Range<Int>
     /// The first of them that is not verified.
     var awaited = 0
+    /// The turn of ``patience`` in which it asked.
+    var turn: UInt64 = 0
   }
 
   /// A fetch that runs or pauses.
@@ -71,6 +76,9 @@ package struct BlockPlan: Sendable {
   private var queue: [Part] = []
   /// The pieces in ``queue``, so that none is there twice.
   private var queued: Set<Part> = []
+  /// Turns of ``patience`` that are over; one runs while readers wait in the queue.
+  private var turns: UInt64 = 0
+  private var hasTurn = false
   /// The blocks to be fetched when no reader waits for a piece.
   private var blocksAhead: [BlockAhead] = []
   /// Marked blocks, with the piece behind the last one that a reader will read.
@@ -129,9 +137,11 @@ package struct BlockPlan: Sendable {
       where maps[digest]?[piece] == .leaving {
         settle(Part(digest: digest, number: piece), as: .missing)
       }
+    case .waited: endTurn()
     case .ended: endAll()
     }
     beginFetches()
+    beginTurn()
     defer { actions = [] }
     return actions
   }
@@ -152,6 +162,7 @@ package struct BlockPlan: Sendable {
       return actions.append(.fail(identifier, PackageCacheError(.notFound, "the package was removed")))
     }
     readers[identifier] = reader
+    readers[identifier]?.turn = turns
     advance(identifier)
     guard let awaited = readers[identifier]?.awaited else { return }
     let next = Part(digest: reader.digest, number: map.layout.block(of: awaited) + 1)
@@ -221,6 +232,27 @@ package struct BlockPlan: Sendable {
     } else if awaiting[piece] != nil {
       bring(piece, isFirst: isFirst)
     }
+  }
+
+  // MARK: Turns
+
+  private mutating func beginTurn() {
+    guard !hasTurn, !queue.isEmpty else { return }
+    hasTurn = true
+    actions.append(.wait)
+  }
+
+  /// Fails who was there before this turn began, and is in the queue still.
+  private mutating func endTurn() {
+    hasTurn = false
+    let error = PackageCacheError(.unavailable, "what others wait for takes too long to come")
+    for piece in queue where maps[piece.digest]?[piece.number] == .missing {
+      for identifier in awaiting[piece] ?? [] where (readers[identifier]?.turn).map({ $0 < turns }) == true {
+        leave(identifier)
+        actions.append(.fail(identifier, error))
+      }
+    }
+    turns += 1
   }
 
   // MARK: Fetches

@@ -46,6 +46,8 @@ extension BlockPlan {
     case evictionBegan(SHA256Digest, block: Int)
     /// The room of a block was given back, or its bytes at least are not read any more.
     case evictionEnded(SHA256Digest, block: Int)
+    /// ``BlockPlan/patience`` has passed since ``Action/wait``.
+    case waited
     /// Nothing is fetched any more.
     case ended
   }
@@ -60,6 +62,8 @@ extension BlockPlan {
     case check(SHA256Digest, Range<Int>)
     /// Have ``Event/reached(_:block:)`` told as soon as a reader comes to the block.
     case mark(SHA256Digest, block: Int)
+    /// Have ``Event/waited`` told once ``BlockPlan/patience`` has passed.
+    case wait
     /// The pieces that a reader waits for are there.
     case release(ReaderIdentifier)
     /// They do not come.

@@ -10,6 +10,8 @@ extension PackageCache {
     case fetch(FetchOrder)
     /// Pieces from before a crash.
     case check(CachedPackage, Range<Int>)
+    /// The patience of those who wait behind all fetches.
+    case wait
   }
 
   struct FetchOrder: Sendable {
@@ -28,6 +30,7 @@ extension PackageCache {
         switch job {
         case .fetch(let order): group.addTask { await self.fetch(order) }
         case .check(let package, let pieces): group.addTask { await self.check(pieces, of: package) }
+        case .wait: group.addTask { await self.wait() }
         }
       }
       group.cancelAll()
@@ -41,6 +44,14 @@ extension PackageCache {
       }
     }
     try await pool.run { [directory] () throws(PackageCacheError) in try directory.close(packages) }
+  }
+
+  private func wait() async {
+    do { try await clock.sleep(for: BlockPlan.patience) } catch {
+      // The cache ends, and with it every wait.
+      return
+    }
+    handle(.waited)
   }
 
   // MARK: Fetches

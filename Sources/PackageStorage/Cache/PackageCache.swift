@@ -259,6 +259,7 @@ package final class PackageCache: Sendable {
       case .check(let digest, let pieces):
         guard let package = state.entries[digest]?.package else { continue }
         work.append { [jobs] in jobs.continuation.yield(.check(package, pieces)) }
+      case .wait: work.append { [jobs] in jobs.continuation.yield(.wait) }
       case .fetch(let fetch, let digest, let pieces, let pause):
         guard let package = state.entries[digest]?.package else {
           // Its last reader has gone.

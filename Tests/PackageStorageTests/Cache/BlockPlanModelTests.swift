@@ -44,6 +44,7 @@ struct BlockPlanModelTests {
     var fetches: [BlockPlan.FetchIdentifier: Fetch] = [:]
     var checks: [Piece] = []
     var marks: Set<Piece> = []
+    var hasTurn = false
     var leaving: Set<Piece> = []
     var mismatches: [Piece: Int] = [:]
     var isSetAside: Set<SHA256Digest> = []
@@ -84,6 +85,9 @@ struct BlockPlanModelTests {
           fetches[identifier] = Fetch(digest: digest, rest: Array(pieces))
         case .cancel(let identifier): fetches[identifier] = nil
         case .check(let digest, let pieces): checks += pieces.map { Piece(digest: digest, number: $0) }
+        case .wait:
+          try require(!hasTurn, "one turn runs at a time")
+          hasTurn = true
         case .mark(let digest, let block): marks.insert(Piece(digest: digest, number: block))
         case .release(let reader):
           let pieces = waiting.removeValue(forKey: reader)
@@ -129,6 +133,10 @@ struct BlockPlanModelTests {
       case 86..<91: try leave()
       case 91..<96: try reach()
       case 96: try restore()
+      case 97:
+        guard hasTurn else { return }
+        hasTurn = false
+        try take(plan.handle(.waited))
       default: try fail()
       }
     }

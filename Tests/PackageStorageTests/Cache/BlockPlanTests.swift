@@ -153,7 +153,7 @@ struct BlockPlanTests {
   mutating func order() {
     know(pieces: 400)
     for number in 1...16 { _ = want(UInt64(number), number * 8) }
-    #expect(want(17, 200, end: 400) == [.mark(digest, block: 26)])
+    #expect(want(17, 200, end: 400) == [.mark(digest, block: 26), .wait])
     #expect(want(18, 0) == [])
     #expect(want(19, 300, of: other) == [])
     #expect(end(1, unavailable).count == 1)
@@ -206,7 +206,7 @@ struct BlockPlanTests {
       let first = (number - 1) * 8
       #expect(want(UInt64(number), first) == [fetch(UInt64(number), first..<first + 8)])
     }
-    #expect(want(17, 128).isEmpty)
+    #expect(want(17, 128) == [.wait])
     #expect(want(18, 0, of: other).isEmpty)
     #expect(end(1, unavailable) == [fetch(17, 0..<8, after: .milliseconds(500))])
     if hasCome { #expect(verify(2, 8..<9) == [.release(reader(2))]) }
@@ -227,12 +227,32 @@ struct BlockPlanTests {
       let first = (number - 1) * 8
       #expect(want(UInt64(number), first) == [fetch(UInt64(number), first..<first + 8)])
     }
-    #expect(want(17, 128).isEmpty)
+    #expect(want(17, 128) == [.wait])
     #expect(end(1, unavailable) == [fetch(17, 0..<8, after: .milliseconds(500))])
     #expect(
       end(17, missing) == [
         .fail(reader(1), PackageCacheError(.unavailable, missing.message)), fetch(18, 128..<136),
       ])
+  }
+
+  @Test(
+    "who waits behind all fetches of a place that brings little fails after twice the patience at most, and once at least"
+  )
+  mutating func trickle() {
+    know(pieces: 400)
+    for number in 1...16 { _ = want(UInt64(number), number * 8) }
+    #expect(want(17, 200) == [.wait])
+    // One piece of each fetch comes in a turn.
+    for number in 1...16 { #expect(verify(UInt64(number), number * 8..<number * 8 + 1).count == 1) }
+    #expect(plan.handle(.waited) == [.wait])
+    #expect(want(18, 300) == [])
+    for number in 1...16 { #expect(verify(UInt64(number), number * 8 + 1..<number * 8 + 2).isEmpty) }
+    let error = PackageCacheError(.unavailable, "what others wait for takes too long to come")
+    #expect(plan.handle(.waited) == [.fail(reader(17), error), .wait])
+    // A place is free before the next turn is over.
+    #expect(end(1, unavailable) == [fetch(17, 300..<304)])
+    #expect(plan.handle(.waited) == [])
+    #expect(plan.waitingReaders == 1)
   }
 
   @Test("a place that asks for a pause gets it, and where that is long, who waits fails at once")

@@ -192,6 +192,33 @@ struct PackageCacheTests {
     }
   }
 
+  @Test(
+    "who waits behind all fetches is told after 10 to 20 seconds that they bring nothing, and may ask again")
+  func patience() async throws {
+    let samples = (0..<17).map { SamplePackage(mebibytes: 1, number: $0) }
+    let (gate, clock) = (Gate(), ManualMonotonicClock())
+    let fetcher = ScriptedFetcher(samples, pause: { number, _ in if number < 16 { await gate.wait() } })
+    try await withCache(fetcher, in: directory.path, clock: clock) { cache in
+      var waits: [PackageWait] = []
+      for sample in samples.dropLast() {
+        let package = try await cache.open(sample.digest, as: sample.description)
+        waits.append(package.bring(0..<1 << 20) { _ in })
+      }
+      await gate.waitForWaiting(16)
+      let package = try await cache.open(samples[16].digest, as: samples[16].description)
+      async let found = code { try await package.prepare(0..<1) }
+      for _ in 0..<2 {
+        await clock.waitForSleepers()
+        #expect(clock.timeToNextSleeper == .seconds(10))
+        clock.advance(by: .seconds(10))
+      }
+      #expect(try await found == .unavailable)
+      gate.open()
+      #expect(try await package.send(0..<1 << 20).hasSameBytes(as: samples[16].bytes))
+      for wait in waits { wait.cancel() }
+    }
+  }
+
   @Test("more or fewer bytes than were asked for are other bytes", arguments: [-1, 1])
   func lengths(difference: Int) async throws {
     let sample = SamplePackage(mebibytes: 1)
