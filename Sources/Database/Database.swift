@@ -158,6 +158,12 @@ public final class Database: Sendable {
   /// Writes something that changes nothing, and throws ``DatabaseError`` where nothing can be written.
   public func checkWritable() async throws { try await engine.checkWritable() }
 
+  /// Whether the commit of a write that threw `outcomeUnknown` happened after all; from then on it can no longer. Nil where that is not known
+  /// any more, a week later. May be asked again. Throws ``DatabaseError`` where no server can be asked now.
+  package func hasHappened(_ commit: CommitReference) async throws -> Bool? {
+    try await engine.hasHappened(commit)
+  }
+
   /// How many bodies wait for their turn.
   public var waiting: (reads: Int, writes: Int) { (engine.reads.count, engine.writes.count) }
 

@@ -19,10 +19,32 @@ package protocol DatabaseEngine: AnyObject, Sendable {
   func optimize() async throws
   /// Writes something that changes nothing, and throws ``DatabaseError`` where nothing can be written.
   func checkWritable() async throws
+  /// Whether a commit happened whose answer was lost; from then on it can no longer. Nil where that is not known any more. May be asked again.
+  /// Throws ``DatabaseError`` where no server can be asked now.
+  func hasHappened(_ commit: CommitReference) async throws -> Bool?
   /// Serves what was asked before, and closes all connections. Blocks until done.
   func close()
   /// Takes no more bodies in; what waits is served. The last reference to the database is gone.
   func abandon()
+}
+
+extension DatabaseEngine {
+  /// An engine that loses no answers has none to find again.
+  package func hasHappened(_ commit: CommitReference) async throws -> Bool? { nil }
+}
+
+/// Names a commit whose answer was lost, as its engine does.
+package struct CommitReference: Hashable, Sendable {
+  /// The connection that committed.
+  package let connection: Int64
+  /// Which of its commits it was.
+  package let number: Int64
+
+  /// A reference from its parts.
+  package init(connection: Int64, number: Int64) {
+    self.connection = connection
+    self.number = number
+  }
 }
 
 /// A transaction's end of an engine: what a ``Connection`` that is none of SQLite's runs its statements on.

@@ -72,6 +72,8 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
   public let message: String
   /// The statement, without values; empty when there is none.
   public let sql: String
+  /// With `outcomeUnknown`: the commit that may have happened, for ``Database/hasHappened(_:)``; nil where that will never be known.
+  package let commit: CommitReference?
 
   init(_ code: Code, _ message: String, sql: String = "") {
     self.code = code
@@ -79,20 +81,25 @@ public struct DatabaseError: TemporarilyFailing, Sendable, CustomStringConvertib
     self.sql = sql
     extendedCode = 0
     state = ""
+    commit = nil
   }
 
   /// Creates the error of an engine that tells its failures by SQLSTATE.
-  package init(_ code: Code, state: String = "", _ message: String, sql: String) {
+  package init(
+    _ code: Code, state: String = "", _ message: String, sql: String, commit: CommitReference? = nil
+  ) {
     self.code = code
     self.state = state
     self.message = message
     self.sql = sql
+    self.commit = commit
     extendedCode = 0
   }
 
   init(extendedCode: Int32, message: String, sql: String) {
     self.extendedCode = extendedCode
     state = ""
+    commit = nil
     self.message = message
     self.sql = sql
     code =

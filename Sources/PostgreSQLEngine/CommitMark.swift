@@ -17,6 +17,18 @@ struct CommitMark: Hashable {
     SELECT 1 / count(*) AS marked FROM marked
     """
 
+  /// The mark as those know it who ask for it later.
+  var reference: CommitReference { CommitReference(connection: id, number: number) }
+
+  init(id: Int64, number: Int64) {
+    self.id = id
+    self.number = number
+  }
+
+  init(_ reference: CommitReference) {
+    self.init(id: reference.connection, number: reference.number)
+  }
+
   /// The two values of ``statement``, in the order of its places.
   var values: [SQLValue] { [.integer(number), .integer(id)] }
 

@@ -59,6 +59,12 @@ final class PostgreSQLDatabase: DatabaseEngine {
       .end(in: writes)
   }
 
+  func hasHappened(_ commit: CommitReference) async throws -> Bool? {
+    try await BlockingPool.shared.run { [link] () throws(DatabaseError) in
+      try CommitMark(commit).hasHappened(askedOn: link.connect())
+    }
+  }
+
   /// Refuses new bodies and tells the threads to end. Does not wait for them.
   func abandon() {
     reads.close()

@@ -167,8 +167,10 @@ struct ServerWorker {
         case false: pause(upTo: 5 << runs)
         case nil:
           return fail(
-            body, DatabaseError(.outcomeUnknown, state: doubt.cause.state, doubt.cause.message, sql: "COMMIT")
-          )
+            body,
+            DatabaseError(
+              .outcomeUnknown, state: doubt.cause.state, doubt.cause.message, sql: "COMMIT",
+              commit: doubt.mark?.reference))
         }
       }
     }

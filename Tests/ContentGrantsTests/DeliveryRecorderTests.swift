@@ -278,6 +278,38 @@ struct DeliveryRecorderTests {
     #expect(try await complete(grant).grant.machine.name == .completed)
   }
 
+  @Test(
+    "what was sent counts once where its writer never learns whether that happened, whatever is asked for meanwhile",
+    arguments: [DoubtfulEngine.Fate.happened, .lost], [false, true])
+  func doubtfulWrite(fate: DoubtfulEngine.Fate, isCompletion: Bool) async throws {
+    let grant = try await grant("a")
+    let engine = DoubtfulEngine(on: database)
+    let database = Database(engine: engine, longestWait: nil)
+    let recorder = DeliveryRecorder(meters: meters, database: database, timer: SystemMonotonicClock())
+    meter(of: grant).didSend(600)
+    engine.fates.withLock { $0 = [fate] }
+    if isCompletion {
+      await #expect(throws: DatabaseError.self) {
+        try await recorder.recording(of: grant.digest, to: grant.device) { unrecorded -> Bool? in
+          try await database.write(locking: []) { try unrecorded.write(in: $0) }
+          return true
+        }
+      }
+    } else {
+      await #expect(throws: DatabaseError.self) { try await recorder.record() }
+    }
+    // As long as no server can be asked it is neither written again nor forgotten.
+    engine.isAway.withLock { $0 = true }
+    meter(of: grant).didSend(7)
+    await #expect(throws: DatabaseError.self) { try await recorder.record() }
+    #expect(recorder.unrecorded(grant.handle) == ByteCount(607))
+    #expect(try await stored(grant) == (fate == .happened ? 600 : 0))
+    engine.isAway.withLock { $0 = false }
+    try await recorder.record()
+    #expect(recorder.unrecorded(grant.handle) == .zero)
+    #expect(try await stored(grant) == 607)
+  }
+
   @Test("what could not be written down is kept")
   func failure() async throws {
     let grant = try await grant("a")

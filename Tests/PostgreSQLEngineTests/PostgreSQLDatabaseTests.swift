@@ -299,9 +299,10 @@ struct PostgreSQLDatabaseTests {
   }
 
   @Test("a commit whose answer was lost is found to have happened, and after that it can no longer happen")
-  func marks() throws {
+  func marks() async throws {
     let address = try PostgreSQLServer.emptyAddress()
-    try Database.open(address, schema: Self.schema).close()
+    let database = try Database.open(address, schema: Self.schema)
+    defer { database.close() }
     let handle = try ServerHandle(address, application: "marks")
     let other = try ServerHandle(address, application: "marks")
     let id = try CommitMark.make(on: handle)
@@ -312,6 +313,10 @@ struct PostgreSQLDatabaseTests {
     #expect(try CommitMark(id: id, number: 1).hasHappened(askedOn: other) == true)
     #expect(try CommitMark(id: id, number: 1).hasHappened(askedOn: other) == true)
     #expect(try CommitMark(id: id, number: 2).hasHappened(askedOn: other) == false)
+    // The same for who is told by an error which commit it was.
+    #expect(try await database.hasHappened(CommitMark(id: id, number: 1).reference) == true)
+    #expect(try await database.hasHappened(CommitMark(id: id, number: 2).reference) == false)
+    #expect(try await database.hasHappened(CommitReference(connection: id + 1_000_000, number: 1)) == nil)
     session.begin(.write, locking: [])
     try session.enqueue("INSERT INTO books (title) VALUES ('b')")
     let error = #expect(throws: DatabaseError.self) {

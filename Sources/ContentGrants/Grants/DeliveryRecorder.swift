@@ -36,9 +36,15 @@ package struct DeliveryRecorder: Sendable {
   /// Says what is written down.
   private let answer: @Sendable (_ sentUntil: Timestamp) async throws -> Void
   private let isAsked = Flag()
+  private let doubts = Doubts()
 
   private final class Flag: Sendable {
     let value = Atomic(false)
+  }
+
+  /// The counts that were drained for writes whose answers were lost: they are in the database, or not.
+  private final class Doubts: Sendable {
+    let all = Mutex<[(sent: [Sent], commit: CommitReference)]>([])
   }
 
   /// Creates a recorder. Several recorders over the same meters never write the same bytes twice. `answer` tells the other nodes, which
@@ -61,8 +67,10 @@ package struct DeliveryRecorder: Sendable {
   }
 
   /// After this call the database counts everything that was sent before it. Writes ``batch`` grants at a time.
-  /// Throws ``DatabaseError``; what was not written goes back to the meters and is written by a later call.
+  /// Throws ``DatabaseError``; what was not written goes back to the meters and is written by a later call. What may have been written is
+  /// neither written again nor forgotten before that is known.
   package func record() async throws {
+    try await settle()
     var rest = meters.drain()[...]
     while !rest.isEmpty {
       let batch = Array(rest.prefix(Self.batch))
@@ -70,11 +78,31 @@ package struct DeliveryRecorder: Sendable {
         try await database.write(locking: []) { try Unrecorded(sent: batch, node: node).write(in: $0) }
       } catch {
         // Not written down, so not forgotten either.
-        meters.restore(Array(rest))
+        meters.restore(Array(rest.dropFirst(batch.count)))
+        giveBack(batch, after: error)
         throw error
       }
       meters.confirm(batch)
       rest = rest.dropFirst(batch.count)
+    }
+  }
+
+  private func giveBack(_ sent: [Sent], after error: any Error) {
+    guard let commit = (error as? DatabaseError)?.commit else { return meters.restore(sent) }
+    doubts.all.withLock { $0.append((sent, commit)) }
+  }
+
+  /// Finds out what became of writes whose answers were lost. Throws ``DatabaseError``.
+  private func settle() async throws {
+    while let doubt = doubts.all.withLock({ $0.popLast() }) {
+      do {
+        // Nothing is known any more after a week: better too few than the same bytes twice.
+        let isWritten = try await database.hasHappened(doubt.commit) ?? true
+        if isWritten { meters.confirm(doubt.sent) } else { meters.restore(doubt.sent) }
+      } catch {
+        doubts.all.withLock { $0.append(doubt) }
+        throw error
+      }
     }
   }
 
@@ -108,6 +136,7 @@ package struct DeliveryRecorder: Sendable {
   func recording<Value>(
     of content: SHA256Digest, to device: DeviceIdentifier, _ body: (Unrecorded) async throws -> Value?
   ) async throws -> Value {
+    try await settle()
     for _ in 0..<Self.attempts {
       let (sent, others) = meters.drain(content: content, device: Ticket.tag(of: device))
       do {
@@ -115,7 +144,7 @@ package struct DeliveryRecorder: Sendable {
         meters.confirm(sent)
         if let value { return value }
       } catch {
-        meters.restore(sent)
+        giveBack(sent, after: error)
         throw error
       }
       try await meters.waitForEnd(of: others)
