@@ -4,7 +4,9 @@ import json
 import os
 import pathlib
 import secrets
+import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -26,6 +28,14 @@ def add_options(parser):
     parser.add_argument("--port-base", required=True, type=int)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+
+
+def end_in_order():
+    """Lets SIGTERM end this process as a failure does: what it has started ends with it."""
+    def end(*_):
+        sys.exit("ended by SIGTERM")
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def why_not(faults=()):
