@@ -515,14 +515,18 @@ extension TableCalls {
   }
 
   private func readerKeys() async throws {
-    let now = now
+    let (now, product) = (now, product)
     let customer = try #require(CustomerIdentifier([UInt8](repeating: 7, count: 16)))
     let device = try #require(DeviceIdentifier("reader-kabiz41701"))
     try await measure(filling: [
       """
       INSERT INTO reader_keys (name, customer, device, title, digest, created)
       SELECT 'k-' || n, randomblob(16), 'd-' || n, 'Tablet', randomblob(32), n FROM numbers
+      """,
       """
+      INSERT INTO reading_progress (customer, product, modified, device, document)
+      SELECT randomblob(16), 'p-' || n, n, 'd', '{}' FROM numbers
+      """,
     ]) { connection in
       let key = ReaderKey(
         name: "kabiz41701", customer: customer, device: device, title: "Tablet", digest: .of([51]),
@@ -531,6 +535,11 @@ extension TableCalls {
       _ = try ReaderKeyTable.find("kabiz41701", in: connection)
       _ = try ReaderKeyTable.all(of: customer, limit: 5, in: connection)
       try ReaderKeyTable.note("kabiz41701", at: now, in: connection)
+      let mark = ReadingMark(product: product, modified: now, page: 3, millionths: 500_000)
+      try ReadingProgressTable.put(mark, of: customer, by: "d", document: "{}", in: connection)
+      _ = try ReadingProgressTable.document(of: product, by: customer, in: connection)
+      _ = try ReadingProgressTable.marks(of: customer, limit: 5, in: connection)
+      _ = try GrantTable.contents(on: device, limit: 5, in: connection)
       #expect(try ReaderKeyTable.remove("kabiz41701", of: customer, in: connection))
     }
   }

@@ -401,9 +401,22 @@ CREATE TABLE reader_keys (
   territory TEXT,
   locale TEXT,
   created INTEGER NOT NULL,
-  used INTEGER
+  used INTEGER,
+  sync_digest BLOB
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
+
+CREATE TABLE reading_progress (
+  customer BLOB NOT NULL,
+  product TEXT NOT NULL,
+  modified INTEGER NOT NULL,
+  device TEXT NOT NULL,
+  page INTEGER,
+  millionths INTEGER,
+  document TEXT NOT NULL,
+  PRIMARY KEY (customer, product)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reading_progress_by_time ON reading_progress (customer, modified);
 
 CREATE TABLE remembered_proofs (
   store TEXT NOT NULL,

@@ -15,6 +15,8 @@ package enum CatalogPlace: Hashable, Sendable {
   case singles
   /// The products that the reader owns, the newest purchase first.
   case owned
+  /// The products that the reader has begun, the latest first.
+  case reading
   /// The products that are found by these words.
   case search(String)
   /// The description of the search (OpenSearch).
@@ -33,6 +35,8 @@ package enum CatalogPlace: Hashable, Sendable {
   case sample(ProductIdentifier, ContentVersion, Int)
   /// The package of a version, under a name with the ending of its type.
   case file(ProductIdentifier, ContentVersion, name: String)
+  /// How far a product was read.
+  case progress(ProductIdentifier)
   /// The web publication manifest of a version.
   case manifest(ProductIdentifier, ContentVersion)
   /// A page of a version, counted from zero, in that width where one is given.
@@ -42,9 +46,12 @@ package enum CatalogPlace: Hashable, Sendable {
 }
 
 extension CatalogPlace {
-  /// Whether it is a web publication manifest, which OPDS 1.2 does not know.
-  package var isManifest: Bool {
-    if case .manifest = self { true } else { false }
+  /// Whether it is of a kind that OPDS 1.2 does not know.
+  package var isOfPublicationsAlone: Bool {
+    switch self {
+    case .manifest, .progress: true
+    default: false
+    }
   }
 }
 

@@ -49,6 +49,8 @@ extension FeedComposer {
       summary: publication.description, images: cover.map(images) ?? [])
   }
 
+  /// The media type of how far something was read.
+  static let progressType = "application/vnd.readium.progression+json"
   private static let page = FeedLink.Kind.other("text/html")
 
   private func kind(
@@ -104,13 +106,19 @@ extension FeedComposer {
     let manifest = FeedLink(
       relation, to: CatalogPage(.manifest(id, version)),
       .other(PackagePages.manifestType(isComic: facts?.stream != nil)))
-    guard let stream = facts?.stream else { return [manifest] }
-    return [
-      manifest,
+    var links = [manifest]
+    if progress != nil {
+      links.append(FeedLink(.progression, to: CatalogPage(.progress(id)), .other(Self.progressType)))
+    }
+    guard let stream = facts?.stream else { return links }
+    let mark = progress?.marks[id]
+    let lastRead = mark?.page.map { min($0 + 1, stream.count) }
+    links.append(
       FeedLink(
         .stream, to: CatalogPage(.pageTemplate(id, version)), .other(stream.mediaType),
-        stream: FeedLink.Stream(count: stream.count)),
-    ]
+        stream: FeedLink.Stream(
+          count: stream.count, lastRead: lastRead, lastReadDate: lastRead == nil ? nil : mark?.modified)))
+    return links
   }
 
   /// The name of a package's file, as addresses have it.

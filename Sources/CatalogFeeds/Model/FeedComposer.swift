@@ -24,6 +24,8 @@ package struct FeedComposer: Sendable {
   package let title: String
   /// The products that the reader owns; nil for one who shows no key.
   package var owned: OwnedProducts?
+  /// How far the reader has read; nil for one who shows no key.
+  package var progress: ReaderProgress?
   /// Products that are looked at for one page, at most.
   var looks = ShopWindow.maximumLooks
 
@@ -77,6 +79,11 @@ package struct FeedComposer: Sendable {
         return Selection(page: page, items: [], publications: [], next: nil, previous: .none)
       }
       return try selection(page, of: owned.shelf)
+    case .reading:
+      guard let progress, owned?.hasPlace != false else {
+        return Selection(page: page, items: [], publications: [], next: nil, previous: .none)
+      }
+      return try selection(page, of: progress.shelf)
     case .singles: return try selection(page, of: order.singles)
     case .search(let words):
       return try selection(page, of: Shelf(order.search.products(matching: words)))
@@ -102,7 +109,7 @@ package struct FeedComposer: Sendable {
     let publications = self.publications(selection, facts: facts)
     switch selection.page.place {
     case .start:
-      feed.navigation = (owned == nil ? [] : [Self.ownedEntry]) + Self.startEntries
+      feed.navigation = (owned == nil ? [] : [Self.readingEntry, Self.ownedEntry]) + Self.startEntries
       if !publications.isEmpty {
         feed.groups = [
           CatalogFeed.Group(
@@ -115,7 +122,7 @@ package struct FeedComposer: Sendable {
       feed.publications = publications
       feed.subtitle = window.texts(ofPublication: id).description
       feed.links.append(FeedLink(.up, to: CatalogPage(.publications), .navigation))
-    case .owned where owned?.hasPlace == false:
+    case .owned where owned?.hasPlace == false, .reading where owned?.hasPlace == false:
       // Applications show no bodies of errors.
       feed.navigation = [Self.noPlaceEntry]
     case .new, .singles:
@@ -162,9 +169,13 @@ package struct FeedComposer: Sendable {
   ) throws(Problem) -> Shelf.Page<ShopWindow.Item> {
     let territory = window.territory
     // The price of what comes before a page is not asked for.
-    let isWhole = page.place != .owned && !page.onlyFree
+    let isWhole = page.place != .owned && page.place != .reading && !page.onlyFree
     func shown(_ id: ProductIdentifier) -> ShopWindow.Item? {
       if page.place == .owned { return item(id) }
+      // What was given back is read no more.
+      if page.place == .reading {
+        return item(id).flatMap { owned?.contents[id] != nil || isFree($0) ? $0 : nil }
+      }
       guard window.isForSale(id) else { return nil }
       return item(id).flatMap { !page.onlyFree || $0.isFree(in: territory) ? $0 : nil }
     }
@@ -180,6 +191,7 @@ package struct FeedComposer: Sendable {
     case .new: Self.newTitle
     case .singles: Self.singlesTitle
     case .owned: Self.ownedTitle
+    case .reading: Self.readingTitle
     case .search(let words):
       words.isEmpty ? "Search" : "Search: \(words.prefix(SearchIndex.maximumLength))"
     default: title
@@ -209,6 +221,7 @@ package struct FeedComposer: Sendable {
   }
 
   private static let ownedTitle = "Owned"
+  private static let readingTitle = "Continue reading"
   private static let newTitle = "New issues"
   private static let publicationsTitle = "Publications"
   private static let singlesTitle = "Single issues"
@@ -216,6 +229,10 @@ package struct FeedComposer: Sendable {
   private static let ownedEntry = CatalogFeed.Navigation(
     CatalogPage(.owned), .acquisition, relation: .shelf, title: ownedTitle,
     summary: "What you have bought, the newest purchase first")
+
+  private static let readingEntry = CatalogFeed.Navigation(
+    CatalogPage(.reading), .acquisition, title: readingTitle,
+    summary: "What you have begun, on any of your devices, the latest first")
 
   private static let noPlaceEntry = CatalogFeed.Navigation(
     CatalogPage(.start), .navigation, title: "Too many devices (device-limit)",

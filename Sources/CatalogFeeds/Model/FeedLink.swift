@@ -21,6 +21,8 @@ package struct FeedLink: Hashable, Sendable {
     case buy = "http://opds-spec.org/acquisition/buy"
     case subscribe = "http://opds-spec.org/acquisition/subscribe"
     case sample = "http://opds-spec.org/acquisition/sample"
+    /// How far a product was read, as Readium's applications look for it.
+    case progression = "http://www.cantook.com/api/progression"
     case stream = "http://vaemendis.net/opds-pse/stream"
   }
 

@@ -9,8 +9,8 @@ import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 
-/// Finds out whose key a request of an application for reading shows: by `Basic` (RFC 7617, in UTF-8) or, as `NAME.PASSWORD`, by
-/// `Bearer`. Nothing is remembered, so that a key that is removed opens nothing from then on.
+/// Finds out whose key a request of an application for reading shows: by `Basic` (RFC 7617, in UTF-8), as `NAME.PASSWORD` by
+/// `Bearer`, or as KOReader's sync does. Nothing is remembered, so that a key that is removed opens nothing from then on.
 package struct ReaderSignIn: Sendable {
   /// The result of a look at a request.
   package enum Access: Sendable {
@@ -34,14 +34,18 @@ package struct ReaderSignIn: Sendable {
 
   /// Looks the key up. Throws `too-many-requests` where too many wrong ones came from there.
   package func access(of request: HTTPRequest) async throws -> Access {
-    guard request.headers.contains("Authorization") else { return .withoutKey }
-    guard let (name, password) = Self.credentials(of: request) else { return .unknown }
+    let isKOReader = request.headers.contains(Self.syncName)
+    guard request.headers.contains("Authorization") || isKOReader else { return .withoutKey }
+    let isByMD5 = isKOReader && !request.headers.contains("Authorization")
+    let shown = isByMD5 ? Self.syncCredentials(of: request) : Self.credentials(of: request)
+    guard let (name, password) = shown else { return .unknown }
     let peer = settings.client(of: request)
     if let seconds = attempts.wait(for: name, from: peer) { throw Self.tooMany(seconds) }
     let found = try await grants.grantStore.database.read { try ReaderKeyTable.find(name, in: $0) }
-    let digest = SecretDigest(digest: found?.digest ?? SHA256Digest.of([]))
+    let known = isByMD5 ? found?.syncDigest : found?.digest
+    let digest = SecretDigest(digest: known ?? SHA256Digest.of([]))
     // Compared also where there is no such key: the time tells nothing of names.
-    let matches = digest.matches(ReaderPassword.canonical(password))
+    let matches = digest.matches(isByMD5 ? password : ReaderPassword.canonical(password))
     guard let key = found, matches else {
       if let seconds = attempts.charge(name, from: peer) { throw Self.tooMany(seconds) }
       return .unknown
@@ -72,6 +76,18 @@ package struct ReaderSignIn: Sendable {
       return split(text, at: ":")
     }
     return request.bearerToken.flatMap { split($0, at: ".") }
+  }
+
+  /// KOReader's sync shows a name and the MD5 of a password, in two fields of its own.
+  private static let syncName = "x-auth-user"
+  private static let syncPassword = "x-auth-key"
+
+  /// The name and the MD5 of a request of KOReader's sync, which takes it for no other route; nil for what cannot be both.
+  private static func syncCredentials(of request: HTTPRequest) -> (name: String, password: String)? {
+    guard request.rawTarget.hasPrefix("/opds/koreader/") else { return nil }
+    let (names, passwords) = (request.headers.values(of: syncName), request.headers.values(of: syncPassword))
+    guard names.count == 1, passwords.count == 1 else { return nil }
+    return split("\(names[0]):\(passwords[0].lowercased())", at: ":")
   }
 
   private static func split(_ text: String, at separator: Character) -> (name: String, password: String)? {

@@ -45,6 +45,7 @@ extension CatalogFeedRoutes {
             OwnedProducts.Content(content: entry.content, purchased: entry.purchased, until: entry.until)
           )
         }, uniquingKeysWith: { first, _ in first }), hasPlace: owned.hasPlace)
+    composer.progress = try await progress.all(of: key)
     return composer
   }
 

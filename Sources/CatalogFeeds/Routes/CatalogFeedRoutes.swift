@@ -63,10 +63,13 @@ package struct CatalogFeedRoutes: Sendable {
   let order = CatalogDerived(from: .products) { catalog, _ in CatalogOrder(catalog) }
   let documents = FeedDocumentCache()
   let pageCache = PackagePagesCache()
+  let progress: ProgressShelf
+  let syncDocuments = SyncDocuments()
 
   package init(on infrastructure: Infrastructure, options: CatalogFeedSettings) {
     self.infrastructure = infrastructure
     self.options = options
+    progress = ProgressShelf(grants: infrastructure.grants)
     facts = PackageFactsCache(packages: infrastructure.content.packages)
   }
 
@@ -90,12 +93,15 @@ package struct CatalogFeedRoutes: Sendable {
     addPublications(to: &routes)
     addFiles(to: &routes)
     addPages(to: &routes)
+    addProgress(to: &routes)
+    addSync(to: &routes)
   }
 
   private func addAtom(to routes: inout ScopedRoutes) {
     let (plain, paged, facets) = (FeedRequest.query, FeedRequest.pagedQuery, FeedRequest.facetQuery)
     routes.public(.get, "/opds/v1.2", query: plain, use: feed(.atom) { _, _ in .start })
     routes.public(.get, "/opds/v1.2/owned", query: paged, use: feed(.atom) { _, _ in .owned })
+    routes.public(.get, "/opds/v1.2/reading", query: paged, use: feed(.atom) { _, _ in .reading })
     routes.public(.get, "/opds/v1.2/new", query: facets, use: feed(.atom) { _, _ in .new })
     routes.public(.get, "/opds/v1.2/singles", query: facets, use: feed(.atom) { _, _ in .singles })
     routes.public(.get, "/opds/v1.2/publications", query: paged, use: feed(.atom) { _, _ in .publications })
@@ -121,6 +127,7 @@ package struct CatalogFeedRoutes: Sendable {
     let (plain, paged, facets) = (FeedRequest.query, FeedRequest.pagedQuery, FeedRequest.facetQuery)
     routes.public(.get, "/opds/v2", query: plain, use: feed(.json) { _, _ in .start })
     routes.public(.get, "/opds/v2/owned", query: paged, use: feed(.json) { _, _ in .owned })
+    routes.public(.get, "/opds/v2/reading", query: paged, use: feed(.json) { _, _ in .reading })
     routes.public(.get, "/opds/v2/new", query: facets, use: feed(.json) { _, _ in .new })
     routes.public(.get, "/opds/v2/singles", query: facets, use: feed(.json) { _, _ in .singles })
     routes.public(.get, "/opds/v2/publications", query: paged, use: feed(.json) { _, _ in .publications })
@@ -135,8 +142,10 @@ package struct CatalogFeedRoutes: Sendable {
   ) -> APIRoutes.Responder {
     guarded { request, parameters, key in
       let place = try place(request, parameters)
-      // Who owns something is known by a key alone.
-      if place == .owned, key == nil { return try authentication(for: request, status: .unauthorized) }
+      // Who owns and reads something is known by a key alone.
+      if place == .owned || place == .reading, key == nil {
+        return try authentication(for: request, status: .unauthorized)
+      }
       return try await feed(place, to: request, in: form, for: key)
     }
   }
@@ -171,7 +180,7 @@ package struct CatalogFeedRoutes: Sendable {
   }
 
   /// Says how a reader's key is shown.
-  private func authentication(for request: HTTPRequest, status: HTTPStatus) throws -> HTTPResponse {
+  func authentication(for request: HTTPRequest, status: HTTPStatus) throws -> HTTPResponse {
     let document = AuthenticationDocument(base: base(of: request), name: options.title)
     var response = HTTPResponse(
       status: status,

@@ -3,6 +3,7 @@ import ContentCatalog
 package import ContentDelivery
 package import ContentGrants
 import CoreTypes
+import Crypto
 import Database
 import DeliveryModel
 import DeliveryRecords
@@ -59,7 +60,9 @@ package struct ReaderKeyRoutes: Sendable {
       try await grants.add(
         ReaderKey(
           name: name, customer: customer, device: device, title: title,
-          digest: SecretDigest(of: password).digest, territory: territory, locale: locale,
+          digest: SecretDigest(of: password).digest,
+          syncDigest: MD5.hexadecimal(of: Array(password.utf8)).map { SecretDigest(of: $0).digest },
+          territory: territory, locale: locale,
           created: grants.grantStore.clock.now()))
       return try .json(
         NewReaderKey(name: name, password: password, address: "\(base(of: request))/opds"), status: .created)

@@ -157,7 +157,7 @@ package struct AtomWriter: Sendable {
         link(
           FeedLink(.up, to: CatalogPage(.publication(series.id)), .acquisition, title: series.title), &xml)
       }
-      for each in publication.links where !each.target.place.isManifest { link(each, &xml) }
+      for each in publication.links where !each.target.place.isOfPublicationsAlone { link(each, &xml) }
     }
   }
 }

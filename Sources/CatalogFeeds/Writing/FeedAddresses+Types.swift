@@ -21,12 +21,12 @@ extension CatalogPlace {
   package var kind: FeedLink.Kind {
     switch self {
     case .start, .publications: .navigation
-    case .publication, .new, .singles, .owned, .search, .searchTemplate: .acquisition
+    case .publication, .new, .singles, .owned, .reading, .search, .searchTemplate: .acquisition
     case .product: .entry
     case .searchDescription: .searchDescription
     case .shop: .other("text/html")
     case .noCover: .other(NoCover.mediaType)
-    case .cover, .sample, .file, .manifest, .page, .pageTemplate: .other(nil)
+    case .cover, .sample, .file, .progress, .manifest, .page, .pageTemplate: .other(nil)
     }
   }
 
@@ -39,11 +39,12 @@ extension CatalogPlace {
     case .new: "urn:pullbox:catalog:new"
     case .singles: "urn:pullbox:catalog:singles"
     case .owned: "urn:pullbox:catalog:owned"
+    case .reading: "urn:pullbox:catalog:reading"
     case .search(let words): "urn:pullbox:catalog:search:\(words.percentEncoded)"
     case .noCover: "urn:pullbox:catalog:no-cover"
     case .searchDescription, .searchTemplate: "urn:pullbox:catalog:search"
     case .product(let id), .shop(let id), .cover(let id, _, _), .sample(let id, _, _), .file(let id, _, _),
-      .manifest(let id, _), .page(let id, _, _, _), .pageTemplate(let id, _):
+      .progress(let id), .manifest(let id, _), .page(let id, _, _, _), .pageTemplate(let id, _):
       "urn:pullbox:product:\(id)"
     }
   }

@@ -39,6 +39,7 @@ package struct FeedAddresses: Hashable, Sendable {
     case .publication(let id): path = "\(feeds)/publications/\(id)"
     case .new: path = "\(feeds)/new"
     case .owned: path = "\(feeds)/owned"
+    case .reading: path = "\(feeds)/reading"
     case .singles: path = "\(feeds)/singles"
     case .search(let words):
       path = "\(feeds)/search"
@@ -58,6 +59,9 @@ package struct FeedAddresses: Hashable, Sendable {
       query = []
     case .file(let id, let version, let name):
       path = "\(base)/opds/files/\(id)/\(version)/\(name.percentEncoded)"
+    case .progress(let id):
+      path = "\(base)/opds/progress/\(id)"
+      query = []
     case .manifest(let id, let version): path = "\(base)/opds/manifest/\(id)/\(version)"
     case .page(let id, let version, let number, let width):
       path = "\(base)/opds/pages/\(id)/\(version)/\(number)"

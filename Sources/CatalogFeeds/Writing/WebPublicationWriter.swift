@@ -85,6 +85,11 @@ package struct WebPublicationWriter: Sendable {
       package.rel = ["alternate"]
       links.append(package)
     }
+    links += publication.links.filter { $0.relation == .progression }.map { link in
+      Link(
+        href: addresses.address(of: link.target), rel: [link.relation.rawValue],
+        type: addresses.form.mediaType(of: link.kind))
+    }
     return try APIJSON.encode(
       Document(
         metadata: metadata(of: publication, pages, isPDF: package?.type == MediaType.pdf.text), links: links,

@@ -282,6 +282,7 @@ package enum CustomerTable {
       """, both)
     try connection.execute("DELETE FROM customer_devices WHERE customer = ?", [.customer(customer)])
     try connection.execute("UPDATE reader_keys SET customer = ? WHERE customer = ?", both)
+    try ReadingProgressTable.merge(customer, into: kept, in: connection)
     try connection.execute("UPDATE customer_aliases SET customer = ? WHERE customer = ?", both)
     try connection.execute("INSERT INTO customer_aliases (customer, alias) VALUES (?, ?)", both)
   }

@@ -1,5 +1,6 @@
 package import Commerce
 import CoreTypes
+package import Crypto
 package import Database
 package import DeliveryModel
 import DeliverySchema
@@ -102,6 +103,18 @@ extension GrantTable {
         values + [.text($0), .integer(range.lowerBound), .integer(range.upperBound), .integer(limit)]
       } + [.integer(limit)]
     ).map(record)
+  }
+
+  /// The packages that a device was granted, each once, `limit` at most.
+  package static func contents(
+    on device: DeviceIdentifier, limit: Int, in connection: borrowing Connection
+  ) throws -> [(product: ProductIdentifier, digest: SHA256Digest)] {
+    try connection.query(
+      """
+      SELECT DISTINCT product, digest FROM grants \(SQLDialect.index("grants_by_device"))
+      WHERE device = ? ORDER BY product LIMIT ?
+      """, [.identifier(device), .integer(limit)]
+    ).map { (try $0.identifier("product"), try $0.digest("digest")) }
   }
 
   /// Whether a page can have ended there.

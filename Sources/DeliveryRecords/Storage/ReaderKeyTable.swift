@@ -17,6 +17,8 @@ package struct ReaderKey: Sendable {
   package var title: String
   /// The SHA-256 of the password.
   package var digest: SHA256Digest
+  /// The SHA-256 of the password's MD5, which is all that KOReader shows; nil of a key that was made before there was one.
+  package var syncDigest: SHA256Digest?
   /// The territory whose prices it is shown.
   package var territory: Territory?
   /// The language in which it is shown them, a BCP 47 tag.
@@ -27,13 +29,15 @@ package struct ReaderKey: Sendable {
 
   package init(
     name: String, customer: CustomerIdentifier, device: DeviceIdentifier, title: String,
-    digest: SHA256Digest, territory: Territory?, locale: String?, created: Timestamp, used: Timestamp? = nil
+    digest: SHA256Digest, syncDigest: SHA256Digest? = nil, territory: Territory?, locale: String?,
+    created: Timestamp, used: Timestamp? = nil
   ) {
     self.name = name
     self.customer = customer
     self.device = device
     self.title = title
     self.digest = digest
+    self.syncDigest = syncDigest
     self.territory = territory
     self.locale = locale
     self.created = created
@@ -46,18 +50,20 @@ package enum ReaderKeyTable {
   /// A key that is shown again within this time is not written down again.
   package static let freshness: Duration = .seconds(3600)
 
-  private static let columns = "name, customer, device, title, digest, territory, locale, created, used"
+  private static let columns =
+    "name, customer, device, title, digest, territory, locale, created, used, sync_digest"
 
   /// Adds a key whose name no other has. Runs in a write that has locked the customer.
   package static func insert(_ key: ReaderKey, in connection: borrowing Connection) throws {
     try connection.execute(
       """
-      INSERT INTO reader_keys (name, customer, device, title, digest, territory, locale, created)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO reader_keys (name, customer, device, title, digest, territory, locale, created, sync_digest)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
         .text(key.name), .customer(key.customer), .identifier(key.device), .text(key.title),
         .digest(key.digest), .optional(key.territory?.code), .optional(key.locale), .timestamp(key.created),
+        .optional(key.syncDigest?.array),
       ])
   }
 
@@ -105,6 +111,7 @@ package enum ReaderKeyTable {
     ReaderKey(
       name: try row.text("name"), customer: try row.customer("customer"),
       device: try row.identifier("device"), title: try row.text("title"), digest: try row.digest("digest"),
+      syncDigest: try row.optionalDigest("sync_digest"),
       territory: try row.optionalText("territory").flatMap { Territory($0) },
       locale: try row.optionalText("locale"), created: try row.timestamp("created"),
       used: try row.optionalTimestamp("used"))

@@ -4,10 +4,12 @@ import ContentPacking
 import CoreTypes
 import Crypto
 import Database
+import DeliveryModel
 import Foundation
 import HTTPClient
 import PackageTesting
 import PullboxAPI
+import PullboxAPIClient
 import PullboxTesting
 import SystemCalls
 import Testing
@@ -86,7 +88,7 @@ struct CatalogPageTests {
         #expect(part.headers["Content-Range"] == "bytes 10-19/\(bytes.count)")
         let beyond = try await shop.send(path, as: key, headers: [("Range", "bytes=99999999-")])
         #expect(beyond.status == 416)
-        let several = try await shop.send(path, as: key, headers: [("Range", "bytes=0-1,5-6")])
+        let several = try await shop.send(path, as: key, headers: [("Range", "bytes=0-1,5000-5001")])
         #expect(several.status == 200 && several.body == bytes)
         let known = try await shop.send(
           path, as: key, headers: [("If-None-Match", try #require(answer.headers["ETag"]))])
@@ -119,7 +121,7 @@ struct CatalogPageTests {
     try await Self.runFolder { shop in
       let key = try await shop.add()
       for number in [
-        "-1", "3", "9223372036854775807", "9223372036854775808", "+1", "01", "1e3", "x", "%D9%A1", "%00",
+        "-1", "3", "9223372036854775807", "9223372036854775808", "+1", "01", "1e3", "x", "%D9%A1",
       ] {
         let answer = try await shop.send(Self.path(number), as: key)
         #expect(answer.status == 404, "\(number)")
@@ -253,8 +255,11 @@ struct CatalogPageTests {
       #expect(contents.map { $0["title"] as? String } == ["The <second>"])
       #expect(contents.map { $0["href"] as? String } == [Self.path("1")])
       let links = try #require(document["links"] as? [[String: Any]])
-      #expect(links.map { $0["rel"] as? [String] } == [["self"], ["alternate"]])
-      #expect(links.last?["type"] as? String == "application/vnd.comicbook+zip")
+      #expect(
+        links.map { $0["rel"] as? [String] } == [
+          ["self"], ["alternate"], ["http://www.cantook.com/api/progression"],
+        ])
+      #expect(links[1]["type"] as? String == "application/vnd.comicbook+zip")
     }
   }
 

@@ -10,9 +10,22 @@ extension PostgreSQLSchema {
       territory TEXT COLLATE "C",
       locale TEXT COLLATE "C",
       created BIGINT NOT NULL,
-      used BIGINT
+      used BIGINT,
+      sync_digest BYTEA
     );
     CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
+
+    CREATE TABLE reading_progress (
+      customer BYTEA NOT NULL,
+      product TEXT COLLATE "C" NOT NULL,
+      modified BIGINT NOT NULL,
+      device TEXT COLLATE "C" NOT NULL,
+      page BIGINT,
+      millionths BIGINT,
+      document TEXT COLLATE "C" NOT NULL,
+      PRIMARY KEY (customer, product)
+    );
+    CREATE INDEX reading_progress_by_time ON reading_progress (customer, modified, product);
 
     """
 

@@ -1,0 +1,37 @@
+package import ContentDelivery
+import CoreTypes
+import Crypto
+import HTTPServer
+import ServiceRuntime
+import Synchronization
+
+/// Finds the package that KOReader means: it names a file by the MD5 of eleven of its parts, or by that of its name.
+package final class SyncDocuments: Sendable {
+  /// Packages whose names are remembered.
+  static let maximumCount = 20_000
+  /// Bytes of each part.
+  static let partLength: Int64 = 1024
+
+  private let names = Mutex(
+    RecentlyUsedCache<SHA256Digest, String>(
+      maximumCount: maximumCount, maximumLength: ByteCount(Int64(maximumCount))))
+
+  package init() {}
+
+  /// Where the parts of a file of that length begin: at its start, and at 1 KiB times each power of four.
+  static func starts(inFileOf length: Int64) -> [Int64] {
+    ([0] + (0...10).map { partLength << (2 * Int64($0)) }).filter { $0 < length }
+  }
+
+  /// The name of a package; nil where there is no MD5. Throws what reading throws.
+  package func name(of package: OpenPackage) async throws -> String? {
+    if let known = names.withLock({ $0.value(for: package.digest) }) { return known }
+    var bytes: [UInt8] = []
+    for start in Self.starts(inFileOf: package.length) {
+      bytes += try await package.file.bytes(in: start..<min(package.length, start + Self.partLength))
+    }
+    guard let name = MD5.hexadecimal(of: bytes) else { return nil }
+    names.withLock { $0.insert(name, for: package.digest, length: ByteCount(1)) }
+    return name
+  }
+}
