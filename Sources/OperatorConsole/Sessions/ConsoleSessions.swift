@@ -24,16 +24,26 @@ package struct Visitor: Sendable {
 /// request, at sign-out, and with its key.
 ///
 /// Every node of a database knows all sessions. A session that this process has seen counts also while the database cannot be read, so
-/// that its operator sees what is wrong.
+/// that its operator sees what is wrong, but only for ``maximumUnread`` since the database last had it: it may have ended at another
+/// node.
 package final class ConsoleSessions: Sendable {
   private static let touchInterval: Duration = .seconds(60)
   private static let maximumRemembered = 256
+  /// How long a session counts of which the database cannot be asked.
+  package static let maximumUnread: Duration = .seconds(60)
+
+  /// A session that this process has seen.
+  private struct Seen {
+    var session: ConsoleSessionTable.Session
+    /// When the database last had it.
+    var confirmed: Timestamp
+  }
 
   private let database: Database
   private let keys: OperatorKeys
   private let clock: any WallClock
   private let log: Log
-  private let seen = Mutex<[SHA256Digest: ConsoleSessionTable.Session]>([:])
+  private let seen = Mutex<[SHA256Digest: Seen]>([:])
 
   package init(database: Database, keys: OperatorKeys, clock: any WallClock, log: Log) {
     self.database = database
@@ -49,25 +59,27 @@ package final class ConsoleSessions: Sendable {
     let session = ConsoleSessionTable.Session(
       digest: .of(secret.utf8), key: key.digest, language: language.rawValue, created: now, used: now)
     try await database.write(locking: []) { try ConsoleSessionTable.add(session, in: $0) }
-    remember(session)
+    remember(session, confirmed: now)
     return secret
   }
 
   /// The operator whose session has that secret; nil where there is none any more. Throws what the database throws, where this process
-  /// has not seen the session either.
+  /// has not seen the session within ``maximumUnread`` either.
   ///
   /// - Parameter isUsed: whether this counts as a use of the session, after which it lasts on.
   package func visitor(_ secret: String, isUsed: Bool = true) async throws -> Visitor? {
     let digest = SHA256Digest.of(secret.utf8)
+    let now = clock.now()
     let found: ConsoleSessionTable.Session?
+    var confirmed = now
     do {
       found = try await database.read { try ConsoleSessionTable.find(digest, in: $0) }
     } catch let error as DatabaseError where error.code != .busy && error.code != .overloaded {
       // A database that has much to do is asked again by the next request.
-      guard let remembered = seen.withLock({ $0[digest] }) else { throw error }
-      found = remembered
+      guard let remembered = seen.withLock({ $0[digest] }), now - remembered.confirmed <= Self.maximumUnread
+      else { throw error }
+      (found, confirmed) = (remembered.session, remembered.confirmed)
     }
-    let now = clock.now()
     guard var session = found, now - session.created < ConsoleSessionTable.lifetime,
       now - session.used < ConsoleSessionTable.patience,
       let holder = keys.holder(ofKeyWith: SecretDigest(digest: session.key))
@@ -83,7 +95,7 @@ package final class ConsoleSessions: Sendable {
         log.warning("the use of a session could not be written down", ["error": LogValue(error)])
       }
     }
-    remember(session)
+    remember(session, confirmed: confirmed)
     return Visitor(
       holder: holder, key: SecretDigest(digest: session.key),
       language: Language(rawValue: session.language) ?? .english, formToken: Self.formToken(secret))
@@ -104,14 +116,14 @@ package final class ConsoleSessions: Sendable {
     }
   }
 
-  private func remember(_ session: ConsoleSessionTable.Session) {
+  private func remember(_ session: ConsoleSessionTable.Session, confirmed: Timestamp) {
     seen.withLock { seen in
       if seen[session.digest] == nil, seen.count >= Self.maximumRemembered,
-        let oldest = seen.values.min(by: { $0.used < $1.used })
+        let oldest = seen.values.min(by: { $0.session.used < $1.session.used })
       {
-        seen[oldest.digest] = nil
+        seen[oldest.session.digest] = nil
       }
-      seen[session.digest] = session
+      seen[session.digest] = Seen(session: session, confirmed: confirmed)
     }
   }
 
