@@ -20,11 +20,20 @@ package struct PublishingRoutes: Sendable {
   package let versionService: VersionService
   /// Answers how many bytes a release makes devices fetch.
   package let estimator: UpdateSizeEstimator
+  /// Answers how a release goes.
+  package let courses: ReleaseCourseReader
+  /// Shows the pages of versions.
+  package let pages: PackagePageReader
 
-  package init(publisher: VersionPublisher, versionService: VersionService, estimator: UpdateSizeEstimator) {
+  package init(
+    publisher: VersionPublisher, versionService: VersionService, estimator: UpdateSizeEstimator,
+    courses: ReleaseCourseReader, pages: PackagePageReader
+  ) {
     self.publisher = publisher
     self.versionService = versionService
     self.estimator = estimator
+    self.courses = courses
+    self.pages = pages
   }
 
   /// Adds the creation, the lists, the review and the release of versions below
@@ -63,6 +72,23 @@ package struct PublishingRoutes: Sendable {
       let bytes = try await versionService.manifest(
         of: try CatalogRoutes.product(parameters), try Self.version(parameters))
       return HTTPResponse(status: .ok, headers: ["Content-Type": "application/json"], body: .bytes(bytes))
+    }
+    routes.on(.get, versions + "/{version}/course", requires: .read) { _, parameters, _ in
+      try .json(
+        try await courses.course(of: try CatalogRoutes.product(parameters), try Self.version(parameters)))
+    }
+    routes.on(.get, versions + "/{version}/pages", requires: .read) { request, parameters, _ in
+      try .json(
+        try await pages.pages(of: try CatalogRoutes.product(parameters), try Self.version(parameters)),
+        to: request, cacheControl: CatalogRoutes.revalidated)
+    }
+    routes.on(.get, versions + "/{version}/pages/{n}", requires: .read) { request, parameters, _ in
+      guard let number = Int(parameters["n"]), number >= 1 else {
+        throw Problem(.previewUnknown, "pages have numbers from 1")
+      }
+      let page = try await pages.page(
+        number, of: try CatalogRoutes.product(parameters), try Self.version(parameters))
+      return try .preview(page, to: request, cacheControl: CatalogRoutes.revalidated)
     }
     routes.on(.get, versions + "/{version}/costs", requires: .read, query: ["percentage"]) {
       request, parameters, _ in

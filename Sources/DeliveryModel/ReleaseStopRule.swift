@@ -7,7 +7,7 @@ package struct ReleaseStopRule: Hashable, Sendable {
   /// The shares that a configuration may name, in percent.
   package static let shares = 0...100
   /// The smallest number of purchases from which the rule concludes anything.
-  static let minimumCount = 50
+  package static let minimumCount = 50
 
   /// Percent of the purchases; with 100 nothing pauses.
   package var share: Int

@@ -19,7 +19,7 @@ struct DeliveryRecorderTests {
   private let file: StateFile
   private let database: Database
   private let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
-  private let meters = MeterRegistry(timer: SystemMonotonicClock())
+  private let meters = MeterRegistry(timer: SystemMonotonicClock(), clock: clock)
   private let content: ReleasedContent
 
   init() throws {
@@ -43,7 +43,7 @@ struct DeliveryRecorderTests {
   }
 
   private var recorder: DeliveryRecorder {
-    DeliveryRecorder(meters: meters, database: database, timer: SystemMonotonicClock())
+    DeliveryRecorder(meters: meters, database: database, timer: SystemMonotonicClock(), clock: clock)
   }
   private var grants: GrantStore { GrantStore(database: database, clock: clock) }
 
@@ -74,7 +74,7 @@ struct DeliveryRecorderTests {
   func interval() async throws {
     let timer = ManualMonotonicClock()
     let grant = try await grant("device-1")
-    let recorder = DeliveryRecorder(meters: meters, database: database, timer: timer)
+    let recorder = DeliveryRecorder(meters: meters, database: database, timer: timer, clock: clock)
     let (database, number) = (database, grant.number)
     func recorded() async throws -> Int64 {
       try await database.read { try DeliveredBytesTable.bytes(of: number, in: $0).rawValue }
@@ -317,7 +317,9 @@ struct DeliveryRecorderTests {
     let closed = try file.open()
     closed.close()
     await #expect(throws: DatabaseError.self) {
-      try await DeliveryRecorder(meters: meters, database: closed, timer: SystemMonotonicClock()).record()
+      try await DeliveryRecorder(
+        meters: meters, database: closed, timer: SystemMonotonicClock(), clock: clock
+      ).record()
     }
     #expect(recorder.unrecorded(grant.handle) == ByteCount(5))
     try await recorder.record()

@@ -169,6 +169,7 @@ extension TableCalls {
     }
     try await measure { connection in
       _ = try VerificationFailureTable.failed(of: product, version, in: connection)
+      _ = try DeliveryCourseTable.hours(of: product, version, limit: 20_000, in: connection)
       _ = try VerificationFailureTable.verified(of: product, version, limit: 5, in: connection)
     }
   }

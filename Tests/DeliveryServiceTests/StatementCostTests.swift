@@ -53,6 +53,10 @@ struct StatementCostTests {
       "SELECT count(*) AS count FROM ( SELECT DISTINCT grants.store, grants.environment, grants.transaction_id FROM verification_failures",
       "over the failures of one version, when a device tells of another: a release stops itself before there are many"
     ),
+    (
+      "SELECT placed / 3600000 AS hour",
+      "over the grants of one version, 20,000 at most, when an operator looks at its release"
+    ),
     ("SELECT signed FROM notifications", "once an hour, over as many as are kept"),
     ("SELECT 0 AS day", "over the periods that were running, when a report of sales is asked for"),
     (

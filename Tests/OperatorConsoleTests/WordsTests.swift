@@ -16,7 +16,8 @@ struct WordsTests {
   /// The two texts of each `Phrase(…)` in the sources.
   private func phrases() throws -> [(english: String, german: String)] {
     let call = try Regex("Phrase\\(\\s*\"((?:[^\"\\\\]|\\\\.)*)\",\\s*\"((?:[^\"\\\\]|\\\\.)*)\"\\s*\\)")
-    return try ["Frame", "Today", "Deliveries"].flatMap { name in
+    let tables = ["Frame", "Today", "Deliveries", "House", "Products", "Progress", "Pages"]
+    return try tables.flatMap { name in
       let text = try RepositoryFile("Sources/OperatorConsole/Texts/Phrase+\(name).swift").text
       return text.matches(of: call).map { match in
         (String(match.output[1].substring ?? ""), String(match.output[2].substring ?? ""))

@@ -272,6 +272,7 @@ CREATE TABLE delivered_bytes (
   grant_number BIGINT NOT NULL REFERENCES grants (number),
   node BIGINT NOT NULL,
   bytes BIGINT NOT NULL,
+  last BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (grant_number, node)
 ) WITH (fillfactor = 80);
 

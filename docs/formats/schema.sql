@@ -89,6 +89,7 @@ CREATE TABLE delivered_bytes (
   grant_number INTEGER NOT NULL REFERENCES grants (number),
   node INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
+  last INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (grant_number, node)
 ) STRICT, WITHOUT ROWID;
 

@@ -29,6 +29,8 @@ package struct DeliveryRecorder: Sendable {
   package let database: Database
   /// Times the passes of ``run(log:)``.
   package let timer: any MonotonicClock
+  /// Dates what is written down.
+  private let clock: any WallClock
   /// The node that sends; 0 for the only server of a file.
   package let node: Int64
   /// Asks other nodes for what they have sent; nil for the only server of a file.
@@ -50,12 +52,14 @@ package struct DeliveryRecorder: Sendable {
   /// Creates a recorder. Several recorders over the same meters never write the same bytes twice. `answer` tells the other nodes, which
   /// have asked, until when all that this one has sent is written down, by the clock of the database.
   package init(
-    meters: MeterRegistry, database: Database, timer: any MonotonicClock, node: Int64 = 0,
+    meters: MeterRegistry, database: Database, timer: any MonotonicClock, clock: any WallClock,
+    node: Int64 = 0,
     answer: @escaping @Sendable (_ sentUntil: Timestamp) async throws -> Void = { _ in }, log: Log? = nil
   ) {
     self.meters = meters
     self.database = database
     self.timer = timer
+    self.clock = clock
     self.node = node
     self.answer = answer
     wanted =
@@ -75,7 +79,7 @@ package struct DeliveryRecorder: Sendable {
     while !rest.isEmpty {
       let batch = Array(rest.prefix(Self.batch))
       do {
-        try await database.write(locking: []) { try Unrecorded(sent: batch, node: node).write(in: $0) }
+        try await database.write(locking: []) { try unrecorded(batch).write(in: $0) }
       } catch {
         // Not written down, so not forgotten either.
         meters.restore(Array(rest.dropFirst(batch.count)))
@@ -123,6 +127,8 @@ package struct DeliveryRecorder: Sendable {
     var sent: [Sent] = []
     /// The node that sent it.
     var node: Int64 = 0
+    /// When it is written down.
+    var now = Timestamp(millisecondsSinceEpoch: 0)
     /// Being written down by others, who may be done by the time this is looked at.
     var beingRecorded = ByteCount.zero
   }
@@ -140,7 +146,7 @@ package struct DeliveryRecorder: Sendable {
     for _ in 0..<Self.attempts {
       let (sent, others) = meters.drain(content: content, device: Ticket.tag(of: device))
       do {
-        let value = try await body(Unrecorded(sent: sent, node: node, beingRecorded: others.bytes))
+        let value = try await body(unrecorded(sent, beingRecorded: others.bytes))
         meters.confirm(sent)
         if let value { return value }
       } catch {
@@ -150,6 +156,10 @@ package struct DeliveryRecorder: Sendable {
       try await meters.waitForEnd(of: others)
     }
     throw Self.beingCounted
+  }
+
+  private func unrecorded(_ sent: [Sent], beingRecorded: ByteCount = .zero) -> Unrecorded {
+    Unrecorded(sent: sent, node: node, now: clock.now(), beingRecorded: beingRecorded)
   }
 
   private static let beingCounted = Problem(
@@ -235,7 +245,7 @@ extension DeliveryRecorder.Unrecorded {
   func write(in connection: borrowing Connection) throws {
     for (handle, bytes) in sent.sorted(by: {
       ($0.handle.high, $0.handle.low) < ($1.handle.high, $1.handle.low)
-    }) { try DeliveredBytesTable.add(bytes, to: handle, sentBy: node, in: connection) }
+    }) { try DeliveredBytesTable.add(bytes, to: handle, sentBy: node, at: now, in: connection) }
   }
 }
 

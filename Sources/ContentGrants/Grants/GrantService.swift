@@ -181,7 +181,7 @@ package struct GrantService: Sendable {
   package func status(of name: GrantShortName) async throws -> OperatorGrant {
     let found = try await grantStore.status(of: name)
     var status = found.status
-    status.bytesDelivered += recorder.unrecorded(found.handle)
+    status.add(unrecorded: recorder.unrecorded(found.handle), at: grantStore.clock.now())
     return status
   }
 

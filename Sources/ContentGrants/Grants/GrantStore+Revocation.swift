@@ -51,7 +51,7 @@ extension GrantStore {
           in: connection)
       }
       return (
-        try GrantTable.operatorStatus(of: grant, in: connection),
+        try GrantTable.operatorStatus(of: grant, at: now, in: connection),
         Standing(handle: grant.handle, isRevoked: grant.machine.name == .revoked)
       )
     } then: { _, standing in

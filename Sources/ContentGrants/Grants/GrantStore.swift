@@ -272,9 +272,10 @@ package struct GrantStore: Sendable {
   /// The grant as operators see it. Throws `grant-unknown` or `grant-ambiguous`.
   package func status(of name: GrantShortName) async throws -> (status: OperatorGrant, handle: DeliveryHandle)
   {
-    try await database.read { connection in
+    let now = clock.now()
+    return try await database.read { connection in
       let grant = try Self.find(name, in: connection)
-      return (try GrantTable.operatorStatus(of: grant, in: connection), grant.handle)
+      return (try GrantTable.operatorStatus(of: grant, at: now, in: connection), grant.handle)
     }
   }
 

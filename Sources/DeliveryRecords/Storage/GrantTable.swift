@@ -290,13 +290,17 @@ package enum GrantTable {
       history: try history(of: grant.number, in: connection))
   }
 
-  /// Returns the grant as operators are shown it.
+  /// Returns the grant as operators are shown it at `now`, with `course` where that is known already.
   package static func operatorStatus(
-    of grant: GrantRecord, in connection: borrowing Connection
+    of grant: GrantRecord, _ course: DeliveryCourseTable.Course? = nil, at now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> OperatorGrant {
+    let course = try course ?? DeliveryCourseTable.all(of: [grant], in: connection)[grant.number]
     var status = OperatorGrant(
-      grant, delivered: try DeliveredBytesTable.bytes(of: grant.number, in: connection),
-      history: try history(of: grant.number, in: connection))
+      grant, delivered: course?.bytes ?? .zero, history: try history(of: grant.number, in: connection))
+    status.application = course?.application
+    status.lastSent = course?.last
+    status.progress = course.flatMap { DeliveryProgress(of: grant, $0, at: now) }
     status.unconfirmed = try UnconfirmedTable.since(grant.number, in: connection)
     return status
   }

@@ -34,7 +34,7 @@ package enum SQLDialect {
   package static func index(_ name: String) -> String { "INDEXED BY \(name)" }
 }
 
-/// Some of many transactions that one statement asks about: in few sizes, so that few statements are prepared.
+/// Some of many transactions, or grants, that one statement asks about: in few sizes, so that few statements are prepared.
 struct KeyBatch {
   private static let sizes = [1, 8, 64]
 
@@ -46,9 +46,16 @@ struct KeyBatch {
 
   /// All of `transactions`, the last one repeated where a batch has room.
   package static func all(of transactions: [TransactionIdentifier]) -> [KeyBatch] {
+    all(of: transactions.map(SQLValue.identifier))
+  }
+
+  /// All of the grants with these numbers, the last one repeated where a batch has room.
+  static func all(of numbers: [Int64]) -> [KeyBatch] { all(of: numbers.map(SQLValue.integer)) }
+
+  private static func all(of keys: [SQLValue]) -> [KeyBatch] {
     let largest = sizes[sizes.count - 1]
-    return stride(from: 0, to: transactions.count, by: largest).map { start in
-      let part = transactions[start..<min(start + largest, transactions.count)].map(SQLValue.identifier)
+    return stride(from: 0, to: keys.count, by: largest).map { start in
+      let part = Array(keys[start..<min(start + largest, keys.count)])
       let size = sizes.first { $0 >= part.count } ?? largest
       return KeyBatch(values: part + Array(repeating: part[part.count - 1], count: size - part.count))
     }

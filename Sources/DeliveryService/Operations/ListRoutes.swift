@@ -1,5 +1,4 @@
 import Commerce
-import ContentGrants
 import CoreTypes
 import Database
 import DeliveryModel
@@ -12,17 +11,21 @@ import RouteAccess
 /// The lists for operators, in pages, newest first: what was granted and delivered, and the audit log.
 struct ListRoutes: Sendable {
   let database: Database
-  /// Knows the bytes that were sent and are not written down yet.
-  let recorder: DeliveryRecorder
+  /// Has the lists of grants.
+  let deliveries: DeliveryLists
 
   /// Adds the lists of grants, irregularities and audit entries. Each needs the scope `read`.
   func add(to routes: inout ScopedRoutes) {
     // One list under two names: what was delivered, and what can be revoked.
     for path in ["/v1/operator/deliveries", "/v1/operator/grants"] {
-      let query = HTTPRequest.pageQuery.union(GrantFilter.query).union(TimeRange.query)
+      let query = HTTPRequest.pageQuery.union(GrantFilter.query).union(TimeRange.query).union(["progress"])
       routes.on(.get, path, requires: .read, query: query) { request, _, _ in
-        try .page(try await deliveries(request), of: request)
+        try .page(try await deliveries.page(request), of: request)
       }
+    }
+    let narrowed = Set(["product", "version", "device"]).union(TimeRange.query)
+    routes.on(.get, "/v1/operator/deliveries/failures", requires: .read, query: narrowed) { request, _, _ in
+      try .json(try await deliveries.failures(request))
     }
     let kinds = HTTPRequest.pageQuery.union(["kind"])
     routes.on(.get, "/v1/operator/irregularities", requires: .read, query: kinds) { request, _, _ in
@@ -32,27 +35,6 @@ struct ListRoutes: Sendable {
     routes.on(.get, "/v1/operator/audit", requires: .read, query: query) { request, _, _ in
       try .page(try await audit(request), of: request)
     }
-  }
-
-  /// Returns a page of grants; `after` is a grant's number. Bytes that are not written down yet are counted.
-  private func deliveries(_ request: HTTPRequest) async throws -> Page<OperatorGrant> {
-    let limit = try request.pageLimit()
-    let after = try request.cursor("after") { Int64($0) }
-    let filter = try GrantFilter(request)
-    let (found, handles) = try await database.read { connection in
-      if let after, try !GrantTable.exists(after, in: connection) { throw Problem.unknownCursor }
-      let grants = try GrantTable.page(
-        before: after ?? .max, matching: filter, limit: limit + 1, in: connection)
-      let shown = grants.prefix(limit)
-      let items = try shown.map { try GrantTable.operatorStatus(of: $0, in: connection) }
-      let next = grants.count > limit ? shown.last.map { String($0.number) } : nil
-      return (Page(items: items, next: next), shown.map(\.handle))
-    }
-    var page = found
-    for (index, handle) in handles.enumerated() {
-      page.items[index].bytesDelivered += recorder.unrecorded(handle)
-    }
-    return page
   }
 
   /// Returns a page of irregularities; `after` is the row of one.

@@ -27,7 +27,7 @@ struct ContentComponents: Sendable {
     self.meters = meters
     let node = infrastructure.node
     recorder = DeliveryRecorder(
-      meters: meters, database: database, timer: timer, node: node.number,
+      meters: meters, database: database, timer: timer, clock: clock, node: node.number,
       answer: { try await node.answer(sentUntil: $0) },
       log: infrastructure.log)
     let revocations = RevocationList(meters: meters, generation: access.generation)

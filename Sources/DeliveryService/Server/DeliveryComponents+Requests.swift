@@ -21,7 +21,8 @@ extension DeliveryComponents {
     granting.addRoutes(to: &routes)
     notifications.addRoutes(to: &routes)
     releases.addRoutes(to: &routes)
-    publishing.addRoutes(to: &routes, answers: answers, versions: releases.versions)
+    publishing.addRoutes(
+      to: &routes, answers: answers, versions: releases.versions, courses: releases.courses)
     granting.addOperatorRoutes(to: &routes)
     content.addRoutes(to: &routes, noteMissing: { await scrubber.noteMissing($0) })
     publishing.addPackageRoutes(to: &routes)

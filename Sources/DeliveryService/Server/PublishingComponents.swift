@@ -67,7 +67,10 @@ struct PublishingComponents: Sendable {
   func shareUploads() async { await uploads.runSharing() }
 
   /// Adds the routes of uploads and of versions.
-  func addRoutes(to routes: inout ScopedRoutes, answers: IdempotentAnswers, versions: VersionService) {
+  func addRoutes(
+    to routes: inout ScopedRoutes, answers: IdempotentAnswers, versions: VersionService,
+    courses: ReleaseCourseReader
+  ) {
     let (database, checks) = (infrastructure.database, infrastructure.pools.checks)
     let publisher = VersionPublisher(
       database: database, shelf: infrastructure.shelf, uploads: uploads, collector: collector,
@@ -75,7 +78,8 @@ struct PublishingComponents: Sendable {
     UploadRoutes(uploads: uploads, answers: answers).add(to: &routes)
     PublishingRoutes(
       publisher: publisher, versionService: versions,
-      estimator: UpdateSizeEstimator(database: database, checks: checks)
+      estimator: UpdateSizeEstimator(database: database, checks: checks), courses: courses,
+      pages: PackagePageReader(database: database, shelf: infrastructure.shelf, checks: checks)
     ).add(to: &routes)
   }
 

@@ -13,6 +13,7 @@ struct ReleaseComponents: Sendable {
   let releaseGuard: ReleaseGuard
   let scheduler: ReleaseScheduler
   let versions: VersionService
+  let courses: ReleaseCourseReader
 
   init(
     on infrastructure: DeliveryComponents.Infrastructure, catalog: CatalogComponents,
@@ -33,8 +34,10 @@ struct ReleaseComponents: Sendable {
       outbox.sweep()
       sales.sweep()
     }
+    let rule = try configuration.releaseStopRule()
+    courses = ReleaseCourseReader(database: database, rule: rule)
     releaseGuard = ReleaseGuard(
-      database: database, rule: try configuration.releaseStopRule(), clock: clock, stops: content.revocations,
+      database: database, rule: rule, clock: clock, stops: content.revocations,
       didSettleDebts: didSettleDebts, didChangeCatalog: { feeds.wake() }, log: log)
     scheduler = ReleaseScheduler(
       database: database, clock: clock, timer: timer, stops: content.revocations,

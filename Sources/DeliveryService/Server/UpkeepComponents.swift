@@ -49,7 +49,10 @@ struct UpkeepComponents: Sendable {
       server: server, log: infrastructure.log
     ).add(to: &routes)
     OperationsRoutes(database: database, node: infrastructure.node, metrics: metrics).add(to: &routes)
-    ListRoutes(database: database, recorder: recorder).add(to: &routes)
+    ListRoutes(
+      database: database,
+      deliveries: DeliveryLists(database: database, recorder: recorder, clock: clock)
+    ).add(to: &routes)
     SalesReportRoutes(database: database, clock: clock).add(to: &routes)
   }
 }

@@ -13,13 +13,19 @@ struct DeliveriesPage {
     self.visit = visit
   }
 
-  private static let filters = ["product", "version", "transaction", "device", "state"]
+  private static let filters = ["product", "version", "transaction", "device", "state", "progress"]
 
   func page() async throws -> Page {
     try visit.request.requireQuery(only: Set(Self.filters + ["after", "notice"]))
     let reading = Address.interface(
       "deliveries", query: (Self.filters + ["after"]).map { ($0, visit.value($0)) } + [("limit", "50")])
-    let list = await visit.get(reading, as: PullboxAPI.Page<OperatorGrant>.self)
+    async let found = visit.get(reading, as: PullboxAPI.Page<OperatorGrant>.self)
+    async let failing = visit.get(
+      .interface(
+        "deliveries", "failures",
+        query: ["product", "device"].map { ($0, visit.value($0)) }),
+      as: DeliveryFailures.self)
+    let (list, failures) = await (found, failing)
     return Page(
       words(.deliveries), in: .deliveries, reading: reading, command: Self.command(visit)
     ) {
@@ -30,8 +36,17 @@ struct DeliveriesPage {
         Parts.choice(
           words(.state), "state", visit.value("state"),
           [("", words(.all))] + GrantState.allCases.map { ($0.rawValue, words($0.phrase)) })
+        Parts.choice(
+          words(.progress), "progress", visit.value("progress"),
+          [("", words(.all))] + DeliveryProgress.allCases.map { ($0.rawValue, words($0.phrase)) })
       }
       element(.div, .behavior(.live)) {
+        Parts.section(words(.howDeliveriesGo), failures, words) { failures in
+          FailureTable(
+            failures: failures, visit: visit,
+            list: .console("deliveries", query: ["product", "device"].map { ($0, visit.value($0)) })
+          ).markup
+        }
         switch list {
         case .failure(let problem): Parts.problem(problem, words)
         case .success(let page): Self.table(page, visit)
@@ -50,13 +65,19 @@ struct DeliveriesPage {
   /// A page of grants as a table, with the links to the others.
   static func table(_ page: PullboxAPI.Page<OperatorGrant>, _ visit: Visit) -> Markup {
     let words = visit.words
-    guard !page.items.isEmpty else { return element(.p) { words(.noDeliveries) } }
+    guard !page.items.isEmpty else {
+      // Of how they go, a page may have none, and a later one some.
+      return Markup([
+        element(.p) { words(page.next == nil ? .noDeliveries : .noneAmongThese) },
+        Parts.paging(visit, next: page.next),
+      ])
+    }
     return Markup([
       Parts.table(
         words(.deliveries),
         [
           words(.grant), words(.state), words(.product), words(.version), words(.device), words(.delivered),
-          words(.granted),
+          words(.lastByte), words(.granted),
         ],
         page.items.map { grant in
           [
@@ -65,6 +86,7 @@ struct DeliveriesPage {
             .init(Parts.link(.console("products", "\(grant.product)"), "\(grant.product)")),
             .init("\(grant.version)"), .init(Parts.name("\(grant.device)")),
             .numeric("\(words.bytes(grant.bytesDelivered)) / \(words.bytes(grant.length))"),
+            .init(grant.lastSent.map { Parts.time($0, words) } ?? .nothing),
             .init(grant.history.first.map { Parts.time($0.at, words) } ?? .nothing),
           ]
         }),
@@ -74,6 +96,7 @@ struct DeliveriesPage {
 
   /// Where the grant stands, as a word in a frame.
   static func state(_ grant: OperatorGrant, _ visit: Visit) -> Markup {
+    if let progress = grant.progress { return Parts.state(visit.words(progress.phrase), progress.look) }
     let look: Look =
       switch grant.state {
       case .granted: .waiting
@@ -145,6 +168,8 @@ struct DeliveryPage {
         words(.delivered),
         Markup("\(words.bytes(grant.bytesDelivered)) / \(words.bytes(grant.length))")
       ),
+      (words(.lastByte), grant.lastSent.map { Parts.age(of: $0, visit) }),
+      (words(.application), grant.application.map { Parts.name("\($0)") }),
       (words(.unconfirmedSince), grant.unconfirmed.map { Parts.time($0, words) }),
     ])
     Parts.table(

@@ -78,7 +78,9 @@ struct VersionPage {
     do throws(Problem) {
       let result = try await change(step, form)
       switch result {
-      case .success: return .done(.console("products", product, version), step.notice)
+      case .success:
+        let parts = form["page"] == "release" ? [product, version, "release"] : [product, version]
+        return .done(Address(["console", "products"] + parts), step.notice)
       case .failure(let problem): throw problem
       }
     } catch {
@@ -129,7 +131,7 @@ struct VersionPage {
         "deliveries",
         query: [("product", product), ("version", version), ("state", "granted"), ("limit", "200")]),
       as: PullboxAPI.Page<OperatorGrant>.self)
-    async let course = ReleaseCourse(visit, product: product, version: version)
+    async let course = visit.get(Address(path.segments + ["course"]), as: ReleaseCourse.self)
     let (record, costs, fetching, curve) = await (found, sizes, under, course)
     var page = Page(
       words(.versionNamed, product, version), in: .products, reading: path,
@@ -144,7 +146,15 @@ struct VersionPage {
         facts(reading.value)
         steps(reading, costs: costs, fetching: fetching, form: form)
         Parts.section(words(.updateSizes), costs, words) { self.sizes($0) }
-        curve.markup
+        Parts.section(words(.course), curve, words) { course in
+          CourseChart(course: course, now: visit.now, words: words).markup
+          element(.p) {
+            Parts.link(.console("products", product, version, "release"), words(.releaseMore))
+          }
+        }
+        element(.p) {
+          Parts.link(.console("products", product, version, "pages"), words(.pagesLook))
+        }
         pictures(reading.value)
         element(.section) {
           element(.h2) { words(.history) }

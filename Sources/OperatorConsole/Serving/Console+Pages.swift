@@ -34,6 +34,10 @@ extension Console {
     case ("upload", 1): return try await UploadPage(visit).page()
     case ("products", 2): return try await ProductPage(visit, product: path[1]).page()
     case ("products", 3): return try await VersionPage(visit, product: path[1], version: path[2]).page()
+    case ("products", 4) where path[3] == "release":
+      return try await ReleasePage(visit, product: path[1], version: path[2]).page()
+    case ("products", 4) where path[3] == "pages":
+      return try await VersionPagesPage(visit, product: path[1], version: path[2]).page()
     case ("publications", 1): return try await PublicationsPage(visit).page()
     case ("publications", 2): return try await PublicationsPage(visit).page(of: path[1])
     case ("deliveries", 1): return try await DeliveriesPage(visit).page()
@@ -108,13 +112,18 @@ extension Console {
     return response
   }
 
-  /// Shows a picture that the interface has of a product: its cover, or a sample.
+  /// Shows a picture that the interface has of a product: its cover, a sample, or a page of a version.
   private func picture(_ path: [String], _ visit: Visit) async throws -> HTTPResponse {
-    guard path.count == 2 || path.count == 3, ["cover", "samples", "screenshot"].contains(path[1]) else {
-      throw Problem(.notFound)
+    let parts: [String]
+    if path.count == 4, path[2] == "pages" {
+      parts = ["v1", "operator", "products", path[0], "versions", path[1], "pages", path[3]]
+    } else {
+      guard path.count == 2 || path.count == 3, ["cover", "samples", "screenshot"].contains(path[1]) else {
+        throw Problem(.notFound)
+      }
+      parts = (path[1] == "screenshot" ? ["v1", "operator", "products"] : ["v1", "products"]) + path
     }
-    let base = path[1] == "screenshot" ? ["v1", "operator", "products"] : ["v1", "products"]
-    let address = Address(base + path, query: visit.request.query.map { ($0.name, $0.value) })
+    let address = Address(parts, query: visit.request.query.map { ($0.name, $0.value) })
     var response = await visit.reader.interface.answer(.get, address, with: visit.visitor.key)
     // What a package brings is shown as a picture, or not at all.
     guard response.headers["Content-Type"]?.hasPrefix("image/") == true,

@@ -107,11 +107,6 @@ extension Phrase {
   static let pictures = Phrase("Pictures", "Bilder")
   static let course = Phrase("How the release goes", "Wie die Freigabe läuft")
   static let noCourse = Phrase("It was granted to no device yet.", "Sie wurde noch keinem Gerät bewilligt.")
-  static let placedAndWaiting = Phrase(
-    "Devices that have placed it: {0}; that have not yet: {1}.",
-    "Geräte, die sie abgelegt haben: {0}; die es noch nicht haben: {1}.")
-  static let courseOfNewest = Phrase(
-    "Of the newest 1,000 grants.", "Von den neuesten 1.000 Bewilligungen.")
   static let placedByHour = Phrase(
     "Devices that have it, by hour of the last two days",
     "Geräte, die sie haben, nach Stunde der letzten zwei Tage")

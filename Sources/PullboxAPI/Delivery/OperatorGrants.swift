@@ -63,6 +63,12 @@ public struct OperatorGrant: Codable, Sendable {
   public var environment: String?
   /// Since when the grant rests on what its store said before it was away; absent once the store has confirmed it.
   public var unconfirmed: Timestamp?
+  /// The application that the purchase was made in; absent where its store does not tell it.
+  public var application: ApplicationIdentifier?
+  /// When bytes were last sent for this grant, some seconds later at most; absent before the first.
+  public var lastSent: Timestamp?
+  /// How the delivery goes; absent once it is placed or revoked.
+  public var progress: DeliveryProgress?
 
   /// Creates the document from its members.
   public init(

@@ -320,6 +320,15 @@ extension WireSample {
     WireSample(
       OperatorGrant.self,
       grantStatus.replacing("0123456789abcdef0123456789abcdef", with: "0123456789abcdef")
+        .replacing("{\n  \"bytes", with: "{\n  \"application\": \"com.example.reader\",\n  \"bytes")
+        .replacing(
+          #""length": 250003657,"#,
+          with: #""lastSent": "2026-11-21T08:31:30.000Z", "length": 250003657,"#
+        )
+        .replacing(
+          #""product": "com.example.heroes.issue42","#,
+          with: #""product": "com.example.heroes.issue42", "progress": "stuck","#
+        )
         .replacing(
           #""version": "1.10""#, with: #""unconfirmed": "2026-11-21T08:32:00.000Z", "version": "1.10""#),
       minimal: plainGrantStatus.replacing("0123456789abcdef0123456789abcdef", with: "0123456789abcdef")),

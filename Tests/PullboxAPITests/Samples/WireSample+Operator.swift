@@ -110,6 +110,25 @@ extension WireSample {
       "fault": "damaged"
     }
     """
+  private static let failureRow = """
+    {
+      "application": "com.example.reader",
+      "devices": 3,
+      "grants": 4,
+      "latest": "2026-11-21T05:15:36.889Z",
+      "reason": "stuck"
+    }
+    """
+  private static let versionPage = """
+    {
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 250003,
+      "number": 1,
+      "path": "pages/001.jpg"
+    }
+    """
+  private static let courseHour = #"{"devices": 12, "start": "2026-11-21T05:00:00.000Z"}"#
+
   static let holder = """
     {
       "bytesKept": 1048576,
@@ -521,6 +540,49 @@ extension WireSample {
           "upload": "eVH8qeW5tmW11_ZTuj-YOPxCc8QJrYW2"
         }
         """),
+    WireSample(
+      DeliveryFailures.self,
+      """
+      {
+        "failures": [\(failureRow)],
+        "fetching": 2,
+        "isComplete": true,
+        "looked": 40,
+        "waiting": 3
+      }
+      """),
+    WireSample(
+      DeliveryFailures.Row.self, failureRow,
+      minimal: #"{"devices": 3, "grants": 4, "latest": "2026-11-21T05:15:36.889Z", "reason": "stuck"}"#),
+    WireSample(
+      ReleaseCourse.self,
+      """
+      {
+        "failed": 1,
+        "hours": [\(courseHour)],
+        "isComplete": true,
+        "pausesAbove": 2,
+        "pausesFrom": 50,
+        "product": "com.example.heroes.issue42",
+        "verified": 3,
+        "version": "1.10"
+      }
+      """,
+      minimal: """
+        {
+          "failed": 0,
+          "hours": [],
+          "isComplete": true,
+          "product": "com.example.heroes.issue42",
+          "verified": 0,
+          "version": "1.10"
+        }
+        """),
+    WireSample(ReleaseCourse.Hour.self, courseHour),
+    WireSample(
+      VersionPages.self,
+      #"{"pages": [\#(versionPage)], "product": "com.example.heroes.issue42", "version": "1.10"}"#),
+    WireSample(VersionPages.Page.self, versionPage),
     WireSample(
       UpdateSizes.self,
       """

@@ -95,6 +95,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(LibraryItem.State.self, ["present", "offline", "damaged"]),
     WireWords(LibraryVerification.Fault.Kind.self, ["missing", "damaged", "foreign"]),
     WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),
+    WireWords(DeliveryProgress.self, ["waiting", "fetching", "stuck", "unverified"]),
     WireWords(GrantState.self, ["granted", "completed", "finished", "revoked"]),
     WireWords(
       VersionState.self,
