@@ -1,7 +1,7 @@
 /// The words of what was done, by a word in its address.
 enum Notice: String, CaseIterable, Sendable {
   case revoked, reinstated, retried, dropped, submitted, approved, rejected, released, withdrawn, scrubbing,
-    collected, uploaded
+    collected, uploaded, edited
   case releaseCancelled = "release-cancelled"
 
   var phrase: Phrase {
@@ -18,6 +18,7 @@ enum Notice: String, CaseIterable, Sendable {
     case .scrubbing: .noticeScrubbing
     case .collected: .noticeCollected
     case .uploaded: .noticeUploaded
+    case .edited: .noticeEdited
     case .releaseCancelled: .noticeReleaseCancelled
     }
   }

@@ -94,6 +94,11 @@ struct ProductPage {
       case .failure(let problem): Parts.problem(problem, words)
       case .success(let reading):
         facts(reading.value)
+        if visit.may(.publish) {
+          element(.p) {
+            element(.a, .look(.button), .href(.console("products", product, "edit"))) { words(.edit) }
+          }
+        }
         sale(reading.value, tag: reading.tag, typed: typed)
         versions(reading.value)
         prices(reading.value.product)

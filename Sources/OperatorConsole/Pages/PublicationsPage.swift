@@ -60,6 +60,11 @@ struct PublicationsPage {
       case .failure(let problem): Parts.problem(problem, words)
       case .success(let value): facts(value)
       }
+      if visit.may(.publish) {
+        element(.p) {
+          element(.a, .look(.button), .href(.console("publications", id, "edit"))) { words(.edit) }
+        }
+      }
       Parts.section(words(.issues), issues, words) { page in
         if page.items.isEmpty {
           element(.p) { words(.noProducts) }

@@ -33,6 +33,10 @@ extension Console {
     case ("products", 1): return try await ProductsPage(visit).page()
     case ("upload", 1): return try await UploadPage(visit).page()
     case ("products", 2): return try await ProductPage(visit, product: path[1]).page()
+    case ("products", 3) where path[2] == "edit":
+      return try await ProductEditPage(visit, product: path[1]).page()
+    case ("publications", 3) where path[2] == "edit":
+      return try await PublicationEditPage(visit, publication: path[1]).page()
     case ("products", 3): return try await VersionPage(visit, product: path[1], version: path[2]).page()
     case ("products", 4) where path[3] == "release":
       return try await ReleasePage(visit, product: path[1], version: path[2]).page()
@@ -93,6 +97,10 @@ extension Console {
     case ("deliveries", 3):
       guard let step = GrantStep(path[2]) else { return nil }
       return try await GrantStepPage(visit, grant: path[1], step: step).take(form)
+    case ("products", 3) where path[2] == "edit":
+      return try await ProductEditPage(visit, product: path[1]).take(form)
+    case ("publications", 3) where path[2] == "edit":
+      return try await PublicationEditPage(visit, publication: path[1]).take(form)
     case ("products", 3):
       guard let step = SaleStep(rawValue: path[2]) else { return nil }
       return try await ProductPage(visit, product: path[1]).take(step, form)

@@ -1,0 +1,37 @@
+/// Products and publications as they are edited.
+extension Phrase {
+  static let edit = Phrase("Edit", "Bearbeiten")
+  static let editNamed = Phrase("Edit {0}", "{0} bearbeiten")
+  static let titleIn = Phrase("Title ({0})", "Titel ({0})")
+  static let descriptionIn = Phrase("Description ({0})", "Beschreibung ({0})")
+  static let titleMissing = Phrase(
+    "The texts in {0} need a title.", "Die Texte in {0} brauchen einen Titel.")
+  static let newLanguage = Phrase("Another language", "Eine weitere Sprache")
+  static let newLanguageHint = Phrase(
+    "As fr-FR; may be left out. A language whose title is emptied is removed.",
+    "Wie fr-FR; kann leer bleiben. Eine Sprache, deren Titel geleert wird, wird entfernt.")
+  static let newTitle = Phrase("Its title", "Ihr Titel")
+  static let newDescription = Phrase("Its description", "Ihre Beschreibung")
+  static let pricesHint = Phrase(
+    "One a line, as FRA 4.99 EUR; none: free, or as the tier says.",
+    "Einer je Zeile, wie FRA 4.99 EUR; keiner: kostenlos, oder wie die Stufe sagt.")
+  static let priceLine = Phrase(
+    "This is no price: {0}. One is a territory, an amount and a currency, as FRA 4.99 EUR.",
+    "Das ist kein Preis: {0}. Einer ist ein Gebiet, ein Betrag und eine Währung, wie FRA 4.99 EUR.")
+  static let timeHint = Phrase("In UTC, as 2026-12-24 18:00", "In UTC, wie 2026-12-24 18:00")
+  static let timeUnknown = Phrase(
+    "This is no time: {0}. One is 2026-12-24 18:00.", "Das ist keine Zeit: {0}. Eine ist 2026-12-24 18:00.")
+  static let valueUnknown = Phrase("{0} cannot be {1}.", "{0} kann nicht {1} sein.")
+  static let privacyAddress = Phrase("Address about privacy", "Adresse zum Datenschutz")
+  static let coverHint = Phrase(
+    "The product whose cover it has; empty for the latest issue's",
+    "Das Produkt, dessen Titelbild sie hat; leer für das der neuesten Ausgabe")
+  static let previewChanges = Phrase("Show what would change", "Zeigen, was sich ändern würde")
+  static let changesToMake = Phrase("What would change", "Was sich ändern würde")
+  static let makeChanges = Phrase("Make these changes", "Diese Änderungen machen")
+  static let nothingChanges = Phrase("Nothing would change.", "Nichts würde sich ändern.")
+  static let field = Phrase("Field", "Feld")
+  static let before = Phrase("Before", "Vorher")
+  static let after = Phrase("After", "Nachher")
+  static let noticeEdited = Phrase("The changes are made.", "Die Änderungen sind gemacht.")
+}

@@ -1,0 +1,118 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxAPIClient
+import Testing
+
+@testable import DeliveryService
+
+@Suite("Products and publications, edited in the console", .timeLimit(.minutes(2)))
+struct ConsoleEditTests {
+  private static let product = "com.example.issue1"
+  private static let path = "/console/products/\(product)/edit"
+
+  private func run(_ body: (ServerHarness, ConsoleBrowser) async throws -> Void) async throws {
+    try await ServerHarness.run(options: ["--console", "everywhere"]) { server in
+      let price = try #require(Price(amount: "4.99", currency: "EUR"))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.product)",
+        body: ProductDescription(
+          localizations: ["en": .init(title: "Issue <1>", description: "First")], prices: ["FRA": price]),
+        as: OperatorProduct.self)
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      try await body(server, browser)
+    }
+  }
+
+  private func hidden(_ page: String, _ browser: ConsoleBrowser) throws -> [(String, String)] {
+    try ["token", "tag"].map { name in
+      (name, try #require(browser.hidden(name, of: page)).replacing("&quot;", with: "\""))
+    }
+  }
+
+  private func product(_ server: ServerHarness) async throws -> Product {
+    let record: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/\(Self.product)")
+    return record.product
+  }
+
+  @Test("every change is shown before it is made, and nothing is made until then")
+  func preview() async throws {
+    try await run { server, browser in
+      let page = try await browser.get(Self.path)
+      #expect(page.status == 200)
+      #expect(page.text.contains("value=\"Issue &lt;1&gt;\"") && page.text.contains("FRA 4.99 EUR"))
+      let typed = [
+        ("title.en", "Issue 1"), ("description.en", "First"), ("language", "de"), ("newtitle", "Heft 1"),
+        ("prices", "FRA 5.99 EUR\r\nUSA 6.99 USD"), ("from", "2026-12-24 18:00"),
+      ]
+      let preview = try await browser.post(Self.path, try hidden(page.text, browser) + typed)
+      #expect(preview.status == 200)
+      #expect(preview.text.contains("What would change"))
+      for text in ["Issue &lt;1&gt;", "Heft 1", "FRA 5.99 EUR", "2026-12-24 18:00"] {
+        #expect(preview.text.contains(text), "\(text)")
+      }
+      #expect(try await product(server).prices["FRA"]?.amount == "4.99")
+
+      let confirmed = try hidden(preview.text, browser) + typed + [("confirmed", "yes")]
+      // Sent twice, it changes once.
+      for _ in 0..<2 {
+        let answer = try await browser.post(Self.path, confirmed)
+        #expect(answer.location == "/console/products/\(Self.product)?notice=edited")
+      }
+      let product = try await product(server)
+      #expect(
+        product.localizations["en"]?.title == "Issue 1" && product.localizations["de"]?.title == "Heft 1")
+      #expect(product.prices.mapValues(\.amount) == ["FRA": "5.99", "USA": "6.99"])
+      #expect(product.availableFrom == Timestamp(rfc3339: "2026-12-24T18:00:00Z"))
+      #expect(try await server.audit([("action", "product.change")]).count == 1)
+    }
+  }
+
+  @Test("a change that comes too late says who changed what meanwhile, and keeps what was typed")
+  func late() async throws {
+    try await run { server, browser in
+      let page = try await browser.get(Self.path)
+      let form = try hidden(page.text, browser) + [("title.en", "Mine"), ("confirmed", "yes")]
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.product)",
+        body: ProductDescription(localizations: ["en": .init(title: "Theirs", description: "")]),
+        as: OperatorProduct.self)
+      let answer = try await browser.post(Self.path, form)
+      #expect(answer.status == 412)
+      #expect(answer.text.contains("Meanwhile:") && answer.text.contains("value=\"Mine\""))
+      #expect(try await product(server).localizations["en"]?.title == "Theirs")
+    }
+  }
+
+  @Test("what cannot be read is said, and keeps what was typed; without the scope nothing is changed")
+  func refused() async throws {
+    try await run { server, browser in
+      let page = try await browser.get(Self.path)
+      let hidden = try hidden(page.text, browser)
+      for (name, value) in [("prices", "FRA much EUR"), ("from", "soon"), ("publication", "a b")] {
+        let answer = try await browser.post(Self.path, hidden + [(name, value)])
+        #expect(answer.status == 400, "\(name)")
+        #expect(answer.text.contains(value), "\(name)")
+      }
+      #expect(try await browser.get("/console/products/com.example.none/edit").status == 404)
+    }
+  }
+
+  @Test("a publication that was never described is described by its form")
+  func publication() async throws {
+    try await run { server, browser in
+      let path = "/console/publications/com.example.magazine/edit"
+      let page = try await browser.get(path)
+      #expect(page.status == 200)
+      let token = ("token", try #require(browser.hidden("token", of: page.text)))
+      let typed = [("language", "en"), ("newtitle", "The Magazine"), ("order", "3")]
+      #expect(try await browser.post(path, [token] + typed).text.contains("The Magazine"))
+      let answer = try await browser.post(path, [token] + typed + [("confirmed", "yes")])
+      #expect(answer.location == "/console/publications/com.example.magazine?notice=edited")
+      let record: OperatorPublication = try await server.operatorAPI.get(
+        "/v1/operator/publications/com.example.magazine")
+      #expect(record.localizations["en"]?.title == "The Magazine" && record.order == 3)
+    }
+  }
+}
