@@ -110,7 +110,7 @@ struct DocumentedMembersTests {
       "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
       "gracePeriodExpiresDate", "lastAsked",
       "lastOpened", "originalPurchaseDate", "ownedAsOf",
-      "lastSuccess", "notBefore",
+      "lastSuccess", "lastSent", "latest", "notBefore",
       "nextAttempt", "parked", "placedAt",
       "publicationDate", "purchaseDate", "released", "resumeDate", "revocationDate", "serverTime", "since",
       "stalledSince", "started",
