@@ -58,6 +58,16 @@ public struct Connection: ~Copyable {
     }
   }
 
+  /// Runs one statement whose answer is not needed behind all others of the body, in the order of these calls: over a network it is sent with the
+  /// commit, and fails there; in a file it runs at once. For a row that many writes change: it is held for no longer than the commit
+  /// takes, and who waits for it has nothing left to write. Throws as ``execute(_:_:)`` does.
+  package func enqueueLast(_ sql: String, _ values: [SQLValue] = []) throws(DatabaseError) {
+    switch session {
+    case .file: try execute(sql, values)
+    case .server(let session): try session.enqueueLast(sql, values)
+    }
+  }
+
   /// Asks ahead, over a network, for the rows that the body will want: runs `body`, whose reads are sent and find no rows, so that
   /// they and the next statement that is waited for take one round trip. Where the body then makes the same read with the same
   /// values it gets the rows of the moment when they were asked for, once in a body that writes. A read whose table was written in between, or before which

@@ -55,6 +55,8 @@ package protocol DatabaseSession: AnyObject {
   ) throws(DatabaseError) -> Int
   /// Sends one statement with the next one that is waited for.
   func enqueue(_ sql: String, _ values: [SQLValue]) throws(DatabaseError)
+  /// Sends one statement behind all others of the body, with the commit.
+  func enqueueLast(_ sql: String, _ values: [SQLValue]) throws(DatabaseError)
   /// From now on statements are sent for ``run(_:_:_:)`` to find their rows, which it answers without any until
   /// ``endPrefetch()``.
   func beginPrefetch()

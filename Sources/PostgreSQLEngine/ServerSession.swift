@@ -4,34 +4,6 @@ internal import Database
 /// The statements of one body after another on one connection: begins with the first statement, sends several at once where none
 /// is waited for between them, and ends with the commit. Lives on its connection's thread.
 final class ServerSession: DatabaseSession {
-  enum Kind: Hashable {
-    /// Each statement sees what is committed when it begins, and so what others did while a lock was waited for.
-    case write
-    /// All statements see the same.
-    case read
-
-    var begin: String {
-      switch self {
-      case .write: "BEGIN ISOLATION LEVEL READ COMMITTED"
-      case .read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-      }
-    }
-  }
-
-  /// A statement that this connection has prepared, or is about to.
-  final class Prepared {
-    let name: String
-    let translation: StatementTranslation
-    var columns: [String]?
-    var isConfirmed = false
-    var lastUse = 0
-
-    init(name: String, translation: StatementTranslation) {
-      self.name = name
-      self.translation = translation
-    }
-  }
-
   /// An answer that is on its way, in the order in which it will come.
   private enum Pending {
     case prepared(Prepared)
@@ -51,6 +23,8 @@ final class ServerSession: DatabaseSession {
   private var isBegun = false
   /// The topics that the body changes, each with the names of what it changes; with none, it may be anything.
   private var changed: [ChangeTopic: Set<String>] = [:]
+  /// The statements that come behind all others of the body.
+  private var last: [(sql: String, values: [SQLValue])] = []
   private var prefetched = PrefetchedReads()
   /// How many parts that prefetch run, each within the one before.
   private var prefetches = 0
@@ -73,14 +47,16 @@ final class ServerSession: DatabaseSession {
     isBegun = false
     failure = nil
     changed = [:]
+    last = []
     prefetched = PrefetchedReads()
   }
 
   /// Sends the last statements and the commit, and waits for it. Returns how often each changed topic has been changed. Throws
   /// ``DatabaseError``; where the connection was lost after the commit had been sent, ``CommitInDoubt``.
   func commit(marking mark: CommitMark?) throws -> [ChangeTopic: Int] {
-    guard isBegun || !changed.isEmpty else { return [:] }
+    guard isBegun || !changed.isEmpty || !last.isEmpty else { return [:] }
     if let failure { throw failure }
+    for statement in last { try enqueue(statement.sql, statement.values) }
     var revisions: [ChangeTopic: Int] = [:]
     for (topic, names) in changed.sorted(by: { $0.key.description < $1.key.description }) {
       var revision = 0
@@ -165,6 +141,11 @@ final class ServerSession: DatabaseSession {
     guard prefetches == 0 else { throw PrefetchedReads.refusal(of: sql) }
     try beginIfNeeded()
     _ = try send(sql, values)
+  }
+
+  func enqueueLast(_ sql: String, _ values: [SQLValue]) throws(DatabaseError) {
+    guard prefetches == 0 else { throw PrefetchedReads.refusal(of: sql) }
+    last.append((sql, values))
   }
 
   func run(

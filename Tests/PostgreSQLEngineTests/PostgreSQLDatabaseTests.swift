@@ -45,6 +45,35 @@ struct PostgreSQLDatabaseTests {
     #expect(rows[0].columns == ["title", "pages", "cover", "price", "none"])
   }
 
+  @Test("a statement that is to come last holds its row from the commit on, and is undone with the body")
+  func last() async throws {
+    let address = try PostgreSQLServer.emptyAddress()
+    let database = try Database.open(address, schema: Self.schema)
+    let other = try Database.open(address, schema: Self.schema)
+    defer {
+      database.close()
+      other.close()
+    }
+    try await database.write(locking: []) { try $0.execute("INSERT INTO books (title) VALUES ('a')") }
+    let add = "UPDATE books SET title = title || ?"
+    try await database.write(locking: []) { connection in
+      try connection.enqueueLast(add, [.text("1")])
+      try connection.enqueueLast(add, [.text("2")])
+      // Would wait for this body, and this body for it.
+      try other.writeBlocking(locking: []) { try $0.execute("UPDATE books SET title = 'theirs'") }
+      try connection.enqueue(add, [.text("0")])
+    }
+    await #expect(throws: CancellationError.self) {
+      try await database.write(locking: []) { connection in
+        try connection.enqueueLast(add, [.text("3")])
+        throw CancellationError()
+      }
+    }
+    try await database.write(locking: []) { try $0.enqueue(add, [.text("!")]) }
+    let title = try await database.read { try $0.first("SELECT title FROM books")?.text("title") }
+    #expect(title == "theirs012!")
+  }
+
   @Test("counts of changed rows, numbers of inserted ones, and sums are those of a file")
   func counts() async throws {
     let database = try database()

@@ -1,0 +1,30 @@
+extension ServerSession {
+  /// The kind of a transaction, by which it sees what others commit meanwhile.
+  enum Kind: Hashable {
+    /// Each statement sees what is committed when it begins, and so what others did while a lock was waited for.
+    case write
+    /// All statements see the same.
+    case read
+
+    var begin: String {
+      switch self {
+      case .write: "BEGIN ISOLATION LEVEL READ COMMITTED"
+      case .read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+      }
+    }
+  }
+
+  /// A statement that this connection has prepared, or is about to.
+  final class Prepared {
+    let name: String
+    let translation: StatementTranslation
+    var columns: [String]?
+    var isConfirmed = false
+    var lastUse = 0
+
+    init(name: String, translation: StatementTranslation) {
+      self.name = name
+      self.translation = translation
+    }
+  }
+}
