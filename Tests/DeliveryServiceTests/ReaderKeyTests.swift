@@ -181,6 +181,32 @@ struct ReaderKeyTests {
     }
   }
 
+  @Test("a body under way ends when its key is removed, and that of another key goes on")
+  func bodyOfRemovedKey() async throws {
+    let large = [UInt8](repeating: 7, count: 16 << 20)
+    try await ReaderShop.run(large) { shop in
+      let (removed, other) = (try await shop.add("One"), try await shop.add("Two"))
+      let port = try #require(
+        shop.server.server.addresses.first?.split(separator: ":").last.flatMap { UInt16($0) })
+      func begin(_ key: NewReaderKey) async throws -> RawConnection {
+        let connection = try RawConnection.tcp(port: port, receiveBuffer: 65_536)
+        let credentials = ReaderShop.basic(key).1
+        try await connection.send(
+          "GET /opds/files/\(Self.issue)/1.0/\(Self.issue).cbz HTTP/1.1\r\nHost: a\r\nAuthorization: \(credentials)\r\n\r\n"
+        )
+        let head = try await connection.receive(through: "\r\n\r\n")
+        #expect(head.hasPrefix("HTTP/1.1 200 "))
+        _ = try await connection.receive(exactly: 1000)
+        return connection
+      }
+      let (ending, running) = (try await begin(removed), try await begin(other))
+      try await shop.remove(removed)
+      await #expect(throws: (any Error).self) { _ = try await ending.receive(exactly: large.count - 1000) }
+      let rest = try await running.receive(exactly: large.count - 1000)
+      #expect(rest.count == large.count - 1000)
+    }
+  }
+
   @Test("a refund takes the link and the file with the next request")
   func refund() async throws {
     try await run { server in

@@ -105,6 +105,7 @@ extension CatalogFeedRoutes {
     if let key, composer.owned?.contents[product] != nil {
       let grant = try await infrastructure.grants.grant(product, version, for: key)
       try Self.require(parameters["name"], of: product, known)
+      infrastructure.bodies.note(key)
       response = try await infrastructure.content.response(
         to: request, with: grant.digest, for: grant.handle, device: Ticket.tag(of: grant.device),
         of: product.description)

@@ -124,6 +124,7 @@ extension CatalogFeedRoutes {
     if let key {
       do {
         let grant = try await infrastructure.grants.grant(product, version, for: key)
+        infrastructure.bodies.note(key)
         return (grant.digest, grant.handle, Ticket.tag(of: grant.device))
       } catch let problem as Problem {
         // What is free is open to all.

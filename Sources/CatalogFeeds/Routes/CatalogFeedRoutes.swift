@@ -31,6 +31,8 @@ package struct CatalogFeedRoutes: Sendable {
     package let grants: GrantService
     /// Knows whose key a request shows.
     package let readers: ReaderSignIn
+    /// Ends the bodies of keys that are removed.
+    package let bodies: ReaderBodies
     /// Told of a package that has other bytes than were published.
     package let noteDamaged: @Sendable (SHA256Digest) async -> Void
 
@@ -38,7 +40,7 @@ package struct CatalogFeedRoutes: Sendable {
       database: Database, cache: CatalogCache, clock: any WallClock,
       applications: Set<ApplicationIdentifier>, settings: LiveSettings, publicURL: String,
       content: ContentRoutes, grants: GrantService, readers: ReaderSignIn,
-      noteDamaged: @escaping @Sendable (SHA256Digest) async -> Void
+      bodies: ReaderBodies, noteDamaged: @escaping @Sendable (SHA256Digest) async -> Void
     ) {
       self.database = database
       self.cache = cache
@@ -49,6 +51,7 @@ package struct CatalogFeedRoutes: Sendable {
       self.content = content
       self.grants = grants
       self.readers = readers
+      self.bodies = bodies
       self.noteDamaged = noteDamaged
     }
   }

@@ -22,9 +22,14 @@ package struct ReaderKeyRoutes: Sendable {
   private let devices: GrantRoutes
   private let settings: LiveSettings
   private let publicURL: String
+  private let bodies: ReaderBodies
 
-  package init(grants: GrantService, settings: LiveSettings, admission: AdmissionControl, publicURL: String) {
+  package init(
+    grants: GrantService, settings: LiveSettings, admission: AdmissionControl, publicURL: String,
+    bodies: ReaderBodies
+  ) {
     self.grants = grants
+    self.bodies = bodies
     self.settings = settings
     self.publicURL = publicURL.hasSuffix("/") ? String(publicURL.dropLast()) : publicURL
     devices = GrantRoutes(grants: grants, settings: settings, admission: admission)
@@ -79,6 +84,7 @@ package struct ReaderKeyRoutes: Sendable {
     routes.public(.post, "/v1/readers/{name}/remove") { request, parameters in
       let (_, customer) = try await customer(of: request)
       try await grants.removeReaderKey(parameters["name"], of: customer)
+      try await bodies.look()
       return HTTPResponse(status: .noContent)
     }
   }

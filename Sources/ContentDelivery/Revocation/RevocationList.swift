@@ -266,6 +266,16 @@ package final class RevocationList: Sendable {
     }
   }
 
+  /// The devices, by their tags in tickets, to which bodies are on their way.
+  package func devicesWithBodies() -> Set<UInt64> {
+    Set(meters.all { $0.hasBodies }.map(\.deviceTag))
+  }
+
+  /// Ends the bodies on their way to a device, and refuses nothing.
+  package func endBodies(ofDevice tag: UInt64) {
+    abort { $0.hasBodies && $0.deviceTag == tag }
+  }
+
   /// Sweeps until the task is cancelled.
   package func run(timer: any MonotonicClock, clock: any WallClock) async {
     await Worker(clock: timer).run(

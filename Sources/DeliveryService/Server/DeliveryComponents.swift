@@ -100,6 +100,7 @@ struct DeliveryComponents: Sendable {
       group.addTask { await releases.scheduler.run() }
       group.addTask { await granting.confirm() }
       group.addTask { await releases.feeds.run() }
+      group.addTask { await readers.run() }
       group.addTask { await upkeep.forget() }
       group.addTask { await access.reportWrongKeys() }
       group.addTask { await publishing.scrubber.run() }

@@ -3,11 +3,14 @@ import ContentDelivery
 import ContentGrants
 import ContentPublishing
 import RouteAccess
+import ServiceRuntime
 
 /// The catalog for readers' applications.
 struct ReaderComponents: Sendable {
   private let feeds: CatalogFeedRoutes
   private let keys: ReaderKeyRoutes
+  private let bodies: ReaderBodies
+  private let infrastructure: DeliveryComponents.Infrastructure
 
   init(
     on infrastructure: DeliveryComponents.Infrastructure, catalog: CatalogComponents,
@@ -15,17 +18,28 @@ struct ReaderComponents: Sendable {
     grants: GrantService, scrubber: PackageScrubber
   ) throws {
     let configuration = infrastructure.configuration
+    self.infrastructure = infrastructure
+    let bodies = ReaderBodies(database: infrastructure.database, revocations: content.verifier.revocations)
+    self.bodies = bodies
     feeds = CatalogFeedRoutes(
       on: CatalogFeedRoutes.Infrastructure(
         database: infrastructure.database, cache: catalog.cache, clock: infrastructure.clock,
         applications: stores.applications, settings: access.settings,
         publicURL: configuration.publicURL ?? "", content: content, grants: grants,
         readers: ReaderSignIn(grants: grants, settings: access.settings, timer: infrastructure.timer),
-        noteDamaged: { _ = await scrubber.noteDamaged($0) }),
+        bodies: bodies, noteDamaged: { _ = await scrubber.noteDamaged($0) }),
       options: try configuration.catalogFeedSettings())
     keys = ReaderKeyRoutes(
       grants: grants, settings: access.settings, admission: access.admission,
-      publicURL: configuration.publicURL ?? "")
+      publicURL: configuration.publicURL ?? "", bodies: bodies)
+  }
+
+  /// Ends the bodies of keys that other nodes remove, until the task is cancelled.
+  func run() async {
+    let log = infrastructure.log
+    await bodies.run(timer: infrastructure.timer) { error in
+      log.warning("readers' keys could not be looked at", ["error": LogValue(error)])
+    }
   }
 
   /// Adds what lies below `/opds`, the page of the shop, and the readers' keys.
