@@ -19,7 +19,7 @@ struct DeliveryRecorderTests {
   private let file: StateFile
   private let database: Database
   private let clock = ManualWallClock(Timestamp(millisecondsSinceEpoch: 1_790_000_000_000))
-  private let meters = MeterRegistry(timer: SystemMonotonicClock(), clock: clock)
+  private let meters = MeterRegistry(timer: SystemMonotonicClock())
   private let content: ReleasedContent
 
   init() throws {
