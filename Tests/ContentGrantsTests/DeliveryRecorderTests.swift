@@ -285,7 +285,8 @@ struct DeliveryRecorderTests {
     let grant = try await grant("a")
     let engine = DoubtfulEngine(on: database)
     let database = Database(engine: engine, longestWait: nil)
-    let recorder = DeliveryRecorder(meters: meters, database: database, timer: SystemMonotonicClock())
+    let recorder = DeliveryRecorder(
+      meters: meters, database: database, timer: SystemMonotonicClock(), clock: clock)
     meter(of: grant).didSend(600)
     engine.fates.withLock { $0 = [fate] }
     if isCompletion {

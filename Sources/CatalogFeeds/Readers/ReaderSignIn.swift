@@ -46,7 +46,8 @@ package struct ReaderSignIn: Sendable {
     let digest = SecretDigest(digest: known ?? SHA256Digest.of([]))
     // Compared also where there is no such key: the time tells nothing of names.
     let matches = digest.matches(isByMD5 ? password : ReaderPassword.canonical(password))
-    guard let key = found, matches else {
+    // A key that was made before KOReader's sync has nothing for it to show.
+    guard let key = found, known != nil, matches else {
       if let seconds = attempts.charge(name, from: peer) { throw Self.tooMany(seconds) }
       return .unknown
     }

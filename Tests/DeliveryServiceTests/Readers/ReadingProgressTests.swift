@@ -1,6 +1,8 @@
 import Commerce
+import ContentGrants
 import CoreTypes
 import Crypto
+import Database
 import Foundation
 import HTTPClient
 import PackageTesting
@@ -169,6 +171,17 @@ struct ReadingProgressTests {
         let answer = try await shop.send("/opds/koreader/users/auth", headers: wrong)
         #expect(answer.status == 401)
         #expect(answer.headers["Content-Type"] == "application/opds-authentication+json")
+      }
+      // A key that was made before has no MD5, and nothing stands for it.
+      let earlier = try await shop.add("Earlier")
+      try await shop.server.server.grants.grantStore.database.write(locking: [.everything]) { connection in
+        _ = try connection.execute(
+          "UPDATE reader_keys SET sync_digest = NULL WHERE name = ?", [.text(earlier.name)])
+      }
+      for shown in ["", md5] {
+        let answer = try await shop.send(
+          "/opds/koreader/users/auth", headers: [("x-auth-user", earlier.name), ("x-auth-key", shown)])
+        #expect(answer.status == 401)
       }
       // The two fields open nothing else.
       let elsewhere = try await shop.send("/opds/v2/owned", headers: fields)
