@@ -73,7 +73,7 @@ struct FeedWriterTests {
   func atomFeed() {
     let expected = """
       <?xml version="1.0" encoding="UTF-8"?>
-      <feed xmlns="http://www.w3.org/2005/Atom" xmlns:dcterms="http://purl.org/dc/terms/" xmlns:opds="http://opds-spec.org/2010/catalog" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">\
+      <feed xmlns="http://www.w3.org/2005/Atom" xmlns:dcterms="http://purl.org/dc/terms/" xmlns:opds="http://opds-spec.org/2010/catalog" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/" xmlns:pse="http://vaemendis.net/opds-pse/ns">\
       <id>urn:pullbox:catalog:new</id><title>New issues</title><updated>1970-01-01T00:00:00.000Z</updated>\
       <author><name>Comics</name></author>\
       <link rel="self" type="application/atom+xml;profile=opds-catalog;kind=acquisition" href="https://c.example/opds/v1.2/new"/>\

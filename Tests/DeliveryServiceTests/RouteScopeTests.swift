@@ -87,7 +87,7 @@ struct RouteScopeTests {
       for route in routes {
         let path = route.pattern.replacing("{id}", with: "com.example.a")
           .replacing("{version}", with: "1.0").replacing("{grant}", with: "AAAAAAAAAAAAAAAAAAAAAA")
-          .replacing("{name}", with: "tier")
+          .replacing("{name}", with: "tier").replacing("{n}", with: "1")
         let forbidden = try await server.problem { _ = try await lacking.exchange(route.method, path) }
         #expect(forbidden.code == .forbidden, "\(route.method) \(route.pattern)")
         let unauthorized = try await server.problem {
