@@ -82,10 +82,16 @@ package struct ReadingProgress: Codable, Hashable, Sendable {
     var kept = self
     kept.modified = min(modified, now)
     kept.page = page ?? locator?.locations?.position.flatMap { $0 > 0 ? $0 - 1 : nil }
-    if let page = kept.page, !Self.pages.contains(page) {
-      throw Problem(.requestMalformed, "page is a number from 0 to \(Self.pages.upperBound - 1)")
+    let pages = count.map { 0..<max(1, $0) } ?? Self.pages
+    if let page = kept.page, !pages.contains(page) {
+      throw Problem(.requestMalformed, "page is a number from 0 to \(pages.upperBound - 1)")
     }
     let places = locator?.locations
+    if let position = places?.position {
+      guard position > 0, kept.page.map({ $0 == position - 1 }) ?? true else {
+        throw Problem(.requestMalformed, "position is the page's number from 1")
+      }
+    }
     for part in [progression, places?.progression, places?.totalProgression] {
       guard part.map({ (0...1).contains($0) }) ?? true else {
         throw Problem(.requestMalformed, "a progression is a number from 0 to 1")

@@ -33,7 +33,9 @@ extension CatalogFeedRoutes {
       .put, "/opds/progress/{id}", query: [],
       use: keyed { request, parameters, key in
         let readable = try await readable(CatalogRoutes.product(parameters), for: request, key)
-        let told = try await request.decode(ReadingProgress.self, upTo: ReadingProgress.maximumLength)
+        var told = try await request.decode(ReadingProgress.self, upTo: ReadingProgress.maximumLength)
+        // The place is KOReader's word alone, and that of an earlier page where an application gives it back.
+        told.position = nil
         let kept = try told.kept(at: infrastructure.clock.now(), of: readable.facts?.stream?.count)
         return try answer(
           try await progress.put(kept, of: readable.product, by: key), of: readable, to: request)

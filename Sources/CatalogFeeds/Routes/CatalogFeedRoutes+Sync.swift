@@ -84,8 +84,10 @@ extension CatalogFeedRoutes {
         let readable = try await readable(product, for: request, key)
         let count = readable.facts?.stream?.count
         let now = infrastructure.clock.now()
-        let page =
-          count == nil ? nil : told.progress.flatMap { Int($0.text) }.flatMap { $0 > 0 ? $0 - 1 : nil }
+        // KOReader may count other pages in the same file.
+        let page = count.flatMap { count in
+          told.progress.flatMap { Int($0.text) }.flatMap { $0 > 0 ? min($0, max(1, count)) - 1 : nil }
+        }
         let kept = try ReadingProgress(
           modified: now,
           device: ReadingProgress.Device(id: told.deviceID ?? key.device.description, name: told.device),
