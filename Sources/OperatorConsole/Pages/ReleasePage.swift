@@ -104,7 +104,7 @@ struct ReleasePage {
         form(version, reading.tag) {
           Parts.field(
             words(.share), "percentage", "\(min(100, (reading.value.percentage ?? 100) * 2))", .number,
-            hint: words(.shareHint), attributes: Attribute.range(1...100))
+            hint: words(.shareHint), isRequired: true, attributes: Attribute.range(1...100))
           element(.button, .look(.button)) { words(.release) }
         }
       }

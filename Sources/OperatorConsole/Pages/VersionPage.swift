@@ -99,10 +99,11 @@ struct VersionPage {
         address, with: ReasonBody(reason: form.text("reason")), once: once, from: tag)
     case .release:
       var request = ReleaseRequest()
-      if let share = form.text("percentage") {
-        guard let number = Int(share) else { throw Problem(.requestMalformed, words(.shareHint)) }
-        request.percentage = number
+      // An empty field is no share: the interface would take it for all devices.
+      guard let share = form.text("percentage").flatMap({ Int($0) }) else {
+        throw Problem(.requestMalformed, words(.shareHint))
       }
+      request.percentage = share
       if let at = form.text("at") {
         guard let date = Timestamp(rfc3339: at.replacing(" ", with: "T") + ":00Z") else {
           throw Problem(.requestMalformed, words(.atHint))
@@ -225,7 +226,7 @@ struct VersionPage {
     }
     Parts.field(
       words(.share), "percentage", form?["percentage"] ?? "100", .number, hint: words(.shareHint),
-      attributes: Attribute.range(1...100))
+      isRequired: true, attributes: Attribute.range(1...100))
     Parts.field(words(.releaseAt), "at", form?["at"], hint: words(.atHint))
   }
 

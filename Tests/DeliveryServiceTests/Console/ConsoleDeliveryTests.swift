@@ -198,6 +198,8 @@ struct ConsoleDeliveryTests {
       #expect(page.status == 200)
       #expect(page.text.contains("of more than 2\u{A0}% of the purchases"))
       #expect(page.text.contains("value=\"20\""))
+      // An empty share is none, and not that of all.
+      for share in ["", "many"] { #expect(try await send(path, [("percentage", share)]).status == 400) }
       #expect(try await send(path, [("percentage", "20")]).location == "\(path)?notice=released")
       var record: VersionRecord = try await server.operatorAPI.get(server.path(Self.product, "2.0"))
       #expect(record.percentage == 20)
