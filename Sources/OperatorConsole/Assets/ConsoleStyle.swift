@@ -63,6 +63,8 @@ enum ConsoleStyle {
     dl.fields dt { color: var(--muted); } dl.fields dd { margin: 0; }
     form.fields > p { flex: 1 1 100%; margin: 0; max-width: none; }
     form.fields { display: flex; flex-wrap: wrap; gap: .75rem 1rem; align-items: flex-end; margin: .5rem 0 1rem; }
+    form.stacked { display: grid; justify-items: start; gap: .75rem; max-width: 46rem; margin: .5rem 0 1rem; }
+    form.stacked .field { width: 100%; }
     .field { display: flex; flex-direction: column; gap: .1875rem; max-width: 100%; }
     .field.wide { flex: 1 1 100%; max-width: 46rem; }
     .field .problem { margin: 0; padding: .125rem .5rem; }

@@ -6,19 +6,23 @@ import PullboxAPIServer
 
 /// The fields of a form that was sent (`application/x-www-form-urlencoded`).
 struct FormBody: Sendable {
-  /// Bytes of a form, at most.
-  private static let maximumLength = 65_536
+  /// Bytes of a form, at most, unless its page says otherwise.
+  static let maximumLength = ByteCount.kibibytes(64)
+  /// Bytes of a form with the texts of a product, at most.
+  static let maximumEditLength = ByteCount.mebibytes(4)
 
-  private let fields: [QueryParameter]
+  private var fields: [QueryParameter]
 
   /// Reads the body. Throws `request-malformed` for what is no such form, and for a field that is there twice and is not among
   /// `repeatable`: which of them counts would be for proxies to decide.
-  init(_ request: HTTPRequest, repeatable: Set<String> = []) async throws(Problem) {
+  init(
+    _ request: HTTPRequest, repeatable: Set<String> = [], upTo limit: ByteCount = maximumLength
+  ) async throws(Problem) {
     let type = try request.onlyValue(of: "Content-Type") ?? ""
     guard type.lowercased().prefix(while: { $0 != ";" }) == "application/x-www-form-urlencoded" else {
       throw Problem(.requestMalformed, "a form is expected here")
     }
-    let bytes = try await request.bytes(upTo: .init(Self.maximumLength))
+    let bytes = try await request.bytes(upTo: limit)
     do {
       fields = try HTTPRequest(method: .post, rawTarget: "/?" + String(decoding: bytes, as: UTF8.self)).query
     } catch {
@@ -38,6 +42,13 @@ struct FormBody: Sendable {
   /// The value of a field; nil without it. Line breaks are those of JSON.
   subscript(name: String) -> String? {
     fields.first { $0.name == name }?.value.replacing("\r\n", with: "\n")
+  }
+
+  /// The form without these fields.
+  func removing(_ names: Set<String>) -> FormBody {
+    var form = self
+    form.fields.removeAll { names.contains($0.name) }
+    return form
   }
 
   /// All values of a field that may be there several times.

@@ -66,13 +66,15 @@ struct OperatorReader: Sendable {
   /// - Parameters:
   ///   - once: names this change and its repetitions; nil where the route takes no such name.
   ///   - tag: the state that is to be changed; nil for whatever it is by now.
+  ///   - isNew: whether nothing may be there yet.
   func change<Value: Decodable & Sendable>(
     _ address: Address, by method: HTTPMethod = .post, with body: some Encodable & Sendable,
-    once: String? = nil, from tag: String? = nil, as type: Value.Type = Value.self
+    once: String? = nil, from tag: String? = nil, isNew: Bool = false, as type: Value.Type = Value.self
   ) async -> Result<Reading<Value>, Problem> {
     var headers: HTTPFields = ["Content-Type": "application/json"]
     if let once { headers[HTTPRequest.idempotencyKeyField] = once }
     if let tag { headers["If-Match"] = tag }
+    if isNew { headers["If-None-Match"] = "*" }
     do {
       let bytes = try APIJSON.encode(body)
       return read(await interface.answer(method, address, with: key, headers: headers, body: bytes))

@@ -144,7 +144,7 @@ package enum Behavior: String, Sendable {
 /// The looks of the style sheet.
 package enum Look: String, Sendable {
   case skip, banner, brand, current, page, tools, notice, problem, hint, button, danger, quiet, inline,
-    fields, field
+    fields, stacked, field
   case numeric, state, good, waiting, bad, tasks, task, figures, figure, cover, covers, tree, chart, curve,
     axis, grid
   case paging, bare, wide, label

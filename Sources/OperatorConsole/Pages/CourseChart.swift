@@ -20,7 +20,7 @@ struct CourseChart {
       }
       if !course.isComplete { element(.p, .look(.hint)) { words(.courseOfSome) } }
       BarChart(
-        title: words(.placedByHour), heading: words(.when), valueHeading: words(.devices),
+        title: words(.placedOverTime), heading: words(.when), valueHeading: words(.devices),
         tableTitle: words(.asTable), points: points(since: first.start)
       ).markup
     } else {

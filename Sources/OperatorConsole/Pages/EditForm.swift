@@ -21,10 +21,11 @@ struct EditForm {
 
   /// The form with its fields, or what was typed into them.
   func form(_ fields: EditedFields, tag: String?, typed: FormBody?) -> Markup {
-    Layout.form(action, visit) {
+    Layout.form(action, visit, look: .stacked) {
       hidden(tag)
       for field in fields.fields {
-        let value = typed?[field.name] ?? field.value
+        let value = (typed?[field.name] ?? field.value).replacing("\r\n", with: "\n")
+        element(.input, .input(.hidden), .name(field.shownName), .value(field.shownDigest))
         if field.isLong {
           Parts.text(field.label, field.name, value, hint: field.hint, limit: 20_000)
         } else {

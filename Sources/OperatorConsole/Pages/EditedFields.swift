@@ -1,5 +1,6 @@
 import Commerce
 import CoreTypes
+import Crypto
 import PullboxAPI
 
 /// The fields of a form in which something is edited, with what they have: the same texts show what is there, and what a form would make
@@ -14,6 +15,26 @@ struct EditedFields: Sendable {
     var hint: String?
     /// Whether it has several lines.
     var isLong = false
+
+    /// The name of the form's field that says what this one showed.
+    var shownName: String { "shown.\(name)" }
+    /// The digest of what a browser sends where its operator leaves the field alone.
+    var shownDigest: String { digest(of: value) }
+
+    /// Browsers break lines in one way, have no line breaks in fields of one line, and are shown no control characters.
+    func digest(of text: String) -> String {
+      let lines = text.replacing("\r\n", with: "\n")
+      var scalars = String.UnicodeScalarView()
+      for scalar in lines.unicodeScalars {
+        switch scalar {
+        case "\n": if isLong { scalars.append(scalar) }
+        case "\t": scalars.append(scalar)
+        case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}": scalars.append("\u{FFFD}")
+        default: scalars.append(scalar)
+        }
+      }
+      return SHA256Digest.of(Array(String(scalars).utf8)).hexadecimal
+    }
   }
 
   /// A change that a form would make.
@@ -29,6 +50,16 @@ struct EditedFields: Sendable {
     _ name: String, _ label: String, _ value: String?, hint: String? = nil, isLong: Bool = false
   ) {
     fields.append(Field(name: name, label: label, value: value ?? "", hint: hint, isLong: isLong))
+  }
+
+  /// The form without what its operator left as it was shown, so that others' changes of these fields stay.
+  func touched(in form: FormBody) -> FormBody {
+    form.removing(
+      Set(
+        fields.filter { field in
+          guard let shown = form[field.shownName], let value = form[field.name] else { return false }
+          return field.digest(of: value) == shown
+        }.map(\.name)))
   }
 
   /// The changes from these fields to `after`, in their order; what is in one of them alone is nothing in the other.
@@ -60,7 +91,7 @@ extension EditedFields {
   ) throws(Problem) -> [String: Product.Localization] {
     var texts = before
     for (tag, text) in before {
-      guard let title = form["title.\(tag)"] else { continue }
+      let title = form["title.\(tag)"] ?? text.title
       guard !title.isEmpty else {
         texts[tag] = nil
         continue

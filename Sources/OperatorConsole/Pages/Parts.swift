@@ -170,7 +170,8 @@ enum Parts {
       element(.label, .label(for: name)) { label }
       let common: [Attribute] = [.id(name), .name(name), .rows(3), .maximumLength(limit)]
       element(.textarea, with: hint == nil ? common : common + [.described(by: "\(name)-hint")]) {
-        value ?? ""
+        // Browsers take the first line break for none of the text's.
+        "\n" + (value ?? "")
       }
       if let hint { element(.span, .id("\(name)-hint"), .look(.hint)) { hint } }
     }

@@ -34,9 +34,9 @@ extension Console {
     case ("upload", 1): return try await UploadPage(visit).page()
     case ("products", 2): return try await ProductPage(visit, product: path[1]).page()
     case ("products", 3) where path[2] == "edit":
-      return try await ProductEditPage(visit, product: path[1]).page()
+      return try await EditPage(visit, ProductEditing(product: path[1]), named: path[1]).page()
     case ("publications", 3) where path[2] == "edit":
-      return try await PublicationEditPage(visit, publication: path[1]).page()
+      return try await EditPage(visit, PublicationEditing(publication: path[1]), named: path[1]).page()
     case ("products", 3): return try await VersionPage(visit, product: path[1], version: path[2]).page()
     case ("products", 4) where path[3] == "release":
       return try await ReleasePage(visit, product: path[1], version: path[2]).page()
@@ -63,7 +63,9 @@ extension Console {
   func change(_ path: [String], _ visit: Visit, _ door: Door, _ secret: String) async throws -> HTTPResponse {
     try visit.request.requireQuery(only: [])
     if path == ["upload"] { return answer(try await UploadPage(visit).take(), to: visit) }
-    let form = try await FormBody(visit.request, repeatable: ["call"])
+    let form = try await FormBody(
+      visit.request, repeatable: ["call"],
+      upTo: path.last == "edit" ? FormBody.maximumEditLength : FormBody.maximumLength)
     guard SecretDigest(of: visit.visitor.formToken).matches(form["token"]) else { throw Problem.foreignForm }
     switch path {
     case ["sign-out"]: return try await signOut(door, secret)
@@ -98,9 +100,9 @@ extension Console {
       guard let step = GrantStep(path[2]) else { return nil }
       return try await GrantStepPage(visit, grant: path[1], step: step).take(form)
     case ("products", 3) where path[2] == "edit":
-      return try await ProductEditPage(visit, product: path[1]).take(form)
+      return try await EditPage(visit, ProductEditing(product: path[1]), named: path[1]).take(form)
     case ("publications", 3) where path[2] == "edit":
-      return try await PublicationEditPage(visit, publication: path[1]).take(form)
+      return try await EditPage(visit, PublicationEditing(publication: path[1]), named: path[1]).take(form)
     case ("products", 3):
       guard let step = SaleStep(rawValue: path[2]) else { return nil }
       return try await ProductPage(visit, product: path[1]).take(step, form)

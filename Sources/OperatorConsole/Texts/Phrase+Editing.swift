@@ -34,4 +34,8 @@ extension Phrase {
   static let before = Phrase("Before", "Vorher")
   static let after = Phrase("After", "Nachher")
   static let noticeEdited = Phrase("The changes are made.", "Die Änderungen sind gemacht.")
+  static let changedMeanwhile = Phrase(
+    "It was changed since this form was opened. What you left as it was stays as it is now.",
+    "Es wurde geändert, seit dieses Formular offen ist. Was Sie nicht geändert haben, bleibt, wie es jetzt ist."
+  )
 }

@@ -107,9 +107,8 @@ extension Phrase {
   static let pictures = Phrase("Pictures", "Bilder")
   static let course = Phrase("How the release goes", "Wie die Freigabe läuft")
   static let noCourse = Phrase("It was granted to no device yet.", "Sie wurde noch keinem Gerät bewilligt.")
-  static let placedByHour = Phrase(
-    "Devices that have it, by hour of the last two days",
-    "Geräte, die sie haben, nach Stunde der letzten zwei Tage")
+  static let placedOverTime = Phrase(
+    "Devices that have it, over time", "Geräte, die sie haben, im Lauf der Zeit")
   static let noPublications = Phrase("No publication is described.", "Keine Publikation ist beschrieben.")
   static let notDescribed = Phrase(
     "This publication has no description of its own.", "Diese Publikation hat keine eigene Beschreibung.")

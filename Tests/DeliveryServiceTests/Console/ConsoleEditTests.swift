@@ -115,4 +115,77 @@ struct ConsoleEditTests {
       #expect(record.localizations["en"]?.title == "The Magazine" && record.order == 3)
     }
   }
+
+  @Test("who describes a publication that another one has described meanwhile changes nothing, and is told")
+  func describedTwice() async throws {
+    try await run { server, browser in
+      let path = "/console/publications/com.example.magazine/edit"
+      let page = try await browser.get(path)
+      let token = ("token", try #require(browser.hidden("token", of: page.text)))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/publications/com.example.magazine",
+        body: PublicationDescription(localizations: ["en": .init(title: "Theirs", description: "")]),
+        as: OperatorPublication.self)
+      let form = [token, ("language", "de"), ("newtitle", "Meine"), ("confirmed", "yes")]
+      let answer = try await browser.post(path, form)
+      #expect(answer.status == 412)
+      #expect(answer.text.contains("value=\"Meine\""))
+      let record: OperatorPublication = try await server.operatorAPI.get(
+        "/v1/operator/publications/com.example.magazine")
+      #expect(record.localizations.mapValues(\.title) == ["en": "Theirs"])
+    }
+  }
+
+  @Test("what was left as it was shown stays as another one has made it meanwhile, and the preview says so")
+  func merged() async throws {
+    try await run { server, browser in
+      let page = try await browser.get(Self.path)
+      #expect(page.text.contains(">\nFirst</textarea>"))
+      let shown = [("description.en", "First"), ("prices", "FRA 4.99 EUR"), ("date", ""), ("until", "")]
+      var form = try hidden(page.text, browser)
+      for (name, value) in shown + [("title.en", "Mine")] {
+        form.append(("shown.\(name)", try #require(browser.hidden("shown.\(name)", of: page.text))))
+        form.append((name, value))
+      }
+      let theirs = try #require(Price(amount: "7.99", currency: "EUR"))
+      _ = try await server.operatorAPI.call(
+        "PUT", "/v1/operator/products/\(Self.product)",
+        body: ProductDescription(
+          localizations: ["en": .init(title: "Issue <1>", description: "Theirs")], prices: ["FRA": theirs]),
+        as: OperatorProduct.self)
+      let preview = try await browser.post(Self.path, form)
+      #expect(preview.status == 200)
+      #expect(preview.text.contains("Meanwhile:") && preview.text.contains("FRA 7.99 EUR"))
+      // The hint alone.
+      #expect(preview.text.ranges(of: "FRA 4.99 EUR").count == 1)
+      let confirmed =
+        try hidden(preview.text, browser) + [("title.en", "Mine"), ("confirmed", "yes")]
+      #expect(try await browser.post(Self.path, confirmed).location?.hasSuffix("?notice=edited") == true)
+      let product = try await product(server)
+      #expect(product.localizations["en"]?.title == "Mine")
+      #expect(product.localizations["en"]?.description == "Theirs")
+      #expect(product.prices.mapValues(\.amount) == ["FRA": "7.99"])
+    }
+  }
+
+  @Test("long texts are edited, and a form beyond 4 MiB is refused")
+  func longTexts() async throws {
+    try await run { server, browser in
+      let page = try await browser.get(Self.path)
+      let text = String(repeating: "漫", count: 6_600)
+      let form =
+        try hidden(page.text, browser) + [
+          ("title.en", "Mine"), ("description.en", text), ("language", "ja"), ("newtitle", "漫"),
+          ("newdescription", text),
+        ]
+      let preview = try await browser.post(Self.path, form)
+      #expect(preview.status == 200)
+      let confirmed = try hidden(preview.text, browser) + form.dropFirst(2) + [("confirmed", "yes")]
+      let answer = try await browser.post(Self.path, confirmed)
+      #expect(answer.location?.hasSuffix("?notice=edited") == true, "\(answer.status)")
+      #expect(try await product(server).localizations["en"]?.description == text)
+      let tooLong = [("privacy", String(repeating: "x", count: 4 << 20))]
+      #expect(try await browser.post(Self.path, form + tooLong).status == 413)
+    }
+  }
 }

@@ -1,0 +1,72 @@
+import Commerce
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+/// The rules by which a product is edited: its texts, prices and dates.
+struct ProductEditing: Editing {
+  let product: String
+
+  var section: Section { .products }
+  var reading: Address { .interface("products", product) }
+  var codeOfNone: ProblemCode? { nil }
+  var nothing: ProductDescription { ProductDescription() }
+
+  func description(of record: OperatorProduct) -> ProductDescription {
+    ProductDescription(of: record.product)
+  }
+
+  func fields(_ product: ProductDescription, _ words: Words) -> EditedFields {
+    var fields = EditedFields()
+    fields.add(product.localizations ?? [:], words)
+    fields.add(
+      "prices", words(.prices), EditedFields.text(of: product.prices ?? [:]), hint: words(.pricesHint),
+      isLong: true)
+    fields.add("tier", words(.priceTier), product.priceTier?.description)
+    fields.add("publication", words(.publication), product.publication?.description)
+    fields.add(
+      "date", words(.publicationDate), EditedFields.text(of: product.publicationDate), hint: words(.timeHint))
+    fields.add(
+      "from", words(.availableFrom), EditedFields.text(of: product.availableFrom), hint: words(.timeHint))
+    fields.add(
+      "until", words(.availableUntil), EditedFields.text(of: product.availableUntil), hint: words(.timeHint))
+    fields.add("application", words(.application), product.application?.description)
+    fields.add("privacy", words(.privacyAddress), product.privacyURL)
+    return fields
+  }
+
+  func description(
+    _ form: FormBody, from before: ProductDescription, _ words: Words
+  ) throws(Problem) -> ProductDescription {
+    var wanted = before
+    wanted.localizations = try EditedFields.texts(form, from: before.localizations ?? [:], words)
+    wanted.prices = try EditedFields.prices(
+      form["prices"] ?? EditedFields.text(of: before.prices ?? [:]), words)
+    if form["tier"] != nil {
+      wanted.priceTier = try EditedFields.value(.priceTier, form.text("tier"), words) { PriceTierName($0) }
+    }
+    if form["publication"] != nil {
+      wanted.publication = try EditedFields.value(.publication, form.text("publication"), words) {
+        ProductIdentifier($0)
+      }
+    }
+    if form["date"] != nil { wanted.publicationDate = try EditedFields.time(form.text("date"), words) }
+    if form["from"] != nil { wanted.availableFrom = try EditedFields.time(form.text("from"), words) }
+    if form["until"] != nil { wanted.availableUntil = try EditedFields.time(form.text("until"), words) }
+    if form["application"] != nil {
+      wanted.application = try EditedFields.value(.application, form.text("application"), words) {
+        ApplicationIdentifier($0)
+      }
+    }
+    if form["privacy"] != nil { wanted.privacyURL = form.text("privacy") }
+    return wanted
+  }
+
+  func lastChange(_ visit: Visit) async -> AuditEntry? {
+    let history = await visit.get(
+      .interface("audit", query: [("product", product), ("limit", "1")]),
+      as: PullboxAPI.Page<AuditEntry>.self)
+    return (try? history.get())?.items.first
+  }
+}

@@ -1,0 +1,45 @@
+import Commerce
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+/// The rules by which a publication is edited: its texts, its cover and its place in lists. One that has products and was never described
+/// is described by the form.
+struct PublicationEditing: Editing {
+  let publication: String
+
+  var section: Section { .publications }
+  var reading: Address { .interface("publications", publication) }
+  var codeOfNone: ProblemCode? { .publicationUnknown }
+  var nothing: PublicationDescription { PublicationDescription() }
+
+  func description(of record: OperatorPublication) -> PublicationDescription {
+    PublicationDescription(of: record)
+  }
+
+  func fields(_ publication: PublicationDescription, _ words: Words) -> EditedFields {
+    var fields = EditedFields()
+    fields.add(publication.localizations ?? [:], words)
+    fields.add("cover", words(.cover), publication.cover?.description, hint: words(.coverHint))
+    fields.add("order", words(.order), publication.order.map(String.init))
+    return fields
+  }
+
+  func description(
+    _ form: FormBody, from before: PublicationDescription, _ words: Words
+  ) throws(Problem) -> PublicationDescription {
+    var wanted = before
+    wanted.localizations = try EditedFields.texts(form, from: before.localizations ?? [:], words)
+    if form["cover"] != nil {
+      wanted.cover = try EditedFields.value(.cover, form.text("cover"), words) { ProductIdentifier($0) }
+    }
+    if form["order"] != nil {
+      wanted.order = try EditedFields.value(.order, form.text("order"), words) { Int($0) }
+    }
+    return wanted
+  }
+
+  /// The audit log is asked by product, and a publication is none.
+  func lastChange(_ visit: Visit) async -> AuditEntry? { nil }
+}
