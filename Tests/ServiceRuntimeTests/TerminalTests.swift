@@ -110,6 +110,18 @@ struct TerminalTests {
   }
 
   @Test(
+    "an estimate has as many figures as it is worth",
+    arguments: [
+      (Duration.seconds(-1), "0 s"), (.seconds(59), "59 s"), (.seconds(60), "about 1 min"),
+      (.seconds(89), "about 1 min"), (.seconds(200), "about 3 min"), (.seconds(3569), "about 59 min"),
+      (.seconds(3570), "about 1 h"), (.seconds(4800), "about 1 h 20 min"), (.seconds(35_700), "about 10 h"),
+      (.seconds(50_000), "about 14 h"), (.seconds(172_800), "about 2 d"),
+    ])
+  func estimate(duration: Duration, text: String) {
+    #expect(DurationText.estimate(duration) == text)
+  }
+
+  @Test(
     "what took less than ten seconds is told with a tenth",
     arguments: [
       (Duration.milliseconds(-50), "0.0 s"), (.milliseconds(449), "0.4 s"), (.milliseconds(9999), "9.9 s"),

@@ -1,15 +1,15 @@
 package import CoreTypes
 
-/// Speed and time remaining of one download, on a clock that never jumps. Fed with the bytes received so far;
-/// what was received twice counts for the speed and never for the progress.
+/// Speed and time remaining of one content job, on a clock that never jumps (docs/estimator.md). Fed with the counts of its
+/// transfer: what was received twice counts for the speed, and never for the progress.
 package struct ProgressEstimator: Hashable, Sendable {
   package struct Estimate: Hashable, Sendable {
-    /// Bytes a second over the window; 0 when nothing moves.
+    /// Bytes a second; 0 when nothing moves.
     package var speed: Double
-    /// Seconds; nil while unknown.
+    /// Seconds, never below 0; nil while unknown.
     package var timeRemaining: Double?
     /// For how long nothing has arrived; nil while something does.
-    var stall: Duration?
+    package var stall: Duration?
 
     package init(speed: Double, timeRemaining: Double? = nil, stall: Duration? = nil) {
       self.speed = speed
@@ -18,56 +18,95 @@ package struct ProgressEstimator: Hashable, Sendable {
     }
   }
 
+  /// The counts of a transfer at an instant.
   private struct Sample: Hashable {
     var at: MonotonicInstant
-    var bytes: ByteCount
+    var received: ByteCount
+    var verified: ByteCount
   }
 
-  /// How far back the speed looks.
-  static let window: Duration = .seconds(8)
-  /// Below this, two samples tell more about buffers than about the network.
-  static let shortestSpan: Duration = .seconds(1)
+  /// An estimate that is shown until it is ``shownFor`` old.
+  private struct Shown: Hashable {
+    var at: MonotonicInstant
+    var estimate: Estimate
+  }
 
+  /// Below this, two samples tell more about buffers than about the network.
+  static let shortestSpan = 1.0
   /// When nothing has arrived for so long, what arrived before says nothing of what comes.
   static let longestSilence: Duration = .seconds(3)
+  /// The time for which people see the same numbers.
+  static let shownFor: Duration = .seconds(1)
+  /// Bytes that are received and not verified, at most: the pieces that all connections of a transfer fill.
+  static let mostUnverified = ByteCount.mebibytes(16)
 
-  private var samples: [Sample] = []
+  private var speed = TransferSpeed()
+  private var last: Sample?
   /// When the last bytes came, or the first sample.
   private var lastArrival: MonotonicInstant?
+  /// Bytes of pieces that are not whole yet. They are as good as there, unless their piece is wrong or its connection ends.
+  private var unverified = ByteCount.zero
+  private var shown: Shown?
 
   package init() {}
 
-  /// `received` never decreases; a sample that is not later than the last replaces it.
-  package mutating func record(received: ByteCount, at now: MonotonicInstant) {
-    if samples.last.map({ $0.bytes < received }) ?? true { lastArrival = now }
-    if let last = samples.last, last.at >= now {
-      samples[samples.count - 1].bytes = max(last.bytes, received)
+  /// `received` never decreases, `verified` does where a piece is damaged. What came in a sample that is not
+  /// later than the last counts with the next one.
+  package mutating func record(received: ByteCount, verified: ByteCount, at now: MonotonicInstant) {
+    guard let before = last else {
+      last = Sample(at: now, received: received, verified: verified)
+      lastArrival = now
       return
     }
-    samples.append(Sample(at: now, bytes: received))
-    // One sample from before the window stays: it is where the window's first bytes are counted from.
-    while samples.count > 2, now - samples[1].at >= Self.window { samples.removeFirst() }
-  }
-
-  /// After a pause the time that passed in it counts for nothing.
-  package mutating func reset() {
-    samples.removeAll(keepingCapacity: true)
-    lastArrival = nil
-  }
-
-  /// - Parameter remaining: bytes that are still to come; nil where the length is not known.
-  package func estimate(remaining: ByteCount?, at now: MonotonicInstant) -> Estimate {
-    guard let first = samples.first, let last = samples.last else { return Estimate(speed: 0) }
-    if let lastArrival, now - lastArrival >= Self.longestSilence, remaining.map({ $0 > .zero }) ?? true {
-      return Estimate(speed: 0, stall: now - lastArrival)
+    guard before.at < now else { return }
+    let arrived = max(.zero, received - before.received)
+    let settled = verified - before.verified
+    // What the library had is verified without having been received.
+    unverified =
+      settled < .zero ? .zero : min(max(.zero, unverified + arrived - settled), Self.mostUnverified)
+    guard arrived > .zero else {
+      // The time is counted with the bytes that end it.
+      last?.verified = verified
+      return
     }
-    let span = now - first.at
-    guard span >= Self.shortestSpan else { return Estimate(speed: 0) }
-    let speed = Double((last.bytes - first.bytes).rawValue) / span.inSeconds
-    guard let remaining else { return Estimate(speed: speed) }
-    if remaining <= .zero { return Estimate(speed: speed, timeRemaining: 0) }
-    guard speed > 0 else { return Estimate(speed: 0) }
-    return Estimate(speed: speed, timeRemaining: Double(remaining.rawValue) / speed)
+    if let lastArrival, now - lastArrival >= Self.longestSilence {
+      speed.resume()
+    } else {
+      speed.add(Double(arrived.rawValue), in: (now - before.at).inSeconds)
+    }
+    last = Sample(at: now, received: received, verified: verified)
+    lastArrival = now
+  }
+
+  /// After a pause the time that passed in it counts for nothing, and pieces that were not whole are fetched anew.
+  package mutating func reset() { self = ProgressEstimator() }
+
+  /// The estimate of now, or of a moment ago: numbers change once a second.
+  ///
+  /// - Parameters:
+  ///   - remaining: bytes that are still to be verified; nil where the length is not known.
+  ///   - tail: seconds that all steps behind the transfer take.
+  package mutating func estimate(remaining: ByteCount?, tail: Double, at now: MonotonicInstant) -> Estimate {
+    let fresh = measure(remaining: remaining, tail: tail, at: now)
+    if let shown, now - shown.at < Self.shownFor, (shown.estimate.stall == nil) == (fresh.stall == nil),
+      (shown.estimate.timeRemaining == nil) == (fresh.timeRemaining == nil)
+    {
+      return shown.estimate
+    }
+    shown = Shown(at: now, estimate: fresh)
+    return fresh
+  }
+
+  private func measure(remaining: ByteCount?, tail: Double, at now: MonotonicInstant) -> Estimate {
+    guard let lastArrival else { return Estimate(speed: 0) }
+    if let remaining, remaining <= .zero { return Estimate(speed: speed.speed, timeRemaining: tail) }
+    let silence = now - lastArrival
+    guard silence < Self.longestSilence else { return Estimate(speed: 0, stall: silence) }
+    guard speed.seconds >= Self.shortestSpan else { return Estimate(speed: 0) }
+    let bytes = remaining.map { Double(max(.zero, $0 - unverified).rawValue) }
+    // What has passed since the last bytes came is taken from the time that the rest takes.
+    let seconds = bytes.flatMap { speed.seconds(for: $0) }.map { max(0, $0 - silence.inSeconds) + tail }
+    return Estimate(speed: speed.speed, timeRemaining: seconds)
   }
 
   /// 0 to 1, and 1 only when every byte is verified.

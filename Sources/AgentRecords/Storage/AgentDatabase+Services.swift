@@ -1,13 +1,17 @@
 package import CoreTypes
 package import Database
 
-/// The values that the services have told this device, kept for the next start.
+/// The values that the services have told this device, and how long its steps take, kept for the next start.
 extension AgentDatabase {
   private enum Key: String {
     /// Milliseconds that the delivery server's clock is ahead of the device's.
     case serverClockOffset = "server-clock-offset"
     /// When the store's queue may be asked again, in milliseconds since the epoch.
     case storeNotBefore = "store-not-before"
+    /// The nanoseconds that placing a MiB takes.
+    case placingPace = "placing-nanoseconds-per-mebibyte"
+    /// The microseconds that a report takes.
+    case reportTime = "report-microseconds"
   }
 
   /// Returns the time by which the delivery server's clock is ahead of the device's; zero while it is unknown.
@@ -29,6 +33,21 @@ extension AgentDatabase {
   package func setStoreNotBefore(_ time: Timestamp?) throws {
     try set(.storeNotBefore, time?.millisecondsSinceEpoch)
   }
+
+  /// The times of the steps behind a transfer, as they were saved last.
+  package func phaseTimes() throws -> PhaseTimes {
+    PhaseTimes(
+      placing: try integer(.placingPace).map { Double($0) / 1e9 / Self.mebibyte },
+      reporting: try integer(.reportTime).map { Double($0) / 1e6 })
+  }
+
+  /// Saves them in whole nanoseconds a MiB, and whole microseconds.
+  package func setPhaseTimes(_ times: PhaseTimes) throws {
+    try set(.placingPace, times.placing.map { Int64(clamping: $0 * Self.mebibyte * 1e9) })
+    try set(.reportTime, times.reporting.map { Int64(clamping: $0 * 1e6) })
+  }
+
+  private static let mebibyte = Double(ByteCount.mebibytes(1).rawValue)
 
   private func integer(_ key: Key) throws -> Int64? {
     try database.readBlocking { connection in

@@ -75,7 +75,7 @@ extension DownloadManager {
     let record = try record(identifier)
     let before = record.machine.state
     // What is over comes back into memory for as long as the request takes, or for good.
-    if runner[identifier] == nil { runner.insert(record, context: (), isSaved: true) }
+    if runner[identifier] == nil { runner.insert(record, context: DownloadActivity(), isSaved: true) }
     defer { forgetIfOver(identifier) }
     if event == .cancelRequested, isPlacing(record) {
       throw Problem(.stateConflict, "the content is being placed")
@@ -162,14 +162,7 @@ extension DownloadManager {
       job.context.progress.copy(into: &record)
       working = record
     }
-    let isTransferring = record.machine.awaitsJob && job?.record.machine.isTransferring == true
-    let estimate =
-      if isTransferring, let job, let working {
-        job.context.estimator.estimate(
-          remaining: working.terms.length - working.bytesVerified, at: clock.now())
-      } else {
-        ProgressEstimator.Estimate(speed: 0, timeRemaining: record.machine.state == .finished ? 0 : nil)
-      }
+    let estimate = estimate(of: record, working)
     var status = record.status(working, estimate, now: steps.clock.now())
     status.title = jobSteps.library.titles[record.product]
     if status.reason == StatusReason.insufficientSpace.rawValue, let working {

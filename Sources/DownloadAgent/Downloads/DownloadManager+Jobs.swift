@@ -69,6 +69,7 @@ extension DownloadManager {
           "reason": "\(machine.reason)",
         ])
     }
+    measurePlacing(transition.before.machine, transition.after)
     // Of its end they are told, and say what follows.
     if machine != transition.before.machine, machine.state != .finished { publishReaders(of: digest) }
     perform(transition.actions, on: identifier)

@@ -34,6 +34,7 @@ extension DownloadManager {
           "reason": "\(machine.reason)",
         ])
     }
+    measureReport(transition.before.machine, transition.after)
     if transition.saveError != nil || machine != transition.before.machine { publish(identifier) }
     moveClaim(of: identifier, from: transition.before.claimedDigest, to: transition.after.claimedDigest)
     perform(transition.actions, on: identifier)

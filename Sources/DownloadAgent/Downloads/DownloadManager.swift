@@ -26,9 +26,15 @@ import SystemCalls
 /// digest; a download that is over and saved is not in memory.
 actor DownloadManager {
   /// The machines of the downloads that are not over.
-  typealias Runner = MachineRunner<DownloadRecord, Void>
+  typealias Runner = MachineRunner<DownloadRecord, DownloadActivity>
   /// The machines of the content jobs, with the state of each in this process.
   typealias JobRunner = MachineRunner<ContentJobRecord, JobActivity>
+
+  /// The state of a download in this process.
+  struct DownloadActivity: Sendable {
+    /// When the report began that is under way, or was last.
+    var reportingSince: MonotonicInstant?
+  }
 
   /// The state of a content job in this process.
   struct JobActivity: Sendable {
@@ -36,6 +42,8 @@ actor DownloadManager {
     var progress: TransferProgress
     /// The speed by the counts so far.
     var estimator = ProgressEstimator()
+    /// When its content began to be placed, where that goes on or was last.
+    var placingSince: MonotonicInstant?
     /// Remove what is staged, and the job, as soon as no step runs.
     var discardIsDue = false
 
@@ -85,6 +93,10 @@ actor DownloadManager {
   var jobsByDigest: [SHA256Digest: ContentJobIdentifier] = [:]
   /// The downloads for which the content of each digest is kept.
   var claims: [SHA256Digest: Set<DownloadIdentifier>] = [:]
+  /// The times of the steps behind a transfer, on this device.
+  var phaseTimes = PhaseTimes()
+  /// Those that the next start begins with.
+  var savedPhaseTimes = PhaseTimes()
   /// Ends since the history was pruned last.
   var endsSincePruning = 0
   /// Nothing is held before the first look at the library.
@@ -142,10 +154,12 @@ actor DownloadManager {
     } catch {
       log.warning("the history of downloads cannot be pruned", ["error": LogValue(error)])
     }
+    savedPhaseTimes = try database.phaseTimes()
+    phaseTimes = savedPhaseTimes
     let records = try database.liveDownloads()
     for record in records {
       if let digest = record.claimedDigest { claims[digest, default: []].insert(record.identifier) }
-      runner.insert(record, context: (), isSaved: true)
+      runner.insert(record, context: DownloadActivity(), isSaved: true)
     }
     let known = try database.contentJobs()
     let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
@@ -219,7 +233,7 @@ actor DownloadManager {
 
   /// Takes a new download into memory, tells observers, and looks for a place.
   private func begin(_ record: DownloadRecord) {
-    runner.insert(record, context: (), isSaved: true)
+    runner.insert(record, context: DownloadActivity(), isSaved: true)
     publish(record.identifier)
     schedule()
   }
@@ -250,7 +264,9 @@ actor DownloadManager {
     _ = jobs.dequeueDueRetries()
     discardOldStaging()
     for (identifier, entry) in jobs.entries where entry.record.machine.isTransferring {
-      jobs[identifier]?.context.estimator.record(received: entry.context.progress.bytesReceived, at: now)
+      let progress = entry.context.progress
+      jobs[identifier]?.context.estimator.record(
+        received: progress.bytesReceived, verified: progress.bytesVerified, at: now)
       if isSaveDue { saveProgress(of: identifier) }
       publishReaders(of: entry.record.digest)
     }

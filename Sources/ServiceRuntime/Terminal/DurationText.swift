@@ -20,6 +20,19 @@ public enum DurationText {
     return "\(seconds) s"
   }
 
+  /// An estimate in as many figures as it is worth: `12 s`, `about 3 min`, `about 1 h 20 min`, `about 14 h`, `about 3 d`.
+  /// Minutes are whole up to an hour, then tens up to ten hours; whole hours go up to two days. A negative duration is `0 s`.
+  public static func estimate(_ duration: Duration) -> String {
+    let seconds = max(0, duration.components.seconds)
+    let minutes = (seconds + 30) / 60
+    if seconds < 60 { return "\(seconds) s" }
+    if minutes < 60 { return "about \(minutes) min" }
+    let tens = (minutes + 5) / 10
+    if tens < 60 { return "about \(text((tens / 6, "h"), (tens % 6 * 10, "min")))" }
+    let hours = (minutes + 30) / 60
+    return hours < 48 ? "about \(hours) h" : "about \((hours + 12) / 24) d"
+  }
+
   /// A number with its unit.
   private typealias Part = (number: Int64, unit: String)
 

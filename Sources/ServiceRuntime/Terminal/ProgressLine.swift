@@ -108,7 +108,7 @@ public struct ProgressLine: Hashable, Sendable {
   var choices: [[String]] {
     if let note { return [[amount, note], [note]] }
     let speed = speed.map { "\($0)/s" }
-    let time = timeRemaining.map { "\(DurationText.short($0)) left" }
+    let time = timeRemaining.map { "\(DurationText.estimate($0)) left" }
     guard speed != nil || time != nil else { return [[amount], []] }
     return [[amount, speed, time], [speed, time], [time], []].map { $0.compactMap { $0 } }
   }
@@ -116,9 +116,9 @@ public struct ProgressLine: Hashable, Sendable {
 
 extension ProgressLine {
   /// The width of the text after the bar when there is room for all of it: percentage, amount, speed, time.
-  private static let wholeEnd = 52
+  private static let wholeEnd = 57
   /// The width of that text without the amount; with less room than this there is no bar.
-  private static let shortEnd = 28
+  private static let shortEnd = 33
 
   /// Several lines, one below the other: labels, bars and percentages form columns. No line is wider than `columns`.
   public static func lines(_ lines: [ProgressLine], columns: Int) -> [String] {
