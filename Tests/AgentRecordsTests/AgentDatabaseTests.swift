@@ -44,6 +44,7 @@ import Testing
         losses: 5))
     record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
     record.priority = -7
+    record.urgency = .background
     record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")
     record.terms = try terms()
     record.bytesVerified = ByteCount(11)
@@ -54,7 +55,9 @@ import Testing
     database.close()
     let read = try #require(try open().allDownloads().first)
     #expect(read.machine == record.machine && read.identifier == record.identifier)
-    #expect(read.sequence == record.sequence && read.priority == -7 && read.grant == record.grant)
+    #expect(
+      read.sequence == record.sequence && read.priority == -7 && read.urgency == .background
+        && read.grant == record.grant)
     #expect(read.terms?.digest == .of([1]) && read.terms?.version.description == "1.10")
     #expect(read.bytesVerified == ByteCount(11) && read.bytesReceived == ByteCount(22))
     #expect(read.notBefore == record.notBefore)

@@ -1,4 +1,5 @@
 import Commerce
+import CoreTypes
 import PullboxAPI
 import Testing
 
@@ -99,5 +100,93 @@ import Testing
     let (one, two) = (try job(1), try job(2))
     let draining = Scheduler.Environment(isDraining: true)
     #expect(scheduler.plan(for: [one, two, try candidate(3)], in: draining).starts.isEmpty)
+  }
+
+  /// A job that runs or waits, with so many bytes to fetch.
+  private func job(
+    _ number: Int64, _ urgency: DownloadUrgency, isBusy: Bool, missing: Int = 1000,
+    isInterruptible: Bool = true,
+    holds: Set<HoldCondition> = []
+  ) throws -> Scheduler.Candidate {
+    var candidate = try job(number, holds: holds, isBusy: isBusy)
+    candidate.urgency = urgency
+    candidate.isInterruptible = isBusy && isInterruptible
+    candidate.bytesMissing = ByteCount(missing)
+    return candidate
+  }
+
+  private func name(_ number: Int64) throws -> ContentJobIdentifier {
+    try #require(ContentJobIdentifier("000000000000000\(number)"))
+  }
+
+  @Test("the more urgent goes first, whatever the priorities") func urgency() throws {
+    var (background, normal, urgent) = (
+      try candidate(1, priority: 9), try candidate(2), try candidate(3, priority: -9)
+    )
+    background.urgency = .background
+    normal.urgency = .normal
+    urgent.urgency = .now
+    #expect(selection(3, [background, normal, urgent]) == ["3", "2", "1"])
+  }
+
+  @Test(
+    "what is wanted now holds the running job in the background with the most left, and one for each alone")
+  func preempts() throws {
+    let scheduler = Scheduler(maximumActive: 3)
+    let running = [
+      try job(1, .normal, isBusy: true, missing: 9000), try job(2, .background, isBusy: true, missing: 10),
+      try job(3, .background, isBusy: true, missing: 500),
+    ]
+    let plan = scheduler.plan(for: running + [try job(4, .now, isBusy: false)], in: .init())
+    #expect(plan == Scheduler.Plan(holds: [.init(job: try name(3), condition: .preempted)]))
+    let three = try (4...6).map { try job(Int64($0), .now, isBusy: false) }
+    #expect(
+      Set(scheduler.plan(for: running + three, in: .init()).holds.map(\.job))
+        == [try name(1), try name(2), try name(3)])
+  }
+
+  @Test("nothing is stopped for less than now, for what finds a place, nor while it places its content")
+  func spared() throws {
+    let scheduler = Scheduler(maximumActive: 1)
+    let running = try job(1, .background, isBusy: true)
+    #expect(scheduler.plan(for: [running, try job(2, .normal, isBusy: false)], in: .init()) == .init())
+    let placing = try job(1, .background, isBusy: true, isInterruptible: false)
+    #expect(scheduler.plan(for: [placing, try job(2, .now, isBusy: false)], in: .init()) == .init())
+    let alike = try job(1, .now, isBusy: true)
+    #expect(scheduler.plan(for: [alike, try job(2, .now, isBusy: false)], in: .init()) == .init())
+    #expect(
+      Scheduler(maximumActive: 2).plan(for: [running, try job(2, .now, isBusy: false)], in: .init())
+        == .init(starts: [.job(try name(2))]))
+    // Of one product only one runs at once: stopping another product's helps none.
+    var same = try job(2, .now, isBusy: false)
+    var first = try job(3, .now, isBusy: true)
+    first.product = same.product
+    same.isReady = true
+    #expect(
+      Scheduler(maximumActive: 2).plan(for: [running, first, same], in: .init()) == .init())
+  }
+
+  @Test("a job that was stopped keeps still until its place is free, and is stopped once") func resumes()
+    throws
+  {
+    let scheduler = Scheduler(maximumActive: 1)
+    let urgent = try job(2, .now, isBusy: false)
+    let stopping = try job(1, .normal, isBusy: true, holds: [.preempted])
+    #expect(scheduler.plan(for: [stopping, urgent], in: .init()) == .init())
+    let stopped = try job(1, .normal, isBusy: false, holds: [.preempted])
+    #expect(scheduler.plan(for: [stopped, urgent], in: .init()) == .init(starts: [.job(try name(2))]))
+    let running = try job(2, .now, isBusy: true)
+    #expect(scheduler.plan(for: [stopped, running], in: .init()) == .init())
+    let free = Scheduler.Plan(
+      releases: [.init(job: try name(1), condition: .preempted)], starts: [.job(try name(1))])
+    #expect(scheduler.plan(for: [stopped], in: .init()) == free)
+    #expect(Scheduler(maximumActive: 2).plan(for: [stopped, running], in: .init()) == free)
+  }
+
+  @Test("a download that is wanted now keeps its place from its grant to its content") func kept() throws {
+    var granted = try candidate(2, isReady: false, isBusy: true, needsPlace: false)
+    granted.urgency = .now
+    let stopped = try job(1, .normal, isBusy: false, holds: [.preempted])
+    #expect(Scheduler(maximumActive: 1).plan(for: [stopped, granted], in: .init()) == .init())
   }
 }

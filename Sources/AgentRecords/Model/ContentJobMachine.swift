@@ -156,12 +156,15 @@ package enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   case noReader = "no-reader"
   /// It was refused the room that it needs, and none has appeared since.
   case noRoom = "no-room"
+  /// A download that is wanted now has taken its place.
+  case preempted
 
   /// The reason that is shown for a job that the condition holds; nil if none is shown.
   var reason: StatusReason? {
     switch self {
     case .libraryOffline: .libraryOffline
     case .noRoom: .insufficientSpace
+    case .preempted: .preempted
     case .draining, .noReader: nil
     }
   }

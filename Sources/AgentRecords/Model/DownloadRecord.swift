@@ -11,7 +11,9 @@ package struct DownloadRecord: MachineRecord {
   package let transaction: TransactionIdentifier
   package let product: ProductIdentifier
   package var machine = DownloadMachine()
-  /// Higher goes first.
+  /// How urgently it is wanted, before ``priority``.
+  package var urgency = DownloadUrgency.normal
+  /// Higher goes first among those of one urgency.
   package var priority = 0
   package var grant: GrantIdentifier?
   package var terms: DownloadTerms?
@@ -84,7 +86,7 @@ package struct DownloadRecord: MachineRecord {
       created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
       cause: working == nil ? machine.history.cause : working?.history.cause,
       bytesNeeded: reused.map { max(length - $0, .zero) }, bytesReused: reused,
-      stalledSince: estimate.stall.map { now - $0 })
+      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency)
   }
 }
 

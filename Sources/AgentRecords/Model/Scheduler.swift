@@ -1,4 +1,5 @@
 package import Commerce
+package import CoreTypes
 package import PullboxAPI
 
 /// Decides what is started, held and released: a pure function of what there is and of the ``Environment``.
@@ -13,7 +14,9 @@ package struct Scheduler: Hashable, Sendable {
   package struct Candidate: Hashable, Sendable {
     package var work: Work
     package var product: ProductIdentifier
-    /// Higher goes first.
+    /// How urgently it is wanted, before ``priority``.
+    package var urgency: DownloadUrgency
+    /// Higher goes first among those of one urgency.
     package var priority: Int
     /// Order of creation.
     package var sequence: Int64
@@ -23,22 +26,30 @@ package struct Scheduler: Hashable, Sendable {
     package var isBusy: Bool
     /// False for what costs next to nothing: it needs no place.
     package var needsPlace: Bool
+    /// For a job, whether its step may be stopped, and goes on later without a loss.
+    package var isInterruptible = false
+    /// For a job, the bytes that are not verified yet.
+    package var bytesMissing = ByteCount.zero
     /// For a job, the conditions that hold it, as far as it knows.
     package var holds: Set<HoldCondition> = []
     /// For a job, whether a download waits for it.
     package var isWanted = true
 
     package init(
-      work: Work, product: ProductIdentifier, priority: Int, sequence: Int64, isReady: Bool, isBusy: Bool,
-      needsPlace: Bool, holds: Set<HoldCondition> = [], isWanted: Bool = true
+      work: Work, product: ProductIdentifier, urgency: DownloadUrgency = .normal, priority: Int,
+      sequence: Int64, isReady: Bool, isBusy: Bool, needsPlace: Bool, isInterruptible: Bool = false,
+      bytesMissing: ByteCount = .zero, holds: Set<HoldCondition> = [], isWanted: Bool = true
     ) {
       self.work = work
       self.product = product
+      self.urgency = urgency
       self.priority = priority
       self.sequence = sequence
       self.isReady = isReady
       self.isBusy = isBusy
       self.needsPlace = needsPlace
+      self.isInterruptible = isInterruptible
+      self.bytesMissing = bytesMissing
       self.holds = holds
       self.isWanted = isWanted
     }
@@ -78,24 +89,27 @@ package struct Scheduler: Hashable, Sendable {
   /// The same candidates in the same environment give the same plan. One that is busy takes its place also
   /// while it is held.
   package func plan(for candidates: [Candidate], in environment: Environment) -> Plan {
+    var due: [Set<HoldCondition>] = candidates.map { holds(of: $0, in: environment) }
+    let free = zip(candidates, due).filter { $0.isBusy || $1.isEmpty }.map(\.0)
     var plan = Plan()
-    var free: [Candidate] = []
-    for candidate in candidates {
-      let due = holds(of: candidate, in: environment)
-      if case .job(let job) = candidate.work {
-        let conditions = HoldCondition.allCases
-        plan.holds += conditions.filter { due.contains($0) && !candidate.holds.contains($0) }
-          .map { Change(job: job, condition: $0) }
-        plan.releases += conditions.filter { !due.contains($0) && candidate.holds.contains($0) }
-          .map { Change(job: job, condition: $0) }
-      }
-      if candidate.isBusy || due.isEmpty { free.append(candidate) }
-    }
     plan.starts = selection(from: free)
+    let preempted = preempted(by: free, starting: Set(plan.starts))
+    for (index, candidate) in candidates.enumerated() where preempted.contains(candidate.work) {
+      due[index].insert(.preempted)
+    }
+    for (candidate, due) in zip(candidates, due) {
+      guard case .job(let job) = candidate.work else { continue }
+      let conditions = HoldCondition.allCases
+      plan.holds += conditions.filter { due.contains($0) && !candidate.holds.contains($0) }
+        .map { Change(job: job, condition: $0) }
+      plan.releases += conditions.filter { !due.contains($0) && candidate.holds.contains($0) }
+        .map { Change(job: job, condition: $0) }
+    }
     return plan
   }
 
-  /// A download is held by the end of the agent alone; a job by all conditions.
+  /// A download is held by the end of the agent alone; a job by all conditions. That another one takes its place follows from all
+  /// candidates together.
   private func holds(of candidate: Candidate, in environment: Environment) -> Set<HoldCondition> {
     guard case .job = candidate.work else { return environment.isDraining ? [.draining] : [] }
     var holds: Set<HoldCondition> = []
@@ -107,15 +121,38 @@ package struct Scheduler: Hashable, Sendable {
     return holds
   }
 
-  /// The ones to start now, in that order. Of one product only one runs at once: the second finds in the
-  /// library what the first has placed. Nothing that runs is interrupted for a higher priority.
+  /// The jobs that make room for what is wanted now: for each that finds no place, the running job that is least urgent, and of those
+  /// the one with most bytes to fetch. A job that was stopped for that waits until nothing is wanted now, or a place
+  /// is free.
+  private func preempted(by candidates: [Candidate], starting: Set<Work>) -> Set<Work> {
+    let urgent = candidates.filter { $0.urgency == .now && ($0.isBusy || $0.isReady) }
+    guard !urgent.isEmpty else { return [] }
+    let stopped = candidates.filter { $0.holds.contains(.preempted) && !starting.contains($0.work) }
+    let products = Set(candidates.filter(\.isBusy).map(\.product))
+    // Of one product only one runs at once: it waits for that one, and not for a place.
+    let waiting = urgent.count {
+      $0.isReady && !$0.isBusy && $0.needsPlace && !starting.contains($0.work)
+        && !products.contains($0.product)
+    }
+    let stopping = stopped.count(where: \.isBusy)
+    let running = candidates.filter {
+      $0.isBusy && $0.isInterruptible && $0.needsPlace && $0.urgency < .now && $0.holds.isEmpty
+    }
+    let chosen = running.sorted { ($1.urgency, $0.bytesMissing) > ($0.urgency, $1.bytesMissing) }
+      .prefix(max(0, waiting - stopping))
+    return Set(stopped.map(\.work)).union(chosen.map(\.work))
+  }
+
+  /// The ones to start now, in that order: by urgency, by priority, by age. Of one product only one runs at once: the second
+  /// finds in the library what the first has placed. A download that is wanted now keeps a place for its content while it
+  /// has none.
   package func selection(from candidates: [Candidate]) -> [Work] {
     let busy = candidates.filter(\.isBusy)
     var products = Set(busy.map(\.product))
-    var places = maximumActive - busy.count { $0.needsPlace }
+    var places = maximumActive - busy.count { $0.needsPlace || $0.urgency == .now }
     var selected: [Work] = []
     let waiting = candidates.filter { $0.isReady && !$0.isBusy }
-      .sorted { ($0.priority, $1.sequence) > ($1.priority, $0.sequence) }
+      .sorted { ($0.urgency, $0.priority, $1.sequence) > ($1.urgency, $1.priority, $0.sequence) }
     for candidate in waiting where !products.contains(candidate.product) {
       if candidate.needsPlace {
         guard places > 0 else { continue }

@@ -24,6 +24,8 @@ package struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringC
   package static let tooManyRequests = StatusReason("too-many-requests")
   /// The server could not reach the payment store.
   static let verificationUndetermined = StatusReason("verification-undetermined")
+  /// A download that is wanted now has taken its place.
+  package static let preempted = StatusReason("preempted")
   /// The volume on which the library lies is not there.
   package static let libraryOffline = StatusReason("library-offline")
   /// Something else answers in the service's place: a log-in page, a proxy, a filter.

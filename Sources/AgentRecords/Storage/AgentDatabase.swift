@@ -103,7 +103,12 @@ package struct AgentDatabase: Sendable {
     arrivals,
     listings,
     ownership,
+    urgency,
   ]
+
+  private static let urgency = Migration(
+    "how urgently downloads are wanted",
+    script: "ALTER TABLE downloads ADD COLUMN urgency TEXT NOT NULL DEFAULT 'normal';")
 
   /// The columns for the checks of placed content, and the table with the library's identifier.
   private static let placedContent = Migration(

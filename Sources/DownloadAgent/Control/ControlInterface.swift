@@ -148,13 +148,13 @@ struct ControlInterface: Sendable {
     }
     routes.on(.patch, "/v1/downloads/{id}") { request, parameters in
       let change = try await request.decode(AgentDownloadChange.self, upTo: Self.maximumBody)
-      guard let priority = change.priority else {
+      guard change != AgentDownloadChange() else {
         return try .json(try await downloads.status(try Self.download(parameters)))
       }
-      guard AgentDownloadChange.priorities.contains(priority) else {
+      guard change.priority.map(AgentDownloadChange.priorities.contains) ?? true else {
         throw Problem(.requestMalformed, "priority is a number from -1000 to 1000")
       }
-      return try .json(try await downloads.setPriority(priority, of: try Self.download(parameters)))
+      return try .json(try await downloads.change(change, of: try Self.download(parameters)))
     }
   }
 

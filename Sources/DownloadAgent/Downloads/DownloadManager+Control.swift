@@ -97,13 +97,18 @@ extension DownloadManager {
     return status(of: try self.record(identifier))
   }
 
-  /// Sets the number by which the scheduler orders downloads, also of one that is over. Throws
-  /// `download-unknown`, and what the database throws.
-  func setPriority(_ priority: Int, of identifier: DownloadIdentifier) throws -> DownloadStatus {
+  /// Sets what the scheduler orders downloads by, also of one that is over: what the change does not name stays. A download that is
+  /// wanted now may take the place of another one at once. Throws `download-unknown`, and what the database
+  /// throws.
+  func change(_ change: AgentDownloadChange, of identifier: DownloadIdentifier) throws -> DownloadStatus {
     var record = try record(identifier)
-    record.priority = priority
+    record.priority = change.priority ?? record.priority
+    record.urgency = change.urgency ?? record.urgency
     if runner[identifier] == nil { try database.save(record) }
-    try runner.update(identifier) { $0.priority = priority }
+    try runner.update(identifier) { [record] known in
+      known.priority = record.priority
+      known.urgency = record.urgency
+    }
     publish(identifier)
     schedule()
     return try status(identifier)

@@ -1,5 +1,7 @@
 import AgentRecords
 import Commerce
+import ContentLibrary
+import CoreTypes
 import PullboxAPI
 
 extension DownloadManager {
@@ -35,25 +37,30 @@ extension DownloadManager {
       let isBusy = entry.step != nil || machine.state == .active
       guard isBusy || machine.isReady else { return nil }
       return Scheduler.Candidate(
-        work: .download(identifier), product: record.product, priority: record.priority,
-        sequence: record.sequence, isReady: machine.isReady && runner.isDue(identifier), isBusy: isBusy,
+        work: .download(identifier), product: record.product, urgency: record.urgency,
+        priority: record.priority, sequence: record.sequence,
+        isReady: machine.isReady && runner.isDue(identifier), isBusy: isBusy,
         needsPlace: machine.phase == .grant || machine.isChecked)
     }
   }
 
-  /// A job goes as the first of its readers would.
+  /// A job goes as the first of its readers would, and is as urgent as the most urgent one that waits for it.
   private var jobCandidates: [Scheduler.Candidate] {
     jobs.entries.compactMap { identifier, entry in
       guard entry.record.machine.isLive || entry.step != nil else { return nil }
       let (record, machine) = (entry.record, entry.record.machine)
       let readers = (claims[record.digest] ?? []).compactMap { runner[$0]?.record }
+      let waiting = readers.filter(\.machine.awaitsJob)
+      let missing = record.terms.length - entry.context.progress.bytesVerified
       return Scheduler.Candidate(
         work: .job(identifier), product: record.terms.product,
+        urgency: waiting.map(\.urgency).max() ?? .background,
         priority: readers.map(\.priority).max() ?? 0, sequence: readers.map(\.sequence).min() ?? 0,
         // The plan says which of its holds are over.
         isReady: machine.state == .waiting && jobs.isDue(identifier),
         isBusy: entry.step != nil || machine.state == .active, needsPlace: true,
-        holds: machine.holds, isWanted: readers.contains(where: \.machine.awaitsJob))
+        isInterruptible: machine.state == .active && machine.phase != .place, bytesMissing: missing,
+        holds: machine.holds, isWanted: !waiting.isEmpty)
     }
   }
 }

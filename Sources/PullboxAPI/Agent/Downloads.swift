@@ -63,6 +63,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var title: String?
   /// While it is transferred and nothing has arrived for three seconds: when the last byte did. Then speed is 0 and time unknown.
   public var stalledSince: Timestamp?
+  /// How urgently it is wanted; absent from agents that do not tell.
+  public var urgency: DownloadUrgency?
 
   /// Creates the document from its members.
   public init(
@@ -72,7 +74,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?,
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
     space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
-    title: String? = nil, stalledSince: Timestamp? = nil
+    title: String? = nil, stalledSince: Timestamp? = nil, urgency: DownloadUrgency? = nil
   ) {
     self.id = id
     self.product = product
@@ -97,6 +99,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.bytesReused = bytesReused
     self.title = title
     self.stalledSince = stalledSince
+    self.urgency = urgency
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -126,6 +129,28 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(bytesReused, forKey: .bytesReused)
     try container.encodeIfPresent(title, forKey: .title)
     try container.encodeIfPresent(stalledSince, forKey: .stalledSince)
+    try container.encodeIfPresent(urgency, forKey: .urgency)
+  }
+}
+
+/// How urgently a download is wanted, before its priority.
+public enum DownloadUrgency: String, Codable, Sendable, CaseIterable, Comparable {
+  /// A person waits for it: it takes the place of a download that is less urgent, which goes on later and loses no byte.
+  case now
+  /// It goes before what is in the background.
+  case normal
+  /// It goes where nothing else wants the place.
+  case background
+
+  /// The more urgent one is greater.
+  public static func < (left: DownloadUrgency, right: DownloadUrgency) -> Bool { left.rank < right.rank }
+
+  private var rank: Int {
+    switch self {
+    case .now: 2
+    case .normal: 1
+    case .background: 0
+    }
   }
 }
 
@@ -208,14 +233,17 @@ public struct DownloadsClearResponse: Codable, Hashable, Sendable {
 
 /// `PATCH /v1/downloads/{id}` of the agent.
 public struct AgentDownloadChange: Codable, Hashable, Sendable {
-  /// Higher goes first; 0 unless changed.
+  /// Higher goes first among downloads of one urgency; 0 unless changed.
   public var priority: Int?
+  /// How urgently it is wanted; ``DownloadUrgency/normal`` unless changed.
+  public var urgency: DownloadUrgency?
 
   /// The values that ``AgentDownloadChange/priority`` may have.
   public static let priorities = -1000...1000
 
   /// Creates the request. What is nil is left out of it, and stays as it is or takes its default.
-  public init(priority: Int? = nil) {
+  public init(priority: Int? = nil, urgency: DownloadUrgency? = nil) {
     self.priority = priority
+    self.urgency = urgency
   }
 }

@@ -311,6 +311,15 @@ extension AgentClient {
     try await api.call("PATCH", address(id), body: AgentDownloadChange(priority: priority)).value
   }
 
+  /// Says how urgently the download is wanted, and returns its status then. One that is wanted ``DownloadUrgency/now`` takes
+  /// the place of a less urgent one within a moment; that one goes on later, and loses nothing.
+  @discardableResult
+  public func setUrgency(_ urgency: DownloadUrgency, of id: DownloadIdentifier) async throws(APICallError)
+    -> DownloadStatus
+  {
+    try await api.call("PATCH", address(id), body: AgentDownloadChange(urgency: urgency)).value
+  }
+
   private func request(
     _ verb: String, of id: DownloadIdentifier
   ) async throws(APICallError) -> DownloadStatus {

@@ -80,6 +80,28 @@ enum PriorityCommand: Command {
   }
 }
 
+/// `urgency DOWNLOAD now|normal|background`: says how urgently a download is wanted.
+enum UrgencyCommand: Command {
+  static let peer = CommandPeer.agent
+  static let description = CommandDescription(
+    "urgency", summary: "Say how urgently a download is wanted: now, normal, background",
+    discussion:
+      "One that is wanted now takes the place of a less urgent one, which goes on later and loses nothing. "
+      + "One in the background goes when nothing else wants its place. " + DownloadSelector.explanation,
+    operands: [.download(), .init("URGENCY")])
+
+  /// Checks the word before the agent is asked for downloads. Another word is wrong usage.
+  static func run(_ context: CommandContext) async throws {
+    let text = try context.operand(1)
+    guard let urgency = DownloadUrgency(rawValue: text) else {
+      throw UsageError("URGENCY is now, normal or background, not '\(text)'")
+    }
+    let agent = try context.agent()
+    let download = try DownloadSelector.find(try context.operand(0), among: try await agent.downloads())
+    try DownloadSelector.print(try await agent.setUrgency(urgency, of: download.id), on: context.console)
+  }
+}
+
 /// Finds the downloads that operands name.
 enum DownloadSelector {
   /// The paragraph about DOWNLOAD in the help of each command that takes one.

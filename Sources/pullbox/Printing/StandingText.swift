@@ -7,7 +7,8 @@ import ServiceRuntime
 enum StandingText {
   /// Words for the reasons of docs/agent.md. A reason that is not here is shown as the agent says it.
   private static let waits = [
-    "queued": "waits for its turn", "waiting-for-content": "waits for its content",
+    "queued": "waits for its turn", "preempted": "waits for a download that is wanted now",
+    "waiting-for-content": "waits for its content",
     "server-unreachable": "the server cannot be reached",
     "server-unavailable": "the server cannot answer now",
     "store-unreachable": "the store cannot be reached", "store-unavailable": "the store cannot answer now",

@@ -33,6 +33,7 @@ extension WireSample {
       "timeRemaining": 12.25,
       "title": "Heroes nº 42",
       "transaction": "2000000000000001",
+      "urgency": "now",
       "version": "1.10"
     }
     """
@@ -140,7 +141,7 @@ extension WireSample {
   static let agent = [
     WireSample(
       AgentReaderRequest.self, #"{"locale": "fr-FR", "title": "Tablet"}"#, minimal: #"{"title": "Tablet"}"#),
-    WireSample(AgentDownloadChange.self, #"{"priority": -1000}"#, minimal: "{}"),
+    WireSample(AgentDownloadChange.self, #"{"priority": -1000, "urgency": "background"}"#, minimal: "{}"),
     WireSample(
       AgentPurchaseRequest.self,
       """

@@ -80,6 +80,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
   static let all = [
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
+    WireWords(DownloadUrgency.self, ["now", "normal", "background"]),
     WireWords(
       InvalidProductsReport.Reason.self,
       [
