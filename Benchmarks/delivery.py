@@ -16,6 +16,7 @@ from pathlib import Path
 
 import peers
 import publish
+from callgrind import Callgrind
 from measuring import GIGABYTE, busy_processors, memory, place, processor_time, read_ahead, run, say, settle
 from reporting import Extra, Median, Results, Target, row, show
 from services import Services
@@ -466,6 +467,32 @@ class Bench:
         return row("two-loops", "two loops, 64 KiB ranges, 8,000 a second, 64 connections", "µs of CPU a request",
                    samples, [Target("pullbox, one loop", 1.05)])
 
+    def row_instructions(self):
+        """Of the server alone, and 8 connections: what a request needs, whatever else the machine does."""
+        ours = self.pullbox(grants=64)
+        callgrind = Callgrind(self.arguments)
+        server = self.services.server
+        usual = server.executable
+        server.stop()
+        server.executable, server.wrapper = callgrind.executable, callgrind.wrapper
+        samples = {}
+        try:
+            server.start(self.services.base | SETTINGS)
+            for part in range(self.arguments.pairs + 1):
+                for name, length in (("4 KiB", 4 * KIBIBYTE), ("64 KiB", 64 * KIBIBYTE)):
+                    before = callgrind.instructions(server.pid)
+                    told = json.loads(run(self.work / "load", *ours.words(), "--length", min(self.length(), SPAN),
+                                          "--range", length, "--connections", 8, "--requests", 4000))
+                    cost = (callgrind.instructions(server.pid) - before) / told["requests"] / 1000
+                    # The first turn fills the memories of tickets and packages.
+                    if part > 0:
+                        samples.setdefault(name, []).append(cost)
+        finally:
+            server.stop()
+            server.executable, server.wrapper = usual, ()
+            server.start(self.services.base | SETTINGS)
+        return row("instructions", "ranges, 8 connections: the server's instructions", "thousand", samples, [])
+
     def held_memory(self, name, work, kind, connections, target, *words):
         def measure(contender):
             if contender.name == "pullbox":
@@ -556,7 +583,8 @@ SETTINGS = {"loops": 1, "maximumConnections": 16_384, "logLevel": "warning", "ti
 # Connections beside which honest clients are served.
 IDLE, SLOW = 10_000, 2_000
 ROWS = ["4k", "64k", "1m", "16m", "1m-32", "16m-32", "whole-1", "whole-8", "tls", "everyday", "refusals", "short",
-        "pipelining", "catalog", "slow-readers", "cold", "cold-cost", "idle-memory", "slow-memory", "crowd", "two-loops", "upload"]
+        "pipelining", "catalog", "slow-readers", "cold", "cold-cost", "idle-memory", "slow-memory", "crowd", "two-loops", "upload",
+        "instructions"]
 
 
 def main():

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 from attackers import LOCALES, Attackers
+from callgrind import Callgrind
 from measuring import memory, processor_time, run, say
 from peers import Nginx
 from reporting import Median, Results, Target, row, show
@@ -269,34 +270,17 @@ def play_in_turns(arguments, sizes):
 def row_instructions(arguments):
     """Instructions of the server a request, without the kernel's: these are the same beside other work."""
     make_receipts(arguments, arguments.devices)
-    output = arguments.work / "callgrind"
-    shutil.rmtree(output, ignore_errors=True)
-    output.mkdir()
-    # Valgrind ends when it meets debugging information of a form that it does not know.
-    executable = output / "pullbox-server"
-    run("strip", "--strip-debug", "-o", executable, arguments.bin / "pullbox-server")
-    wrapper = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}/out.%p", "--quiet"]
-    counted = 0
-
-    def instructions(pid):
-        """All so far, of which the last dump has those since the dump before."""
-        nonlocal counted
-        before = set(output.glob("out.*.*"))
-        run("callgrind_control", "--dump", pid)
-        for dump in set(output.glob("out.*.*")) - before:
-            counted += sum(int(line.split()[1]) for line in dump.read_text().splitlines() if line.startswith("totals:"))
-        return counted
-
+    callgrind = Callgrind(arguments)
     file = arguments.work / "few.tsv"
     lines = (arguments.work / "devices.tsv").read_text().splitlines(keepends=True)
     phases = [phase for phase in PHASES if phase not in arguments.without]
     costs = {}
-    gate = Gate(arguments, 10_000, executable, wrapper, unlimitedAddresses=["127.0.0.0/8"])
+    gate = Gate(arguments, 10_000, callgrind.executable, callgrind.wrapper, unlimitedAddresses=["127.0.0.0/8"])
     try:
         # The first fills the caches.
         for part in range(arguments.runs + 1):
             file.write_text("".join(lines[part * INSTRUCTION_DEVICES:(part + 1) * INSTRUCTION_DEVICES]))
-            for phase, result in gate.play(phases, file, 8, cost=instructions):
+            for phase, result in gate.play(phases, file, 8, cost=callgrind.instructions):
                 if part > 0:
                     costs.setdefault(phase, []).append(result["cost"] / result["requests"] / 1000)
     finally:
