@@ -168,6 +168,7 @@ extension FakeServer {
       return try self.content(try self.package(parameters["digest"], request), request)
     }
     addShop(to: &routes)
+    addReaders(to: &routes)
     return routes.router { _, _ in }
   }
 
@@ -285,7 +286,7 @@ extension FakeServer {
   }
 
   /// Notes the request down, and throws what a test put in its way.
-  private func check(_ name: String) throws {
+  func check(_ name: String) throws {
     let refusal = state.withLock { state -> Problem? in
       state.asked.append(name)
       guard let waiting = state.refusals[name], let first = waiting.first else { return nil }
@@ -326,7 +327,7 @@ extension FakeServer {
     }
   }
 
-  private func checkStore(of proofs: ProofList) throws {
+  func checkStore(of proofs: ProofList) throws {
     guard let name = state.current.storeName else { return }
     guard proofs.all.allSatisfy({ $0.store == name }) else {
       throw Problem(.storeUnknown, "this server knows \(name), google")

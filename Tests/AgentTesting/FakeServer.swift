@@ -147,6 +147,8 @@ package final class FakeServer: Sendable {
     /// The token that answers about a receipt bring; those that the feed was asked with, which are all good.
     package var feedToken = "feed"
     package var feedTokens: [String] = []
+    /// The keys of applications for reading.
+    package var readers = FakeReaders()
     package var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }
   }
 
