@@ -65,6 +65,10 @@ let contract: [Target] = [
   .target(
     name: "PullboxAPI",
     dependencies: ["Commerce", "ContentPackage", "Receipts", "Crypto", "CoreTypes"]),
+  // Documents of the catalog for readers' applications, which server and agent write.
+  .target(
+    name: "CatalogDocuments",
+    dependencies: ["PullboxAPI", "Commerce", "ContentPackage", "Crypto", "CoreTypes"]),
   .target(
     name: "PullboxAPIServer",
     dependencies: ["HTTPParsing", "PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
@@ -134,7 +138,8 @@ let delivery: [Target] = [
   .target(
     name: "CatalogFeeds",
     dependencies: [
-      "HTTPParsing", "ContentGrants", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage",
+      "HTTPParsing", "CatalogDocuments", "ContentGrants", "ContentCatalog", "RouteAccess", "ContentDelivery",
+      "PackageStorage",
       "DeliveryModel", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer", "Commerce", "ContentPackage",
       "ContentPacking",
       "HTTPServer", "Database", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
@@ -410,8 +415,9 @@ let tests: [Target] = [
   .testTarget(
     name: "CatalogFeedsTests",
     dependencies: [
-      "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel", "DeliveryRecords", "PullboxAPI",
-      "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto", "CoreTypes", "DeliveryTesting",
+      "CatalogDocuments", "CatalogFeeds", "ContentCatalog", "ContentPackage", "DeliveryModel",
+      "DeliveryRecords", "PullboxAPI", "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto",
+      "CoreTypes", "DeliveryTesting",
       "PullboxTesting",
     ]),
   .testTarget(
@@ -443,7 +449,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DeliveryServiceTests",
     dependencies: [
-      "DeliverySchema", "DeliveryModel", "DeliveryService", "CatalogFeeds", "ContentGrants",
+      "DeliverySchema", "DeliveryModel", "DeliveryService", "CatalogDocuments", "CatalogFeeds",
+      "ContentGrants",
       "ContentPublishing", "ContentCatalog", "RouteAccess",
       "ContentDelivery", "PaymentStores", "RecordTransfer", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer",

@@ -1,6 +1,7 @@
 import Commerce
 import Testing
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 
 @Suite("Addresses of the catalog for readers' applications")

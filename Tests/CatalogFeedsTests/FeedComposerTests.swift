@@ -4,6 +4,7 @@ import Foundation
 import PullboxAPI
 import Testing
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 
 @Suite("Feeds of the shop")

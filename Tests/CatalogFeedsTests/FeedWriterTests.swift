@@ -5,6 +5,7 @@ import FoundationXML
 import PullboxAPI
 import Testing
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 
 /// RFC 4287; OPDS 1.2 §§2–5; OPDS 2.0 §§1–5. The expected documents are written by those, not by what the writers make.

@@ -6,6 +6,7 @@ import DeliveryModel
 import PullboxAPI
 import Testing
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 @testable import ContentCatalog
 @testable import DeliveryRecords

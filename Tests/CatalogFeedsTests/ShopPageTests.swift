@@ -2,6 +2,7 @@ import Commerce
 import PullboxAPI
 import Testing
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 
 @Suite("The page of the shop")

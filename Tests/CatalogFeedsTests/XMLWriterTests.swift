@@ -1,5 +1,6 @@
 import Testing
 
+@testable import CatalogDocuments
 @testable import CatalogFeeds
 
 /// XML 1.0 (fifth edition), §2.2, §2.4, §3.3.3.

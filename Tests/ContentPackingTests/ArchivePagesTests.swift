@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The pages of an archive, found by its directory")
 struct ArchivePagesTests {
-  private static func entries(of bytes: [UInt8]) -> [ArchivePages.Entry]? {
+  private static func entries(of bytes: [UInt8]) -> [ArchivedFile]? {
     let length = ByteCount(bytes.count)
     let tail = ArchivePages.tail(of: length)
     let last = Array(bytes[Int(tail.lowerBound)..<Int(tail.upperBound)])
@@ -15,7 +15,7 @@ struct ArchivePagesTests {
       inDirectory: Array(bytes[Int(directory.lowerBound)..<Int(directory.upperBound)]))
   }
 
-  private static func content(of entry: ArchivePages.Entry, in bytes: [UInt8]) -> [UInt8]? {
+  private static func content(of entry: ArchivedFile, in bytes: [UInt8]) -> [UInt8]? {
     let header = Array(bytes[Int(entry.header.lowerBound)..<Int(entry.header.upperBound)])
     return entry.file(behind: header).map {
       Array(bytes[Int($0.range.lowerBound)..<Int($0.range.upperBound)])

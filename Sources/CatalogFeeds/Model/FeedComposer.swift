@@ -1,3 +1,4 @@
+package import CatalogDocuments
 package import Commerce
 package import ContentCatalog
 import CoreTypes

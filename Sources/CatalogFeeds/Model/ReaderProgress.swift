@@ -1,3 +1,4 @@
+import CatalogDocuments
 package import Commerce
 import CoreTypes
 package import DeliveryRecords

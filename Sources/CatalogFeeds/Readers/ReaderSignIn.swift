@@ -1,3 +1,4 @@
+import CatalogDocuments
 package import ContentDelivery
 package import ContentGrants
 package import CoreTypes

@@ -1,3 +1,4 @@
+import CatalogDocuments
 import Commerce
 import ContentCatalog
 import ContentDelivery

@@ -1,3 +1,4 @@
+package import CatalogDocuments
 package import ContentDelivery
 import CoreTypes
 package import Crypto

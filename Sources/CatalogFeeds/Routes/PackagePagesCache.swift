@@ -1,3 +1,4 @@
+import CatalogDocuments
 import ContentDelivery
 import ContentPackage
 import ContentPacking
@@ -70,9 +71,9 @@ final class PackagePagesCache: Sendable {
   }
 
   private func pictures(
-    among entries: [ArchivePages.Entry], in file: SharedDescriptor
-  ) async throws -> [ArchivePages.Entry] {
-    var found: [ArchivePages.Entry] = []
+    among entries: [ArchivedFile], in file: SharedDescriptor
+  ) async throws -> [ArchivedFile] {
+    var found: [ArchivedFile] = []
     for entry in entries {
       let place = try await Self.file(of: Self.picture(entry), in: file)
       let start = try await PackedFileReader.start(of: place, in: file, count: ArchivePages.startLength)
@@ -81,7 +82,7 @@ final class PackagePagesCache: Sendable {
     return found
   }
 
-  private static func picture(_ entry: ArchivePages.Entry) -> PackagePages.Picture {
+  private static func picture(_ entry: ArchivedFile) -> PackagePages.Picture {
     PackagePages.Picture(name: entry.path, length: entry.length, place: .entry(entry))
   }
 

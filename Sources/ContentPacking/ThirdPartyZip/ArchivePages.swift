@@ -15,34 +15,6 @@ package enum ArchivePages {
   /// Bytes of a file from its front that say whether it is a picture.
   package static let startLength = PictureFormat.startLength
 
-  /// A file of the archive whose bytes are found by its header.
-  package struct Entry: Hashable, Sendable {
-    /// The path within the archive, as people read it.
-    package var path: String
-    package var length: ByteCount
-    /// The part of the archive that tells where the file's bytes begin.
-    package var header: Range<Int64> { headerOffset..<headerOffset + Int64(ZipFormat.localLength) }
-
-    fileprivate var headerOffset: Int64
-    fileprivate var storedLength: Int64
-    fileprivate var method: StorageMethod
-    fileprivate var checksum: UInt32
-
-    /// The file; nil unless `bytes`, which are those of ``header``, are a header.
-    package func file(behind bytes: [UInt8]) -> PackedFile? {
-      guard bytes.count == ZipFormat.localLength, bytes.littleEndian(at: 0) == ZipFormat.localSignature else {
-        return nil
-      }
-      let names =
-        Int64(bytes.littleEndian(at: 26, as: UInt16.self))
-        + Int64(bytes.littleEndian(at: 28, as: UInt16.self))
-      let start = headerOffset + Int64(ZipFormat.localLength) + names
-      return PackedFile(
-        name: path, range: start..<start + storedLength, length: length, method: method,
-        check: .checksum(checksum))
-    }
-  }
-
   /// The part of an archive of that many bytes in which its closing records lie.
   package static func tail(of length: ByteCount) -> Range<Int64> {
     max(0, length.rawValue - Int64(ThirdPartyZipEnd.tailLength))..<length.rawValue
@@ -59,8 +31,8 @@ package enum ArchivePages {
   }
 
   /// The files that may be pages, by their names, in the order in which they are read; nil for bytes that are no directory.
-  package static func entries(inDirectory bytes: [UInt8]) -> [Entry]? {
-    var entries: [Entry] = []
+  package static func entries(inDirectory bytes: [UInt8]) -> [ArchivedFile]? {
+    var entries: [ArchivedFile] = []
     var position = 0
     while position < bytes.count {
       let start = Array(bytes[position..<min(bytes.count, position + ZipFormat.centralLength)])
@@ -73,11 +45,30 @@ package enum ArchivePages {
         PublicationSurvey.mayBePage(entry.named.path)
       else { continue }
       entries.append(
-        Entry(
+        ArchivedFile(
           path: entry.named.path, length: ByteCount(Int64(record.length)),
           headerOffset: Int64(record.headerOffset), storedLength: Int64(record.storedLength), method: method,
           checksum: record.checksum))
     }
     return NaturalOrder.sorted(entries) { $0.path }
+  }
+}
+
+extension ArchivedFile {
+  /// The part of the archive that tells where the file's bytes begin.
+  package var header: Range<Int64> { headerOffset..<headerOffset + Int64(ZipFormat.localLength) }
+
+  /// The file; nil unless `bytes`, which are those of ``header``, are a header.
+  package func file(behind bytes: [UInt8]) -> PackedFile? {
+    guard bytes.count == ZipFormat.localLength, bytes.littleEndian(at: 0) == ZipFormat.localSignature else {
+      return nil
+    }
+    let names =
+      Int64(bytes.littleEndian(at: 26, as: UInt16.self))
+      + Int64(bytes.littleEndian(at: 28, as: UInt16.self))
+    let start = headerOffset + Int64(ZipFormat.localLength) + names
+    return PackedFile(
+      name: path, range: start..<start + storedLength, length: length, method: method,
+      check: .checksum(checksum))
   }
 }

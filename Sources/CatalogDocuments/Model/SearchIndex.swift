@@ -1,7 +1,7 @@
 package import Commerce
 import CoreTypes
 import Foundation
-import PullboxAPI
+package import PullboxAPI
 
 /// Finds products by the beginnings of words in their titles and in those of their publications, in every language that these have. A
 /// word of a script without spaces is found by any part of it.
@@ -28,15 +28,30 @@ package struct SearchIndex: Sendable {
   /// - Parameters:
   ///   - products: in the order in which they are found.
   ///   - publications: the descriptions of publications, by name.
-  init(of products: [Product], describing publications: [ProductIdentifier: OperatorPublication]) {
-    names = products.map(\.id)
-    var places: [String: [Int32]] = [:]
+  package init(of products: [Product], describing publications: [ProductIdentifier: OperatorPublication]) {
     let series = publications.mapValues { Self.words(of: $0.localizations) }
+    self.init(
+      words: products.map { product in
+        var words = Self.words(of: product.localizations)
+        if product.localizations.isEmpty { words.formUnion(Self.words(product.id.description)) }
+        if let publication = product.publication.flatMap({ series[$0] }) { words.formUnion(publication) }
+        return (product.id, words)
+      })
+  }
+
+  /// - Parameter titles: each product once, in the order in which they are found, with all titles that it has.
+  package init(titles: [(product: ProductIdentifier, titles: [String])]) {
+    self.init(
+      words: titles.map { entry in
+        (entry.product, entry.titles.reduce(into: []) { $0.formUnion(Self.words($1)) })
+      })
+  }
+
+  private init(words products: [(product: ProductIdentifier, words: Set<String>)]) {
+    names = products.map(\.product)
+    var places: [String: [Int32]] = [:]
     for (place, product) in products.enumerated() {
-      var words = Self.words(of: product.localizations)
-      if product.localizations.isEmpty { words.formUnion(Self.words(product.id.description)) }
-      if let publication = product.publication.flatMap({ series[$0] }) { words.formUnion(publication) }
-      for word in words { places[word, default: []].append(Int32(clamping: place)) }
+      for word in product.words { places[word, default: []].append(Int32(clamping: place)) }
     }
     entries = places.map { Entry(word: Array($0.key.utf8), places: $0.value) }
       .sorted { $0.word.lexicographicallyPrecedes($1.word) }

@@ -1,6 +1,5 @@
 package import Commerce
 import ContentPackage
-import ContentPacking
 import CoreTypes
 import PullboxAPI
 

@@ -1,5 +1,4 @@
 package import ContentPackage
-package import ContentPacking
 package import CoreTypes
 
 /// The pages of a comic in the order in which they are read, each where it lies in the package, and with the narrower pictures of it that
@@ -11,12 +10,18 @@ package struct PackagePages: Sendable {
     package enum Place: Hashable, Sendable {
       case file(PackedFile)
       /// An entry of an archive that was published as its maker made it: its header has first to be read.
-      case entry(ArchivePages.Entry)
+      case entry(ArchivedFile)
     }
 
     package var name: String
     package var length: ByteCount
     package var place: Place
+
+    package init(name: String, length: ByteCount, place: Place) {
+      self.name = name
+      self.length = length
+      self.place = place
+    }
 
     /// The media type by the ending of its name; nil for a name of something that browsers do not show.
     package var mediaType: String? { PackageFacts.pictureType(ofFileNamed: name) }
@@ -27,6 +32,11 @@ package struct PackagePages: Sendable {
     package var picture: Picture
     /// By the widths that their names tell, in pixels, ascending.
     package var narrower: [Size] = []
+
+    package init(picture: Picture, narrower: [Size] = []) {
+      self.picture = picture
+      self.narrower = narrower
+    }
 
     /// The narrowest picture that is at least as wide, in pixels; the page itself where there is none, or no width is wished for.
     package func picture(ofWidth width: Int?) -> Picture {
@@ -49,7 +59,7 @@ package struct PackagePages: Sendable {
   /// Narrower pictures of one page, at most.
   static let maximumSizes = 8
   /// Pixels that a name may say a picture to be wide.
-  static let widths = 1...10_000
+  package static let widths = 1...10_000
 
   package var pages: [Page]
   /// Nil where the package has no document that tells more.

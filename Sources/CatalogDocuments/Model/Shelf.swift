@@ -1,6 +1,5 @@
 package import Commerce
 package import PullboxAPI
-import RouteAccess
 
 /// A list of products in the order in which they are shown, of which a page is found at once, however long it is.
 package struct Shelf: Sendable {
@@ -44,7 +43,9 @@ package struct Shelf: Sendable {
     var page = Page<Item>(items: [], next: nil, previous: .none)
     var start = 0
     if let after {
-      guard let place = places[after] else { throw Problem.unknownCursor }
+      guard let place = places[after] else {
+        throw Problem(.requestMalformed, "after is the next of the page before")
+      }
       start = place + 1
       page.previous = .after(cursor(before: place, length: length, looks: looks, isShown))
     }

@@ -25,7 +25,7 @@ package struct PackageFacts: Hashable, Sendable {
     }
   }
 
-  init(
+  package init(
     mediaType: MediaType, fileExtension: String, isComic: Bool, pageCount: Int?, stream: PageStream? = nil
   ) {
     self.mediaType = mediaType

@@ -1,28 +1,16 @@
+package import ContentPackage
 import CoreTypes
 
-/// The words of a comic book's document (`ComicInfo.xml`) for readers, beside its title: which way it is read, and which pages have names.
+/// Reads the guide out of a `ComicInfo.xml`.
 ///
 /// ```swift
 /// if let path = ComicGuide.path(among: paths), let guide = ComicGuide(try content(of: path)) {
 ///   guide.bookmarks  // [(page: 0, title: "Cover")]
 /// }
 /// ```
-package struct ComicGuide: Hashable, Sendable {
-  /// A page with a name.
-  package struct Bookmark: Hashable, Sendable {
-    /// Counted from zero, in the order of the pages.
-    package var page: Int
-    /// The name, without invisible characters and with single spaces.
-    package var title: String
-  }
-
+extension ComicGuide {
   /// Bookmarks that are read, at most.
   static let maximumBookmarks = 1000
-
-  /// Whether pages are turned from right to left; nil where the document does not say.
-  package var isRightToLeft: Bool?
-  /// In the order of the pages, one for a page.
-  package var bookmarks: [Bookmark] = []
 
   /// Nil for bytes that are no such document. At most a mebibyte is to be given.
   package init?(_ bytes: [UInt8]) {
@@ -48,8 +36,9 @@ package struct ComicGuide: Hashable, Sendable {
       }
     }
     guard isWellFormed, isComicInfo else { return nil }
-    isRightToLeft = direction
-    bookmarks = titles.sorted { $0.key < $1.key }.map { Bookmark(page: $0.key, title: $0.value) }
+    self.init(
+      isRightToLeft: direction,
+      bookmarks: titles.sorted { $0.key < $1.key }.map { Bookmark(page: $0.key, title: $0.value) })
   }
 
   /// The document among the files of a package: at the root, else in a folder that all lie in. Nil where there is none.

@@ -4,26 +4,26 @@
 ///     var xml = XMLWriter()
 ///     xml.element("title", ["type": "text"]) { $0.text("Jack & Jill") }
 ///     xml.bytes
-struct XMLWriter {
+package struct XMLWriter {
   /// The name of an element or an attribute, with its prefix. No value can be one.
-  struct Name: Hashable, ExpressibleByStringLiteral {
-    let text: String
+  package struct Name: Hashable, ExpressibleByStringLiteral {
+    package let text: String
 
-    init(stringLiteral text: StaticString) {
+    package init(stringLiteral text: StaticString) {
       self.text = text.description
     }
   }
 
   /// The document so far.
-  private(set) var bytes: [UInt8]
+  package private(set) var bytes: [UInt8]
 
   /// Begins with a declaration, or with nothing where the document is of HTML.
-  init(hasDeclaration: Bool = true) {
+  package init(hasDeclaration: Bool = true) {
     bytes = hasDeclaration ? Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".utf8) : []
   }
 
   /// Writes an element. Attributes without a value are left out; an element without content is closed at once.
-  mutating func element(
+  package mutating func element(
     _ name: Name, _ attributes: KeyValuePairs<Name, String?> = [:],
     _ content: (inout XMLWriter) -> Void = { _ in }
   ) {
@@ -40,12 +40,13 @@ struct XMLWriter {
   }
 
   /// Writes an element that holds a text alone.
-  mutating func element(_ name: Name, _ attributes: KeyValuePairs<Name, String?> = [:], text: String) {
+  package mutating func element(_ name: Name, _ attributes: KeyValuePairs<Name, String?> = [:], text: String)
+  {
     element(name, attributes) { $0.text(text) }
   }
 
   /// Writes an element of HTML, which is closed by a tag of its own also where it is empty.
-  mutating func tag(
+  package mutating func tag(
     _ name: Name, _ attributes: KeyValuePairs<Name, String?> = [:], _ content: (inout XMLWriter) -> Void
   ) {
     open(name, attributes)
@@ -55,13 +56,13 @@ struct XMLWriter {
   }
 
   /// Writes an element of HTML that has neither content nor an end.
-  mutating func void(_ name: Name, _ attributes: KeyValuePairs<Name, String?> = [:]) {
+  package mutating func void(_ name: Name, _ attributes: KeyValuePairs<Name, String?> = [:]) {
     open(name, attributes)
     append(">")
   }
 
   /// Writes a text.
-  mutating func text(_ text: String) {
+  package mutating func text(_ text: String) {
     for scalar in text.unicodeScalars {
       switch scalar {
       case "&": append("&amp;")
@@ -74,7 +75,7 @@ struct XMLWriter {
   }
 
   /// Writes markup of this source as it is.
-  mutating func markup(_ text: StaticString) {
+  package mutating func markup(_ text: StaticString) {
     append(text.description)
   }
 
