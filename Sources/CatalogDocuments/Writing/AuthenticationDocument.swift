@@ -11,9 +11,13 @@ package struct AuthenticationDocument: Sendable {
   /// The name of the catalog.
   package let name: String
 
-  package init(base: String, name: String) {
+  /// The command that shows a customer a key.
+  package let command: String
+
+  package init(base: String, name: String, command: String = "pullbox readers add") {
     self.base = base
     self.name = name
+    self.command = command
   }
 
   private struct Document: Encodable {
@@ -41,7 +45,7 @@ package struct AuthenticationDocument: Sendable {
     return try APIJSON.encode(
       Document(
         id: "\(base)/opds/authentication", title: name,
-        description: "Sign in with the name and the four words of a reader's key: pullbox readers add",
+        description: "Sign in with the name and the four words of a reader's key: \(command)",
         links: [
           Document.Link(
             rel: "start", href: start, type: FeedForm.json.mediaType(of: .navigation) ?? "")

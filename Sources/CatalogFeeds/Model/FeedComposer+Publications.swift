@@ -124,7 +124,7 @@ extension FeedComposer {
 
   /// The name of a package's file, as addresses have it.
   package static func fileName(of product: ProductIdentifier, _ facts: PackageFacts?) -> String {
-    "\(product).\(facts?.fileExtension ?? "bin")"
+    PackageFacts.fileName(of: product, facts)
   }
 
   /// Nil where no territory is known: the price of another one would be none.

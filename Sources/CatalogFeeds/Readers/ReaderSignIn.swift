@@ -38,8 +38,9 @@ package struct ReaderSignIn: Sendable {
     let isKOReader = request.headers.contains(Self.syncName)
     guard request.headers.contains("Authorization") || isKOReader else { return .withoutKey }
     let isByMD5 = isKOReader && !request.headers.contains("Authorization")
-    let shown = isByMD5 ? Self.syncCredentials(of: request) : Self.credentials(of: request)
-    guard let (name, password) = shown else { return .unknown }
+    let shown = isByMD5 ? Self.syncCredentials(of: request) : ReaderCredentials(request)
+    guard let shown else { return .unknown }
+    let (name, password) = (shown.name, shown.password)
     let peer = settings.client(of: request)
     if let seconds = attempts.wait(for: name, from: peer) { throw Self.tooMany(seconds) }
     let found = try await grants.grantStore.database.read { try ReaderKeyTable.find(name, in: $0) }
@@ -70,33 +71,15 @@ package struct ReaderSignIn: Sendable {
     Problem(.tooManyRequests, "too many wrong passwords came from there", retryAfterSeconds: max(1, seconds))
   }
 
-  /// The name and the password of a request; nil for what cannot be both.
-  static func credentials(of request: HTTPRequest) -> (name: String, password: String)? {
-    if let token = request.credential(scheme: "Basic"), let bytes = Base64.decode(token),
-      let text = String(validating: bytes, as: UTF8.self)
-    {
-      return split(text, at: ":")
-    }
-    return request.bearerToken.flatMap { split($0, at: ".") }
-  }
-
   /// KOReader's sync shows a name and the MD5 of a password, in two fields of its own.
   private static let syncName = "x-auth-user"
   private static let syncPassword = "x-auth-key"
 
   /// The name and the MD5 of a request of KOReader's sync, which takes it for no other route; nil for what cannot be both.
-  private static func syncCredentials(of request: HTTPRequest) -> (name: String, password: String)? {
+  private static func syncCredentials(of request: HTTPRequest) -> ReaderCredentials? {
     guard request.rawTarget.hasPrefix("/opds/koreader/") else { return nil }
     let (names, passwords) = (request.headers.values(of: syncName), request.headers.values(of: syncPassword))
     guard names.count == 1, passwords.count == 1 else { return nil }
-    return split("\(names[0]):\(passwords[0].lowercased())", at: ":")
-  }
-
-  private static func split(_ text: String, at separator: Character) -> (name: String, password: String)? {
-    let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256,
-      parts[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-    else { return nil }
-    return (parts[0].lowercased(), String(parts[1]))
+    return ReaderCredentials("\(names[0]):\(passwords[0].lowercased())", separatedBy: ":")
   }
 }

@@ -182,16 +182,7 @@ extension HTTPResponse {
   /// Says under which name and type an application is to keep the package (RFC 6266).
   mutating func name(as title: String, _ facts: PackageFacts?, of product: ProductIdentifier) {
     guard status == .ok || status == .partialContent else { return }
-    let plain = FeedComposer.fileName(of: product, facts)
-    let ending = facts?.fileExtension ?? "bin"
-    // A path, or what shells and file systems take for more than a letter, is no part of a name.
-    let shown = String(
-      String.UnicodeScalarView(
-        title.unicodeScalars.filter {
-          !"/\\:*?\"<>|".unicodeScalars.contains($0) && $0.properties.generalCategory != .control
-        }.prefix(120)))
-    headers["Content-Disposition"] =
-      "attachment; filename=\"\(plain)\"; filename*=UTF-8''\("\(shown).\(ending)".percentEncoded)"
+    headers["Content-Disposition"] = PackageFacts.disposition(of: title, facts, product: product)
     let isMultipart = headers["Content-Type"]?.hasPrefix("multipart/") ?? false
     if let facts, !isMultipart { headers["Content-Type"] = facts.mediaType.text }
   }

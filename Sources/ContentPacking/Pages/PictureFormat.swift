@@ -1,3 +1,5 @@
+import ContentPackage
+
 /// A picture's format, told by its first bytes and never by its name.
 public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
   case jpeg = "JPEG"

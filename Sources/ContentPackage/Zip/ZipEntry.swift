@@ -1,17 +1,28 @@
-import ContentPackage
-
 /// One entry of an archive in the form that packages have: everything that is free in the format is fixed, so that a
 /// header follows from these members alone, byte by byte.
-struct ZipEntry: Hashable, Sendable {
+package struct ZipEntry: Hashable, Sendable {
   /// UTF-8.
-  var name: [UInt8]
-  var method: StorageMethod
+  package var name: [UInt8]
+  package var method: StorageMethod
   /// CRC-32 of the file.
-  var checksum: UInt32
-  var storedLength: UInt64
-  var length: UInt64
+  package var checksum: UInt32
+  package var storedLength: UInt64
+  package var length: UInt64
   /// Where the local header starts.
-  var headerOffset: UInt64
+  package var headerOffset: UInt64
+
+  /// An entry of all members.
+  package init(
+    name: [UInt8], method: StorageMethod, checksum: UInt32, storedLength: UInt64, length: UInt64,
+    headerOffset: UInt64
+  ) {
+    self.name = name
+    self.method = method
+    self.checksum = checksum
+    self.storedLength = storedLength
+    self.length = length
+    self.headerOffset = headerOffset
+  }
 
   private var needs64: Bool {
     [storedLength, length, headerOffset].contains { $0 >= ZipFormat.elsewhere32 }
@@ -22,15 +33,15 @@ struct ZipEntry: Hashable, Sendable {
   }
 
   /// Bytes of the local header; the data follows at once. Twenty more where a length needs 64 bits.
-  var localHeaderLength: UInt64 {
+  package var localHeaderLength: UInt64 {
     UInt64(ZipFormat.localLength + name.count + (lengthsNeed64 ? 20 : 0))
   }
 
-  var dataOffset: UInt64 { headerOffset + localHeaderLength }
-  var dataEnd: UInt64 { dataOffset + storedLength }
+  package var dataOffset: UInt64 { headerOffset + localHeaderLength }
+  package var dataEnd: UInt64 { dataOffset + storedLength }
 
   /// APPNOTE 4.3.7, without anything that may vary.
-  var localHeader: [UInt8] {
+  package var localHeader: [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: ZipFormat.localSignature)
     bytes.append(littleEndian: lengthsNeed64 ? ZipFormat.version64 : ZipFormat.version)
@@ -44,7 +55,7 @@ struct ZipEntry: Hashable, Sendable {
   }
 
   /// APPNOTE 4.3.12, without comment and without other extra fields than the 64-bit one.
-  var centralHeader: [UInt8] {
+  package var centralHeader: [UInt8] {
     // The central directory gives exactly the members that do not fit.
     let elsewhere = [length, storedLength, headerOffset].filter { $0 >= ZipFormat.elsewhere32 }
     let version = needs64 ? ZipFormat.version64 : ZipFormat.version
