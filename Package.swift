@@ -170,6 +170,12 @@ let agent: [Target] = [
       "Database", "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes",
     ]),
+  .target(
+    name: "LibraryCatalog",
+    dependencies: [
+      "ContentLibrary", "AgentRecords", "CatalogDocuments", "PullboxAPI", "PullboxAPIServer", "Commerce",
+      "ContentPackage", "HTTPParsing", "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+    ]),
 ]
 
 // What the sandbox store keeps, and the rules over it.
@@ -208,7 +214,8 @@ let services: [Target] = [
   .target(
     name: "DownloadAgent",
     dependencies: [
-      "HTTPParsing", "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIServer", "PullboxAPIClient",
+      "HTTPParsing", "LibraryCatalog", "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIServer",
+      "PullboxAPIClient",
       "Commerce",
       "ContentPackage", "Receipts",
       "HTTPServer",
@@ -478,7 +485,8 @@ let tests: [Target] = [
   .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIClient", "HTTPServer",
+      "DownloadAgent", "LibraryCatalog", "CatalogDocuments", "ContentLibrary", "AgentRecords", "PullboxAPI",
+      "PullboxAPIClient", "HTTPServer",
       "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "Database", "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting", "PullboxTesting",
       "pullbox-agent",

@@ -62,6 +62,9 @@ public final class WeakServerReference: Sendable {
 
   var server: HTTPServer? { reference.withLock { $0.server } }
 
+  /// The addresses at which it listens; none before its start, and without a server.
+  public var addresses: [ServerAddress] { server?.boundAddresses ?? [] }
+
   /// When the first certificate of the chain in use ends; nil without TLS, and without a server.
   public var certificateExpiry: Timestamp? { server?.certificateExpiry }
 }

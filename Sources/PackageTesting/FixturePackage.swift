@@ -58,11 +58,19 @@ package struct FixturePackage: Sendable {
     product: String = product, version: String = "1.0", firstPage: [UInt8]? = nil,
     following previous: Manifest? = nil
   ) throws -> FixturePackage {
-    let directory = try TemporaryDirectory()
     var files: [String: [UInt8]] = ["notes/empty.txt": []]
     for (page, bytes) in pages.enumerated() { files["pages/page\(page).jpg"] = bytes }
     if let firstPage { files["pages/page0.jpg"] = firstPage }
     files["notes/long.txt"] = longNotes
+    return try folder(of: files, product: product, version: version, following: previous)
+  }
+
+  /// A folder of those files by path, packed.
+  package static func folder(
+    of files: [String: [UInt8]], product: String = product, version: String = "1.0",
+    following previous: Manifest? = nil
+  ) throws -> FixturePackage {
+    let directory = try TemporaryDirectory()
     for (path, bytes) in files {
       let target = directory.path("source/\(path)")
       try FileSystem.createDirectories(FileSystem.parent(of: target))

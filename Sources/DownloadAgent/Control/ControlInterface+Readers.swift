@@ -16,6 +16,13 @@ extension ControlInterface {
     routes.on(.post, "/v1/readers/list") { _, _ in
       try .json(try await transactions.readers())
     }
+    // It shows a secret, which is for those that may change something as well.
+    routes.on(.post, "/v1/readers/local") { _, _ in
+      guard let key = catalog?.shownKey else {
+        throw Problem(.notFound, "this device serves no catalog; catalogListen says where it does")
+      }
+      return try .json(key)
+    }
     routes.on(.delete, "/v1/readers/{name}") { _, parameters in
       guard let name = ReaderName(parameters["name"]) else {
         throw Problem(.notFound, "there is no reader's key of that name")

@@ -34,6 +34,8 @@ struct ControlInterface: Sendable {
   let probes: PeerProbes
   /// The users that may change something.
   let access: ControlAccess
+  /// The library as a catalog for programs of this device; nil where it is not served.
+  let catalog: CatalogServer?
   /// The start of the process.
   let started: Timestamp
   /// The clock of heartbeats.

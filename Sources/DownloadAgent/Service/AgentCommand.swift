@@ -93,6 +93,11 @@ public enum AgentCommand {
         help:
           "Where GET /metrics and health are answered beside the socket, such as 127.0.0.1:8095; nowhere unless given"
       ).example("127.0.0.1:8095"),
+      .value(
+        "catalog-listen", "ADDRESS",
+        help:
+          "Where programs of this device read the library as a catalog (OPDS), such as 127.0.0.1:8094 or unix:PATH; nowhere unless given"
+      ).example("127.0.0.1:8094"),
       .flag(
         "rebuild", environment: .none,
         help: "At this start, make the records anew from the library and the store"),

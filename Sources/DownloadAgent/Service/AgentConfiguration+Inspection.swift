@@ -1,4 +1,5 @@
 import HTTPClient
+import LibraryCatalog
 public import ServiceRuntime
 import SystemCalls
 
@@ -48,6 +49,13 @@ extension AgentConfiguration {
     refuse(
       "serverPin", "an https server is expected with a pin",
       if: serverPin?.isEmpty == false && !server.lowercased().hasPrefix("https://"))
+    if let catalogListen {
+      do throws(ConfigurationError) {
+        _ = try CatalogAddress.parse(catalogListen)
+      } catch {
+        faults += error.faults
+      }
+    }
     refuse(
       "maximumDownloads", "a number from 1 to 8 is expected",
       if: !(1...8).contains(maximumDownloads ?? 1))

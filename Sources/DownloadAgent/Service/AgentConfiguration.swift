@@ -62,6 +62,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var spaceReserve: ConfigurationSize?
   /// Where metrics and health are answered beside the socket, in the syntax of `ServerAddress`; nowhere unless given.
   public var metricsListen: String?
+  /// An address of this device's own at which programs read the library as a catalog (OPDS), beside the socket; nowhere unless given.
+  public var catalogListen: String?
   /// At this start the library's records and the queue are made anew from the library and the store.
   public var rebuild: Bool?
   /// At this start the device gets a new identity, and open grants are asked for anew.

@@ -4,6 +4,7 @@ import ContentLibrary
 import CoreTypes
 import HTTPClient
 import HTTPServer
+import LibraryCatalog
 import Monitoring
 import PullboxAPI
 import PullboxAPIClient
@@ -70,6 +71,8 @@ public final class AgentService: Service {
   private let server: HTTPServer
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
   private let monitoring: HTTPServer?
+  /// Shows the library to programs of this device; nil where no address is configured.
+  private let catalog: CatalogServer?
   /// The log of the agent.
   private let log: Log
   /// The fields of the log line that the agent writes once it answers.
@@ -178,6 +181,10 @@ public final class AgentService: Service {
           downloads: downloads, transactions: transactions, library: library, server: serverMonitor,
           store: storeMonitor)
       ])
+    catalog = try configuration.catalogListen.map { [library] address in
+      try CatalogServer(
+        at: address, of: library, state: paths.state, clock: clock, wallClock: wallClock, log: log)
+    }
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, arrivals: arrivals, library: library,
       shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock, log: log),
@@ -186,7 +193,7 @@ public final class AgentService: Service {
       probes: PeerProbes(
         delivery: delivery, store: store, clock: clock,
         storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
-      access: access,
+      access: access, catalog: catalog,
       started: wallClock.now(), clock: clock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)
     facts = [
@@ -213,6 +220,8 @@ public final class AgentService: Service {
   public var boundAddresses: [String] { server.boundAddresses.map(\.description) }
   /// Where metrics are answered beside the control interface; empty before the start, and where no address is configured.
   public var monitoringAddresses: [String] { monitoring?.boundAddresses.map(\.description) ?? [] }
+  /// The address of the catalog, as programs are given it; nil before the start, and where none is configured.
+  var catalogAddress: String? { catalog?.address }
 
   /// Restores the state and listens. Throws what the database or the socket throws. Downloads are restored
   /// before transactions, which ask about them, and go on at once.
@@ -230,9 +239,11 @@ public final class AgentService: Service {
     try await transactions.restore()
     try monitoring?.start()
     do {
+      try catalog?.server.start()
       try server.start()
     } catch {
       await monitoring?.drain()
+      await catalog?.server.drain()
       throw error
     }
     log.info("the agent answers", facts)
@@ -255,6 +266,7 @@ public final class AgentService: Service {
   public func pulse() async {
     await server.ping()
     await monitoring?.ping()
+    await catalog?.server.ping()
     await client.pulse()
     await downloads.pulse()
     await transactions.pulse()
@@ -265,8 +277,9 @@ public final class AgentService: Service {
   public func stop() async {
     hub.close()
     async let monitoringEnd: Void? = monitoring?.drain()
+    async let catalogEnd: Void? = catalog?.server.drain()
     await server.drain()
-    _ = await monitoringEnd
+    _ = await (monitoringEnd, catalogEnd)
     await downloads.stop()
     client.shutDown()
     library.close()

@@ -2,8 +2,8 @@ import PullboxAPI
 import PullboxKit
 import ServiceRuntime
 
-/// `readers [add TITLE | remove NAME]`: lists the keys by which applications for reading show what this device's account owns, makes one,
-/// or ends one. The agent asks the server, with the account's receipt.
+/// `readers [add TITLE | remove NAME | local]`: lists the keys by which applications for reading show what this device's account owns, makes
+/// one, or ends one. The agent asks the server, with the account's receipt. `local` shows the key of this device's own catalog.
 enum ReadersCommand: Command {
   static let peer = CommandPeer.agent
   static let description = CommandDescription(
@@ -12,10 +12,12 @@ enum ReadersCommand: Command {
       'readers add TABLET' makes a key and shows its name and its password, which nothing \
       shows again. The application is given the address, and asks for both. 'readers' lists \
       the keys with their last use, and 'readers remove NAME' ends one: the next request with \
-      it is refused. A key counts as a device of the account's.
+      it is refused. A key counts as a device of the account's. 'readers local' shows the \
+      address and the key by which programs of this device read its library without the \
+      server, where catalogListen of the agent's configuration says so.
       """,
     operands: [
-      .init("add|remove|list", isRequired: false), .init("TITLE|NAME", isRequired: false),
+      .init("add|remove|list|local", isRequired: false), .init("TITLE|NAME", isRequired: false),
     ])
 
   /// Decides by the number of operands; any other combination is wrong usage. TITLE is one word for the shell.
@@ -25,7 +27,8 @@ enum ReadersCommand: Command {
     case ("list", 0), ("list", 1): try await list(context)
     case ("add", 2): try await add(operands[1], context)
     case ("remove", 2): try await remove(operands[1], context)
-    default: throw UsageError("give nothing, 'add TITLE' or 'remove NAME'")
+    case ("local", 1): try show(try await context.agent().localReader(), context)
+    default: throw UsageError("give nothing, 'add TITLE', 'remove NAME' or 'local'")
     }
   }
 
@@ -43,10 +46,16 @@ enum ReadersCommand: Command {
     }
   }
 
-  /// Prints the address, the name and the password, one a line. This answer is the only one with the password.
+  /// Makes a key and shows it. This answer is the only one with the password.
   private static func add(_ title: String, _ context: CommandContext) async throws {
     let key = try await context.agent().addReader(
       AgentReaderRequest(title: title, locale: ReaderLocale.tag()))
+    try show(key, context)
+    if !context.console.printsJSON { context.console.note("The password is not shown again.") }
+  }
+
+  /// Prints the address, the name and the password, one a line.
+  private static func show(_ key: NewReaderKey, _ context: CommandContext) throws {
     guard !context.console.printsJSON else {
       try context.console.print(json: key)
       return
@@ -54,7 +63,6 @@ enum ReadersCommand: Command {
     for line in ["address   \(key.address)", "name      \(key.name)", "password  \(key.password)"] {
       context.console.print(line)
     }
-    context.console.note("The password is not shown again.")
   }
 
   /// Ends the key at once. A text that cannot be a name is wrong usage, and an unknown name the server's refusal.

@@ -1,0 +1,73 @@
+import AgentRecords
+import Commerce
+import ContentLibrary
+import ContentPackage
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import ServiceRuntime
+import SystemCalls
+
+/// Opens placed files for sending. No byte is sent of a file that was not compared with its manifest, or has changed since.
+struct PlacedFiles: Sendable {
+  let library: Library
+
+  /// A file as it was opened.
+  private struct Opened: Sendable {
+    let file: SharedDescriptor
+    /// Its properties then.
+    let stamp: FileStamp
+  }
+
+  /// Opens the file of that number in the manifest. Throws `content-damaged` for one that is not as it was published, and
+  /// `library-offline`.
+  func open(_ index: Int, of manifest: Manifest) async throws -> SharedDescriptor {
+    guard let opened = try await look(at: index, of: manifest) else { throw Self.damaged(manifest) }
+    let known = try await BlockingPool.shared.run { [library] in
+      try library.knownStamps(of: manifest)?.stamps[index]
+    }
+    if known == opened.stamp { return opened.file }
+    guard try await Self.online({ try await library.isWhole(manifest) }) else { throw Self.damaged(manifest) }
+    // What was compared is what is open.
+    guard let again = try await look(at: index, of: manifest), again.stamp == opened.stamp else {
+      throw Self.damaged(manifest)
+    }
+    return again.file
+  }
+
+  /// Nil where no file of the right length is there.
+  private func look(at index: Int, of manifest: Manifest) async throws -> Opened? {
+    let file = manifest.files[index]
+    let path = library.directory(of: manifest.product, version: manifest.version)
+    return try await Self.online {
+      try await BlockingPool.shared.run { [library] in
+        try library.requireOnline()
+        do throws(SystemError) {
+          let directory = try Directory(opening: path, operations: library.operations)
+          let descriptor = try directory.openFile(at: file.path)
+          let status = try descriptor.status()
+          guard status.kind == .regular, status.length == file.length else { return nil }
+          let stamp = FileStamp(inode: status.inode, changed: status.changed)
+          return Opened(file: try SharedDescriptor(descriptor), stamp: stamp)
+        } catch {
+          guard error.isFileMissing || error.isUnreadable else { throw error }
+          return nil
+        }
+      }
+    }
+  }
+
+  private static func damaged(_ manifest: Manifest) -> Problem {
+    Problem(
+      .contentDamaged, "\(manifest.product) \(manifest.version) is not as it was published: pullbox repair")
+  }
+
+  /// Turns ``LibraryOfflineError`` into `library-offline`.
+  static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch let error as LibraryOfflineError {
+      throw Problem(.libraryOffline, error.reason)
+    }
+  }
+}

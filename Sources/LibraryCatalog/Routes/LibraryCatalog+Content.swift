@@ -1,0 +1,213 @@
+import AgentRecords
+import CatalogDocuments
+import Commerce
+import ContentLibrary
+import ContentPackage
+import CoreTypes
+import Crypto
+import HTTPParsing
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import SystemCalls
+
+/// The routes that feeds lead to: covers, files, manifests and pages of what is placed.
+extension LibraryCatalog {
+  /// Bytes of a file by whose first ones its format is told.
+  private static let startLength: Int64 = 16
+
+  func addContent(to routes: inout APIRoutes) {
+    add("/opds/covers/{id}/{version}", query: ["width"], to: &routes) { request, parameters in
+      try await cover(to: request, parameters)
+    }
+    add("/opds/cover.png", query: [], to: &routes) { request, _ in
+      let content = NoCover.content
+      return try Self.answer(
+        request, entityTag: "\"\(SHA256Digest.of(content))\"", length: Int64(content.count),
+        type: NoCover.mediaType
+      ) { range in .bytes(Array(content[Int(range.lowerBound)..<Int(range.upperBound)])) }
+    }
+    add("/opds/files/{id}/{version}/{name}", query: [], to: &routes) { request, parameters in
+      try await file(to: request, parameters)
+    }
+    add("/opds/manifest/{id}/{version}", query: [], to: &routes) { request, parameters in
+      try await manifest(to: request, parameters)
+    }
+    add("/opds/pages/{id}/{version}/{n}", query: ["width"], to: &routes) { request, parameters in
+      try await page(to: request, parameters)
+    }
+  }
+
+  /// The manifest of a version that may be read here, with the product as feeds show it. Throws `library-item-unknown` for what the library
+  /// does not hold, and for what the account owns no more.
+  private func content(
+    _ parameters: PathParameters
+  ) async throws -> (item: LibraryItem, manifest: Manifest, feeds: LibraryFeeds) {
+    let product = try Self.product(parameters)
+    guard let version = ContentVersion(parameters["version"]) else {
+      throw Problem(.versionUnknown)
+    }
+    let items = try await infrastructure.library.items()
+    let held = items.first { $0.product == product && $0.version == version && $0.owned != false }
+    guard let item = held else { throw Self.unknown(product) }
+    let manifest = try await PlacedFiles.online {
+      try await infrastructure.library.manifest(of: product, version: version)
+    }
+    guard let manifest else { throw Self.unknown(product) }
+    let feeds = LibraryFeeds(items, title: Self.title, started: infrastructure.started)
+    return (item, manifest, feeds)
+  }
+
+  private func file(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let (item, manifest, feeds) = try await content(parameters)
+    let facts = PlacedFacts(manifest)
+    guard parameters["name"] == PackageFacts.fileName(of: item.product, facts.package) else {
+      throw Problem(.notFound, "the file has another name")
+    }
+    let type = facts.package.mediaType.text
+    var response: HTTPResponse
+    if manifest.kind == .file {
+      let file = try await files.open(0, of: manifest)
+      response = try Self.answer(
+        request, entityTag: "\"\(manifest.digest)\"", length: file.length.rawValue, type: type
+      ) { range in .file(file, range) }
+    } else {
+      let checksums = try await checksums.checksums(of: manifest, in: files)
+      let archive = FolderArchive(manifest, checksums: checksums)
+      response = try Self.answer(
+        request, entityTag: "\"\(manifest.manifestDigest)-zip\"", length: archive.length, type: type
+      ) { [files] range in
+        .stream(contentLength: range.upperBound - range.lowerBound) { writer in
+          try await archive.write(range, from: files, to: writer)
+        }
+      }
+    }
+    if response.status == .ok || response.status == .partialContent {
+      response.headers["Content-Disposition"] = PackageFacts.disposition(
+        of: feeds.publication(item, facts: facts).title, facts.package, product: item.product)
+    }
+    return response
+  }
+
+  private func manifest(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let (item, manifest, feeds) = try await content(parameters)
+    let pages = PackagePages(manifest)
+    let bytes = try WebPublicationWriter(addresses: addresses(.json)).document(
+      feeds.publication(item, facts: PlacedFacts(manifest)), item.version, pages: pages)
+    return try answer(bytes, to: request, type: PackagePages.manifestType(isComic: pages != nil))
+  }
+
+  private func page(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let width = try Self.width(request)
+    let (item, manifest, _) = try await content(parameters)
+    let name = parameters["n"]
+    guard let number = Int(name), number >= 0, name == String(number) else {
+      throw Problem(.notFound, "pages have numbers from 0")
+    }
+    guard let pages = PackagePages(manifest)?.pages else {
+      throw Problem(.notFound, "\(item.product) has no pages that are sent one by one")
+    }
+    guard pages.indices.contains(number) else {
+      throw Problem(.notFound, "pages have numbers from 0 to \(pages.count - 1)")
+    }
+    return try await picture(pages[number].picture(ofWidth: width), of: manifest, to: request)
+  }
+
+  /// The content's own cover, else the one that came with the news of the product.
+  private func cover(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let width = try Self.width(request)
+    let (item, manifest, _) = try await content(parameters)
+    if let index = PlacedFacts.cover(of: manifest) {
+      let name = manifest.files[index].path.text
+      let page = PackagePages(manifest)?.pages.first { $0.picture.name == name }
+      guard let page else { return try await picture(index, of: manifest, to: request) }
+      return try await picture(page.picture(ofWidth: width), of: manifest, to: request)
+    }
+    guard let path = item.cover else { throw Problem(.previewUnknown) }
+    let found = try await BlockingPool.shared.run { () throws -> (file: SharedDescriptor, tag: String)? in
+      do throws(SystemError) {
+        let descriptor = try FileDescriptor.openRegularFile(path)
+        let status = try descriptor.status()
+        return (try SharedDescriptor(descriptor), "\"\(status.inode)-\(status.changed)\"")
+      } catch {
+        guard error.isFileMissing || error.isUnreadable else { throw error }
+        return nil
+      }
+    }
+    guard let found else { throw Problem(.previewUnknown) }
+    return try await picture(found.file, entityTag: found.tag, to: request)
+  }
+
+  private func picture(
+    _ picture: PackagePages.Picture, of manifest: Manifest, to request: HTTPRequest
+  ) async throws -> HTTPResponse {
+    guard let index = manifest.files.firstIndex(where: { $0.path.text == picture.name }) else {
+      throw Problem(.internalError, "the manifest has no \(picture.name)")
+    }
+    return try await self.picture(index, of: manifest, to: request)
+  }
+
+  private func picture(
+    _ index: Int, of manifest: Manifest, to request: HTTPRequest
+  ) async throws -> HTTPResponse {
+    let file = try await files.open(index, of: manifest)
+    return try await picture(file, entityTag: "\"\(manifest.files[index].digest)\"", to: request)
+  }
+
+  /// Publishers' bytes are shown, and never run: the type is that of the bytes, and what browsers do not show is a download.
+  private func picture(
+    _ file: SharedDescriptor, entityTag: String, to request: HTTPRequest
+  ) async throws -> HTTPResponse {
+    let start = try await file.bytes(in: 0..<min(file.length.rawValue, Self.startLength))
+    let type = CoverPicture.Format(of: start)?.mediaType
+    var response = try Self.answer(
+      request, entityTag: entityTag, length: file.length.rawValue, type: type ?? MediaType.bytes.text
+    ) { range in .file(file, range) }
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    if type == nil { response.headers["Content-Disposition"] = "attachment" }
+    return response
+  }
+
+  private static func width(_ request: HTTPRequest) throws(Problem) -> Int? {
+    guard request.queryValue("width") != nil else { return nil }
+    return try request.number("width", in: PackagePages.widths, default: 1)
+  }
+
+  /// Answers with bytes that have a strong validator: 200, 206, 304 or 416. Several ranges are answered with the whole (RFC 9110 §14.2).
+  private static func answer(
+    _ request: HTTPRequest, entityTag: String, length: Int64, type: String,
+    _ body: (Range<Int64>) -> ResponseBody
+  ) throws(Problem) -> HTTPResponse {
+    var response = HTTPResponse(
+      status: .ok,
+      headers: [
+        "ETag": entityTag, "Accept-Ranges": "bytes", "Cache-Control": caching, "Vary": "Authorization",
+      ])
+    var range = 0..<length
+    switch (
+      Preconditions(request, entityTag: entityTag).verdict, RangeSet.requested(request, length: length)
+    ) {
+    case (.failed, _): throw Problem(.preconditionFailed, "what is here has the tag \(entityTag)")
+    case (.notModified, _):
+      response.status = .notModified
+      return response
+    case (.proceed, .unsatisfiable):
+      response.status = .rangeNotSatisfiable
+      response.headers["Content-Range"] = "bytes */\(length)"
+      return response
+    case (.proceed, .single(let part)):
+      response.status = .partialContent
+      response.headers["Content-Range"] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(length)"
+      range = part
+    case (.proceed, .ignore), (.proceed, .several), (.proceedWithoutRange, _): break
+    }
+    response.headers["Content-Type"] = type
+    response.body = body(range)
+    return response
+  }
+}
+
+extension CoverPicture.Format {
+  fileprivate var mediaType: String { self == .jpeg ? "image/jpeg" : "image/\(rawValue)" }
+}
