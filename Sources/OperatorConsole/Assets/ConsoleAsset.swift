@@ -17,7 +17,8 @@ struct ConsoleAsset: Sendable {
   }
 
   static let style = ConsoleAsset("console.css", "text/css; charset=utf-8", ConsoleStyle.text)
-  static let script = ConsoleAsset("console.js", "text/javascript; charset=utf-8", ConsoleScript.text)
+  static let script = ConsoleAsset(
+    "console.js", "text/javascript; charset=utf-8", ConsoleScript.text + UploadScript.text)
   static let icon = ConsoleAsset("icon.svg", "image/svg+xml", ConsoleStyle.icon)
   static let all = [style, script, icon]
 

@@ -1,4 +1,4 @@
-/// The only script of the console. Every page is whole without it.
+/// The script of every page of the console, before ``UploadScript``. Every page is whole without it.
 enum ConsoleScript {
   static let text = #"""
     "use strict";

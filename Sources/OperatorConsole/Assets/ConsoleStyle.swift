@@ -75,6 +75,9 @@ enum ConsoleStyle {
     textarea { width: 100%; min-height: 5rem; }
     input[type=checkbox], input[type=radio] { min-height: 0; width: 1.5rem; height: 1.5rem; margin: 0; accent-color: var(--accent);
       vertical-align: middle; }
+    progress { width: 100%; height: 1.5rem; accent-color: var(--accent); }
+    [hidden] { display: none !important; }
+    [aria-disabled] { opacity: .6; cursor: default; }
     [aria-invalid] { border: 2px solid var(--danger); }
     .button, button { font: inherit; font-weight: 500; display: inline-block; cursor: pointer; text-decoration: none;
       padding: .375rem .875rem; min-height: 2.375rem; border-radius: .375rem; border: 1px solid var(--accent);

@@ -30,9 +30,17 @@ package struct ManagementInterface: Sendable {
     _ method: HTTPMethod, _ address: Address, with key: SecretDigest, headers: HTTPFields = [:],
     body: [UInt8] = []
   ) async -> HTTPResponse {
+    await answer(method, address, with: key, headers: headers, content: RequestBody(body))
+  }
+
+  /// The answer to a request whose content arrives while it is read.
+  func answer(
+    _ method: HTTPMethod, _ address: Address, with key: SecretDigest, headers: HTTPFields,
+    content: RequestBody
+  ) async -> HTTPResponse {
     do {
       let request = try HTTPRequest(
-        method: method, rawTarget: address.text, headers: headers, body: RequestBody(body), id: self.request)
+        method: method, rawTarget: address.text, headers: headers, body: content, id: self.request)
       return await OperatorKeys.actingWith(key) { await router.respond(to: request) }
     } catch {
       // A part of the path that decodes to a control character, or to a slash.

@@ -3,7 +3,7 @@ package enum Tag: String, Sendable {
   case a, article, aside, bdi, body, button, caption, code, dd, details, div, dl, dt, em, fieldset,
     figcaption, figure
   case footer, form, h1, h2, h3, head, header, html, img, input, label, legend, li, link, main, meta, nav, ol,
-    option, p
+    option, p, progress
   case script, section, select, small, span, strong, summary, table, tbody, td, textarea, th, thead, time,
     title, tr, ul
   case svg, path, line, rect, circle, g, text
@@ -59,6 +59,8 @@ package struct Attribute: Sendable, Hashable {
   package static let checked = Attribute("checked", nil)
   package static let selected = Attribute("selected", nil)
   package static let open = Attribute("open", nil)
+  /// It is shown by the script alone.
+  package static let unseen = Attribute("hidden", nil)
   package static let deferred = Attribute("defer", nil)
   package static let lazy = Attribute("loading", "lazy")
   package static let notTranslated = Attribute("translate", "no")
@@ -74,6 +76,10 @@ package struct Attribute: Sendable, Hashable {
   /// The behavior that the script gives the element.
   package static func behavior(_ behavior: Behavior) -> Attribute {
     Attribute("data-behavior", behavior.rawValue)
+  }
+  /// A sentence that the script says of the element.
+  package static func sentence(_ sentence: Sentence, _ text: String) -> Attribute {
+    Attribute("data-say-\(sentence.rawValue)", text)
   }
   /// The key that leads to the element, with the script.
   package static func shortcut(_ key: String) -> Attribute { Attribute("data-shortcut", key) }
@@ -116,7 +122,7 @@ package struct Attribute: Sendable, Hashable {
 package enum FormMethod: String, Sendable { case get, post }
 
 package enum InputKind: String, Sendable {
-  case text, password, hidden, checkbox, radio, number, date, file, submit, search
+  case text, password, hidden, checkbox, radio, number, date, file, submit, search, button
 }
 
 package enum Autocomplete: String, Sendable {
@@ -139,6 +145,13 @@ package enum Behavior: String, Sendable {
   case live
   /// A form with a file is sent in parts that go on after a lost connection.
   case upload
+  /// It shows how far an upload is.
+  case uploadProgress = "upload-progress"
+}
+
+/// The sentences that the script says of an upload.
+package enum Sentence: String, Sendable {
+  case sending, lost, stopped, ended, unreadable
 }
 
 /// The looks of the style sheet.

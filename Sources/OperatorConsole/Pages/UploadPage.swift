@@ -23,9 +23,10 @@ struct UploadPage {
   /// Bytes that are handed to the upload at once.
   private static let step = 4 * 1024 * 1024
   private static let uploads = Address.interface("uploads")
-  private static let fields: Set = ["token", "product", "version"]
+  private static let fields: Set = ["token", "product", "version", "upload"]
 
-  /// Reads the form as it arrives: the token first, then product and version, then the file.
+  /// Reads the form as it arrives: the token first, then product and version, then the file, or the name of the upload to which the
+  /// script has sent it.
   func take() async throws -> Outcome {
     var form = try MultipartForm(visit.request)
     var fields: [String: String] = [:]
@@ -39,24 +40,32 @@ struct UploadPage {
         }
         continue
       }
-      guard SecretDigest(of: visit.visitor.formToken).matches(fields["token"]) else {
-        throw Problem.foreignForm
-      }
-      let (product, version) = (fields["product"] ?? "", fields["version"] ?? "")
-      do throws(Problem) {
-        try await requireProduct(product)
-        let upload = try await receive(&form, named: fileName)
-        try await makeVersion(of: product, version, from: upload)
-        return .done(.console("products", product, version), .uploaded)
-      } catch {
-        return .again(page(product: product, version: version, problem: error))
+      return try await finish(fields) { () async throws(Problem) in try await receive(&form, named: fileName)
       }
     }
-    throw Problem(.requestMalformed, "the form has no file")
+    guard let upload = fields["upload"] else { throw Problem(.requestMalformed, "the form has no file") }
+    return try await finish(fields) { () throws(Problem) in upload }
+  }
+
+  /// Makes a version of the upload that `upload` returns.
+  private func finish(
+    _ fields: [String: String], _ upload: () async throws(Problem) -> String
+  ) async throws -> Outcome {
+    guard SecretDigest(of: visit.visitor.formToken).matches(fields["token"]) else {
+      throw Problem.foreignForm
+    }
+    let (product, version) = (fields["product"] ?? "", fields["version"] ?? "")
+    do throws(Problem) {
+      try await requireProduct(product)
+      try await makeVersion(of: product, version, from: try await upload())
+      return .done(.console("products", product, version), .uploaded)
+    } catch {
+      return .again(page(product: product, version: version, problem: error))
+    }
   }
 
   /// Looks before the file is read whether its product is there.
-  private func requireProduct(_ product: String) async throws(Problem) {
+  func requireProduct(_ product: String) async throws(Problem) {
     let found: Result<OperatorProduct, Problem> = await visit.get(.interface("products", product))
     if case .failure(let problem) = found { throw problem }
   }
@@ -123,16 +132,35 @@ struct UploadPage {
     ) {
       if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
       element(.p) { words(.uploadHint) }
-      element(.form, .method(.post), .action(.console("upload")), .multipart, .look(.fields)) {
+      element(.form, with: Self.form + sentences) {
         element(.input, .input(.hidden), .name("token"), .value(visit.visitor.formToken))
         Parts.field(words(.identifier), "product", product, hint: words(.productHint), isRequired: true)
         Parts.field(words(.version), "version", version, hint: words(.versionHint), isRequired: true)
         Parts.field(words(.packageFile), "file", nil, .file, isRequired: true)
         element(.button) { words(.upload) }
+        element(.div, .look(.field, .wide), .behavior(.uploadProgress), .unseen) {
+          element(.progress, .labeled(words(.uploadProgress)))
+          element(.button, .input(.button), .look(.quiet)) { words(.stopUpload) }
+        }
+        element(.p, .role(.status))
+        element(.p, .look(.problem), .role(.alert), .unseen)
       }
     }
     if let problem { page.status = HTTPStatus(rawValue: problem.status) }
     return page
+  }
+
+  private static let form: [Attribute] = [
+    .method(.post), .action(.console("upload")), .multipart, .look(.fields), .behavior(.upload),
+  ]
+
+  /// The sentences of the script.
+  private var sentences: [Attribute] {
+    [
+      .sentence(.sending, words(.uploadSending)), .sentence(.lost, words(.uploadLost)),
+      .sentence(.stopped, words(.uploadStopped)), .sentence(.ended, words(.uploadSessionEnded)),
+      .sentence(.unreadable, words(.uploadUnreadable)),
+    ]
   }
 }
 

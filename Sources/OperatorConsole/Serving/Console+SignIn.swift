@@ -50,7 +50,8 @@ extension Console {
   /// Leads who is not signed in to the form, and back afterwards. What a form held is not kept: it was sent with another session.
   func signInFirst(_ request: HTTPRequest, _ door: Door) throws -> HTTPResponse {
     let isPage = request.method == .get || request.method == .head
-    if isPage, request.pathSegments.dropFirst().first == "json" {
+    let first = request.pathSegments.dropFirst().first
+    if first == "uploads" || (isPage && first == "json") {
       throw Problem(.unauthorized, "sign in at /console/ first")
     }
     let page = isPage && request.rawTarget != "/console/" ? request.rawTarget : nil

@@ -86,8 +86,8 @@ package struct Console: AsyncHandler {
 
   /// Uploads and streams of events last for minutes: they have places of their own.
   private static func admissionClass(of request: HTTPRequest) -> AdmissionClass {
-    switch (request.method, request.pathSegments) {
-    case (.post, ["console", "upload"]): .upload
+    switch (request.method, Array(request.pathSegments.prefix(2))) {
+    case (.post, ["console", "upload"]), (.patch, ["console", "uploads"]): .upload
     case (.get, ["console", "events"]): .feed
     default: .operator
     }
@@ -130,6 +130,7 @@ package struct Console: AsyncHandler {
         }
       }
     }
+    if path[0] == "uploads" { return await upload(Array(path.dropFirst()), visit, door) }
     switch request.method {
     case .get, .head: return try await show(path, visit)
     case .post:
