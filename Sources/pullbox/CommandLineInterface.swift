@@ -37,7 +37,8 @@ enum CommandLineInterface {
       "Commands for operating a server",
       [
         DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self,
-        AuditCommand.self, ExplainCommand.self, StoresCommand.self, ReportCommand.self, OutboxCommand.self,
+        AuditCommand.self, ExplainCommand.self, CustomersCommand.self, StoresCommand.self, ReportCommand.self,
+        OutboxCommand.self,
         IrregularitiesCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
       ]
     ),

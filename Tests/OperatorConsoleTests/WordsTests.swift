@@ -16,7 +16,9 @@ struct WordsTests {
   /// The two texts of each `Phrase(…)` in the sources.
   private func phrases() throws -> [(english: String, german: String)] {
     let call = try Regex("Phrase\\(\\s*\"((?:[^\"\\\\]|\\\\.)*)\",\\s*\"((?:[^\"\\\\]|\\\\.)*)\"\\s*\\)")
-    let tables = ["Frame", "Today", "Deliveries", "House", "Products", "Progress", "Pages", "Editing"]
+    let tables = [
+      "Frame", "Today", "Deliveries", "House", "Products", "Progress", "Pages", "Editing", "Customers",
+    ]
     return try tables.flatMap { name in
       let text = try RepositoryFile("Sources/OperatorConsole/Texts/Phrase+\(name).swift").text
       return text.matches(of: call).map { match in

@@ -2,12 +2,12 @@ package import Commerce
 import ContentCatalog
 import CoreTypes
 import Crypto
-import Database
+package import Database
 package import DeliveryModel
 import DeliveryRecords
-import HTTPServer
+package import HTTPServer
 import PaymentStores
-import PullboxAPI
+package import PullboxAPI
 import PullboxAPIServer
 package import RouteAccess
 
@@ -44,7 +44,7 @@ package struct ExplanationRoutes: Sendable {
 
   /// Returns whom the request asks about. Throws `request-malformed` unless it names exactly one of customer,
   /// transaction and device, with the parameters that belong to it.
-  private func subject(of request: HTTPRequest) throws(Problem) -> GrantService.Subject {
+  package func subject(of request: HTTPRequest) throws(Problem) -> GrantService.Subject {
     let customer = try request.filter("customer") { CustomerIdentifier(hexadecimal: $0) }
     let transaction = try request.filter("transaction") { TransactionIdentifier($0) }
     let device = try request.filter("device") { DeviceIdentifier($0) }
@@ -107,7 +107,7 @@ extension GrantService {
 
   /// Returns the customers that a subject stands for: one, or for a device one for each feed, without
   /// repetition. Throws `transaction-unknown` and `request-malformed`.
-  private static func customers(
+  package static func customers(
     _ subject: Subject, in connection: borrowing Connection
   ) throws -> [CustomerIdentifier] {
     switch subject {

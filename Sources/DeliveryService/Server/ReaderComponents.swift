@@ -9,6 +9,7 @@ import ServiceRuntime
 struct ReaderComponents: Sendable {
   private let feeds: CatalogFeedRoutes
   private let keys: ReaderKeyRoutes
+  private let customers: CustomerRoutes
   private let bodies: ReaderBodies
   private let infrastructure: DeliveryComponents.Infrastructure
 
@@ -32,6 +33,8 @@ struct ReaderComponents: Sendable {
     keys = ReaderKeyRoutes(
       grants: grants, settings: access.settings, admission: access.admission,
       publicURL: configuration.publicURL ?? "", bodies: bodies)
+    customers = CustomerRoutes(
+      explanations: ExplanationRoutes(grants: grants, stores: stores.names), bodies: bodies)
   }
 
   /// Ends the bodies of keys that other nodes remove, until the task is cancelled.
@@ -42,9 +45,10 @@ struct ReaderComponents: Sendable {
     }
   }
 
-  /// Adds what lies below `/opds`, the page of the shop, and the readers' keys.
+  /// Adds what lies below `/opds`, the page of the shop, the readers' keys, and what operators see and end of them.
   func addRoutes(to routes: inout ScopedRoutes) {
     feeds.add(to: &routes)
     keys.add(to: &routes)
+    customers.add(to: &routes)
   }
 }

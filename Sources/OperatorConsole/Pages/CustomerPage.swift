@@ -20,6 +20,13 @@ struct CustomerPage {
     let list = Address.interface(
       "grants", query: subject + [("after", visit.value("after")), ("limit", "50")])
     let grants = isAsked ? await visit.get(list, as: PullboxAPI.Page<OperatorGrant>.self) : nil
+    // The interface's customers have one name, and devices one store.
+    let isOne = subject.count { $0.1 != nil } == 1
+    let people =
+      isOne
+      ? await visit.get(
+        .interface("customers", query: subject + [("store", visit.value("store"))]),
+        as: OperatorCustomers.self) : nil
     let explanation = explanationAddress(subject)
     let explained: Result<ExplanationResponse, Problem>?
     if let explanation {
@@ -40,6 +47,9 @@ struct CustomerPage {
       }
       if let explained {
         Parts.section(words(.mayHave, visit.value("product") ?? ""), explained, words) { tree($0) }
+      }
+      if let people {
+        Parts.section(words(.devicesAndKeys), people, words) { CustomerDevices(visit).markup($0) }
       }
       if let grants {
         Parts.section(words(.grantsOfCustomer), grants, words) { page in

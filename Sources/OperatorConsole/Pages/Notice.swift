@@ -3,6 +3,7 @@ enum Notice: String, CaseIterable, Sendable {
   case revoked, reinstated, retried, dropped, submitted, approved, rejected, released, withdrawn, scrubbing,
     collected, uploaded, edited
   case releaseCancelled = "release-cancelled"
+  case keyEnded = "key-ended"
 
   var phrase: Phrase {
     switch self {
@@ -20,6 +21,7 @@ enum Notice: String, CaseIterable, Sendable {
     case .uploaded: .noticeUploaded
     case .edited: .noticeEdited
     case .releaseCancelled: .noticeReleaseCancelled
+    case .keyEnded: .noticeKeyEnded
     }
   }
 }

@@ -51,6 +51,7 @@ extension Console {
       return try await GrantStepPage(visit, grant: path[1], step: step).page()
     case ("customers", 1): return try await CustomerPage(visit).page()
     case ("customers", 2) where path[1] == "revoke": return try await GrantsStepPage(visit).page()
+    case ("customers", 2) where path[1] == "reader": return try await ReaderKeyStepPage(visit).page()
     case ("stores", 1): return try await StoresPage(visit).page()
     case ("money", 1): return try await MoneyPage(visit).page()
     case ("house", 1): return try await HousePage(visit).page()
@@ -94,6 +95,7 @@ extension Console {
     switch (path[0], path.count) {
     case ("stores", 2) where path[1] == "calls": return try await StoresPage(visit).decide(form)
     case ("customers", 2) where path[1] == "revoke": return try await GrantsStepPage(visit).take(form)
+    case ("customers", 2) where path[1] == "reader": return try await ReaderKeyStepPage(visit).take(form)
     case ("house", 2) where path[1] == "scrub": return await HousePage(visit).scrub()
     case ("house", 2) where path[1] == "collect": return await HousePage(visit).collect()
     case ("deliveries", 3):

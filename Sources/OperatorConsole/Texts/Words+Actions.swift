@@ -28,6 +28,7 @@ extension Words {
     "publication.change": Phrase("changed a publication", "änderte eine Publikation"),
     "publication.create": Phrase("created a publication", "legte eine Publikation an"),
     "publication.remove": Phrase("deleted a publication", "löschte eine Publikation"),
+    "reader.remove": Phrase("ended a reader's key", "beendete den Schlüssel eines Lesers"),
     "upload.expire": Phrase("gave an upload up", "gab einen Upload auf"),
     "version.approve": Phrase("approved a version", "genehmigte eine Version"),
     "version.cancel-release": Phrase("cancelled a release", "sagte eine Freigabe ab"),

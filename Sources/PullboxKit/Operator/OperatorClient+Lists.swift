@@ -53,6 +53,29 @@ extension OperatorClient {
       ]))
   }
 
+  /// The customers that one of these leads to, with their devices and their readers' keys.
+  public func customers(
+    customer: String? = nil, transaction: String? = nil, device: String? = nil, store: String? = nil,
+    environment: String? = nil
+  ) async throws(APICallError) -> OperatorCustomers {
+    try await api.get(
+      "/v1/operator/customers",
+      query: Self.filter([
+        ("customer", customer), ("transaction", transaction), ("device", device), ("store", store),
+        ("environment", environment),
+      ]))
+  }
+
+  /// Ends a reader's key: the next request with it is refused. Throws the server's `not-found` for a name that no key has.
+  public func removeReaderKey(
+    _ name: ReaderName, reason: String?
+  ) async throws(APICallError) -> OperatorReaderKey {
+    try await api.call(
+      "POST", "/v1/operator/readers/\(name)/remove", body: ReasonBody(reason: reason),
+      headers: Self.stepHeaders()
+    ).value
+  }
+
   /// The calls that the server makes to its stores: in one state, to one store, of one kind, or all of them.
   public func outboxCalls(
     in state: OutboxCall.State? = nil, to store: String? = nil, kind: String? = nil, after: String? = nil

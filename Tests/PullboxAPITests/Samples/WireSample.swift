@@ -47,7 +47,7 @@ struct WireSample: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  static let all = agent + catalog + delivery + operators + problems + store
+  static let all = agent + catalog + customers + delivery + operators + problems + store
 }
 
 /// An enumeration whose values are these strings.

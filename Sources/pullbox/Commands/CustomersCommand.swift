@@ -1,0 +1,92 @@
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+
+/// `customers [end NAME]`: lists the devices and the readers' keys of a customer, or ends one of the keys. Exactly one of `--customer`,
+/// `--transaction` and `--device` names the customer of a list.
+enum CustomersCommand: Command {
+  static let peer = CommandPeer.server
+  static let description = CommandDescription(
+    "customers", summary: "Show the devices and readers' keys of a customer, or end a key",
+    discussion: """
+      The customer is named by the server's own name, by a transaction or by a device; the \
+      device of a reader's key is reader-NAME. 'customers end NAME' ends a key in place of \
+      its customer: the next request with it is refused.
+      """,
+    operands: [.init("end", isRequired: false), .init("NAME", isRequired: false)],
+    options: [
+      .value("customer", "ID", environment: .none, help: "The customer by the name that the server uses"),
+      .value("transaction", "ID", environment: .none, help: "The customer who paid with this transaction"),
+      .value("device", "ID", environment: .none, help: "The customers whose purchases this device showed"),
+      .value(
+        "store-name", "NAME", environment: .none, help: "The store of the transaction, or of the device"),
+      .value(
+        "environment", "NAME", environment: .none,
+        help: "The environment of the transaction: Production or Sandbox"),
+      .value(
+        "reason", "TEXT", environment: .none, help: "Reason for the end of a key, kept in the audit log"),
+    ])
+
+  /// Decides by the number of operands; any other combination is wrong usage.
+  static func run(_ context: CommandContext) async throws {
+    let operands = context.arguments.operands
+    switch (operands.first, operands.count) {
+    case (nil, 0): try await list(context)
+    case ("end", 2): try await end(operands[1], context)
+    default: throw UsageError("give nothing, or 'end NAME'")
+    }
+  }
+
+  /// Prints the devices and the keys in one table. A count of names other than one is wrong usage.
+  private static func list(_ context: CommandContext) async throws {
+    let arguments = context.arguments
+    let names = ["customer", "transaction", "device"].filter { arguments.value($0) != nil }
+    guard names.count == 1 else {
+      throw UsageError("give one of --customer, --transaction and --device")
+    }
+    let found = try await context.operatorClient().customers(
+      customer: arguments.value("customer"), transaction: arguments.value("transaction"),
+      device: arguments.value("device"), store: arguments.value("store-name"),
+      environment: arguments.value("environment"))
+    guard !context.console.printsJSON else {
+      try context.console.print(json: found)
+      return
+    }
+    try context.console.print(
+      rows(found),
+      columns: [
+        .name("CUSTOMER"), .text("KIND"), .name("NAME"), .text("TITLE"), .text("SINCE"), .text("LAST SEEN"),
+      ], whenEmpty: "no devices"
+    ) { $0 }
+  }
+
+  /// One row for each device and each key, in the order of the answer.
+  static func rows(_ found: OperatorCustomers) -> [[String]] {
+    found.customers.flatMap { customer in
+      customer.devices.map { device in
+        [
+          customer.customer, "device", device.device.description, "", LocalTime.text(device.firstSeen),
+          LocalTime.text(device.lastSeen),
+        ]
+      }
+        + customer.readers.map { key in
+          [
+            customer.customer, "reader", key.name, key.title, LocalTime.text(key.created),
+            key.used.map { LocalTime.text($0) } ?? "never",
+          ]
+        }
+    }
+  }
+
+  /// Ends the key at once. A text that cannot be a name is wrong usage, and an unknown name the server's refusal.
+  private static func end(_ text: String, _ context: CommandContext) async throws {
+    guard let name = ReaderName(text) else { throw UsageError("NAME is one that 'customers' lists") }
+    let key = try await context.patientClient().removeReaderKey(
+      name, reason: context.arguments.value("reason"))
+    guard !context.console.printsJSON else {
+      try context.console.print(json: key)
+      return
+    }
+    context.console.note("\(name) (\(key.title)) opens nothing any more.")
+  }
+}

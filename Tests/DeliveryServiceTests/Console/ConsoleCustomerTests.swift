@@ -1,0 +1,129 @@
+import Commerce
+import CoreTypes
+import Crypto
+import HTTPClient
+import PullboxAPI
+import PullboxAPIClient
+import Receipts
+import Testing
+
+@testable import DeliveryService
+
+/// docs/console.md: a customer's page shows devices and readers' keys, and ends a key.
+@Suite("Customers' devices and readers' keys, seen by operators", .timeLimit(.minutes(2)))
+struct ConsoleCustomerTests {
+  private static let transaction = "2000000000000001"
+  private let package = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7 / 3) }
+
+  private func add(_ title: String, _ server: ServerHarness) async throws -> NewReaderKey {
+    let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+    return try await server.api.call(
+      "POST", "/v1/readers",
+      body: ReaderKeyRequest(
+        proofs: ProofList(Proof(store: "sandbox", receipt: receipt)), device: server.device, title: title),
+      as: NewReaderKey.self
+    ).value
+  }
+
+  private func status(_ key: NewReaderKey, _ server: ServerHarness) async throws -> Int {
+    let credentials = Base64.encode(Array("\(key.name):\(key.password)".utf8))
+    return try await server.client.send(
+      ClientRequest(
+        method: "GET", url: server.api.url("/opds/v2/owned"),
+        headers: [("Authorization", "Basic \(credentials)")])
+    ).status
+  }
+
+  private func customers(_ query: String, _ server: ServerHarness) async throws -> [OperatorCustomer] {
+    let found: OperatorCustomers = try await server.operatorAPI.get("/v1/operator/customers?\(query)")
+    return found.customers
+  }
+
+  @Test("a transaction, and each device, leads to the customer with all devices and keys")
+  func found() async throws {
+    try await ServerHarness.run { server in
+      try await server.publish(package)
+      _ = try await server.grantForPurchase()
+      let key = try await add("Tablet <1>", server)
+      for query in [
+        "transaction=\(Self.transaction)", "device=\(server.device.id)", "device=reader-\(key.name)",
+      ] {
+        let found = try await customers(query, server)
+        #expect(found.count == 1, "\(query)")
+        #expect(found.first?.devices.map(\.device) == [server.device.id], "\(query)")
+        #expect(found.first?.readers.map(\.title) == ["Tablet <1>"], "\(query)")
+        #expect(found.first?.readers.first?.used == nil)
+      }
+      #expect(try await status(key, server) == 200)
+      let used = try await customers("device=reader-\(key.name)", server)
+      #expect(used.first?.readers.first?.used != nil)
+      let unknown = try await server.problem { _ = try await customers("device=none", server) }
+      #expect(unknown.code == .transactionUnknown)
+      let both = try await server.problem { _ = try await customers("device=a&transaction=1", server) }
+      #expect(both.code == .requestMalformed)
+    }
+  }
+
+  @Test("a key that an operator ends opens nothing, and the audit log has who ended it and why")
+  func ended() async throws {
+    try await ServerHarness.run(options: ["--console", "everywhere"]) { server in
+      try await server.publish(package)
+      _ = try await server.grantForPurchase()
+      let (lost, kept) = (try await add("Lost <b>", server), try await add("Kept", server))
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      let page = try await browser.get("/console/customers?transaction=\(Self.transaction)")
+      #expect(page.text.contains("Lost &lt;b&gt;") && !page.text.contains("Lost <b>"))
+      #expect(page.text.contains("/console/customers/reader?name=\(lost.name)"))
+      let question = try await browser.get("/console/customers/reader?name=\(lost.name)")
+      #expect(question.status == 200)
+      #expect(question.text.contains("pullbox customers end \(lost.name)"))
+      let form = [
+        ("token", try #require(browser.hidden("token", of: question.text))),
+        ("once", try #require(browser.hidden("once", of: question.text))), ("name", lost.name),
+        ("device", "\(server.device.id)"), ("reason", "a letter"),
+      ]
+      // Sent twice, it ends once.
+      for _ in 0..<2 {
+        let answer = try await browser.post("/console/customers/reader", form)
+        #expect(answer.location == "/console/customers?device=\(server.device.id)&notice=key-ended")
+      }
+      #expect(try await status(lost, server) == 401)
+      #expect(try await status(kept, server) == 200)
+      let entries = try await server.audit([("action", "reader.remove")])
+      #expect(entries.map(\.actor) == ["operator"] && entries.map(\.subject) == [lost.name])
+      #expect(entries.first?.detail == "Lost <b>: a letter")
+      let again = try await server.problem {
+        _ = try await server.operatorAPI.exchange("POST", "/v1/operator/readers/\(lost.name)/remove")
+      }
+      #expect(again.code == .notFound)
+      #expect(
+        try await customers("transaction=\(Self.transaction)", server).first?.readers.map(\.name) == [
+          kept.name
+        ]
+      )
+    }
+  }
+
+  @Test("who may only read sees the keys, and no way to end them")
+  func reading() async throws {
+    let key = "{name: 'eve', key: 'a-key-that-may-only-read', scopes: ['read']}"
+    try await ServerHarness.run(options: ["--console", "everywhere", "--named-operator-key", key]) { server in
+      try await server.publish(package)
+      _ = try await server.grantForPurchase()
+      let tablet = try await add("Tablet", server)
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn("a-key-that-may-only-read")
+      let page = try await browser.get("/console/customers?transaction=\(Self.transaction)")
+      #expect(page.text.contains(tablet.name) && !page.text.contains("customers/reader"))
+      let question = try await browser.get("/console/customers/reader?name=\(tablet.name)")
+      let answer = try await browser.post(
+        "/console/customers/reader",
+        [
+          ("token", try #require(browser.hidden("token", of: question.text))), ("name", tablet.name),
+        ])
+      #expect(answer.status == 403)
+      #expect(try await status(tablet, server) == 200)
+    }
+  }
+}
