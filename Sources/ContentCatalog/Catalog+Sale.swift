@@ -146,6 +146,11 @@ extension Catalog {
     }
     // Not being on sale takes no submission back: that is a step of its own.
     guard let wanted, wanted || machine.state == .cleared else { return machine.state }
+    guard wanted || !saleRules.requiresSecondOperator else {
+      throw Problem(
+        .secondOperatorRequired,
+        "\(product.id) is taken off sale by withdrawing it, which another operator approves")
+    }
     do throws(SaleMachine.Refusal) {
       try machine.handle(wanted ? .putOnSale : .withdraw, by: actor, under: saleRules)
     } catch {

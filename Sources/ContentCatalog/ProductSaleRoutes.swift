@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import DeliveryRecords
 import HTTPServer
@@ -38,8 +39,10 @@ struct ProductSaleRoutes: Sendable {
           try CatalogRoutes.product(parameters), because: reason, by: actor.name,
           under: WriteConditions(request)))
     }
-    routes.on(.post, product + "/withdraw", requires: .publish, takesIdempotencyKey: true) {
-      request, parameters, actor in
+    routes.on(
+      .post, product + "/withdraw", requires: .publish, takesIdempotencyKey: true,
+      approval: { request, parameters, _ in try await withdrawal(request, parameters) }
+    ) { request, parameters, actor in
       let reason = try await request.reason()
       return try .json(
         try await catalog.withdraw(
@@ -61,5 +64,19 @@ struct ProductSaleRoutes: Sendable {
           "Content-Security-Policy": "sandbox; default-src 'none'",
         ], body: .bytes(found.content))
     }
+  }
+
+  /// The withdrawal as a second operator reads it; nil for a product that is not for sale.
+  private func withdrawal(
+    _ request: HTTPRequest, _ parameters: PathParameters
+  ) async throws -> Approvals.Subject? {
+    let id = try CatalogRoutes.product(parameters)
+    let reason = try await request.reason()
+    let record = try await catalog.operatorProduct(id)
+    guard record.sale == .cleared else { return nil }
+    try WriteConditions(request).check(record)
+    return Approvals.Subject(
+      action: "product.withdraw", subject: id.description, reason: reason,
+      tag: EntityTag.of(try APIJSON.encode(record)))
   }
 }

@@ -142,8 +142,10 @@ package struct PublishingRoutes: Sendable {
         try await versionService.under(WriteConditions(request)).cancelRelease(
           try CatalogRoutes.product(parameters), try Self.version(parameters), by: actor.name))
     }
-    routes.on(.post, version + "/withdraw", requires: .publish, takesIdempotencyKey: true) {
-      request, parameters, actor in
+    routes.on(
+      .post, version + "/withdraw", requires: .publish, takesIdempotencyKey: true,
+      approval: { request, parameters, _ in try await withdrawal(request, parameters) }
+    ) { request, parameters, actor in
       var withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
       withdrawal.reason = try HTTPRequest.checkedReason(withdrawal.reason)
       return try .json(
@@ -151,6 +153,27 @@ package struct PublishingRoutes: Sendable {
           try CatalogRoutes.product(parameters), try Self.version(parameters), as: withdrawal,
           by: actor.name))
     }
+  }
+
+  /// The withdrawal as a second operator reads it; nil for one that the version refuses, or that changes nothing.
+  private func withdrawal(
+    _ request: HTTPRequest, _ parameters: PathParameters
+  ) async throws -> Approvals.Subject? {
+    let (product, name) = (try CatalogRoutes.product(parameters), try Self.version(parameters))
+    let withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
+    let reason = try HTTPRequest.checkedReason(withdrawal.reason)
+    let record = try await versionService.version(product, name)
+    let stops = withdrawal.stopDownloads == true && record.downloadsStopped != true
+    guard [.released, .superseded].contains(record.state) || record.state == .withdrawn && stops else {
+      return nil
+    }
+    try WriteConditions(request).check(record)
+    return Approvals.Subject(
+      action: "version.withdraw", subject: "\(product) \(record.version)",
+      reason: stops
+        ? ["its downloads are stopped", reason].compactMap { $0 }.joined(separator: ": ") : reason,
+      affected: Int64(try await estimator.devices(holding: product, record.version)),
+      tag: EntityTag.of(try APIJSON.encode(record)))
   }
 
   /// Returns the version in the address. Throws `version-unknown` for a text that is none.

@@ -31,9 +31,15 @@ package struct SaleMachine: Hashable, Sendable {
     /// Another key approves than the one that submitted.
     package var requiresSecondKey = false
 
-    /// Without arguments, one key alone puts a product on sale.
-    package init(requiresReview: Bool = false, requiresSecondKey: Bool = false) {
+    /// No description takes a product off sale: that is a step, which another operator approves.
+    package var requiresSecondOperator = false
+
+    /// Without arguments, one key alone puts a product on sale, and takes it off sale.
+    package init(
+      requiresReview: Bool = false, requiresSecondKey: Bool = false, requiresSecondOperator: Bool = false
+    ) {
       self.requiresReview = requiresReview
+      self.requiresSecondOperator = requiresSecondOperator
       self.requiresSecondKey = requiresSecondKey
     }
   }

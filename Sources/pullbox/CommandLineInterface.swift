@@ -38,7 +38,7 @@ enum CommandLineInterface {
       [
         DeliveriesCommand.self, GrantsCommand.self, RevokeCommand.self, ReinstateCommand.self,
         AuditCommand.self, ExplainCommand.self, CustomersCommand.self, StoresCommand.self, ReportCommand.self,
-        OutboxCommand.self,
+        ApprovalsCommand.self, OutboxCommand.self,
         IrregularitiesCommand.self, GarbageCollectCommand.self, ScrubCommand.self,
       ]
     ),

@@ -131,6 +131,7 @@ struct RestartSettingTests {
     new.operatorKeyFile = "/etc/pullbox/operators"
     new.requireSecondKey = true
     new.requireProductReview = true
+    new.secondOperator = true
     new.ticketLifetime = ConfigurationDuration(.seconds(77))
     new.logLevel = "debug"
     new.limits.bodiesPerGrant = 7

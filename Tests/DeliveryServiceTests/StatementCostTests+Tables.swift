@@ -72,6 +72,7 @@ struct TableCalls {
     try await idempotentAnswers()
     try await processes()
     try await consoleSessions()
+    try await approvals()
     try await nodes()
     try await checks()
   }
@@ -614,6 +615,33 @@ extension TableCalls {
       try ConsoleSessionTable.speak("de", session.digest, in: connection)
       try ConsoleSessionTable.remove(session.digest, in: connection)
       _ = try ConsoleSessionTable.forget(createdBefore: now, usedBefore: now, limit: 5, in: connection)
+    }
+  }
+
+  private func approvals() async throws {
+    let now = now
+    try await measure(filling: [
+      """
+      INSERT INTO approvals (id, state, action, subject, scope, asked, asked_by, expires, method, pattern, target, body)
+      SELECT n, CASE WHEN n % 2 = 0 THEN 'done' ELSE 'declined' END, 'version.withdraw', 'a 1.0', 'publish', n, 'ada', n + 1,
+        'POST', 'p', 't', CAST('' AS BLOB) FROM numbers
+      """
+    ]) { connection in
+      let approval = Approval(
+        id: 0, state: .waiting, action: "version.withdraw", subject: "a 1.0", request: "", scope: .publish,
+        asked: now, askedBy: "ada", expires: now + .seconds(60))
+      let request = ApprovalTable.Request(method: "POST", pattern: "p", target: "t", tag: nil, body: [])
+      let added = try ApprovalTable.add(.init(approval: approval, request: request), in: connection)
+      let number = try #require(added)
+      _ = try ApprovalTable.find(number, at: now, in: connection)
+      for state in [nil, Approval.State.waiting, .done] {
+        _ = try ApprovalTable.page(before: .max, in: state, at: now, limit: 5, in: connection)
+      }
+      #expect(
+        try ApprovalTable.decide(number, as: .approved, by: "bob", because: nil, at: now, in: connection))
+      try ApprovalTable.finish(number, as: .done, outcome: nil, in: connection)
+      try ApprovalTable.expire(at: now, in: connection)
+      _ = try ApprovalTable.forget(before: now, limit: 5, in: connection)
     }
   }
 

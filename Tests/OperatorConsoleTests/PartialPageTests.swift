@@ -54,6 +54,16 @@ struct PartialPageTests {
       try await DeliveryPage($0, grant: "0123456789abcdef").page()
     }
     try await check("customers?transaction=1&product=a") { try await CustomerPage($0).page() }
+    try await check("customers/revoke?device=a") { try await GrantsStepPage($0).page() }
+    try await check("customers/reader?name=a") { try await ReaderKeyStepPage($0).page() }
+    try await check("approvals") { try await ApprovalPage($0).page() }
+    try await check("approvals/17") { try await ApprovalPage($0).page(of: "17") }
+    try await check("products/a/edit") {
+      try await EditPage($0, ProductEditing(product: "a"), named: "a").page()
+    }
+    try await check("publications/a/edit") {
+      try await EditPage($0, PublicationEditing(publication: "a"), named: "a").page()
+    }
     try await check("stores") { try await StoresPage($0).page() }
     try await check("money") { try await MoneyPage($0).page() }
     try await check("house") { try await HousePage($0).page() }

@@ -107,7 +107,7 @@ struct DocumentedMembersTests {
     let dates: Set<String> = [
       "until", "historyReadUntil", "oldestCall", "received", "signed", "unconfirmed", "made",
       "certificateExpires",
-      "at", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
+      "at", "asked", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
       "gracePeriodExpiresDate", "lastAsked",
       "lastOpened", "originalPurchaseDate", "ownedAsOf",
       "lastSuccess", "lastSent", "latest", "notBefore",

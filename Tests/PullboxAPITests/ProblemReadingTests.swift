@@ -70,7 +70,7 @@ struct ProblemReadingTests {
   func otherKinds() throws {
     let text = """
       {"type":1,"title":["No"],"status":"403","detail":{"a":1},"instance":null,"missingStep":true,\
-      "retryAfterSeconds":"5","expectedOffset":0.5,"serverTime":"now","expiresDate":7,"faults":[{"code":1}]}
+      "retryAfterSeconds":"5","expectedOffset":0.5,"serverTime":"now","expiresDate":7,"approval":"1","faults":[{"code":1}]}
       """
     let problem = try #require(read(text, status: 409))
     var expected = Problem(.stateConflict)
@@ -87,7 +87,8 @@ struct ProblemReadingTests {
     let moment = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)
     let problem = Problem(
       .completionMismatch, "why", missingStep: .digest, retryAfterSeconds: 7, expectedOffset: 1 << 53,
-      serverTime: moment, expiresDate: moment, faults: [.init(code: "a", path: "b", detail: "c")])
+      serverTime: moment, expiresDate: moment, approval: 17,
+      faults: [.init(code: "a", path: "b", detail: "c")])
     let read = Problem(document: try APIJSON.encode(problem), status: 409, isDeclared: isDeclared)
     #expect(read == problem)
   }

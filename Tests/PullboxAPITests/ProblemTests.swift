@@ -34,7 +34,7 @@ struct ProblemTests {
   static let others = """
     400 completion-malformed checksum-unsupported digest-mismatch request-malformed store-unknown
     401 proof-missing renewal-secret-missing unauthorized
-    403 clock-skew forbidden not-permitted proof-refused receipt-needed second-key-required
+    403 clock-skew forbidden not-permitted proof-refused receipt-needed second-key-required second-operator-required
     404 call-unknown content-unknown download-unknown grant-unknown library-item-unknown not-found preview-unknown price-tier-unknown publication-unknown subscription-unknown \
     transaction-unknown \
     upload-unknown

@@ -9,6 +9,30 @@ CREATE TABLE account_feeds (
 CREATE INDEX account_feeds_by_age ON account_feeds (since);
 CREATE INDEX account_feeds_in_order ON account_feeds (account, environment, since);
 
+CREATE TABLE approvals (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  state TEXT NOT NULL,
+  action TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  reason TEXT,
+  affected INTEGER,
+  scope TEXT NOT NULL,
+  asked INTEGER NOT NULL,
+  asked_by TEXT NOT NULL,
+  expires INTEGER NOT NULL,
+  decided INTEGER,
+  decided_by TEXT,
+  outcome TEXT,
+  method TEXT NOT NULL,
+  pattern TEXT NOT NULL,
+  target TEXT NOT NULL,
+  tag TEXT,
+  body BLOB NOT NULL
+) STRICT;
+CREATE INDEX approvals_by_age ON approvals (asked);
+CREATE INDEX approvals_by_state ON approvals (state, id);
+CREATE INDEX approvals_waiting ON approvals (expires) WHERE state = 'waiting';
+
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,

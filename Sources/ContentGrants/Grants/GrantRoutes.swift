@@ -123,7 +123,12 @@ package struct OperatorGrantRoutes: Sendable {
       try .json(try await grants.status(of: try Self.grant(parameters)))
     }
     routes.on(
-      .post, "/v1/operator/grants/{grant}/revoke", requires: .admin, takesIdempotencyKey: true
+      .post, "/v1/operator/grants/{grant}/revoke", requires: .admin, takesIdempotencyKey: true,
+      approval: { request, parameters, actor in
+        try await Approvals.manyRevocations(
+          1, of: parameters["grant"], because: try await request.reason(), by: actor,
+          in: grants.grantStore.database, at: grants.grantStore.clock.now())
+      }
     ) { request, parameters, actor in
       let reason = try await request.reason()
       return try .json(

@@ -57,6 +57,11 @@ package struct UpdateSizeEstimator: Sendable {
       holders: holders.sorted { $0.version > $1.version }, bytesToFetch: ByteCount(total))
   }
 
+  /// The devices that have placed that version last.
+  func devices(holding product: ProductIdentifier, _ version: ContentVersion) async throws -> Int {
+    try await devices(holding: product, reachedBy: .all)[version]?.all ?? 0
+  }
+
   /// Returns the version to be released. Throws `product-unknown` and `version-unknown`.
   private func target(_ product: ProductIdentifier, _ version: ContentVersion) async throws -> VersionRecord {
     try await database.read { connection in

@@ -126,6 +126,10 @@ extension DeliveryConfiguration {
       help:
         "A version or a product has to be approved with another operator key than the one that submitted it"),
     .flag(
+      "second-operator",
+      help:
+        "What cannot be taken back waits until another operator key approves it; implies requireSecondKey"),
+    .flag(
       "require-product-review",
       help: "No product is for sale before it was submitted with a screenshot, and approved"),
   ]

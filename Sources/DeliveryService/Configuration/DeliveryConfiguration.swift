@@ -106,6 +106,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var operatorKeyFile: String?
   /// Whether another operator key must approve a version or a product than the one that submitted it.
   public var requireSecondKey: Bool?
+  /// Whether what cannot be taken back waits for another operator key's approval.
+  public var secondOperator: Bool?
   /// No product is for sale that no review has cleared.
   public var requireProductReview: Bool?
   /// Put before addresses in answers; without it they are relative.

@@ -81,6 +81,11 @@ struct Retention: Sendable {
         limit: RetentionTable.batch, in: $0)
     }
     try await sweep {
+      try ApprovalTable.expire(at: now, in: $0)
+      return try ApprovalTable.forget(
+        before: now - ApprovalTable.memory, limit: RetentionTable.batch, in: $0)
+    }
+    try await sweep {
       try StopLog.forget(before: now - StopLog.memory, limit: RetentionTable.batch, in: $0)
     }
     if rules.calls > .zero {

@@ -36,6 +36,7 @@ struct AccessComponents: Sendable {
     operators = OperatorKeys(
       keyring.keys, needsSecondKey: configuration.requireSecondKey ?? false,
       reviewsProducts: configuration.requireProductReview ?? false,
+      needsSecondOperator: configuration.secondOperator ?? false,
       wrongKeys: WrongKeys(timer: timer),
       client: { settings.client(of: $0) })
   }

@@ -34,7 +34,8 @@ struct CatalogComponents: Sendable {
       database: infrastructure.database, cache: cache, clock: infrastructure.clock,
       saleRules: {
         SaleMachine.Rules(
-          requiresReview: operators.reviewsProducts, requiresSecondKey: operators.needsSecondKey)
+          requiresReview: operators.reviewsProducts, requiresSecondKey: operators.needsSecondKey,
+          requiresSecondOperator: operators.needsSecondOperator)
       },
       applications: applications, didChange: { feeds.wake() },
       didChangePolicy: { try await grants.applyPolicy(of: $0) })

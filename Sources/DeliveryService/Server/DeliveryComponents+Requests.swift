@@ -15,7 +15,10 @@ extension DeliveryComponents {
       database: infrastructure.database, clock: leases.clock, process: leases.process,
       log: infrastructure.log)
     let scrubber = publishing.scrubber
-    var routes = ScopedRoutes(keys: access.operators, answers: answers)
+    let approvals = Approvals(
+      database: infrastructure.database, keys: access.operators, clock: infrastructure.clock,
+      log: infrastructure.log)
+    var routes = ScopedRoutes(keys: access.operators, answers: answers, approvals: approvals)
     catalog.addRoutes(
       to: &routes, access: access, applications: stores.applications, feeds: feeds, grants: grants)
     granting.addRoutes(to: &routes)
@@ -24,6 +27,10 @@ extension DeliveryComponents {
     publishing.addRoutes(
       to: &routes, answers: answers, versions: releases.versions, courses: releases.courses)
     granting.addOperatorRoutes(to: &routes)
+    ApprovalRoutes(approvals).add(to: &routes)
+    RevocationRoutes(
+      database: infrastructure.database, grants: grants, clock: infrastructure.clock
+    ).add(to: &routes)
     content.addRoutes(to: &routes, noteMissing: { await scrubber.noteMissing($0) })
     publishing.addPackageRoutes(to: &routes)
     readers.addRoutes(to: &routes)

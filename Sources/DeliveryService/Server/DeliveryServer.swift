@@ -271,7 +271,8 @@ extension DeliveryServer {
       try await BlockingPool.shared.run { try server.reloadCertificates() }
       operators.replace(
         keyring.keys, needsSecondKey: new.requireSecondKey ?? false,
-        reviewsProducts: new.requireProductReview ?? false)
+        reviewsProducts: new.requireProductReview ?? false,
+        needsSecondOperator: new.secondOperator ?? false)
       settings.replace(grants)
       components.admission.replace(limits)
       log.level = LogLevel(name: new.logLevel) ?? log.level

@@ -38,6 +38,7 @@ struct GrantStepPage {
     switch result {
     case .success: return .done(.console("deliveries", grant), step == .revoke ? .revoked : .reinstated)
     case .failure(let problem):
+      if let waiting = Outcome.waiting(problem) { return waiting }
       return .again(await page(reason: reason, once: RandomBytes.token(bits: 128), problem: problem))
     }
   }

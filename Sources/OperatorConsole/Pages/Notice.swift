@@ -4,6 +4,8 @@ enum Notice: String, CaseIterable, Sendable {
     collected, uploaded, edited
   case releaseCancelled = "release-cancelled"
   case keyEnded = "key-ended"
+  case asked, declined
+  case carriedOut = "carried-out"
 
   var phrase: Phrase {
     switch self {
@@ -22,6 +24,9 @@ enum Notice: String, CaseIterable, Sendable {
     case .edited: .noticeEdited
     case .releaseCancelled: .noticeReleaseCancelled
     case .keyEnded: .noticeKeyEnded
+    case .asked: .noticeAsked
+    case .declined: .noticeDeclined
+    case .carriedOut: .noticeCarriedOut
     }
   }
 }

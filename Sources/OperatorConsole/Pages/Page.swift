@@ -100,4 +100,10 @@ enum Outcome: Sendable {
   case done(Address, Notice)
   /// It was not: the page with the form again, and what was typed.
   case again(Page)
+
+  /// The outcome of a step that waits for another operator: the browser is led to its request. Nil for any other refusal.
+  static func waiting(_ problem: Problem) -> Outcome? {
+    guard problem.code == .secondOperatorRequired, let number = problem.approval else { return nil }
+    return .done(.console("approvals", "\(number)"), .asked)
+  }
 }

@@ -71,7 +71,9 @@ struct ProductPage {
     }
     switch result {
     case .success: return .done(.console("products", product), step.notice)
-    case .failure(let problem): return .again(await page(typed: reason, problem: problem, from: tag))
+    case .failure(let problem):
+      if let waiting = Outcome.waiting(problem) { return waiting }
+      return .again(await page(typed: reason, problem: problem, from: tag))
     }
   }
 

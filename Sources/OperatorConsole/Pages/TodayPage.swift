@@ -2,6 +2,7 @@ import Commerce
 import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
+import RouteAccess
 
 /// The page of today: what has to be looked at, the worst first, and what the last day and month were like.
 struct TodayPage {
@@ -29,6 +30,7 @@ struct TodayPage {
     var submittedProducts: Result<PullboxAPI.Page<OperatorProduct>, Problem>
     var submittedVersions: Result<PullboxAPI.Page<OperatorProduct>, Problem>
     var pauses: Result<PullboxAPI.Page<AuditEntry>, Problem>
+    var approvals: Result<PullboxAPI.Page<Approval>, Problem>
     var sales: Result<SalesReport, Problem>
     var granted: Result<PullboxAPI.Page<OperatorGrant>, Problem>
   }
@@ -97,6 +99,9 @@ struct TodayPage {
           ("action", "version.pause"), ("since", (visit.now - Self.day - Self.day).rfc3339), ("limit", "20"),
         ]),
       as: PullboxAPI.Page<AuditEntry>.self)
+    async let approvals = visit.get(
+      .interface("approvals", query: [("state", "waiting"), ("limit", Self.limit)]),
+      as: PullboxAPI.Page<Approval>.self)
     async let sales = visit.get(
       .interface("reports", query: [("by", "day"), ("from", month)]), as: SalesReport.self)
     async let granted = visit.get(
@@ -105,7 +110,7 @@ struct TodayPage {
     return await Readings(
       stores: stores, server: server, scrub: scrub, irregularities: irregularities,
       submittedProducts: products,
-      submittedVersions: versions, pauses: pauses, sales: sales, granted: granted)
+      submittedVersions: versions, pauses: pauses, approvals: approvals, sales: sales, granted: granted)
   }
 
   /// The readings that failed, by the names of what they are about.
@@ -119,7 +124,7 @@ struct TodayPage {
       problem(.packages, readings.scrub),
       problem(.irregularPurchases, readings.irregularities),
       problem(.products, readings.submittedProducts), problem(.versions, readings.submittedVersions),
-      problem(.audit, readings.pauses),
+      problem(.audit, readings.pauses), problem(.approvals, readings.approvals),
     ].compactMap { $0 }
   }
 
@@ -141,6 +146,17 @@ struct TodayPage {
         let address =
           parts.count == 2 ? Address.console("products", parts[0], parts[1]) : .console("products")
         return Task(isBad: true, reason: words(.releasePaused, entry.subject), address: address, step: .look)
+      }
+    }
+    if case .success(let page) = readings.approvals {
+      for approval in page.items where approval.state == .waiting {
+        let isOwn = approval.askedBy == visit.visitor.holder.name
+        tasks.append(
+          Task(
+            isBad: false,
+            reason: words(
+              .approvalWaits, approval.askedBy, words.step(approval.action), approval.subject),
+            address: .console("approvals", "\(approval.id)"), step: isOwn ? .look : .approveOrDecline))
       }
     }
     if case .success(let page) = readings.submittedVersions {

@@ -84,6 +84,7 @@ struct VersionPage {
       case .failure(let problem): throw problem
       }
     } catch {
+      if let waiting = Outcome.waiting(error) { return waiting }
       return .again(await page(form: form, problem: error))
     }
   }

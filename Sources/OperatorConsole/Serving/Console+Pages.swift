@@ -52,6 +52,8 @@ extension Console {
     case ("customers", 1): return try await CustomerPage(visit).page()
     case ("customers", 2) where path[1] == "revoke": return try await GrantsStepPage(visit).page()
     case ("customers", 2) where path[1] == "reader": return try await ReaderKeyStepPage(visit).page()
+    case ("approvals", 1): return try await ApprovalPage(visit).page()
+    case ("approvals", 2): return try await ApprovalPage(visit).page(of: path[1])
     case ("stores", 1): return try await StoresPage(visit).page()
     case ("money", 1): return try await MoneyPage(visit).page()
     case ("house", 1): return try await HousePage(visit).page()
@@ -96,6 +98,7 @@ extension Console {
     case ("stores", 2) where path[1] == "calls": return try await StoresPage(visit).decide(form)
     case ("customers", 2) where path[1] == "revoke": return try await GrantsStepPage(visit).take(form)
     case ("customers", 2) where path[1] == "reader": return try await ReaderKeyStepPage(visit).take(form)
+    case ("approvals", 3): return await ApprovalPage(visit).take(path[1], path[2], form)
     case ("house", 2) where path[1] == "scrub": return await HousePage(visit).scrub()
     case ("house", 2) where path[1] == "collect": return await HousePage(visit).collect()
     case ("deliveries", 3):

@@ -8,6 +8,9 @@ extension Words {
   func action(_ name: String) -> String { Self.actions[name].map { self($0) } ?? name }
 
   private static let actions: [String: Phrase] = [
+    "approval.approve": Phrase("approved a step", "genehmigte einen Schritt"),
+    "approval.ask": Phrase("asked for a second operator", "verlangte einen zweiten Bediener"),
+    "approval.decline": Phrase("declined a step", "lehnte einen Schritt ab"),
     "content.collect": Phrase("removed unneeded packages", "entfernte unnötige Pakete"),
     "grant.revoke": Phrase("revoked a grant", "widerrief eine Bewilligung"),
     "grant.reinstate": Phrase("reinstated a grant", "setzte eine Bewilligung wieder ein"),

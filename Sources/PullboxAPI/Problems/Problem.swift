@@ -49,6 +49,8 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var serverTime: Timestamp?
   /// With `already-subscribed`: the end of the period that runs.
   public var expiresDate: Timestamp?
+  /// With `second-operator-required`: the number of the request that waits for an approval.
+  public var approval: Int64?
   /// Everything that is wrong, where several things are; absent otherwise.
   public var faults: [Fault]?
 
@@ -56,7 +58,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public init(
     _ code: ProblemCode, _ detail: String? = nil, missingStep: CompletionStep? = nil,
     retryAfterSeconds: Int? = nil, expectedOffset: Int64? = nil, serverTime: Timestamp? = nil,
-    expiresDate: Timestamp? = nil, faults: [Fault]? = nil
+    expiresDate: Timestamp? = nil, approval: Int64? = nil, faults: [Fault]? = nil
   ) {
     type = ProblemCode.typePrefix + code.text
     title = code.title
@@ -67,6 +69,7 @@ public struct Problem: Error, Hashable, Sendable, Codable {
     self.expectedOffset = expectedOffset
     self.serverTime = serverTime
     self.expiresDate = expiresDate
+    self.approval = approval
     self.faults = faults
   }
 
@@ -95,6 +98,7 @@ extension Problem {
     var expectedOffset: Int64?
     var serverTime: Timestamp?
     var expiresDate: Timestamp?
+    var approval: Int64?
     var faults: [Fault]?
 
     /// The codes that RFC 9110 §15 defines the classes of.
@@ -115,6 +119,7 @@ extension Problem {
       expectedOffset = value(.expectedOffset)
       serverTime = value(.serverTime)
       expiresDate = value(.expiresDate)
+      approval = value(.approval)
       faults = value(.faults)
     }
   }
@@ -142,6 +147,7 @@ extension Problem {
     expectedOffset = members.expectedOffset
     serverTime = members.serverTime
     expiresDate = members.expiresDate
+    approval = members.approval
     faults = members.faults
   }
 }

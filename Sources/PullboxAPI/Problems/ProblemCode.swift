@@ -206,6 +206,9 @@ public struct ProblemCode: Hashable, Sendable {
   /// The key that submitted a version may not approve it.
   public static let secondKeyRequired = ProblemCode(
     "second-key-required", status: 403, title: "Who handed a version in may not approve it")
+  /// The step was kept, and waits for another operator's approval.
+  public static let secondOperatorRequired = ProblemCode(
+    "second-operator-required", status: 403, title: "Another operator has to approve it")
   /// `If-Match` names another state than the present one, or `If-None-Match` one that exists.
   public static let preconditionFailed = ProblemCode(
     "precondition-failed", status: 412, title: "It is not in the state that the request is for")
@@ -289,7 +292,7 @@ public struct ProblemCode: Hashable, Sendable {
     outOfSpace, packageRejected,
     productInvalid, catalogInvalid, publicationInvalid, priceTierUnknown,
     priceTierInvalid, previewUnknown, versionConflict, stateConflict,
-    grantAmbiguous, secondKeyRequired,
+    grantAmbiguous, secondKeyRequired, secondOperatorRequired,
     preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,

@@ -40,6 +40,7 @@ package final class OperatorKeys: Sendable {
     package var keys: [Key]
     package var needsSecondKey: Bool
     package var reviewsProducts: Bool
+    package var needsSecondOperator: Bool
   }
 
   private let rules: Mutex<Rules>
@@ -50,23 +51,33 @@ package final class OperatorKeys: Sendable {
   /// `client` says where a request comes from, as far as a trusted proxy tells.
   package init(
     _ keys: [Key], needsSecondKey: Bool = false, reviewsProducts: Bool = false,
-    wrongKeys: WrongKeys,
+    needsSecondOperator: Bool = false, wrongKeys: WrongKeys,
     client: @escaping @Sendable (HTTPRequest) -> PeerAddress = { $0.peer }
   ) {
-    rules = Mutex(Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts))
+    rules = Mutex(
+      Rules(
+        keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts,
+        needsSecondOperator: needsSecondOperator))
     self.wrongKeys = wrongKeys
     self.client = client
   }
 
   /// Puts other keys and rules in place of all; requests that are being answered keep their holder.
-  package func replace(_ keys: [Key], needsSecondKey: Bool, reviewsProducts: Bool = false) {
+  package func replace(
+    _ keys: [Key], needsSecondKey: Bool, reviewsProducts: Bool = false, needsSecondOperator: Bool = false
+  ) {
     rules.withLock {
-      $0 = Rules(keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts)
+      $0 = Rules(
+        keys: keys, needsSecondKey: needsSecondKey, reviewsProducts: reviewsProducts,
+        needsSecondOperator: needsSecondOperator)
     }
   }
 
   /// Whether the key that approves a version must be another than the one that submitted it.
-  package var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey } }
+  package var needsSecondKey: Bool { rules.withLock { $0.needsSecondKey || $0.needsSecondOperator } }
+
+  /// Whether what cannot be taken back waits for another key's approval; see ``Approvals``.
+  package var needsSecondOperator: Bool { rules.withLock { $0.needsSecondOperator } }
 
   /// Whether no product is for sale that was not approved.
   package var reviewsProducts: Bool { rules.withLock { $0.reviewsProducts } }
@@ -106,6 +117,11 @@ package final class OperatorKeys: Sendable {
   /// The holder of the key with that digest; nil where there is no such key any more.
   package func holder(ofKeyWith secret: SecretDigest) -> Operator? {
     rules.withLock { $0.keys }.first { $0.secret == secret }?.holder
+  }
+
+  /// The holder of that name; nil where no key has it any more.
+  package func holder(named name: String) -> Operator? {
+    rules.withLock { $0.keys }.first { $0.holder.name == name }?.holder
   }
 
   private static let unknownKey = Problem(.unauthorized, "the operator key is not known")

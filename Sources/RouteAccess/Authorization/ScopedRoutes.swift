@@ -38,11 +38,13 @@ package struct ScopedRoutes: PublicRoutes {
   private var routes = APIRoutes()
   private let keys: OperatorKeys
   private let answers: IdempotentAnswers
+  private let approvals: Approvals
 
-  /// Begins without routes. `answers` keeps what a repeated request gets again.
-  package init(keys: OperatorKeys, answers: IdempotentAnswers) {
+  /// Begins without routes. `answers` keeps what a repeated request gets again, and `approvals` what a second operator has to approve.
+  package init(keys: OperatorKeys, answers: IdempotentAnswers, approvals: Approvals) {
     self.keys = keys
     self.answers = answers
+    self.approvals = approvals
   }
 
   /// A route that needs no key. With `query`, parameters of other names are refused, and so is one that occurs twice and is
@@ -59,10 +61,11 @@ package struct ScopedRoutes: PublicRoutes {
   }
 
   /// A route for keys with `scope`; others are answered `unauthorized` or `forbidden`. Parameters of the query that
-  /// `query` does not name are refused, and so is one that occurs twice. With `takesIdempotencyKey`, see ``IdempotentAnswers``.
+  /// `query` does not name are refused, and so is one that occurs twice. With `takesIdempotencyKey`, see ``IdempotentAnswers``; with
+  /// `approval`, ``Approvals``.
   package mutating func on(
     _ method: HTTPMethod, _ pattern: String, requires scope: OperatorScope, query: Set<String> = [],
-    takesIdempotencyKey: Bool = false,
+    takesIdempotencyKey: Bool = false, approval: Approvals.Rule? = nil,
     use responder:
       @escaping @Sendable (HTTPRequest, PathParameters, Operator) async throws -> HTTPResponse
   ) {
@@ -70,13 +73,17 @@ package struct ScopedRoutes: PublicRoutes {
       Declaration(
         method: method, pattern: pattern, access: .key(scope), query: query,
         takesIdempotencyKey: takesIdempotencyKey))
-    routes.on(method, pattern) { [keys, answers] request, parameters in
+    if approval != nil { approvals.register(method, pattern, scope: scope, use: responder) }
+    routes.on(method, pattern) { [keys, answers, approvals] request, parameters in
       let actor = try keys.authorize(request, for: scope)
       try request.requireQuery(only: query)
-      guard takesIdempotencyKey else { return try await responder(request, parameters, actor) }
-      return try await answers.answer(request, by: actor.name) { request in
-        try await responder(request, parameters, actor)
+      @Sendable func respond(_ request: HTTPRequest) async throws -> HTTPResponse {
+        guard let approval else { return try await responder(request, parameters, actor) }
+        return try await approvals.answer(
+          request, parameters, by: actor, at: pattern, scope: scope, under: approval, responder: responder)
       }
+      guard takesIdempotencyKey else { return try await respond(request) }
+      return try await answers.answer(request, by: actor.name, respond)
     }
   }
 

@@ -19,6 +19,48 @@ extension WireSample {
         """),
   ]
 
+  /// The delivery server's documents about steps that want a second operator.
+  static let approvals: [WireSample] = [
+    WireSample(
+      Approval.self,
+      """
+      {
+        "action": "version.withdraw",
+        "affected": 412,
+        "asked": "2026-11-21T05:26:07.100Z",
+        "askedBy": "ada",
+        "decided": "2026-11-21T06:26:07.100Z",
+        "decidedBy": "bob",
+        "expires": "2026-11-24T05:26:07.100Z",
+        "id": 17,
+        "outcome": "the other version was meant",
+        "reason": "a page is missing",
+        "request": "POST /v1/operator/products/com.example.heroes.issue42/versions/1.0/withdraw",
+        "scope": "publish",
+        "state": "declined",
+        "subject": "com.example.heroes.issue42 1.0"
+      }
+      """,
+      minimal: """
+        {
+          "action": "grant.revoke",
+          "asked": "2026-11-21T05:26:07.100Z",
+          "askedBy": "ada",
+          "expires": "2026-11-24T05:26:07.100Z",
+          "id": 17,
+          "request": "POST /v1/operator/revocations",
+          "scope": "admin",
+          "state": "waiting",
+          "subject": "shelf-7"
+        }
+        """),
+    WireSample(RevocationPlan.self, #"{"begun": 2, "devices": 3, "grants": 120, "hasMore": false}"#),
+    WireSample(
+      RevocationRequest.self,
+      #"{"device": "shelf-7", "reason": "lost", "transaction": "2000000000000001"}"#, minimal: "{}"),
+    WireSample(RevocationReport.self, #"{"hasMore": true, "revoked": 1000}"#),
+  ]
+
   private static let device = """
     {
       "device": "shelf-7",

@@ -47,7 +47,7 @@ struct WireSample: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  static let all = agent + catalog + customers + delivery + operators + problems + store
+  static let all = agent + approvals + catalog + customers + delivery + operators + problems + store
 }
 
 /// An enumeration whose values are these strings.
@@ -81,6 +81,8 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       DownloadStatus.State.self, ["waiting", "active", "paused", "finished", "failed", "cancelled"]),
     WireWords(DownloadUrgency.self, ["now", "normal", "background"]),
+    WireWords(
+      Approval.State.self, ["waiting", "approved", "done", "declined", "refused", "expired"]),
     WireWords(
       InvalidProductsReport.Reason.self,
       [
