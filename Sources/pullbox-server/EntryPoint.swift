@@ -8,15 +8,16 @@ enum EntryPoint {
     Daemon.main(
       DeliveryConfiguration.command, configuration: DeliveryConfiguration.self,
       commands: DeliveryServer.commands
-    ) { configuration, log, load in
+    ) { configuration, log, source in
       do {
         try DescriptorLimit.raise()
       } catch {
         log.warning("the limit of file descriptors stays as it is", ["error": LogValue(error)])
       }
-      let server = try DeliveryServer(configuration, log: log, inherited: try InheritedSockets.adopt())
+      let server = try DeliveryServer(
+        configuration, log: log, inherited: try InheritedSockets.adopt(), listing: try source.read().listing)
       return Daemon.Parts(
-        services: [server], addresses: { server.addresses }, reload: { await server.reload(load) },
+        services: [server], addresses: { server.addresses }, reload: { await server.reload(from: source) },
         // Bodies may run until the drain's deadline; what comes after them takes moments.
         stopDeadline: configuration.drainDeadline.duration + .seconds(10))
     }

@@ -27,6 +27,8 @@ final class ServerHarness: Sendable {
 
   let directory: TemporaryDirectory
   let clock: ManualWallClock
+  /// Reads the configuration again.
+  let source: ConfigurationSource<DeliveryConfiguration>
   let store: FakePaymentStore
   let configuration: DeliveryConfiguration
   let server: DeliveryServer
@@ -133,8 +135,10 @@ final class ServerHarness: Sendable {
     let parser = ArgumentParser(DeliveryConfiguration.command, environment: [:])
     guard case .run(let parsed) = try parser.parse(arguments) else { throw Unparsed() }
     configuration = try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed)
+    source = ConfigurationSource(parsed)
     server = try DeliveryServer(
-      configuration, log: log, clock: clock, timer: timer, options: database, claim: claim)
+      configuration, log: log, clock: clock, timer: timer, options: database, claim: claim,
+      listing: ConfigurationReport<DeliveryConfiguration>(parsed).listing)
     try await server.start()
     client = try HTTPClient()
     let url = "http://" + (server.addresses.first ?? "")

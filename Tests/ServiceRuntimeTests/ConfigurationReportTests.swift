@@ -211,7 +211,7 @@ struct ConfigurationReportTests {
     let listing = try report(
       "{server: 'http://u:hidden@a', entries: []}", ["--store-url", "http://u:hid/den@b"],
       environment: ["PULLBOX_LISTEN": "a:1,http://u:hidden@c"]
-    ).listing.replacing(path, with: "f")
+    ).listing.text.replacing(path, with: "f")
     #expect(!listing.contains("hid"))
     for key in ["server", "store.url", "listen"] {
       #expect(listing.contains("\n\(key): set (holds a password)  // "), "\(key)")

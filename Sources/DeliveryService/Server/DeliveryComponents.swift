@@ -33,6 +33,8 @@ struct DeliveryComponents: Sendable {
     let timer: any MonotonicClock
     let log: Log
     let pools: DeliveryPools
+    /// The configuration in effect, as operators read it.
+    let listing: CurrentListing
     let laterDates = LaterDates()
 
     var shelf: any PackageShelf { storage.shelf }

@@ -65,17 +65,19 @@ public final class DeliveryServer: Service {
   /// ``StateDirectoryError`` for what an operator can fix, and what the database or the system throws.
   public convenience init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock = SystemWallClock(),
-    timer: any MonotonicClock = SystemMonotonicClock(), inherited: [InheritedSocket] = []
+    timer: any MonotonicClock = SystemMonotonicClock(), inherited: [InheritedSocket] = [],
+    listing: ConfigurationListing = ConfigurationListing()
   ) throws {
     try self.init(
       configuration, log: log, clock: clock, timer: timer, inherited: inherited,
-      options: Database.Options(reserve: .mebibytes(4)))
+      options: Database.Options(reserve: .mebibytes(4)), listing: listing)
   }
 
   /// Opens the database with `options`, and with `claim` in place of the configuration's, which tests choose.
   init(
     _ configuration: DeliveryConfiguration, log: Log, clock: any WallClock, timer: any MonotonicClock,
-    inherited: [InheritedSocket] = [], options: Database.Options, claim: PostgreSQLOptions.Claim? = nil
+    inherited: [InheritedSocket] = [], options: Database.Options, claim: PostgreSQLOptions.Claim? = nil,
+    listing: ConfigurationListing = ConfigurationListing()
   ) throws {
     self.clock = clock
     self.log = log
@@ -111,7 +113,8 @@ public final class DeliveryServer: Service {
       components = try DeliveryComponents(
         on: DeliveryComponents.Infrastructure(
           configuration: configuration, database: database, node: node, blobs: blobs, storage: storage,
-          client: client, clock: clock, timer: timer, log: log, pools: pools))
+          client: client, clock: clock, timer: timer, log: log, pools: pools,
+          listing: CurrentListing(listing)))
     } catch {
       // A configuration that cannot be used is no run that died.
       do {
@@ -256,11 +259,25 @@ extension DeliveryServer {
   /// connections that are open as well; tickets that are out stay good while their key is in the file.
   /// Everything is read and checked first: where something is wrong, all stays as it was and the log says
   /// why.
-  public func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
+  public func reload(from source: ConfigurationSource<DeliveryConfiguration>) async {
+    await reload(reading: {
+      let (configuration, listing) = try source.read()
+      return (configuration, listing)
+    })
+  }
+
+  /// The same with a configuration that comes from elsewhere, and is not listed.
+  func reload(_ load: @escaping @Sendable () throws -> DeliveryConfiguration) async {
+    await reload(reading: { (try load(), nil) })
+  }
+
+  private func reload(
+    reading load: @escaping @Sendable () throws -> (DeliveryConfiguration, ConfigurationListing?)
+  ) async {
     do {
-      let (new, keyring) = try await BlockingPool.shared.run {
-        let new = try load()
-        return (new, try new.keyring())
+      let (new, listing, keyring) = try await BlockingPool.shared.run {
+        let (new, listing) = try load()
+        return (new, listing, try new.keyring())
       }
       let keys = try await components.access.ticketKeys.load()
       let grants = try new.deliverySettings(keys: keys, at: clock.now(), before: settings.value)
@@ -280,16 +297,14 @@ extension DeliveryServer {
       keyring.warn(log)
       log.info("reloaded", ["ticketKey": LogValue(keys.newest.identifier)])
       reloads.succeeded(at: clock.now())
-      warnOfOthers(new)
+      let waiting = new.keysThatNeedRestart(
+        since: configuration, options: DeliveryConfiguration.command.options)
+      if let listing { components.infrastructure.listing.reload(listing, besides: waiting) }
+      guard !waiting.isEmpty else { return }
+      log.warning("some changes need a restart", ["keys": LogValue(waiting.joined(separator: " "))])
     } catch {
       reloads.failed()
       log.refuseReload(error)
     }
-  }
-
-  private func warnOfOthers(_ new: DeliveryConfiguration) {
-    let keys = new.keysThatNeedRestart(since: configuration, options: DeliveryConfiguration.command.options)
-    guard !keys.isEmpty else { return }
-    log.warning("some changes need a restart", ["keys": LogValue(keys.joined(separator: " "))])
   }
 }

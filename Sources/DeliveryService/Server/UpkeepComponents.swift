@@ -48,6 +48,7 @@ struct UpkeepComponents: Sendable {
       state: infrastructure.configuration.state, node: infrastructure.node.name, started: clock.now(),
       server: server, log: infrastructure.log
     ).add(to: &routes)
+    ConfigurationRoutes(listing: infrastructure.listing).add(to: &routes)
     OperationsRoutes(database: database, node: infrastructure.node, metrics: metrics).add(to: &routes)
     ListRoutes(
       database: database,

@@ -51,6 +51,9 @@ struct HousePage {
         .interface("collection"), with: GarbageCollectionRequest(dryRun: true),
         as: GarbageCollectionReport.self
       ).map(\.value) : nil
+    let configuration =
+      visit.may(.admin)
+      ? await visit.get(.interface("configuration"), as: OperatorConfiguration.self) : nil
     var page = Page(
       words(.house), in: .house, reading: .interface("scrub"), command: "pullbox scrub; pullbox gc"
     ) {
@@ -59,6 +62,9 @@ struct HousePage {
       Parts.section(words(.packages), scrub, words) { packages($0) }
       if let plan { Parts.section(words(.collection), plan, words) { collection($0) } }
       Parts.section(words(.uploadsLeft), uploads, words) { self.uploads($0.items) }
+      if let configuration {
+        Parts.section(words(.configurationInEffect), configuration, words) { settings($0.settings) }
+      }
     }
     if let problem { page.status = HTTPStatus(rawValue: problem.status) }
     return page
@@ -118,6 +124,32 @@ struct HousePage {
       Layout.form(.console("house", "collect"), visit) {
         element(.button, .look(.danger)) { words(.collectNow) }
       }
+    }
+  }
+
+  /// The keys that are set, and then how many are not.
+  @MarkupBuilder
+  private func settings(_ settings: [OperatorConfiguration.Setting]) -> Markup {
+    let (set, count) = (settings.filter { $0.origin != nil }, settings.count { $0.origin == nil })
+    Parts.table(
+      words(.configurationInEffect), [words(.configurationKey), words(.value), words(.origin)],
+      set.map { setting in
+        [
+          .init(Parts.name(setting.key)),
+          .init(
+            Markup([
+              setting.value.map { Parts.name($0) } ?? Markup(words(.secretSet)),
+              setting.waitsForRestart
+                ? Markup([Markup(" "), Parts.state(words(.waitsForRestart), .waiting)]) : .nothing,
+            ])),
+          .init(setting.place.map { Parts.name($0) } ?? Markup(words(.originDefault))),
+        ]
+      })
+    element(.p) { words(.keysNotSet, words.number(count)) }
+    element(.p) {
+      Parts.link(Layout.json(.interface("configuration")), words(.asJSON))
+      "; "
+      element(.code, .notTranslated) { "pullbox-server --print-config" }
     }
   }
 

@@ -60,6 +60,16 @@ extension Phrase {
   static let arrived = Phrase("Arrived", "Angekommen")
   static let begun = Phrase("Begun", "Begonnen")
   static let forgotten = Phrase("Forgotten", "Vergessen")
+  static let configurationInEffect = Phrase("Configuration in effect", "Geltende Konfiguration")
+  static let configurationKey = Phrase("Key", "Schlüsselwort")
+  static let value = Phrase("Value", "Wert")
+  static let origin = Phrase("Comes from", "Kommt aus")
+  static let originDefault = Phrase("the default", "der Vorgabe")
+  static let secretSet = Phrase("set, and not shown", "gesetzt, und nicht gezeigt")
+  static let waitsForRestart = Phrase(
+    "another value counts from the next start on", "ein anderer Wert gilt ab dem nächsten Start")
+  static let keysNotSet = Phrase(
+    "Further keys that are not set: {0}.", "Weitere Schlüsselwörter, die nicht gesetzt sind: {0}.")
   static let noticeScrubbing = Phrase("All packages are read again.", "Alle Pakete werden neu gelesen.")
   static let noticeCollected = Phrase("What nothing needed is removed.", "Was nichts brauchte, ist entfernt.")
 }

@@ -80,17 +80,18 @@ public struct ConfigurationReport<Configuration: DaemonConfiguration>: Sendable 
       + warnings.map { "\($0.description(of: "warning"))" }
   }
 
-  /// The text that `--print-config` prints: a line for each key, with its value and where that comes from.
-  var listing: String {
-    tree.options.compactMap { option -> String? in
-      guard let key = option.key else { return nil }
-      guard let value = tree.root.value(at: ConfigurationTree.path(key)), !value.isNull,
-        !(tree.missingSecrets.contains { $0.subject == key })
-      else { return "\(key): not set\n" }
-      let shown =
-        option.isSecret ? "set" : value.mayHoldPassword ? "set (holds a password)" : value.json5
-      return "\(key): \(shown)  // \(value.origin)\n"
-    }.joined()
+  /// Each key with its value, and where that comes from.
+  public var listing: ConfigurationListing {
+    ConfigurationListing(
+      tree.options.compactMap { option -> ConfigurationListing.Entry? in
+        guard let key = option.key else { return nil }
+        guard let value = tree.root.value(at: ConfigurationTree.path(key)), !value.isNull,
+          !(tree.missingSecrets.contains { $0.subject == key })
+        else { return .init(key: key, isSecret: option.isSecret) }
+        return .init(
+          key: key, value: value.mayHoldPassword || option.isSecret ? nil : value.json5, origin: value.origin,
+          isSecret: option.isSecret, holdsPassword: value.mayHoldPassword && !option.isSecret)
+      })
   }
 }
 

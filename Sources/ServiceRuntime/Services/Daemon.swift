@@ -29,8 +29,8 @@ public enum Daemon {
   }
 
   /// Call it from a synchronous `main`, so that signals are blocked before there is a second thread. Where the command line
-  /// asks for one of `commands`, that runs; else the daemon serves what `make` returns. `make` also gets a closure that reads
-  /// the configuration again, for ``Parts/reload``; it blocks while it reads the file.
+  /// asks for one of `commands`, that runs; else the daemon serves what `make` returns. `make` also gets what reads
+  /// the configuration again, for ``Parts/reload``.
   ///
   /// The log's level is that of `--log-level` until the configuration is read, then the configuration's, which the flag
   /// overrides. Never returns: the process ends with the code that the services' group or the command gives, with
@@ -41,7 +41,7 @@ public enum Daemon {
     commands: [DaemonCommand<Configuration>] = [],
     make:
       @escaping @Sendable (
-        Configuration, Log, @escaping @Sendable () throws(ConfigurationError) -> Configuration
+        Configuration, Log, ConfigurationSource<Configuration>
       ) throws -> Parts
   ) -> Never {
     StandardStream.reserve()
@@ -91,7 +91,7 @@ public enum Daemon {
     _ command: CommandDescription, _ arguments: ParsedArguments, log: Log,
     make:
       @escaping @Sendable (
-        Configuration, Log, @escaping @Sendable () throws(ConfigurationError) -> Configuration
+        Configuration, Log, ConfigurationSource<Configuration>
       ) throws -> Parts
   ) -> ExitCode {
     do {
@@ -102,13 +102,11 @@ public enum Daemon {
       for warning in report.warnings { log.warning("configuration", warning.fields) }
       let readyFile = arguments.value(CommandOption.readyFile.name).map(ReadyFile.init(path:))
       try readyFile?.removeStale()
-      let load = { @Sendable () throws(ConfigurationError) -> Configuration in
-        try ConfigurationReport<Configuration>(arguments).usable()
-      }
-      let parts = try make(configuration, log, load)
+      let source = ConfigurationSource<Configuration>(arguments)
+      let parts = try make(configuration, log, source)
       let reload =
         parts.reload
-        ?? { await reloadLogLevel(of: configuration, options: command.options, log: log, load: load) }
+        ?? { await reloadLogLevel(of: configuration, options: command.options, log: log, from: source) }
       if let deadline = parts.stopDeadline { environment.stopDeadline = deadline }
       let group = ServiceGroup(
         parts.services, log: log, environment: environment,
@@ -125,11 +123,10 @@ public enum Daemon {
 
   /// Applies the new log level at SIGHUP, for a daemon that can change nothing else while it runs.
   private static func reloadLogLevel<Configuration: DaemonConfiguration>(
-    of old: Configuration, options: [CommandOption], log: Log,
-    load: @escaping @Sendable () throws(ConfigurationError) -> Configuration
+    of old: Configuration, options: [CommandOption], log: Log, from source: ConfigurationSource<Configuration>
   ) async {
     do {
-      let new = try await BlockingPool.shared.run { try load() }
+      let new = try await BlockingPool.shared.run { try source.read().configuration }
       log.level = LogLevel(name: new.logLevel) ?? log.level
       log.info("reloaded", ["level": LogValue(new.logLevel)])
       let keys = new.keysThatNeedRestart(since: old, options: options)

@@ -12,7 +12,7 @@ extension DaemonCommand {
       },
       DaemonCommand(flag: CommandOption.printConfiguration.name) { invocation in
         let report = await ConfigurationReport<Configuration>.read(invocation.arguments)
-        StandardStream.output.write(report.listing)
+        StandardStream.output.write(report.listing.text)
         guard !report.faults.isEmpty else { return .done }
         tell(report, of: command.name)
         return .configuration

@@ -54,12 +54,27 @@ extension WireSample {
           "subject": "shelf-7"
         }
         """),
+    WireSample(OperatorConfiguration.self, #"{"settings": [\#(setting)]}"#, minimal: #"{"settings": []}"#),
+    WireSample(
+      OperatorConfiguration.Setting.self, setting,
+      minimal: #"{"isSecret": true, "key": "store.credential", "waitsForRestart": false}"#),
     WireSample(RevocationPlan.self, #"{"begun": 2, "devices": 3, "grants": 120, "hasMore": false}"#),
     WireSample(
       RevocationRequest.self,
       #"{"device": "shelf-7", "reason": "lost", "transaction": "2000000000000001"}"#, minimal: "{}"),
     WireSample(RevocationReport.self, #"{"hasMore": true, "revoked": 1000}"#),
   ]
+
+  private static let setting = """
+    {
+      "isSecret": false,
+      "key": "refundPoll",
+      "origin": "file",
+      "place": "/etc/pullbox/server.json5:3:7",
+      "value": "\\"1h\\"",
+      "waitsForRestart": true
+    }
+    """
 
   private static let device = """
     {

@@ -84,6 +84,8 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(
       Approval.State.self, ["waiting", "approved", "done", "declined", "refused", "expired"]),
     WireWords(
+      OperatorConfiguration.Setting.Origin.self, ["default", "file", "environment", "option"]),
+    WireWords(
       InvalidProductsReport.Reason.self,
       [
         "unknown", "misspelled", "other-application", "not-cleared", "not-here", "not-yet", "withdrawn",
