@@ -70,6 +70,8 @@ let contract: [Target] = [
     name: "CatalogDocuments",
     dependencies: ["PullboxAPI", "Commerce", "ContentPackage", "Crypto", "CoreTypes"]),
   .target(
+    name: "CatalogFiles", dependencies: ["PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes"]),
+  .target(
     name: "PullboxAPIServer",
     dependencies: ["HTTPParsing", "PullboxAPI", "HTTPServer", "CZlib", "Crypto", "CoreTypes"]),
   .target(
@@ -193,8 +195,8 @@ let console: [Target] = [
   .target(
     name: "OperatorConsole",
     dependencies: [
-      "HTTPParsing", "RouteAccess", "ContentDelivery", "DeliveryRecords", "PullboxAPI", "PullboxAPIServer",
-      "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto", "CoreTypes",
+      "HTTPParsing", "RouteAccess", "ContentDelivery", "DeliveryRecords", "CatalogFiles", "PullboxAPI",
+      "PullboxAPIServer", "Commerce", "HTTPServer", "Database", "ServiceRuntime", "Crypto", "CoreTypes",
     ])
 ]
 
@@ -230,7 +232,8 @@ let services: [Target] = [
   .target(
     name: "PullboxKit",
     dependencies: [
-      "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient", "ServiceRuntime",
+      "CatalogFiles", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage", "HTTPClient",
+      "ServiceRuntime",
       "SystemCalls",
       "Crypto", "CoreTypes",
     ]),
@@ -250,7 +253,8 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "PullboxDoctor", "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "ContentPackage",
+      "PullboxDoctor", "PullboxKit", "CatalogFiles", "PullboxAPI", "PullboxAPIClient", "Commerce",
+      "ContentPackage",
       "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
@@ -363,6 +367,9 @@ let tests: [Target] = [
   .testTarget(
     name: "PullboxAPITests",
     dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "CatalogFilesTests",
+    dependencies: ["CatalogFiles", "PullboxAPI", "Commerce", "ServiceRuntime", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ContentDeliveryTests",
     dependencies: [

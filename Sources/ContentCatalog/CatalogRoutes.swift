@@ -83,7 +83,16 @@ package struct CatalogRoutes: Sendable {
     routes.on(.post, "/v1/operator/catalog", requires: .publish) { request, _, actor in
       let body = try await request.bytes(upTo: Self.maximumImport)
       return try .json(
-        try await catalog.importAll(body, by: actor.name, mayChangeKeys: actor.may(.admin)))
+        try await catalog.importAll(
+          body, by: actor.name, mayChangeKeys: actor.may(.admin), under: WriteConditions(request)))
+    }
+    routes.on(.post, "/v1/operator/catalog/preview", requires: .publish) { request, _, actor in
+      let body = try await request.bytes(upTo: Self.maximumImport)
+      let (plan, tag) = try await catalog.planImport(
+        body, by: actor.name, mayChangeKeys: actor.may(.admin))
+      var response = try HTTPResponse.json(plan)
+      response.headers["ETag"] = tag
+      return response
     }
     routes.on(
       .get, "/v1/operator/products", requires: .read,

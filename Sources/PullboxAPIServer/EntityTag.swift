@@ -23,6 +23,9 @@ public struct WriteConditions: Sendable {
     self.request = request
   }
 
+  /// Whether there are any.
+  public var isConditional: Bool { request != nil }
+
   /// Throws `precondition-failed` where the conditions do not hold for `current`, which is nil for a resource that does
   /// not exist, and what the encoder throws.
   public func check(_ current: (some Encodable)?) throws {

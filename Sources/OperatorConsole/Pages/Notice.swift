@@ -4,7 +4,7 @@ enum Notice: String, CaseIterable, Sendable {
     collected, uploaded, edited
   case releaseCancelled = "release-cancelled"
   case keyEnded = "key-ended"
-  case asked, declined
+  case asked, declined, imported
   case carriedOut = "carried-out"
 
   var phrase: Phrase {
@@ -24,6 +24,7 @@ enum Notice: String, CaseIterable, Sendable {
     case .edited: .noticeEdited
     case .releaseCancelled: .noticeReleaseCancelled
     case .keyEnded: .noticeKeyEnded
+    case .imported: .noticeImported
     case .asked: .noticeAsked
     case .declined: .noticeDeclined
     case .carriedOut: .noticeCarriedOut

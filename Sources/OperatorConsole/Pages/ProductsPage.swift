@@ -22,7 +22,11 @@ struct ProductsPage {
     let list = await visit.get(reading, as: PullboxAPI.Page<OperatorProduct>.self)
     return Page(words(.products), in: .products, reading: reading, command: "pullbox products") {
       if visit.may(.publish) {
-        element(.p) { element(.a, .look(.button), .href(.console("upload"))) { words(.uploadPackage) } }
+        element(.p) {
+          element(.a, .look(.button), .href(.console("upload"))) { words(.uploadPackage) }
+          " "
+          element(.a, .look(.button), .href(.console("import"))) { words(.importCatalog) }
+        }
       }
       Parts.filters(.console("products"), words) {
         Parts.field(words(.publication), "publication", visit.value("publication"), .search)

@@ -32,6 +32,7 @@ extension Console {
     case ("", 1): return try await TodayPage(visit).page()
     case ("products", 1): return try await ProductsPage(visit).page()
     case ("upload", 1): return try await UploadPage(visit).page()
+    case ("import", 1): return try await ImportPage(visit).page()
     case ("products", 2): return try await ProductPage(visit, product: path[1]).page()
     case ("products", 3) where path[2] == "edit":
       return try await EditPage(visit, ProductEditing(product: path[1]), named: path[1]).page()
@@ -66,6 +67,7 @@ extension Console {
   func change(_ path: [String], _ visit: Visit, _ door: Door, _ secret: String) async throws -> HTTPResponse {
     try visit.request.requireQuery(only: [])
     if path == ["upload"] { return answer(try await UploadPage(visit).take(), to: visit) }
+    if path == ["import"] { return answer(try await ImportPage(visit).take(), to: visit) }
     let form = try await FormBody(
       visit.request, repeatable: ["call"],
       upTo: path.last == "edit" ? FormBody.maximumEditLength : FormBody.maximumLength)

@@ -29,10 +29,10 @@ enum ApprovalsCommand: Command {
     switch (operands.first, operands.count) {
     case (nil, 0): try await list(context)
     case ("approve", 2):
-      let number = try number(operands[1])
+      let number = try Self.number(operands[1])
       try print([try await context.patientClient().approve(number)], on: context.console)
     case ("decline", 2):
-      let number = try number(operands[1])
+      let number = try Self.number(operands[1])
       let reason = context.arguments.value("reason")
       try print([try await context.patientClient().decline(number, reason: reason)], on: context.console)
     default: throw UsageError("give nothing, 'approve NUMBER' or 'decline NUMBER'")

@@ -1,3 +1,4 @@
+import CatalogFiles
 import Commerce
 import CoreTypes
 import PullboxAPI

@@ -58,12 +58,40 @@ extension WireSample {
     WireSample(
       OperatorConfiguration.Setting.self, setting,
       minimal: #"{"isSecret": true, "key": "store.credential", "waitsForRestart": false}"#),
+    WireSample(
+      CatalogImportPlan.self,
+      """
+      {
+        "changes": [\(change)],
+        "hasMore": false,
+        "report": {"changed": 1, "created": 0, "unchanged": 2}
+      }
+      """,
+      minimal: """
+        {"changes": [], "hasMore": false, "report": {"changed": 0, "created": 0, "unchanged": 0}}
+        """),
+    WireSample(
+      CatalogImportChange.self, change,
+      minimal: #"{"id": "3", "isNew": true, "kind": "price-tier", "members": []}"#),
+    WireSample(
+      CatalogImportChange.Member.self,
+      #"{"after": "5.99", "before": "4.99", "member": "prices.FRA.amount"}"#,
+      minimal: #"{"member": "type"}"#),
     WireSample(RevocationPlan.self, #"{"begun": 2, "devices": 3, "grants": 120, "hasMore": false}"#),
     WireSample(
       RevocationRequest.self,
       #"{"device": "shelf-7", "reason": "lost", "transaction": "2000000000000001"}"#, minimal: "{}"),
     WireSample(RevocationReport.self, #"{"hasMore": true, "revoked": 1000}"#),
   ]
+
+  private static let change = """
+    {
+      "id": "com.example.heroes.issue42",
+      "isNew": false,
+      "kind": "product",
+      "members": [{"after": "5.99", "before": "4.99", "member": "prices.FRA.amount"}]
+    }
+    """
 
   private static let setting = """
     {

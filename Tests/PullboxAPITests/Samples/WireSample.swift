@@ -85,6 +85,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
       Approval.State.self, ["waiting", "approved", "done", "declined", "refused", "expired"]),
     WireWords(
       OperatorConfiguration.Setting.Origin.self, ["default", "file", "environment", "option"]),
+    WireWords(CatalogImportChange.Kind.self, ["product", "publication", "price-tier"]),
     WireWords(
       InvalidProductsReport.Reason.self,
       [

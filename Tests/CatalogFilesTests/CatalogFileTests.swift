@@ -3,7 +3,7 @@ import CoreTypes
 import PullboxAPI
 import Testing
 
-@testable import PullboxKit
+@testable import CatalogFiles
 
 @Suite("Catalogs in files")
 struct CatalogFileTests {
