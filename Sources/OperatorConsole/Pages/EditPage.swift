@@ -24,6 +24,8 @@ protocol Editing: Sendable {
   func fields(_ description: Description, _ words: Words) -> EditedFields
   /// A field that the form does not have stays as it is `before`. Throws `request-malformed` for a field that cannot be read.
   func description(_ form: FormBody, from before: Description, _ words: Words) throws(Problem) -> Description
+  /// Why it cannot be described for the first time under that name; nil where it can.
+  func refusal(_ visit: Visit) async -> Problem?
   /// The latest entry of the audit log about it; nil where none can be had.
   func lastChange(_ visit: Visit) async -> AuditEntry?
 }
@@ -80,7 +82,13 @@ struct EditPage<Rules: Editing> {
     }
   }
 
-  private func read() async -> Found { await visit.reader.get(rules.reading, as: Rules.Record.self) }
+  private func read() async -> Found {
+    let found: Found = await visit.reader.get(rules.reading, as: Rules.Record.self)
+    guard case .failure(let problem) = found, problem.code == rules.codeOfNone,
+      let refusal = await rules.refusal(visit)
+    else { return found }
+    return .failure(refusal)
+  }
 
   /// The description, with its tag; nothing, without one, for what may be described for the first time. Nil where that is not known.
   private func state(of found: Found) -> State? {

@@ -63,6 +63,9 @@ struct ProductEditing: Editing {
     return wanted
   }
 
+  /// A product that there is not is refused as such.
+  func refusal(_ visit: Visit) async -> Problem? { nil }
+
   func lastChange(_ visit: Visit) async -> AuditEntry? {
     let history = await visit.get(
       .interface("audit", query: [("product", product), ("limit", "1")]),

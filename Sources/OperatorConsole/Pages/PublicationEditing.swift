@@ -40,6 +40,19 @@ struct PublicationEditing: Editing {
     return wanted
   }
 
+  /// Only a name that a product bears is one of a publication that may be described here.
+  func refusal(_ visit: Visit) async -> Problem? {
+    let products = await visit.get(
+      .interface("products", query: [("publication", publication), ("limit", "1")]),
+      as: PullboxAPI.Page<OperatorProduct>.self)
+    switch products {
+    case .success(let page) where page.items.isEmpty:
+      return Problem(.notFound, visit.words(.noSuchPublication, publication))
+    case .success: return nil
+    case .failure(let problem): return problem
+    }
+  }
+
   /// The audit log is asked by product, and a publication is none.
   func lastChange(_ visit: Visit) async -> AuditEntry? { nil }
 }

@@ -1,5 +1,9 @@
 /// Products and publications as they are edited.
 extension Phrase {
+  static let noSuchPublication = Phrase(
+    "There is no publication {0}: none is described by that name, and no product belongs to it.",
+    "Es gibt keine Publikation {0}: Keine ist unter diesem Namen beschrieben, und kein Produkt gehört zu ihr."
+  )
   static let edit = Phrase("Edit", "Bearbeiten")
   static let editNamed = Phrase("Edit {0}", "{0} bearbeiten")
   static let titleIn = Phrase("Title ({0})", "Titel ({0})")

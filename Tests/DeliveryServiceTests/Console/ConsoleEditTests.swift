@@ -17,7 +17,8 @@ struct ConsoleEditTests {
       _ = try await server.operatorAPI.call(
         "PUT", "/v1/operator/products/\(Self.product)",
         body: ProductDescription(
-          localizations: ["en": .init(title: "Issue <1>", description: "First")], prices: ["FRA": price]),
+          localizations: ["en": .init(title: "Issue <1>", description: "First")], prices: ["FRA": price],
+          publication: ProductIdentifier("com.example.magazine")),
         as: OperatorProduct.self)
       let browser = ConsoleBrowser(server)
       try await browser.signIn()
@@ -96,6 +97,25 @@ struct ConsoleEditTests {
         #expect(answer.text.contains(value), "\(name)")
       }
       #expect(try await browser.get("/console/products/com.example.none/edit").status == 404)
+    }
+  }
+
+  @Test("the form of a publication that neither is described nor has products is not found, in words")
+  func unknownPublication() async throws {
+    try await run { server, browser in
+      let page = try await browser.get("/console/publications/com.example.none/edit")
+      #expect(page.status == 404)
+      #expect(page.text.contains("There is no publication com.example.none"))
+      #expect(!page.text.contains("name=\"newtitle\""))
+      let token = try #require(browser.hidden("token", of: page.text))
+      let sent = try await browser.post(
+        "/console/publications/com.example.none/edit",
+        [("token", token), ("language", "en"), ("newtitle", "None"), ("confirmed", "yes")])
+      #expect(sent.status == 404)
+      let unknown = try await server.problem {
+        _ = try await server.operatorAPI.exchange("GET", "/v1/operator/publications/com.example.none")
+      }
+      #expect(unknown.code == .publicationUnknown)
     }
   }
 
