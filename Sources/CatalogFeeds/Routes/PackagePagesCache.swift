@@ -60,6 +60,11 @@ final class PackagePagesCache: Sendable {
   private func find(in package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
     guard manifest.kind == .file else { return PackagePages(manifest) }
     guard manifest.mediaType == .comicBook, let count = manifest.pageCount else { return nil }
+    let file = package.file
+    let entries = try await ArchivePages.pages(
+      of: manifest.length, count: count, bytes: { try await file.bytes(in: $0) },
+      start: { try await PackedFileReader.start(of: $0, in: file, count: ArchivePages.startLength) })
+    return entries.map { PackagePages($0.map { PackagePages.Page(picture: Self.picture($0)) }) }
     let tail = try await package.file.bytes(in: ArchivePages.tail(of: manifest.length))
     guard let directory = ArchivePages.directory(inTail: tail, of: manifest.length),
       var entries = ArchivePages.entries(inDirectory: try await package.file.bytes(in: directory))
@@ -92,13 +97,7 @@ final class PackagePagesCache: Sendable {
     switch picture.place {
     case .file(let file): return file
     case .entry(let entry):
-      guard let file = entry.file(behind: try await package.bytes(in: entry.header)),
-        file.range.upperBound <= package.length.rawValue
-      else {
-        throw PackageValidationError(
-          .archiveHeadersDisagree, path: entry.path, "there is no local header where it is to be")
-      }
-      return file
+      return try await entry.file(in: package.length) { try await package.bytes(in: $0) }
     }
   }
 

@@ -4,7 +4,15 @@ import Crypto
 package import HTTPServer
 import SystemCalls
 
-/// Reads single files out of a package that is open for sending, without unpacking it and in bounded memory. What is not there yet is
+/// Something that packed files are read out of: a package that is open for sending, or one where it lies.
+package protocol PackedFileSource: Sendable {
+  /// The bytes there; fewer at the end.
+  func bytes(in range: Range<Int64>) async throws -> [UInt8]
+}
+
+extension SharedDescriptor: PackedFileSource {}
+
+/// Reads single files out of a package, without unpacking it and in bounded memory. What is not there yet is
 /// brought.
 package enum PackedFileReader {
   /// Bytes of the package that are read at once.
@@ -13,7 +21,7 @@ package enum PackedFileReader {
   /// Calls `body` with the bytes of the file as they come. Throws `PackageValidationError` for a file that does not unpack to its length,
   /// `FilePresenceError`, `SystemError`, and what `body` throws.
   package static func forEachPart(
-    of file: PackedFile, in package: SharedDescriptor, _ body: ([UInt8]) async throws -> Void
+    of file: PackedFile, in package: some PackedFileSource, _ body: ([UInt8]) async throws -> Void
   ) async throws {
     guard file.method == .deflated else {
       return try await forEachPart(of: file.range, named: file.name, in: package, body)
@@ -31,7 +39,7 @@ package enum PackedFileReader {
   /// Reads the file through and compares it with what is known of its bytes; returns its first ones, `count` at most. Throws as
   /// ``forEachPart(of:in:_:)`` does, and `PackageValidationError` for other bytes.
   package static func check(
-    _ file: PackedFile, in package: SharedDescriptor, returning count: Int
+    _ file: PackedFile, in package: some PackedFileSource, returning count: Int
   ) async throws -> [UInt8] {
     var start: [UInt8] = []
     let isRight: Bool
@@ -60,7 +68,7 @@ package enum PackedFileReader {
 
   /// The first bytes of the file, `count` at most; nothing is compared. Throws as ``forEachPart(of:in:_:)`` does.
   package static func start(
-    of file: PackedFile, in package: SharedDescriptor, count: Int
+    of file: PackedFile, in package: some PackedFileSource, count: Int
   ) async throws -> [UInt8] {
     let stored = file.range.lowerBound..<min(file.range.upperBound, file.range.lowerBound + Int64(count))
     let bytes = try await package.bytes(in: stored)
@@ -71,7 +79,7 @@ package enum PackedFileReader {
   }
 
   private static func forEachPart(
-    of range: Range<Int64>, named name: String, in package: SharedDescriptor,
+    of range: Range<Int64>, named name: String, in package: some PackedFileSource,
     _ body: ([UInt8]) async throws -> Void
   ) async throws {
     var position = range.lowerBound

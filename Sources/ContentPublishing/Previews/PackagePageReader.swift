@@ -1,4 +1,5 @@
 package import Commerce
+import ContentDelivery
 import ContentPackage
 import ContentPacking
 import CoreTypes
@@ -9,8 +10,8 @@ package import PackageStorage
 package import PullboxAPI
 package import SystemCalls
 
-/// Shows operators the pages of a version that is a folder, whether it is released or not. A page is read out of the package where it lies and
-/// compared with the digest that the manifest has of it.
+/// Shows operators the pages of a version, whether it is released or not. A page is read out of the package where it lies and compared with
+/// the digest that the manifest has of it, or with the checksum that an archive has which was published as its maker made it.
 package struct PackagePageReader: Sendable {
   /// A longer page is not shown: it is read into memory.
   static let maximumPage = ByteCount.mebibytes(16)
@@ -34,13 +35,26 @@ package struct PackagePageReader: Sendable {
   package func pages(
     of product: ProductIdentifier, _ version: ContentVersion
   ) async throws -> VersionPages {
-    let (record, files) = try await files(of: product, version)
-    return VersionPages(
-      product: product, version: record.version,
-      pages: files.enumerated().map { index, file in
-        VersionPages.Page(
-          number: index + 1, path: file.path.text, length: file.length, digest: file.digest)
-      })
+    let (record, manifest) = try await manifest(of: product, version)
+    let pages: [VersionPages.Page] =
+      if manifest.kind == .folder {
+        Self.files(of: manifest).enumerated().map { index, file in
+          VersionPages.Page(
+            number: index + 1, path: file.path.text, length: file.length, digest: file.digest)
+        }
+      } else {
+        try await entries(of: manifest, in: record.digest).enumerated().map { index, entry in
+          VersionPages.Page(
+            number: index + 1, path: entry.path, length: entry.length,
+            checksum: Self.hexadecimal(entry.checksum))
+        }
+      }
+    return VersionPages(product: product, version: record.version, pages: pages)
+  }
+
+  private static func hexadecimal(_ checksum: UInt32) -> String {
+    let digits = String(checksum, radix: 16)
+    return String(repeating: "0", count: 8 - digits.count) + digits
   }
 
   /// The page of that number, from 1. Throws as ``pages(of:_:)`` does, and `preview-unknown` for a page that is not there, that is longer than
@@ -48,19 +62,84 @@ package struct PackagePageReader: Sendable {
   func page(
     _ number: Int, of product: ProductIdentifier, _ version: ContentVersion
   ) async throws -> PreviewTable.Preview {
-    let (record, files) = try await files(of: product, version)
-    guard files.indices.contains(number - 1) else {
-      throw Problem(.previewUnknown, "\(product) \(record.version) has \(files.count) pages")
+    let (record, manifest) = try await manifest(of: product, version)
+    let found: (name: String, content: [UInt8])
+    if manifest.kind == .folder {
+      let file = try Self.element(number, of: Self.files(of: manifest), in: record)
+      try Self.require(file.length, file.storedLength)
+      found = (file.path.text, try await self.content(of: file, in: record.digest))
+    } else {
+      let entry = try Self.element(
+        number, of: try await entries(of: manifest, in: record.digest), in: record)
+      try Self.require(entry.length)
+      found = (entry.path, try await self.content(of: entry, in: record.digest, manifest))
     }
-    let file = files[number - 1]
-    guard file.length <= Self.maximumPage, file.storedLength <= Self.maximumPage else {
-      throw Problem(.previewUnknown, "pages of more than \(Self.maximumPage) are not shown")
-    }
-    let content = try await content(of: file, in: record.digest)
+    let content = found.content
     guard let type = PictureFormat(startOf: content)?.previewMediaType else {
-      throw Problem(.previewUnknown, "\(file.path.text) is no picture that browsers show")
+      throw Problem(.previewUnknown, "\(found.name) is no picture that browsers show")
     }
-    return PreviewTable.Preview(place: number, mediaType: type, digest: file.digest, content: content)
+    return PreviewTable.Preview(
+      place: number, mediaType: type, digest: await checks.run { SHA256Digest.of(content) }, content: content)
+  }
+
+  private static func element<Element>(
+    _ number: Int, of pages: [Element], in record: VersionRecord
+  ) throws(Problem) -> Element {
+    guard pages.indices.contains(number - 1) else {
+      throw Problem(.previewUnknown, "\(record.product) \(record.version) has \(pages.count) pages")
+    }
+    return pages[number - 1]
+  }
+
+  private static func require(_ lengths: ByteCount...) throws(Problem) {
+    guard lengths.allSatisfy({ $0 <= maximumPage }) else {
+      throw Problem(.previewUnknown, "pages of more than \(maximumPage) are not shown")
+    }
+  }
+
+  /// The bytes of a package where it lies.
+  private struct StoredBytes: PackedFileSource {
+    let reader: any PackageReader
+
+    func bytes(in range: Range<Int64>) async throws -> [UInt8] {
+      var bytes: [UInt8] = []
+      while bytes.count < range.count {
+        let position = ByteCount(range.lowerBound + Int64(bytes.count))
+        let part = try await reader.bytes(
+          from: position, upTo: min(range.count - bytes.count, PackagePageReader.part))
+        guard !part.isEmpty else { break }
+        bytes += part
+      }
+      return bytes
+    }
+  }
+
+  /// The pages of a comic book that is one archive; none of any other file, and of an archive whose pages cannot be told.
+  private func entries(
+    of manifest: Manifest, in package: SHA256Digest
+  ) async throws -> [ArchivePages.Entry] {
+    guard manifest.mediaType == .comicBook, let count = manifest.pageCount else { return [] }
+    let source = StoredBytes(reader: try await shelf.reader(of: package))
+    do {
+      return try await ArchivePages.pages(
+        of: manifest.length, count: count, bytes: { try await source.bytes(in: $0) },
+        start: { try await PackedFileReader.start(of: $0, in: source, count: ArchivePages.startLength) })
+        ?? []
+    } catch is PackageValidationError {
+      return []
+    }
+  }
+
+  private func content(
+    of entry: ArchivePages.Entry, in package: SHA256Digest, _ manifest: Manifest
+  ) async throws -> [UInt8] {
+    let source = StoredBytes(reader: try await shelf.reader(of: package))
+    do {
+      let file = try await entry.file(in: manifest.length) { try await source.bytes(in: $0) }
+      return try await PackedFileReader.check(file, in: source, returning: Int(entry.length.rawValue))
+    } catch let error as PackageValidationError {
+      throw Problem(.previewUnknown, "\(entry.path): \(error)")
+    }
   }
 
   private func content(of file: ManifestFile, in package: SHA256Digest) async throws -> [UInt8] {
@@ -90,10 +169,10 @@ package struct PackagePageReader: Sendable {
     }
   }
 
-  /// The version, and its pages as files of its package.
-  private func files(
+  /// The version, with what its package has.
+  private func manifest(
     of product: ProductIdentifier, _ version: ContentVersion
-  ) async throws -> (VersionRecord, [ManifestFile]) {
+  ) async throws -> (VersionRecord, Manifest) {
     let (record, document) = try await database.read { connection in
       guard let record = try VersionTable.find(product, version, in: connection),
         let document = try VersionTable.manifestDocument(record.manifestDigest, in: connection)
@@ -103,9 +182,13 @@ package struct PackagePageReader: Sendable {
     let manifest = try await checks.run {
       try UnverifiedManifest(document).verified(against: record.manifestDigest)
     }
-    guard manifest.kind == .folder else { return (record, []) }
+    return (record, manifest)
+  }
+
+  /// The pages of a folder in their order.
+  private static func files(of manifest: Manifest) -> [ManifestFile] {
     let files = Dictionary(
       manifest.files.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
-    return (record, (manifest.readingOrder ?? []).compactMap { files[$0] })
+    return (manifest.readingOrder ?? []).compactMap { files[$0] }
   }
 }

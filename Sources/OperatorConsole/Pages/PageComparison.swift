@@ -1,4 +1,5 @@
 import CoreTypes
+import Crypto
 import PullboxAPI
 
 /// The pages of two versions, page by page, by their paths, and those that moved to another path by their bytes. Pure.
@@ -15,7 +16,7 @@ struct PageComparison: Sendable {
 
     var change: Change {
       switch (old, new) {
-      case (let old?, let new?): old.digest == new.digest ? .same : .changed
+      case (let old?, let new?): old.content == new.content ? .same : .changed
       case (nil, _): .added
       case (_, nil): .removed
       }
@@ -34,11 +35,14 @@ struct PageComparison: Sendable {
       return Row(old: partner, new: page)
     }
     // What has another name and the same bytes is the same page.
-    var byDigest = Dictionary(
-      old.filter { rest.contains($0.number) }.map { ($0.digest, $0) }, uniquingKeysWith: { first, _ in first }
+    var byContent = Dictionary(
+      old.filter { rest.contains($0.number) }.map { ($0.content, $0) },
+      uniquingKeysWith: { first, _ in first }
     )
     for (index, row) in rows.enumerated() where row.old == nil {
-      guard let digest = row.new?.digest, let partner = byDigest.removeValue(forKey: digest) else { continue }
+      guard let content = row.new?.content, let partner = byContent.removeValue(forKey: content) else {
+        continue
+      }
       rows[index].old = partner
       rest.remove(partner.number)
     }
@@ -66,4 +70,9 @@ extension PageComparison.Change {
     case .removed: .bad
     }
   }
+}
+
+extension VersionPages.Page {
+  /// The word by which equal pages are known. Those of a folder and of an archive have different ones.
+  fileprivate var content: String { digest?.hexadecimal ?? "\(checksum ?? "") \(length.rawValue)" }
 }

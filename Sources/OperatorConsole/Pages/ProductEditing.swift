@@ -31,6 +31,9 @@ struct ProductEditing: Editing {
       "from", words(.availableFrom), EditedFields.text(of: product.availableFrom), hint: words(.timeHint))
     fields.add(
       "until", words(.availableUntil), EditedFields.text(of: product.availableUntil), hint: words(.timeHint))
+    fields.add(
+      "samples", words(.samples), product.samples?.joined(separator: "\n"), hint: words(.samplesHint),
+      isLong: true)
     fields.add("application", words(.application), product.application?.description)
     fields.add("privacy", words(.privacyAddress), product.privacyURL)
     return fields
@@ -54,6 +57,10 @@ struct ProductEditing: Editing {
     if form["date"] != nil { wanted.publicationDate = try EditedFields.time(form.text("date"), words) }
     if form["from"] != nil { wanted.availableFrom = try EditedFields.time(form.text("from"), words) }
     if form["until"] != nil { wanted.availableUntil = try EditedFields.time(form.text("until"), words) }
+    if let samples = form["samples"] {
+      let paths = samples.split(separator: "\n").map(String.init)
+      wanted.samples = paths.isEmpty ? nil : paths
+    }
     if form["application"] != nil {
       wanted.application = try EditedFields.value(.application, form.text("application"), words) {
         ApplicationIdentifier($0)

@@ -103,6 +103,7 @@ struct ProductPage {
         }
         sale(reading.value, tag: reading.tag, typed: typed)
         versions(reading.value)
+        samples(reading.value)
         prices(reading.value.product)
         window(listing)
       }
@@ -149,6 +150,32 @@ struct ProductPage {
             .init(Markup.foreign(text.description)),
           ]
         })
+    }
+  }
+
+  /// The samples as everyone sees them, once a version is released; before that their paths.
+  @MarkupBuilder
+  private func samples(_ record: OperatorProduct) -> Markup {
+    if let samples = record.product.samples, !samples.isEmpty {
+      element(.section) {
+        element(.h2) { words(.samples) }
+        element(.ul, .look(.bare)) {
+          for (index, path) in samples.enumerated() {
+            element(.li) {
+              if record.versions.contains(where: { $0.state == .released }) {
+                element(
+                  .img,
+                  with: [
+                    .source(Address(["console", "pictures", product, "samples", "\(index + 1)"])),
+                    .alternative(words(.sampleOf, words.number(index + 1), product)), .look(.cover), .lazy,
+                  ] + Attribute.size(width: 160, height: 240))
+                " "
+              }
+              Parts.name(path)
+            }
+          }
+        }
+      }
     }
   }
 

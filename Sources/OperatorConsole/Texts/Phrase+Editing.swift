@@ -4,6 +4,12 @@ extension Phrase {
     "There is no publication {0}: none is described by that name, and no product belongs to it.",
     "Es gibt keine Publikation {0}: Keine ist unter diesem Namen beschrieben, und kein Produkt gehört zu ihr."
   )
+  static let samples = Phrase("Samples", "Leseproben")
+  static let samplesHint = Phrase(
+    "Paths of pages in the package, one a line; they are shown to all once a version is released.",
+    "Pfade von Seiten im Paket, einer je Zeile; sie werden allen gezeigt, sobald eine Version freigegeben ist."
+  )
+  static let sampleOf = Phrase("Sample {0} of {1}", "Leseprobe {0} von {1}")
   static let edit = Phrase("Edit", "Bearbeiten")
   static let editNamed = Phrase("Edit {0}", "{0} bearbeiten")
   static let titleIn = Phrase("Title ({0})", "Titel ({0})")

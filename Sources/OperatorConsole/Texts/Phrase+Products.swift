@@ -95,7 +95,9 @@ extension Phrase {
   )
   static let stopDownloads = Phrase(
     "Also end the downloads that run", "Auch laufende Downloads beenden")
-  static let updateSizes = Phrase("What it costs devices", "Was sie Geräte kostet")
+  static let updateSizes = Phrase(
+    "Devices by the version that they have, and what this one costs them",
+    "Geräte nach der Version, die sie haben, und was diese sie kostet")
   static let noHolders = Phrase(
     "No device holds a version; a new one fetches {0}.", "Kein Gerät hat eine Version; ein neues holt {0}.")
   static let heldVersion = Phrase("Held version", "Vorhandene Version")

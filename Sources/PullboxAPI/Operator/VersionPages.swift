@@ -12,15 +12,21 @@ public struct VersionPages: Codable, Sendable {
     public var path: String
     /// Bytes of the file.
     public var length: ByteCount
-    /// The digest of the file: equal pages have equal ones, in whichever version.
-    public var digest: SHA256Digest
+    /// The digest of the file: equal pages have equal ones, in whichever version. Absent in an archive that was published as its maker
+    /// made it.
+    public var digest: SHA256Digest?
+    /// The CRC-32 of the file in 8 hexadecimal digits, in such an archive; absent otherwise.
+    public var checksum: String?
 
     /// Creates the page from its members.
-    public init(number: Int, path: String, length: ByteCount, digest: SHA256Digest) {
+    public init(
+      number: Int, path: String, length: ByteCount, digest: SHA256Digest? = nil, checksum: String? = nil
+    ) {
       self.number = number
       self.path = path
       self.length = length
       self.digest = digest
+      self.checksum = checksum
     }
   }
 
@@ -28,7 +34,7 @@ public struct VersionPages: Codable, Sendable {
   public var product: ProductIdentifier
   /// The version.
   public var version: ContentVersion
-  /// The pages; none for a package that is one file, or whose manifest names no order.
+  /// The pages; none for a package that is a book or a document, or whose manifest names no order.
   public var pages: [Page]
 
   /// Creates the document from its members.

@@ -4,6 +4,7 @@ import ContentPacking
 import CoreTypes
 import Crypto
 import HTTPClient
+import PackageTesting
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting
@@ -65,7 +66,7 @@ struct ConsolePicturesTests {
       #expect(list.pages.map(\.number) == [1, 2, 3])
       let page = try await server.operatorAPI.exchange("GET", "\(path)/2")
       #expect(page.headers["Content-Type"] == "image/png")
-      #expect(page.headers["ETag"] == "\"\(list.pages[1].digest)\"")
+      #expect(page.headers["ETag"] == "\"\(try #require(list.pages[1].digest))\"")
       #expect(page.body == Self.picture(2))
       for number in ["0", "4", "-1", "9223372036854775808", "a"] {
         let problem = try await server.problem {
@@ -75,6 +76,58 @@ struct ConsolePicturesTests {
       }
       let closed = try await server.problem { _ = try await server.api.exchange("GET", "\(path)/1") }
       #expect(closed.code == .unauthorized)
+    }
+  }
+
+  @Test("a comic book that is one archive shows its pages, in their natural order, compressed or not")
+  func archive() async throws {
+    try await run { server in
+      func archive(_ last: Int) -> [UInt8] {
+        ZipMaker([
+          ZipMaker.Entry("p10.png", Self.picture(last)).with { $0.method = 8 },
+          ZipMaker.Entry("p2.png", Self.picture(2)), ZipMaker.Entry("p1.png", Self.picture(1)),
+          ZipMaker.Entry("p3.png", "no picture at all"), ZipMaker.Entry("notes.txt", "x"),
+        ]).bytes
+      }
+      for (version, last) in [("3.0", 10), ("4.0", 11)] {
+        _ = try await server.submit(archive(last), as: Self.issue, version: version)
+      }
+      let path = server.path(Self.issue, "3.0") + "/pages"
+      let list: VersionPages = try await server.operatorAPI.get(path)
+      #expect(list.pages.map(\.path) == ["p1.png", "p2.png", "p10.png"])
+      #expect(list.pages.allSatisfy { $0.digest == nil && $0.checksum?.count == 8 })
+      for (number, picture) in [(1, 1), (2, 2), (3, 10)] {
+        let page = try await server.operatorAPI.exchange("GET", "\(path)/\(number)")
+        #expect(
+          page.headers["Content-Type"] == "image/png" && page.body == Self.picture(picture), "\(number)")
+      }
+      let none = try await server.problem { _ = try await server.operatorAPI.exchange("GET", "\(path)/4") }
+      #expect(none.code == .previewUnknown)
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      let compared = try await browser.get("/console/products/\(Self.issue)/4.0/pages?compare=3.0")
+      #expect(compared.text.contains("Pages that are the same: 2; changed: 1; added: 0; removed: 0."))
+    }
+  }
+
+  @Test("samples are edited as paths, and shown as pictures once a version is released")
+  func samples() async throws {
+    try await run { server in
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      let edit = "/console/products/\(Self.issue)/edit"
+      let form = try await browser.get(edit)
+      #expect(form.text.contains("name=\"samples\""))
+      let typed = try ["token", "tag"].map { name in
+        (name, try #require(browser.hidden(name, of: form.text)).replacing("&quot;", with: "\""))
+      }
+      let answer = try await browser.post(
+        edit, typed + [("samples", "page-1.png\r\npage-3.png"), ("confirmed", "yes")])
+      #expect(answer.location == "/console/products/\(Self.issue)?notice=edited")
+      let record: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/\(Self.issue)")
+      #expect(record.product.samples == ["page-1.png", "page-3.png"])
+      let page = try await browser.get("/console/products/\(Self.issue)")
+      #expect(page.text.contains("page-3.png") && !page.text.contains("/samples/1"))
     }
   }
 

@@ -121,6 +121,7 @@ extension WireSample {
     """
   private static let versionPage = """
     {
+      "checksum": "0badcafe",
       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
       "length": 250003,
       "number": 1,
@@ -582,7 +583,9 @@ extension WireSample {
     WireSample(
       VersionPages.self,
       #"{"pages": [\#(versionPage)], "product": "com.example.heroes.issue42", "version": "1.10"}"#),
-    WireSample(VersionPages.Page.self, versionPage),
+    WireSample(
+      VersionPages.Page.self, versionPage,
+      minimal: #"{"length": 250003, "number": 1, "path": "pages/001.jpg"}"#),
     WireSample(
       UpdateSizes.self,
       """
