@@ -95,7 +95,7 @@ struct StatementCostTests {
 
   /// A grant of the bestseller for each device, half of them finished, as the tables have them; every
   /// twentieth is revoked, so that few have a full page of them as well. They are of the package that `com.example.issue1` 1.0 has.
-  private func fill(_ path: String, grants count: Int) throws {
+  func fill(_ path: String, grants count: Int) throws {
     let database = try Database.open(path: path, migrations: Migrations.all)
     defer { database.close() }
     try database.writeBlocking(locking: [.everything]) { connection in

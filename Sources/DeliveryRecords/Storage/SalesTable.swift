@@ -64,12 +64,17 @@ package enum SalesTable {
   ///   - to: the first moment behind its last day.
   ///   - now: decides whether a renewal may still come.
   ///   - dimensions: the columns that are told apart, besides the day.
+  ///   - unitsAlone: whether subscribers are left out: who is one is asked of all periods that run.
   package static func counts(
     from: Timestamp, to: Timestamp, asOf now: Timestamp, by dimensions: Set<SalesReport.Dimension>,
-    matching filter: Filter,
+    matching filter: Filter, unitsAlone: Bool = false,
     in connection: borrowing Connection
   ) throws -> [SalesCount] {
     let question = Question(dimensions: dimensions, filter: filter, from: from, to: to)
+    let units =
+      try question.count(.sold, by: "purchased", index: "transactions_by_purchase", in: connection)
+      + question.count(.refunded, by: "revoked", index: "transactions_by_refund", in: connection)
+    guard !unitsAlone else { return units }
     let isFirst = "t.original_id = t.transaction_id AND t.expires IS NOT NULL"
     let later = """
       NOT EXISTS (SELECT 1 FROM transactions AS next \(SQLDialect.index("transactions_by_original"))
@@ -78,8 +83,7 @@ package enum SalesTable {
           AND next.purchased <= t.expires + \(tolerance) AND next.revoked IS NULL)
       """
     let refunded = "t.revoked IS NOT NULL AND t.revoked < t.expires"
-    return try question.count(.sold, by: "purchased", index: "transactions_by_purchase", in: connection)
-      + question.count(.refunded, by: "revoked", index: "transactions_by_refund", in: connection)
+    return try units
       + question.count(
         .began, by: "purchased", index: "transactions_by_purchase", where: isFirst, countsRows: true,
         in: connection)

@@ -17,11 +17,11 @@ struct SalesReportRoutes: Sendable {
 
   /// The query parameters of the report of sales; any other is refused.
   private static let query: Set<String> = [
-    "from", "to", "by", "product", "territory", "store", "environment", "format",
+    "from", "to", "by", "product", "territory", "store", "environment", "format", "only",
   ]
 
   /// The query parameters of the sums of money, which have neither dimensions nor a format.
-  private static let moneyQuery = query.subtracting(["by", "format"])
+  private static let moneyQuery = query.subtracting(["by", "format", "only"])
 
   /// Adds the report of sales, as JSON or as comma-separated values, and the sums of money. Both need the scope
   /// `read`.
@@ -91,13 +91,15 @@ struct SalesReportRoutes: Sendable {
     let days = try days(of: request)
     let (first, end) = (days.lowerBound, days.upperBound)
     let dimensions = try request.filter("by", Self.dimensions) ?? Set(SalesReport.Dimension.allCases)
+    let unitsAlone = try request.filter("only") { $0 == "units" ? true : nil } ?? false
     let filter = try Self.filter(of: request, tellsEnvironmentsApart: dimensions.contains(.environment))
     let (from, to) = (SalesTally.start(of: first), SalesTally.start(of: end))
     let now = clock.now()
     let until = min(to, now)
     let counts = try await database.read { connection in
       try SalesTable.counts(
-        from: from, to: until, asOf: now, by: dimensions, matching: filter, in: connection)
+        from: from, to: until, asOf: now, by: dimensions, matching: filter, unitsAlone: unitsAlone,
+        in: connection)
     }
     let rows = await BlockingPool.computing.run {
       var tally = SalesTally(days: first..<end, dimensions: dimensions)

@@ -103,7 +103,7 @@ struct TodayPage {
       .interface("approvals", query: [("state", "waiting"), ("limit", Self.limit)]),
       as: PullboxAPI.Page<Approval>.self)
     async let sales = visit.get(
-      .interface("reports", query: [("by", "day"), ("from", month)]), as: SalesReport.self)
+      .interface("reports", query: [("by", "day"), ("from", month), ("only", "units")]), as: SalesReport.self)
     async let granted = visit.get(
       .interface("deliveries", query: [("since", (visit.now - Self.day).rfc3339), ("limit", Self.limit)]),
       as: PullboxAPI.Page<OperatorGrant>.self)
