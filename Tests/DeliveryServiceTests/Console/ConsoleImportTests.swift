@@ -11,8 +11,13 @@ import Testing
 @Suite("An import in the console", .timeLimit(.minutes(2)))
 struct ConsoleImportTests {
   private static let path = "/console/import"
-  private static let sheet =
-    "id,title:en,price:FRA\ncom.example.a,One,4.99 EUR\ncom.example.b,\"Two <b>\nlines\",\n"
+  private static let sheet = """
+    id,title:en,description:en,price:FRA
+    com.example.a,One,,4.99 EUR
+    com.example.b,Two,"First <b>
+    second",
+
+    """
 
   private func run(_ body: @escaping (ServerHarness, ConsoleBrowser) async throws -> Void) async throws {
     try await ServerHarness.run(options: ["--console", "everywhere"]) { server in
@@ -66,13 +71,14 @@ struct ConsoleImportTests {
       for text in ["Old &lt;i&gt;", "One", "localizations.en.title", "prices.FRA.amount", "4.99"] {
         #expect(preview.text.contains(text), "\(text)")
       }
-      #expect(!preview.text.contains("Old <i>") && !preview.text.contains("Two <b>"))
+      #expect(!preview.text.contains("Old <i>") && !preview.text.contains("First <b>"))
       #expect(try await title("com.example.a", server) == "Old <i>")
       #expect(try await server.audit([("action", "product.create")]).count == 1)
       let done = try await confirm(preview.text, browser)
       #expect(done.location == "/console/products?notice=imported")
       #expect(try await title("com.example.a", server) == "One")
-      #expect(try await title("com.example.b", server) == "Two <b>\nlines")
+      let made: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/com.example.b")
+      #expect(made.product.localizations["en"]?.description == "First <b>\nsecond")
       let again = try await send(Self.sheet, browser)
       #expect(again.text.contains("New: 0, changed: 0, unchanged: 2."))
       #expect(browser.hidden("confirmed", of: again.text) == nil)
