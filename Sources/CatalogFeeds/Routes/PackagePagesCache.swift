@@ -65,26 +65,6 @@ final class PackagePagesCache: Sendable {
       of: manifest.length, count: count, bytes: { try await file.bytes(in: $0) },
       start: { try await PackedFileReader.start(of: $0, in: file, count: ArchivePages.startLength) })
     return entries.map { PackagePages($0.map { PackagePages.Page(picture: Self.picture($0)) }) }
-    let tail = try await package.file.bytes(in: ArchivePages.tail(of: manifest.length))
-    guard let directory = ArchivePages.directory(inTail: tail, of: manifest.length),
-      var entries = ArchivePages.entries(inDirectory: try await package.file.bytes(in: directory))
-    else { return nil }
-    // Some are called like a picture and are none, which was seen when the archive was published.
-    if entries.count != count { entries = try await pictures(among: entries, in: package.file) }
-    guard entries.count == count else { return nil }
-    return PackagePages(entries.map { PackagePages.Page(picture: Self.picture($0)) })
-  }
-
-  private func pictures(
-    among entries: [ArchivedFile], in file: SharedDescriptor
-  ) async throws -> [ArchivedFile] {
-    var found: [ArchivedFile] = []
-    for entry in entries {
-      let place = try await Self.file(of: Self.picture(entry), in: file)
-      let start = try await PackedFileReader.start(of: place, in: file, count: ArchivePages.startLength)
-      if PictureFormat(startOf: start) != nil { found.append(entry) }
-    }
-    return found
   }
 
   private static func picture(_ entry: ArchivedFile) -> PackagePages.Picture {

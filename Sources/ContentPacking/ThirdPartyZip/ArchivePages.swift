@@ -15,35 +15,6 @@ package enum ArchivePages {
   /// Bytes of a file from its front that say whether it is a picture.
   package static let startLength = PictureFormat.startLength
 
-  /// A file of the archive whose bytes are found by its header.
-  package struct Entry: Hashable, Sendable {
-    /// The path within the archive, as people read it.
-    package var path: String
-    package var length: ByteCount
-    /// The part of the archive that tells where the file's bytes begin.
-    package var header: Range<Int64> { headerOffset..<headerOffset + Int64(ZipFormat.localLength) }
-
-    fileprivate var headerOffset: Int64
-    fileprivate var storedLength: Int64
-    fileprivate var method: StorageMethod
-    /// The CRC-32 of the file's bytes.
-    package fileprivate(set) var checksum: UInt32
-
-    /// The file; nil unless `bytes`, which are those of ``header``, are a header.
-    package func file(behind bytes: [UInt8]) -> PackedFile? {
-      guard bytes.count == ZipFormat.localLength, bytes.littleEndian(at: 0) == ZipFormat.localSignature else {
-        return nil
-      }
-      let names =
-        Int64(bytes.littleEndian(at: 26, as: UInt16.self))
-        + Int64(bytes.littleEndian(at: 28, as: UInt16.self))
-      let start = headerOffset + Int64(ZipFormat.localLength) + names
-      return PackedFile(
-        name: path, range: start..<start + storedLength, length: length, method: method,
-        check: .checksum(checksum))
-    }
-  }
-
   /// The part of an archive of that many bytes in which its closing records lie.
   package static func tail(of length: ByteCount) -> Range<Int64> {
     max(0, length.rawValue - Int64(ThirdPartyZipEnd.tailLength))..<length.rawValue
@@ -91,13 +62,13 @@ package enum ArchivePages {
   package static func pages(
     of length: ByteCount, count: Int, bytes: (Range<Int64>) async throws -> [UInt8],
     start: (PackedFile) async throws -> [UInt8]
-  ) async throws -> [Entry]? {
+  ) async throws -> [ArchivedFile]? {
     guard let place = directory(inTail: try await bytes(tail(of: length)), of: length),
       let named = entries(inDirectory: try await bytes(place))
     else { return nil }
     guard named.count != count else { return named }
     // Some are called like a picture and are none, which was seen when the archive was published.
-    var pictures: [Entry] = []
+    var pictures: [ArchivedFile] = []
     for entry in named {
       let file = try await entry.file(in: length, bytes: bytes)
       if PictureFormat(startOf: try await start(file)) != nil { pictures.append(entry) }
@@ -106,7 +77,7 @@ package enum ArchivePages {
   }
 }
 
-extension ArchivePages.Entry {
+extension ArchivedFile {
   /// The file in an archive of that many bytes, of which `bytes` reads a part. Throws what that throws, and `PackageValidationError`
   /// where there is no header.
   package func file(

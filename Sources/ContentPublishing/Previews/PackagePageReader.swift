@@ -117,7 +117,7 @@ package struct PackagePageReader: Sendable {
   /// The pages of a comic book that is one archive; none of any other file, and of an archive whose pages cannot be told.
   private func entries(
     of manifest: Manifest, in package: SHA256Digest
-  ) async throws -> [ArchivePages.Entry] {
+  ) async throws -> [ArchivedFile] {
     guard manifest.mediaType == .comicBook, let count = manifest.pageCount else { return [] }
     let source = StoredBytes(reader: try await shelf.reader(of: package))
     do {
@@ -131,7 +131,7 @@ package struct PackagePageReader: Sendable {
   }
 
   private func content(
-    of entry: ArchivePages.Entry, in package: SHA256Digest, _ manifest: Manifest
+    of entry: ArchivedFile, in package: SHA256Digest, _ manifest: Manifest
   ) async throws -> [UInt8] {
     let source = StoredBytes(reader: try await shelf.reader(of: package))
     do {
