@@ -6,6 +6,7 @@ import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
+import PullboxTesting
 import Testing
 
 @testable import DeliveryRecords

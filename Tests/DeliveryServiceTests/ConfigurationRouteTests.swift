@@ -1,3 +1,4 @@
+import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
 import PullboxTesting

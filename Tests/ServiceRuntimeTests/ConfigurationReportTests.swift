@@ -190,7 +190,7 @@ struct ConfigurationReportTests {
       "{server: 'http://a', entries: [{name: 'a', key: 'hidden', count: 1}]}", ["--loops", "3"],
       environment: ["PULLBOX_STORE_CREDENTIAL": "hidden", "PULLBOX_LISTEN": "a:1,b:2"])
     #expect(
-      report.listing.replacing(path, with: "f") == """
+      report.listing.text.replacing(path, with: "f") == """
         logLevel: "info"  // default
         listen: ["a:1", "b:2"]  // PULLBOX_LISTEN
         server: "http://a"  // f:1:10

@@ -5,6 +5,7 @@ import PullboxTesting
 import ServiceRuntime
 import Testing
 
+@testable import ContentPublishing
 @testable import DeliveryService
 
 /// Today, Deliveries and Customers show a page of what there is: what they ask of the database is found by an index, however many grants,

@@ -104,7 +104,7 @@ extension WireSample {
     }
     """
 
-  private static let device = """
+  private static let customerDevice = """
     {
       "device": "shelf-7",
       "firstSeen": "2026-11-21T05:26:07.100Z",
@@ -125,7 +125,7 @@ extension WireSample {
   private static let customer = """
     {
       "customer": "3f9a6c2e815d4b70a1c4e8d2b6f09357",
-      "devices": [\(device)],
+      "devices": [\(customerDevice)],
       "readers": [\(reader)]
     }
     """
