@@ -144,6 +144,41 @@ private struct Replay {
       estimator.estimate(remaining: ByteCount(10_000), tail: 0, at: instant(60)), speed: 1000, seconds: 10)
   }
 
+  @Test("a way with many silences is as slow as it is, however fast it was before") func gaps() {
+    for fast in [0, 60] {
+      var estimator = ProgressEstimator()
+      var (time, bytes) = (0.0, 0)
+      estimator.record(received: .zero, verified: .zero, at: instant(0))
+      for _ in 0..<fast {
+        (time, bytes) = (time + 1, bytes + 10_000_000)
+        estimator.record(received: ByteCount(bytes), verified: ByteCount(bytes), at: instant(time))
+      }
+      for _ in 0..<20 {
+        (time, bytes) = (time + 3.5, bytes + 70_000)
+        estimator.record(received: ByteCount(bytes), verified: ByteCount(bytes), at: instant(time))
+      }
+      let estimate = estimator.estimate(remaining: ByteCount(2_000_000), tail: 0, at: instant(time))
+      #expect(abs((estimate.timeRemaining ?? .infinity) - 100) < 20, "after \(fast) s")
+    }
+  }
+
+  @Test("a speed that has fallen to a floor is not taken to fall on") func fall() {
+    for seconds in [40.0, 60.0] {
+      let looks = Replay.run(length: 60_000_000) { max(50_000, 1e6 - 950_000 * $0 / seconds) }
+      for look in looks where look.truth > 60 {
+        #expect((look.remaining ?? 0) < 5 * look.truth, "at \(look.share)")
+      }
+    }
+  }
+
+  @Test("since when nothing has come stays one time") func since() {
+    var estimator = steady(to: 8)
+    for time in [11.0, 11.4, 11.9, 12.3] {
+      let estimate = estimator.estimate(remaining: ByteCount(5000), tail: 0, at: instant(time))
+      #expect(estimate.stall.map { time - $0.inSeconds } == 8)
+    }
+  }
+
   @Test("a pause does not count as slowness") func pause() {
     var estimator = ProgressEstimator()
     estimator.record(received: ByteCount(1000), verified: ByteCount(1000), at: instant(0))

@@ -186,7 +186,43 @@ import Testing
   @Test("a download that is wanted now keeps its place from its grant to its content") func kept() throws {
     var granted = try candidate(2, isReady: false, isBusy: true, needsPlace: false)
     granted.urgency = .now
+    granted.keepsPlace = true
+    let scheduler = Scheduler(maximumActive: 1)
     let stopped = try job(1, .normal, isBusy: false, holds: [.preempted])
-    #expect(Scheduler(maximumActive: 1).plan(for: [stopped, granted], in: .init()) == .init())
+    #expect(scheduler.plan(for: [stopped, granted], in: .init()) == .init())
+    let asking = try job(1, .normal, isBusy: true)
+    #expect(scheduler.plan(for: [asking, granted], in: .init()) == .init(), "a question stops nothing")
+    // Its content is placed, and it reports.
+    granted.keepsPlace = false
+    #expect(
+      scheduler.plan(for: [stopped, granted, try candidate(3)], in: .init())
+        == .init(
+          releases: [.init(job: try name(1), condition: .preempted)], starts: [.job(try name(1))]))
+  }
+
+  @Test("no more are stopped than may run, and none where a place is about to be free") func fewest() throws {
+    let scheduler = Scheduler(maximumActive: 2)
+    let running = [try job(1, .normal, isBusy: true), try job(2, .normal, isBusy: true)]
+    var twins = [try job(3, .now, isBusy: false), try job(4, .now, isBusy: false)]
+    twins[1].product = twins[0].product
+    #expect(scheduler.plan(for: running + twins, in: .init()).holds.count == 1)
+    // One of the two is paused, or what it has staged is removed: its place is free in a moment.
+    var paused = running
+    paused[1].isWanted = false
+    let urgent = try job(3, .now, isBusy: false)
+    let plan = scheduler.plan(for: paused + [urgent], in: .init())
+    #expect(plan == .init(holds: [.init(job: try name(2), condition: .noReader)]))
+    var ending = running
+    ending[1].isInterruptible = false
+    ending[1].isEnding = true
+    #expect(scheduler.plan(for: ending + [urgent], in: .init()) == .init())
+  }
+
+  @Test("a job that was stopped and is wanted now itself waits for its turn, not for others") func raised() throws {
+    let raised = try job(1, .now, isBusy: false, holds: [.preempted])
+    let other = try job(2, .now, isBusy: true)
+    #expect(
+      Scheduler(maximumActive: 1).plan(for: [raised, other], in: .init())
+        == .init(releases: [.init(job: try name(1), condition: .preempted)]))
   }
 }

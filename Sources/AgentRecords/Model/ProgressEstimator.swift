@@ -69,7 +69,7 @@ package struct ProgressEstimator: Hashable, Sendable {
       last?.verified = verified
       return
     }
-    if let lastArrival, now - lastArrival >= Self.longestSilence {
+    if let lastArrival, now - lastArrival >= Self.longestSilence, !speed.isFresh {
       speed.resume()
     } else {
       speed.add(Double(arrived.rawValue), in: (now - before.at).inSeconds)
@@ -91,7 +91,9 @@ package struct ProgressEstimator: Hashable, Sendable {
     if let shown, now - shown.at < Self.shownFor, (shown.estimate.stall == nil) == (fresh.stall == nil),
       (shown.estimate.timeRemaining == nil) == (fresh.timeRemaining == nil)
     {
-      return shown.estimate
+      // The time since the last byte is not rounded, so that its beginning stays where it is.
+      return Estimate(
+        speed: shown.estimate.speed, timeRemaining: shown.estimate.timeRemaining, stall: fresh.stall)
     }
     shown = Shown(at: now, estimate: fresh)
     return fresh

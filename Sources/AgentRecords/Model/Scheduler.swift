@@ -26,8 +26,12 @@ package struct Scheduler: Hashable, Sendable {
     package var isBusy: Bool
     /// False for what costs next to nothing: it needs no place.
     package var needsPlace: Bool
+    /// For a download, whether its content has no place yet and is to get the one that it keeps.
+    package var keepsPlace = false
     /// For a job, whether its step may be stopped, and goes on later without a loss.
     package var isInterruptible = false
+    /// For a job, whether it gives its place back as soon as its step ends.
+    package var isEnding = false
     /// For a job, the bytes that are not verified yet.
     package var bytesMissing = ByteCount.zero
     /// For a job, the conditions that hold it, as far as it knows.
@@ -37,8 +41,9 @@ package struct Scheduler: Hashable, Sendable {
 
     package init(
       work: Work, product: ProductIdentifier, urgency: DownloadUrgency = .normal, priority: Int,
-      sequence: Int64, isReady: Bool, isBusy: Bool, needsPlace: Bool, isInterruptible: Bool = false,
-      bytesMissing: ByteCount = .zero, holds: Set<HoldCondition> = [], isWanted: Bool = true
+      sequence: Int64, isReady: Bool, isBusy: Bool, needsPlace: Bool, keepsPlace: Bool = false,
+      isInterruptible: Bool = false, isEnding: Bool = false, bytesMissing: ByteCount = .zero,
+      holds: Set<HoldCondition> = [], isWanted: Bool = true
     ) {
       self.work = work
       self.product = product
@@ -48,7 +53,9 @@ package struct Scheduler: Hashable, Sendable {
       self.isReady = isReady
       self.isBusy = isBusy
       self.needsPlace = needsPlace
+      self.keepsPlace = keepsPlace
       self.isInterruptible = isInterruptible
+      self.isEnding = isEnding
       self.bytesMissing = bytesMissing
       self.holds = holds
       self.isWanted = isWanted
@@ -90,10 +97,9 @@ package struct Scheduler: Hashable, Sendable {
   /// while it is held.
   package func plan(for candidates: [Candidate], in environment: Environment) -> Plan {
     var due: [Set<HoldCondition>] = candidates.map { holds(of: $0, in: environment) }
-    let free = zip(candidates, due).filter { $0.isBusy || $1.isEmpty }.map(\.0)
     var plan = Plan()
-    plan.starts = selection(from: free)
-    let preempted = preempted(by: free, starting: Set(plan.starts))
+    plan.starts = selection(from: zip(candidates, due).filter { $0.isBusy || $1.isEmpty }.map(\.0))
+    let preempted = preempted(among: zip(candidates, due), starting: Set(plan.starts))
     for (index, candidate) in candidates.enumerated() where preempted.contains(candidate.work) {
       due[index].insert(.preempted)
     }
@@ -121,35 +127,42 @@ package struct Scheduler: Hashable, Sendable {
     return holds
   }
 
-  /// The jobs that make room for what is wanted now: for each that finds no place, the running job that is least urgent, and of those
-  /// the one with most bytes to fetch. A job that was stopped for that waits until nothing is wanted now, or a place
-  /// is free.
-  private func preempted(by candidates: [Candidate], starting: Set<Work>) -> Set<Work> {
-    let urgent = candidates.filter { $0.urgency == .now && ($0.isBusy || $0.isReady) }
+  /// The jobs that make room for content that is wanted now: for each that finds no place, the running job that is least urgent, and of
+  /// those the one with most bytes to fetch. A job that was stopped for that waits until nothing is wanted now, or a place
+  /// is free. A place that is about to be free anyway takes the place of one that would be stopped.
+  ///
+  /// - Parameter candidates: all of them, each with the conditions that hold it otherwise.
+  private func preempted(
+    among candidates: some Sequence<(Candidate, Set<HoldCondition>)>, starting: Set<Work>
+  ) -> Set<Work> {
+    let free = candidates.filter { $0.isBusy || $1.isEmpty }
+    let urgent = free.map(\.0).filter { $0.urgency == .now && ($0.isBusy || $0.isReady) }
     guard !urgent.isEmpty else { return [] }
-    let stopped = candidates.filter { $0.holds.contains(.preempted) && !starting.contains($0.work) }
-    let products = Set(candidates.filter(\.isBusy).map(\.product))
-    // Of one product only one runs at once: it waits for that one, and not for a place.
-    let waiting = urgent.count {
-      $0.isReady && !$0.isBusy && $0.needsPlace && !starting.contains($0.work)
-        && !products.contains($0.product)
+    let stopped = free.map(\.0).filter {
+      $0.holds.contains(.preempted) && !starting.contains($0.work) && ($0.isBusy || $0.urgency < .now)
     }
-    let stopping = stopped.count(where: \.isBusy)
-    let running = candidates.filter {
-      $0.isBusy && $0.isInterruptible && $0.needsPlace && $0.urgency < .now && $0.holds.isEmpty
+    // Of one product only one runs at once: another one waits for that, and not for a place.
+    let running = Set(free.map(\.0).filter { $0.isBusy || starting.contains($0.work) }.map(\.product))
+    let waiting = Set(urgent.filter { !$0.isBusy && $0.needsPlace }.map(\.product)).subtracting(running)
+    let ending = free.count { candidate, due in
+      candidate.isBusy && candidate.needsPlace
+        && (!candidate.holds.isEmpty || !due.isEmpty || candidate.isEnding)
     }
-    let chosen = running.sorted { ($1.urgency, $0.bytesMissing) > ($0.urgency, $1.bytesMissing) }
-      .prefix(max(0, waiting - stopping))
+    let victims = free.filter { candidate, due in
+      candidate.isBusy && candidate.isInterruptible && candidate.needsPlace && candidate.urgency < .now
+        && candidate.holds.isEmpty && due.isEmpty
+    }
+    let chosen = victims.map(\.0).sorted { ($1.urgency, $0.bytesMissing) > ($0.urgency, $1.bytesMissing) }
+      .prefix(max(0, waiting.count - ending))
     return Set(stopped.map(\.work)).union(chosen.map(\.work))
   }
 
   /// The ones to start now, in that order: by urgency, by priority, by age. Of one product only one runs at once: the second
-  /// finds in the library what the first has placed. A download that is wanted now keeps a place for its content while it
-  /// has none.
+  /// finds in the library what the first has placed.
   package func selection(from candidates: [Candidate]) -> [Work] {
     let busy = candidates.filter(\.isBusy)
     var products = Set(busy.map(\.product))
-    var places = maximumActive - busy.count { $0.needsPlace || $0.urgency == .now }
+    var places = maximumActive - busy.count { $0.needsPlace || $0.keepsPlace }
     var selected: [Work] = []
     let waiting = candidates.filter { $0.isReady && !$0.isBusy }
       .sorted { ($0.urgency, $0.priority, $1.sequence) > ($1.urgency, $1.priority, $0.sequence) }

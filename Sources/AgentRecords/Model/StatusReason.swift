@@ -46,7 +46,7 @@ package struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringC
   static let requestingGrant = StatusReason("requesting-grant")
   static let fetchingManifest = StatusReason("fetching-manifest")
   static let transferring = StatusReason("transferring")
-  static let renewingTicket = StatusReason("renewing-ticket")
+  package static let renewingTicket = StatusReason("renewing-ticket")
   package static let placing = StatusReason("placing")
   package static let reporting = StatusReason("reporting")
 

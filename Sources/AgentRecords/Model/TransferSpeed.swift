@@ -49,6 +49,8 @@ struct TransferSpeed: Hashable, Sendable {
   private static let trendBuckets = 8...30
   /// The latest buckets, which the short average is made of.
   private static let shortBuckets = 8
+  /// The buckets after which a silence says nothing of the way.
+  private static let freshBuckets = 4
   /// The standard errors that the two averages differ by when they count alike.
   private static let doubt = 8.0
   /// The share of the variance that a line explains at least, where it counts as a trend.
@@ -79,6 +81,10 @@ struct TransferSpeed: Hashable, Sendable {
     if buckets.count > Self.trendBuckets.upperBound { buckets.removeFirst() }
     open = Open()
   }
+
+  /// Whether little has arrived since the beginning, or since the last silence: another one then belongs to the way, and counts as
+  /// its time.
+  var isFresh: Bool { buckets.count < Self.freshBuckets }
 
   /// After a silence the long average goes on with a fifth of its weight, and the short one is made anew.
   mutating func resume() {
@@ -138,6 +144,7 @@ struct TransferSpeed: Hashable, Sendable {
     let span = buckets[buckets.count - 1].at - buckets[0].at
     guard abs(growth) * span > Self.notable * mean else { return nil }
     let speed = mean + growth * (now - time)
-    return speed > 0 ? Trend(speed: speed, growth: growth) : nil
+    // A line that leads far below what comes has ended.
+    return speed > 0 && speed * Self.reach >= self.speed ? Trend(speed: speed, growth: growth) : nil
   }
 }

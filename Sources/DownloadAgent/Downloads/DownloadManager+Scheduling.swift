@@ -30,7 +30,8 @@ extension DownloadManager {
   }
 
   /// Those that are at work or could be. A download takes a place while it asks for a grant or is checked;
-  /// the content is its job's.
+  /// the content is its job's. One that is wanted now asks at once, whatever runs, and keeps a place for its content meanwhile: nothing
+  /// is stopped for a question that may be refused.
   private var downloadCandidates: [Scheduler.Candidate] {
     runner.entries.compactMap { identifier, entry in
       let (record, machine) = (entry.record, entry.record.machine)
@@ -40,7 +41,8 @@ extension DownloadManager {
         work: .download(identifier), product: record.product, urgency: record.urgency,
         priority: record.priority, sequence: record.sequence,
         isReady: machine.isReady && runner.isDue(identifier), isBusy: isBusy,
-        needsPlace: machine.phase == .grant || machine.isChecked)
+        needsPlace: record.urgency != .now && (machine.phase == .grant || machine.isChecked),
+        keepsPlace: record.urgency == .now && machine.phase != .report && !machine.isChecked)
     }
   }
 
@@ -59,7 +61,9 @@ extension DownloadManager {
         // The plan says which of its holds are over.
         isReady: machine.state == .waiting && jobs.isDue(identifier),
         isBusy: entry.step != nil || machine.state == .active, needsPlace: true,
-        isInterruptible: machine.state == .active && machine.phase != .place, bytesMissing: missing,
+        isInterruptible: machine.state == .active && machine.phase != .place
+          && machine.reason != .renewingTicket,
+        isEnding: !machine.isLive, bytesMissing: missing,
         holds: machine.holds, isWanted: !waiting.isEmpty)
     }
   }
