@@ -20,6 +20,7 @@ let systemLibraries: [Target] = [
   .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
   .systemLibrary(name: "CTLS", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
   .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+  .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
   .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
   .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
   .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
@@ -253,6 +254,9 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
+      "CQREncode", "PullboxDoctor", "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce",
+      "ContentPackage", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CoreTypes",
       "PullboxDoctor", "PullboxKit", "CatalogFiles", "PullboxAPI", "PullboxAPIClient", "Commerce",
       "ContentPackage",
       "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",

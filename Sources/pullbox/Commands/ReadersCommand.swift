@@ -14,11 +14,13 @@ enum ReadersCommand: Command {
       the keys with their last use, and 'readers remove NAME' ends one: the next request with \
       it is refused. A key counts as a device of the account's. 'readers local' shows the \
       address and the key by which programs of this device read its library without the \
-      server, where catalogListen of the agent's configuration says so.
+      server, where catalogListen of the agent's configuration says so. On a terminal with \
+      colors both show a QR code: the address with the name and the password in it.
       """,
     operands: [
       .init("add|remove|list|local", isRequired: false), .init("TITLE|NAME", isRequired: false),
-    ])
+    ],
+    options: [.flag("no-qr", environment: .none, help: "Show no QR code")])
 
   /// Decides by the number of operands; any other combination is wrong usage. TITLE is one word for the shell.
   static func run(_ context: CommandContext) async throws {
@@ -63,6 +65,12 @@ enum ReadersCommand: Command {
     for line in ["address   \(key.address)", "name      \(key.name)", "password  \(key.password)"] {
       context.console.print(line)
     }
+    let terminal = Terminal.standardOutput
+    guard !context.arguments.isSet("no-qr"), let columns = terminal.columns,
+      context.console.showsColor(on: terminal), let text = ReaderAddress.text(of: key),
+      let code = QRCode(of: text), code.columns <= columns
+    else { return }
+    for line in code.lines { context.console.print(bytes: Array("\(line)\n".utf8)) }
   }
 
   /// Ends the key at once. A text that cannot be a name is wrong usage, and an unknown name the server's refusal.
