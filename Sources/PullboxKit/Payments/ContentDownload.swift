@@ -29,6 +29,24 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
   public let error: Problem?
   /// The placed file or folder; nil unless finished.
   public let contentPath: String?
+  /// The title of the content; nil until the agent knows it.
+  public let title: String?
+  /// From -1000 to 1000; a higher one goes first. Nil from agents that do not tell.
+  public let priority: Int?
+  /// When the agent began it; nil from agents that do not tell.
+  public let created: Timestamp?
+  /// The time before which it is not tried again, while it waits; nil where it is tried as soon as it can be.
+  public let notBefore: Timestamp?
+  /// A line for people on what went wrong last, such as a system call with its path; nil where nothing did.
+  public let cause: String?
+  /// How much room is needed and how much there is, while it waits for room (`insufficient-space`).
+  public let space: SpaceShortage?
+  /// Bytes of the package that have to travel; nil until that is known.
+  public let bytesNeeded: ByteCount?
+  /// Bytes of the package that were on this device already; nil until that is known.
+  public let bytesReused: ByteCount?
+  /// When the last byte arrived, while it is transferred and nothing has for three seconds.
+  public let stalledSince: Timestamp?
 
   init(_ status: DownloadStatus) {
     id = status.id
@@ -42,5 +60,14 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
     length = status.bytesTotal
     error = status.error
     contentPath = status.contentPath
+    title = status.title
+    priority = status.priority
+    created = status.created
+    notBefore = status.notBefore
+    cause = status.cause
+    space = status.space
+    bytesNeeded = status.bytesNeeded
+    bytesReused = status.bytesReused
+    stalledSince = status.stalledSince
   }
 }

@@ -1,6 +1,6 @@
 public import Commerce
 import CoreTypes
-import PullboxAPI
+public import PullboxAPI
 import PullboxAPIClient
 import Synchronization
 
@@ -27,14 +27,28 @@ public final class PaymentQueue: Sendable {
     var downloads: [DownloadIdentifier: ContentDownload] = [:]
     /// In the order in which they ended.
     var ended: [DownloadIdentifier] = []
+    /// Those that are not over, by their numbers.
+    var restores: [Int: RunningRestore] = [:]
+    /// The number of the next one.
+    var nextRestore = 0
+    var transactionUpdates: [WeakUpdateMailbox<PaymentTransaction>] = []
+    var downloadUpdates: [WeakUpdateMailbox<ContentDownload>] = []
   }
 
   private let agent: AgentClient
   private let state = Mutex(State())
+  /// One notification at a time, whichever task it is from.
+  private let turns = NotificationTurns()
 
   /// A queue of the agent that `agent` reaches; empty until it runs.
   public init(_ agent: AgentClient) {
     self.agent = agent
+  }
+
+  deinit {
+    let (transactions, downloads) = state.withLock { ($0.transactionUpdates, $0.downloadUpdates) }
+    transactions.close()
+    downloads.close()
   }
 
   /// The transactions that are not over, by identifier; empty before the queue runs.
@@ -91,11 +105,36 @@ public final class PaymentQueue: Sendable {
     try await agent.products([]).account.canMakePayments
   }
 
-  /// Starts a download of everything that is owned and not on this device, and returns those products. Throws
-  /// `APICallError`.
+  /// Starts a download of everything that is owned, wanted and not on this device, and returns those products. While the queue runs,
+  /// observers hear of the end: ``PaymentQueueObserver/paymentQueue(_:restored:)`` once all of it is here, or
+  /// ``PaymentQueueObserver/paymentQueue(_:restoreFailed:)``. ``AgentClient/restorePlan()`` says before what there is to choose from.
+  ///
+  /// Throws `APICallError`, of which observers hear as well: `purchase-required` for a wanted product that is not owned; nothing is started
+  /// then.
   @discardableResult
-  public func restoreCompletedTransactions() async throws -> [ProductIdentifier] {
-    try await agent.restore()
+  public func restoreCompletedTransactions(
+    _ wanted: AgentRestoreRequest = AgentRestoreRequest()
+  ) async throws -> [ProductIdentifier] {
+    // What ends before the answer is read counts as well.
+    let number = state.withLock { state in
+      state.nextRestore += 1
+      state.restores[state.nextRestore] = RunningRestore()
+      return state.nextRestore
+    }
+    let products: [ProductIdentifier]
+    do {
+      products = try await agent.restore(wanted)
+    } catch {
+      state.withLock { $0.restores[number] = nil }
+      post { [self] observer in
+        await observer.paymentQueue(
+          self, restoreFailed: RestoreFailure(error: error, restored: [], downloads: []))
+      }
+      throw error
+    }
+    state.withLock { $0.restores[number]?.begin(products) }
+    reportRestores()
+    return products
   }
 
   /// The same as ``resume(_:)``: downloads start by themselves.
@@ -113,7 +152,7 @@ public final class PaymentQueue: Sendable {
     for download in downloads { try await agent.resume(download.id) }
   }
 
-  /// Drops what was fetched. The purchase stays: ``restoreCompletedTransactions()`` fetches its content
+  /// Drops what was fetched. The purchase stays: ``restoreCompletedTransactions(_:)`` fetches its content
   /// later. Throws `APICallError`, as ``pause(_:)`` does.
   public func cancel(_ downloads: [ContentDownload]) async throws {
     for download in downloads { try await agent.cancel(download.id) }
@@ -133,9 +172,14 @@ public final class PaymentQueue: Sendable {
         await apply(
           downloads.filter { !$0.state.isFinal || known.contains($0.id) }.map { ContentDownload($0) })
         await apply(snapshot: transactions.map(PaymentTransaction.init))
+        try await lookForRestored()
       case .event(.transaction(let transaction)): await apply([PaymentTransaction(transaction)])
       case .event(.download(let download)): await apply([ContentDownload(download)])
-      case .event(.library), .event(.issueReady), .event(.correctionReady), .event(.owned): break
+      case .event(.library(let event)): await notify { await $0.paymentQueue(self, library: event) }
+      case .event(.issueReady(let item)): await notify { await $0.paymentQueue(self, issueReady: item) }
+      case .event(.correctionReady(let item)):
+        await notify { await $0.paymentQueue(self, correctionReady: item) }
+      case .event(.owned(let entry)): await notify { await $0.paymentQueue(self, owned: entry) }
       case .lost: await notify { await $0.paymentQueue(self, isConnected: false) }
       }
       return .continue
@@ -154,6 +198,7 @@ public final class PaymentQueue: Sendable {
       for transaction in changed {
         state.transactions[transaction.id] = transaction.isOver ? nil : transaction
       }
+      state.transactionUpdates.post(changed)
       return changed
     }
     guard !changed.isEmpty else { return }
@@ -168,8 +213,12 @@ public final class PaymentQueue: Sendable {
       for download in changed {
         state.downloads[download.id] = download
         state.ended.removeAll { $0 == download.id }
-        if download.state.isFinal { state.ended.append(download.id) }
+        if download.state.isFinal {
+          state.ended.append(download.id)
+          for number in state.restores.keys { state.restores[number]?.note(download) }
+        }
       }
+      state.downloadUpdates.post(changed)
       for id in state.ended.prefix(max(0, state.ended.count - Self.maximumEndedDownloads)) {
         state.downloads[id] = nil
       }
@@ -178,65 +227,69 @@ public final class PaymentQueue: Sendable {
     }
     guard !changed.isEmpty else { return }
     await notify { await $0.paymentQueue(self, updated: changed) }
+    reportRestores()
   }
 
-  private func notify(_ body: (any PaymentQueueObserver) async -> Void) async {
-    for observer in state.withLock({ $0.observers }) { await body(observer) }
+  /// Downloads that began and ended while the agent did not answer are told by no event.
+  private func lookForRestored() async throws {
+    guard state.withLock({ !$0.restores.isEmpty }) else { return }
+    let held = Set(try await agent.library().filter { $0.state != .damaged }.map(\.product))
+    state.withLock { state in
+      for number in state.restores.keys { state.restores[number]?.noteHeld(held) }
+    }
+    reportRestores()
+  }
+
+  /// Tells of the restores that are over.
+  private func reportRestores() {
+    let over = state.withLock { state in
+      let over = state.restores.sorted { $0.key < $1.key }.compactMap(\.value.outcome)
+      state.restores = state.restores.filter { $0.value.outcome == nil }
+      return over
+    }
+    for outcome in over {
+      post { [self] observer in
+        switch outcome {
+        case .success(let products): await observer.paymentQueue(self, restored: products)
+        case .failure(let failure): await observer.paymentQueue(self, restoreFailed: failure)
+        }
+      }
+    }
+  }
+
+  /// Notifies behind what is under way, and does not wait for it: an observer may have asked.
+  private func post(_ body: @escaping @Sendable (any PaymentQueueObserver) async -> Void) {
+    let observers = state.withLock { $0.observers }
+    turns.post { for observer in observers { await body(observer) } }
+  }
+
+  private func notify(_ body: @escaping @Sendable (any PaymentQueueObserver) async -> Void) async {
+    let observers = state.withLock { $0.observers }
+    await turns.run { for observer in observers { await body(observer) } }
   }
 }
 
-/// Is notified of what happens in a ``PaymentQueue``, in order, one call at a time, from the task that runs
-/// the queue: a slow observer delays the others. Every method but the first has an empty default.
-public protocol PaymentQueueObserver: AnyObject, Sendable {
-  /// Transactions that are new or have changed. An observer that was added before the queue runs first gets
-  /// every transaction that is not over.
-  func paymentQueue(_ queue: PaymentQueue, updated transactions: [PaymentTransaction]) async
-  /// Transactions that are over, finished or failed; each was reported as updated before.
-  func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async
-  /// Downloads that are new, have changed, or have made progress.
-  func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async
-  /// The connection to the agent is lost or there again. Nothing is lost meanwhile.
-  func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async
-}
-
-extension PaymentQueueObserver {
-  /// Does nothing.
-  public func paymentQueue(_ queue: PaymentQueue, removed transactions: [PaymentTransaction]) async {}
-  /// Does nothing.
-  public func paymentQueue(_ queue: PaymentQueue, updated downloads: [ContentDownload]) async {}
-  /// Does nothing.
-  public func paymentQueue(_ queue: PaymentQueue, isConnected: Bool) async {}
-}
-
-/// A product to buy, for ``PaymentQueue/add(_:)``.
-public struct Payment: Hashable, Sendable {
-  /// The product in the store's catalog.
-  public var product: ProductIdentifier
-  /// 1 to 10; stores refuse more than 1 of anything but consumables.
-  public var quantity: Int
-  /// The app's name for its user, at most 255 bytes and no address: the store refuses a name with an `@`. Nil for none.
-  public var applicationUsername: String?
-  /// The price that the buyer saw. If the price is another by now, nothing is bought (`price-changed`). Nil: any price is
-  /// paid.
-  public var shown: ShownPrice?
-  /// Whether the buyer gives the store contact data, for the bonus of a subscription.
-  public var optsIn = false
-
-  /// A payment for one of `product` by default.
-  public init(product: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil) {
-    self.product = product
-    self.quantity = quantity
-    self.applicationUsername = applicationUsername
+/// Sequences beside the observers.
+extension PaymentQueue {
+  /// The transactions that are not over, and then every transaction that is new or has changed, also its end. The queue has to run. One
+  /// reader of each sequence; a reader that is slow gets the latest of each transaction. It ends with the queue or the reader's task.
+  public var transactionUpdates: PaymentQueueUpdates<PaymentTransaction> {
+    state.withLock { state in
+      let known = state.transactions.values.sorted { $0.id.description < $1.id.description }
+      let mailbox = UpdateMailbox(known)
+      state.transactionUpdates.add(mailbox)
+      return PaymentQueueUpdates(mailbox)
+    }
   }
 
-  /// A payment for what ``ProductsRequest`` answered, at the price and under the offer that it showed; with its bonus if the buyer gives
-  /// contact data.
-  public init(
-    product: AgentProduct, quantity: Int = 1, applicationUsername: String? = nil, optsIn: Bool = false
-  ) {
-    self.init(product: product.listing.id, quantity: quantity, applicationUsername: applicationUsername)
-    self.optsIn = optsIn
-    shown = ShownPrice(
-      of: product.listing, under: product.offer, with: optsIn ? product.bonusPeriod : nil)
+  /// The downloads that are not over, and then every download that is new, has changed or has made progress, in the way of
+  /// ``transactionUpdates``.
+  public var downloadUpdates: PaymentQueueUpdates<ContentDownload> {
+    state.withLock { state in
+      let known = state.downloads.values.filter { !$0.state.isFinal }.sorted { $0.id < $1.id }
+      let mailbox = UpdateMailbox(known)
+      state.downloadUpdates.add(mailbox)
+      return PaymentQueueUpdates(mailbox)
+    }
   }
 }

@@ -1,3 +1,4 @@
+import Commerce
 import CoreTypes
 import HTTPServer
 import PullboxAPI
@@ -17,6 +18,9 @@ final class AgentDouble: AsyncHandler {
     var products: AgentProductsResponse?
     var queries: [String] = []
     var lostAnswers = 0
+    var restored: [ProductIdentifier]?
+    var restores: [AgentRestoreRequest] = []
+    var library: [LibraryItem] = []
   }
 
   private let state = Mutex(State())
@@ -37,6 +41,16 @@ final class AgentDouble: AsyncHandler {
   func answer(products: AgentProductsResponse) { state.withLock { $0.products = products } }
   /// The queries of the questions for products.
   var queries: [String] { state.withLock { $0.queries } }
+
+  /// Sets the answer to each restore; nil refuses it with `purchase-required`. The library holds `items`.
+  func answer(restored: [ProductIdentifier]?, library items: [LibraryItem] = []) {
+    state.withLock { state in
+      state.restored = restored
+      state.library = items
+    }
+  }
+  /// The bodies of the requests for a restore.
+  var restores: [AgentRestoreRequest] { state.withLock { $0.restores } }
 
   /// So many purchases are taken without an answer that arrives.
   func loseAnswers(_ count: Int) { state.withLock { $0.lostAnswers = count } }
@@ -78,6 +92,14 @@ final class AgentDouble: AsyncHandler {
     case "/v1/products":
       self.state.withLock { $0.queries.append(request.queryValues("id").joined(separator: " ")) }
       return state.products.map(Self.json) ?? Self.problem(Problem(.storeUnavailable))
+    case "/v1/restore":
+      let body = (try? await request.body.collect(upTo: .mebibytes(1))) ?? []
+      if let wanted = try? APIJSON.decode(AgentRestoreRequest.self, from: body) {
+        self.state.withLock { $0.restores.append(wanted) }
+      }
+      guard let restored = state.restored else { return Self.problem(Problem(.purchaseRequired)) }
+      return Self.json(AgentRestoreResponse(products: restored))
+    case "/v1/library": return Self.json(LibraryResponse(items: state.library))
     case "/v1/transactions": return Self.json(AgentTransactionsResponse(transactions: state.transactions))
     case "/v1/downloads": return Self.json(DownloadsResponse(downloads: state.downloads))
     case "/v1/events":

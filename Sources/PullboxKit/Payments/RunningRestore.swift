@@ -1,0 +1,43 @@
+import Commerce
+import PullboxAPI
+
+/// A restore that is not over: its products, and how their downloads ended. A pure value.
+struct RunningRestore: Sendable {
+  /// Nil until the agent has said which they are.
+  private var products: [ProductIdentifier]?
+  private var restored: Set<ProductIdentifier> = []
+  private var failed: [ProductIdentifier: ContentDownload] = [:]
+
+  /// The agent fetches these.
+  mutating func begin(_ products: [ProductIdentifier]) { self.products = products }
+
+  /// A download of whatever product has ended. One that is tried again after it failed counts by its last end.
+  mutating func note(_ download: ContentDownload) {
+    if download.state == .finished {
+      restored.insert(download.product)
+      failed[download.product] = nil
+    } else {
+      failed[download.product] = download
+    }
+  }
+
+  /// The library holds these.
+  mutating func noteHeld(_ held: Set<ProductIdentifier>) {
+    for product in products ?? [] where held.contains(product) {
+      restored.insert(product)
+      failed[product] = nil
+    }
+  }
+
+  /// Nil until a download of each product has ended.
+  var outcome: Result<[ProductIdentifier], RestoreFailure>? {
+    guard let products, products.allSatisfy({ restored.contains($0) || failed[$0] != nil }) else {
+      return nil
+    }
+    let failures = products.compactMap { failed[$0] }
+    guard !failures.isEmpty else { return .success(products) }
+    return .failure(
+      RestoreFailure(
+        error: nil, restored: products.filter { restored.contains($0) }, downloads: failures))
+  }
+}
