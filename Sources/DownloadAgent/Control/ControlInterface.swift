@@ -59,7 +59,9 @@ struct ControlInterface: Sendable {
     addLibrary(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
-    routes.on(.get, "/v1/events") { request, _ in try events(for: request.credentials?.user) }
+    routes.on(.get, "/v1/events") { request, _ in
+      try events(for: request.credentials?.user, after: request.headers["Last-Event-ID"])
+    }
     routes.guardChanges(by: access, log: log)
     return router(of: routes)
   }
@@ -184,11 +186,12 @@ struct ControlInterface: Sendable {
 
 extension ControlInterface {
   /// Server-sent events (WHATWG HTML §9.2): first every unfinished transaction and every live download, then
-  /// every change. A comment line now and then shows both sides that the other is there. The stream ends when
+  /// every change. A reader that comes back with `Last-Event-ID` gets what came behind that event, or `reset` and the state anew where not
+  /// all of it is kept. A comment line now and then shows both sides that the other is there. The stream ends when
   /// the agent ends, when the reader closes it, and for a reader that falls too far behind. Throws
   /// `too-many-requests` for an observer too many.
-  func events(for user: UInt32?) throws -> HTTPResponse {
-    guard let observer = hub.subscribe(user: user) else {
+  func events(for user: UInt32?, after identifier: String?) throws -> HTTPResponse {
+    guard let observer = hub.subscribe(user: user, after: identifier) else {
       throw Problem(
         .tooManyRequests,
         "at most \(EventHub.maximumObservers) observers, \(EventHub.maximumObserversOfUser) of one user",
@@ -211,17 +214,24 @@ extension ControlInterface {
           defer { group.cancelAll() }
           // A first line at once tells the observer that it is connected, even when nothing happens.
           try await writer.write(": pullbox agent\n\n")
-          while let item = await observer.next() { try await writer.write(Self.lines(item)) }
+          while let item = await observer.next() { try await writer.write(lines(item)) }
         }
       })
   }
 
-  /// An item as it stands in the stream. JSON has no line breaks, so that one `data` line holds it.
-  static func lines(_ item: EventObserver.Item) throws -> [UInt8] {
+  /// An item as it stands in the stream. JSON has no line breaks, so that one `data` line holds it. An event without data is none, and
+  /// sets the identifier that a reader comes back with.
+  func lines(_ item: EventObserver.Item) throws -> [UInt8] {
     switch item {
     case .heartbeat: Array(":\n\n".utf8)
-    case .event(let event):
-      Array("event: \(event.name)\ndata: ".utf8) + (try event.encodedData()) + Array("\n\n".utf8)
+    case .reset: Array("event: reset\ndata: {}\n\n".utf8)
+    case .mark(let number): Array("id: \(hub.identifier(of: number))\n\n".utf8)
+    case .event(let event): try lines(event, "")
+    case .numbered(let event, let number): try lines(event, "id: \(hub.identifier(of: number))\n")
     }
+  }
+
+  private func lines(_ event: AgentEvent, _ identifier: String) throws -> [UInt8] {
+    Array("event: \(event.name)\n\(identifier)data: ".utf8) + (try event.encodedData()) + Array("\n\n".utf8)
   }
 }

@@ -1,5 +1,6 @@
 import AgentRecords
 import Commerce
+import Crypto
 import PullboxAPI
 import Synchronization
 
@@ -14,6 +15,23 @@ final class EventHub: Sendable {
     var observers: [ObjectIdentifier: (observer: EventObserver, user: UInt32?)] = [:]
     /// Whether the hub takes no observer any more.
     var isClosed = false
+    /// The number of the latest event.
+    var number: UInt64 = 0
+    /// The latest events, whose numbers end with ``number``.
+    var kept: [AgentEvent] = []
+
+    /// Counts the event, and keeps it for observers that come back.
+    mutating func keep(_ event: AgentEvent) {
+      number += 1
+      kept.append(event)
+      if kept.count >= 2 * EventHub.maximumKept { kept.removeFirst(kept.count - EventHub.maximumKept) }
+    }
+
+    /// The events behind that number; nil where not all of them are kept.
+    func events(after known: UInt64) -> [AgentEvent]? {
+      guard known <= number, number - known <= UInt64(kept.count) else { return nil }
+      return kept.suffix(Int(number - known))
+    }
   }
 
   /// Observers at one time; one more is refused.
@@ -21,8 +39,21 @@ final class EventHub: Sendable {
   /// Observers of one user at one time, so that one user leaves room for others.
   static let maximumObserversOfUser = 32
 
+  /// Events that are kept at least for an observer that comes back.
+  static let maximumKept = 1024
+
+  /// Names this run of the agent in the identifiers of its events.
+  private let run: String
   /// Guards the state; observers lock their own within it.
   private let state = Mutex(State())
+
+  /// `run` is another at each start.
+  init(run: String = RandomBytes.make(6).map { String($0, radix: 16) }.joined()) {
+    self.run = run
+  }
+
+  /// The identifier of the event of that number, by which an observer that comes back says what it has read.
+  func identifier(of number: UInt64) -> String { "\(run)-\(number)" }
 
   /// Never waits for an observer.
   func publish(_ event: AgentEvent) {
@@ -30,23 +61,55 @@ final class EventHub: Sendable {
     // Under one lock with the snapshot for new observers: no observer sees an older event after a newer one.
     state.withLock { state in
       state.latest[subject] = Self.isOver(event) ? nil : event
-      for entry in state.observers.values { entry.observer.post(event) }
+      state.keep(event)
+      for entry in state.observers.values { entry.observer.post(event, number: state.number) }
     }
   }
 
   /// An observer that first gets every unfinished transaction and every live download; nil when there are too
   /// many, or too many of `user`. Without a user it counts among all alone.
   func subscribe(user: UInt32? = nil) -> EventObserver? {
+    subscribe(user: user) { state in EventObserver(Self.snapshot(of: state)) }
+  }
+
+  /// The same for a stream, whose events have their identifiers. One that comes back with the identifier that it read last gets what came
+  /// behind that, as long as all of it is kept; otherwise it is told to begin anew.
+  func subscribe(user: UInt32?, after identifier: String?) -> EventObserver? {
+    subscribe(user: user) { state in
+      if let events = identifier.flatMap(number).flatMap(state.events) {
+        let first = state.number - UInt64(events.count) + 1
+        return EventObserver(numbered: events, from: first)
+      }
+      return EventObserver(
+        Self.snapshot(of: state), standingAt: state.number, isReset: identifier?.isEmpty == false)
+    }
+  }
+
+  private func subscribe(
+    user: UInt32?, _ make: (borrowing State) -> EventObserver
+  ) -> EventObserver? {
     state.withLock { state in
       guard state.observers.count < Self.maximumObservers, !state.isClosed,
         user == nil || state.observers.values.count(where: { $0.user == user }) < Self.maximumObserversOfUser
       else { return nil }
-      let snapshot = state.latest.sorted { ($0.key.kind, $0.key.name) > ($1.key.kind, $1.key.name) }
-      let observer = EventObserver(snapshot.map(\.value))
+      let observer = make(state)
       state.observers[ObjectIdentifier(observer)] = (observer, user)
       return observer
     }
   }
+
+  private static func snapshot(of state: borrowing State) -> [AgentEvent] {
+    state.latest.sorted { ($0.key.kind, $0.key.name) > ($1.key.kind, $1.key.name) }.map(\.value)
+  }
+
+  /// Nil for the identifier of another run, and for what is none.
+  private func number(of identifier: String) -> UInt64? {
+    guard identifier.hasPrefix("\(run)-") else { return nil }
+    return UInt64(identifier.dropFirst(run.count + 1))
+  }
+
+  /// The observers now.
+  var observerCount: Int { state.withLock { $0.observers.count } }
 
   /// To be called when the stream ends; calling it again changes nothing.
   func unsubscribe(_ observer: EventObserver) {
@@ -80,6 +143,12 @@ final class EventObserver: Sendable {
   enum Item: Sendable {
     /// A change.
     case event(AgentEvent)
+    /// A change with its number, for a stream.
+    case numbered(AgentEvent, UInt64)
+    /// The observer's knowledge counts no more: how everything stands follows.
+    case reset
+    /// How everything stands was told up to this number.
+    case mark(UInt64)
     /// A sign of life, so that a peer that is gone is noticed.
     case heartbeat
   }
@@ -94,6 +163,10 @@ final class EventObserver: Sendable {
     var queue: ObserverQueue
     /// The number of subjects beyond which the observer is let go.
     var bound: Int
+    /// Whether the observer is to be told first that it begins anew.
+    var resetIsDue = false
+    /// The number up to which the snapshot tells, which is told behind it; nil then, and for an observer that is no stream.
+    var mark: UInt64?
     /// Whether a heartbeat waits behind the events.
     var heartbeatIsDue = false
     /// The reader, while nothing is there for it.
@@ -102,23 +175,56 @@ final class EventObserver: Sendable {
     var isClosed = false
 
     /// Whether a reader need not wait, since there is an item or the end.
-    var hasItem: Bool { !queue.isEmpty || heartbeatIsDue || isClosed }
+    var hasItem: Bool { !queue.isEmpty || resetIsDue || mark != nil || heartbeatIsDue || isClosed }
+
+    /// The next item, where one is there.
+    mutating func popFirst() -> Item? {
+      if resetIsDue {
+        resetIsDue = false
+        return .reset
+      }
+      if let number = mark, !queue.beginsWithSnapshot {
+        mark = nil
+        return .mark(number)
+      }
+      guard let (event, number) = queue.popFirstNumbered() else { return nil }
+      return number.map { .numbered(event, $0) } ?? .event(event)
+    }
   }
 
   /// Guards the state; the reader is woken after the lock.
   private let state: Mutex<State>
+  /// Whether events have their numbers.
+  private let isNumbered: Bool
 
   /// `snapshot` has one event of a subject at most.
   init(_ snapshot: [AgentEvent]) {
+    isNumbered = false
     state = Mutex(
       State(queue: ObserverQueue(snapshot), bound: snapshot.count + Self.maximumSubjects))
   }
 
+  /// An observer of a stream, which is told after the snapshot up to which number it stands.
+  init(_ snapshot: [AgentEvent], standingAt number: UInt64, isReset: Bool) {
+    isNumbered = true
+    var begun = State(queue: ObserverQueue(snapshot), bound: snapshot.count + Self.maximumSubjects)
+    (begun.resetIsDue, begun.mark) = (isReset, number)
+    state = Mutex(begun)
+  }
+
+  /// An observer of a stream that goes on with these events, of which the first has that number.
+  init(numbered events: [AgentEvent], from first: UInt64) {
+    isNumbered = true
+    var queue = ObserverQueue(bound: events.count + ObserverQueue.standardBound)
+    for (index, event) in events.enumerated() { queue.append(event, number: first + UInt64(index)) }
+    state = Mutex(State(queue: queue, bound: events.count + Self.maximumSubjects))
+  }
+
   /// A reader that has fallen behind too far loses all that waits, and its stream ends.
-  func post(_ event: AgentEvent) {
+  func post(_ event: AgentEvent, number: UInt64) {
     change { state in
       guard !state.isClosed else { return }
-      state.queue.append(event)
+      state.queue.append(event, number: isNumbered ? number : nil)
       guard state.queue.subjects > state.bound else { return }
       state.queue = ObserverQueue()
       state.isClosed = true
@@ -139,7 +245,7 @@ final class EventObserver: Sendable {
   func next() async -> Item? {
     while true {
       let (item, isClosed) = state.withLock { state -> (Item?, Bool) in
-        if let event = state.queue.popFirst() { return (.event(event), false) }
+        if let item = state.popFirst() { return (item, false) }
         if state.isClosed { return (nil, true) }
         guard state.heartbeatIsDue else { return (nil, false) }
         state.heartbeatIsDue = false
@@ -174,129 +280,5 @@ final class EventObserver: Sendable {
       return state.waiting.take()
     }
     waiting?.resume()
-  }
-}
-
-/// The events that an observer has not read yet, in order and bounded: a newer progress of a download
-/// replaces the one that waits, and when an observer falls far behind, only the latest event of each subject
-/// is kept.
-struct ObserverQueue: Sendable {
-  /// The subject of an event: its kind and its name.
-  struct Subject: Hashable, Sendable {
-    /// The name of the event's kind in the stream.
-    var kind: String
-    /// The identifier of the download or the transaction, or the product with its version.
-    var name: String
-  }
-
-  /// An event that waits.
-  private struct Entry {
-    /// The subject, by which a later event finds this one.
-    var subject: Subject
-    /// The event itself.
-    var event: AgentEvent
-  }
-
-  /// Above this many, older events of the same subject are dropped whatever they say.
-  private let bound: Int
-  /// Nil where an event was dropped, and for those before ``first``.
-  private var entries: [Entry?] = []
-  /// The index of the oldest entry that may wait.
-  private var first = 0
-  /// Where the events of each subject are, in order.
-  private var positions: [Subject: [Int]] = [:]
-  /// The number of events that wait.
-  private(set) var count = 0
-
-  /// An empty queue.
-  init(bound: Int = 256) {
-    self.bound = bound
-  }
-
-  /// With these events, of which no two have one subject.
-  init(_ events: [AgentEvent]) {
-    self.init()
-    for event in events { add(event, Subject(event)) }
-  }
-
-  /// Whether nothing waits.
-  var isEmpty: Bool { count == 0 }
-  /// How many things the events are about.
-  var subjects: Int { positions.count }
-
-  /// Replaces a waiting event of the same download that differs in progress only; otherwise it goes to the
-  /// end. Above ``bound`` the earlier events of its subject are dropped.
-  mutating func append(_ event: AgentEvent) {
-    let subject = Subject(event)
-    if let earlier = positions[subject], let last = earlier.last, let waiting = entries[last]?.event {
-      if Self.differsInProgressOnly(waiting, event) {
-        entries[last]?.event = event
-        return
-      }
-      // The latest event moves to the end: it must not overtake events of other subjects.
-      if count >= bound {
-        for position in earlier { entries[position] = nil }
-        count -= earlier.count
-        positions[subject] = nil
-      }
-    }
-    add(event, subject)
-  }
-
-  /// Appends, and compacts the list where most of it was read or dropped.
-  private mutating func add(_ event: AgentEvent, _ subject: Subject) {
-    if entries.count > 2 * count + 1024 { compact() }
-    positions[subject, default: []].append(entries.count)
-    entries.append(Entry(subject: subject, event: event))
-    count += 1
-  }
-
-  /// Forgets the places of what was read or dropped.
-  private mutating func compact() {
-    entries = entries.filter { $0 != nil }
-    first = 0
-    positions = [:]
-    for (position, entry) in entries.enumerated() {
-      if let entry { positions[entry.subject, default: []].append(position) }
-    }
-  }
-
-  /// The oldest; nil where nothing waits.
-  mutating func popFirst() -> AgentEvent? {
-    while first < entries.count {
-      defer { first += 1 }
-      guard let entry = entries[first] else { continue }
-      entries[first] = nil
-      positions[entry.subject]?.removeFirst()
-      if positions[entry.subject]?.isEmpty == true { positions[entry.subject] = nil }
-      count -= 1
-      return entry.event
-    }
-    entries.removeAll(keepingCapacity: true)
-    first = 0
-    return nil
-  }
-
-  /// It holds for events of downloads alone.
-  private static func differsInProgressOnly(_ left: AgentEvent, _ right: AgentEvent) -> Bool {
-    guard case .download(let left) = left, case .download(let right) = right else { return false }
-    return left.state == right.state && left.reason == right.reason
-  }
-}
-
-/// The subjects of events.
-extension ObserverQueue.Subject {
-  /// The kind and the identifier of what the event is about. Products are told apart by their versions, but for
-  /// ownership, which is a product's.
-  init(_ event: AgentEvent) {
-    switch event {
-    case .transaction(let transaction): self.init(kind: event.name, name: transaction.id.description)
-    case .download(let download): self.init(kind: event.name, name: download.id.description)
-    case .library(let library):
-      self.init(kind: event.name, name: "\(library.item.product) \(library.item.version)")
-    case .issueReady(let item), .correctionReady(let item):
-      self.init(kind: event.name, name: "\(item.product) \(item.version)")
-    case .owned(let entry): self.init(kind: event.name, name: entry.product.description)
-    }
   }
 }

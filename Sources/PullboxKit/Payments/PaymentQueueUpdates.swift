@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What changes in a ``PaymentQueue``, in order, for one reader.
+/// The changes in a ``PaymentQueue``, in order, for one reader.
 ///
 /// ```swift
 /// for await download in queue.downloadUpdates { row(download.id).progress = download.progress }
