@@ -188,7 +188,7 @@ enum PathCommand: Command {
   }
 }
 
-/// `open ID`: opens the newest version, and tells the agent afterwards, so that what could not be opened does
+/// `open ID [PAGE]`: opens the newest version, or one page of it, and tells the agent afterwards, so that what could not be opened does
 /// not count as opened. With `--print` it counts as opened too.
 enum OpenCommand: Command {
   static let peer = CommandPeer.agent
@@ -196,9 +196,10 @@ enum OpenCommand: Command {
     "open", summary: "Open a product's newest version on this device with the desktop's program for it",
     discussion: """
       xdg-open chooses the program. When the agent makes room, it removes first what was \
-      opened longest ago. With --print the path is printed, and nothing is started.
+      opened longest ago. With --print the path is printed, and nothing is started. PAGE \
+      counts from 1, of content whose pages lie in files of their own.
       """,
-    operands: [.inLibrary()],
+    operands: [.inLibrary(), .init("PAGE", isRequired: false)],
     options: [
       .flag("print", environment: .none, help: "Print the path and start no program"),
       .value("with", "PROGRAM", environment: .none, help: "Open it with this program"),
@@ -209,16 +210,20 @@ enum OpenCommand: Command {
     let product = try context.product(0)
     let agent = try context.agent()
     let newest = try await PathCommand.newest(of: product, at: agent)
+    let path =
+      try context.arguments.operands.dropFirst().first.map {
+        try PlacedPage.path(of: $0, in: newest)
+      } ?? newest.path
     if !context.arguments.isSet("print") {
-      try await Opener.open(newest.path, with: context.arguments.value("with") ?? Opener.program)
+      try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
     }
     let noted = try await agent.noteOpened(product)
     if context.console.printsJSON {
       for item in noted where item.version == newest.version { try context.console.print(json: item) }
     } else if context.arguments.isSet("print") {
-      context.console.print(path: newest.path)
+      context.console.print(path: path)
     } else {
-      context.console.note("opened \(newest.path)")
+      context.console.note("opened \(path)")
     }
   }
 }
