@@ -1,3 +1,4 @@
+import ContentPackage
 import PackageTesting
 import PullboxTesting
 import Testing

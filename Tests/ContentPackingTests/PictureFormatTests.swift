@@ -1,3 +1,4 @@
+import ContentPackage
 import ContentPacking
 import Testing
 

@@ -34,7 +34,9 @@ final class PackagePagesCache: Sendable {
   /// Returns the pages of a package that is open; nil for one that has none which are sent one by one. Throws what reading throws.
   func pages(of package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
     if let known = pages.withLock({ $0.value(for: package.digest) }) { return known }
-    guard var found = try await find(in: package, manifest) else { return nil }
+    guard var found = try await PackagePages.find(in: manifest, reading: package.file.bytes(in:)) else {
+      return nil
+    }
     found.guide = try await guide(in: package, manifest)
     let length = ByteCount(Self.pageLength * Int64(found.pages.count))
     pages.withLock { $0.insert(found, for: package.digest, length: length) }
@@ -47,11 +49,11 @@ final class PackagePagesCache: Sendable {
   func checked(
     _ picture: PackagePages.Picture, in package: OpenPackage
   ) async throws -> (file: PackedFile, mediaType: String) {
-    let file = try await Self.file(of: picture, in: package.file)
+    let file = try await picture.file(in: package.file.length, reading: package.file.bytes(in:))
     let key = PictureKey(package: package.digest, place: file)
     if let known = checked.withLock({ $0.value(for: key) }) { return (file, known) }
     let start = try await PackedFileReader.check(
-      file, in: package.file, returning: PictureFormat.startLength)
+      file, reading: package.file.bytes(in:), returning: PictureFormat.startLength)
     let type = PictureFormat(startOf: start)?.previewMediaType ?? MediaType.bytes.text
     checked.withLock { $0.insert(type, for: key, length: ByteCount(1)) }
     return (file, type)
@@ -88,7 +90,9 @@ final class PackagePagesCache: Sendable {
       file.length <= PackageLimits.standard.maximumMetadataLength
     else { return nil }
     var bytes: [UInt8] = []
-    try await PackedFileReader.forEachPart(of: PackedFile(file), in: package.file) { bytes += $0 }
+    try await PackedFileReader.forEachPart(of: PackedFile(file), reading: package.file.bytes(in:)) {
+      bytes += $0
+    }
     return ComicGuide(bytes)
   }
 }

@@ -8,7 +8,7 @@ package import PullboxAPI
 extension ContentRoutes {
   /// Answers with one file of a package, by the limits, counts and refusals of ``response(to:with:for:device:of:)``. A stored file is sent
   /// as packages are, in ranges; a deflated one is inflated while it is sent, whole. The caller has compared its bytes
-  /// (``PackedFileReader/check(_:in:returning:)``).
+  /// (``PackedFileReader/check(_:reading:returning:)``).
   ///
   /// - Parameters:
   ///   - file: lies in the package.
@@ -72,7 +72,7 @@ extension ContentRoutes {
   ) async throws {
     meter.didBegin()
     defer { meter.didEnd() }
-    try await PackedFileReader.forEachPart(of: file, in: package.file) { part in
+    try await PackedFileReader.forEachPart(of: file, reading: package.file.bytes(in:)) { part in
       try check(handle, package.digest)
       try await writer.write(part)
       meter.didSend(part.count)

@@ -59,7 +59,7 @@ struct NonZipComicArchive {
         found[document, default: 0] += 1
         documents[name.path] = archive.bytes(upTo: Int(limits.maximumMetadataLength.rawValue))
       }
-      let start = PublicationSurvey.mayBePage(name.path) ? archive.start(PictureFormat.startLength) : nil
+      let start = FileName.mayBePage(name.path) ? archive.start(PictureFormat.startLength) : nil
       survey.add(
         .init(path: name.path, length: size, picture: start.flatMap { PictureFormat(startOf: $0) }))
     }

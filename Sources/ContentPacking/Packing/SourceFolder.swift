@@ -130,7 +130,7 @@ public struct SourceFolder: Sendable {
       if let kind = ExecutableSignature.find(in: start, hasExecuteBit: status.permissions & 0o111 != 0) {
         faults.append(PackageValidationIssue(.executable, path: path, "\(kind) is not packed"))
       }
-      let picture = PublicationSurvey.mayBePage(path) ? PictureFormat(startOf: start) : nil
+      let picture = FileName.mayBePage(path) ? PictureFormat(startOf: start) : nil
       files.append(SourceFile(path: safePath, length: status.length, picture: picture))
     } catch {
       // A name that is not UTF-8 arrives with replacement characters and is not found under them.

@@ -1,3 +1,5 @@
+public import ContentPackage
+
 /// Findings about a publication that its manifest does not say. They are for the publisher.
 public struct PublicationReport: Hashable, Sendable {
   /// The format of a single file by its bytes; nil for a folder.

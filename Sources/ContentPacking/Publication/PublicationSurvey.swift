@@ -1,10 +1,4 @@
-public import ContentPackage
-
-extension PackagePath {
-  /// Whether the file may be a page, or the picture of a cover, if its first bytes are a picture's: it is called like one, belongs
-  /// to no system, and is not hidden.
-  public var mayBePage: Bool { PublicationSurvey.mayBePage(text) }
-}
+import ContentPackage
 
 /// Goes through the files of a publication, in a folder or an archive of any kind, and tells its pages. There is one rule for all of
 /// them: a page is a picture by its first bytes, has the ending of one, and belongs to no system and is not
@@ -28,12 +22,6 @@ struct PublicationSurvey {
   private(set) var leftOut: [SkippedSource] = []
   private(set) var oddities: [PublicationOddity] = []
   private var systemPaths: Set<String> = []
-
-  /// Whether the first bytes of a file decide: it is called like a page, and is the publication's own.
-  static func mayBePage(_ path: String) -> Bool {
-    FileName(at: path).promisedPicture != nil && SystemName.first(in: path) == nil
-      && !SystemName.isHidden(path)
-  }
 
   /// A leftover of a system is noted once for its folder, and is no file of the publication.
   mutating func add(_ file: File) {

@@ -2,30 +2,6 @@ import ContentPackage
 import CoreTypes
 import SystemCalls
 
-/// An entry of an archive from any other tool, as its central directory and its local header say it.
-struct ThirdPartyZipEntry: Sendable {
-  let record: ZipCentralDirectoryHeader
-  let named: ArchiveName
-  /// Where the data lies; nil when the local header does not say so.
-  var data: Range<UInt64>?
-
-  init(_ record: ZipCentralDirectoryHeader) {
-    self.record = record
-    named = ArchiveName(record.name)
-  }
-
-  /// The name as people read it.
-  var name: String { named.text }
-  /// A backslash at the end is a folder's where it is a separator.
-  var isFolder: Bool {
-    record.name.last == 0x2F || record.length == 0 && named.encoding == .utf8 && record.name.last == 0x5C
-  }
-  /// Nil for a method that packages do not use.
-  var method: StorageMethod? { StorageMethod(zipNumber: record.methodNumber) }
-  /// By any of the three bits of APPNOTE 4.4.4 that mean it.
-  var isEncrypted: Bool { record.flags & ZipFormat.flagEncrypted != 0 }
-}
-
 extension ThirdPartyZipEntry {
   /// Returns the features in the entry's central record that no package carries.
   func formFaults(_ limits: PackageLimits) -> [PackageValidationIssue] {

@@ -40,7 +40,7 @@ extension ThirdPartyZipInspection {
         content.faults.append(
           PackageValidationIssue(.executable, path: entry.name, "\(kind) is not published"))
       }
-      if PublicationSurvey.mayBePage(entry.named.path) {
+      if FileName.mayBePage(entry.named.path) {
         content.pictures[index] = PictureFormat(startOf: prefix)
       }
     }

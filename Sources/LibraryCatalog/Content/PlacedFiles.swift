@@ -62,6 +62,17 @@ struct PlacedFiles: Sendable {
       .contentDamaged, "\(manifest.product) \(manifest.version) is not as it was published: pullbox repair")
   }
 
+  /// Turns what is wrong in an archive that was compared with its manifest into `content-damaged`.
+  static func reading<Value>(
+    _ manifest: Manifest, _ body: () async throws -> Value
+  ) async throws -> Value {
+    do {
+      return try await body()
+    } catch is PackageValidationError {
+      throw damaged(manifest)
+    }
+  }
+
   /// Turns ``LibraryOfflineError`` into `library-offline`.
   static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
     do {

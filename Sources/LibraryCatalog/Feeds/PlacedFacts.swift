@@ -14,10 +14,9 @@ struct PlacedFacts: Hashable, Sendable {
   /// Whether the content itself has a picture for its cover.
   var hasCover: Bool
 
-  /// An archive that was placed as its maker made it is read whole, and not page by page: its directory is not read here.
+  /// The facts that the manifest tells.
   init(_ manifest: Manifest) {
     package = PackageFacts(manifest)
-    if manifest.kind == .file { package.stream = nil }
     hasCover = PlacedFacts.cover(of: manifest) != nil
   }
 

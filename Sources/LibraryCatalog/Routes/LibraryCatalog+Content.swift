@@ -91,7 +91,7 @@ extension LibraryCatalog {
 
   private func manifest(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     let (item, manifest, feeds) = try await content(parameters)
-    let pages = PackagePages(manifest)
+    let pages = try await pages.pages(of: manifest, in: files)
     let bytes = try WebPublicationWriter(addresses: addresses(.json)).document(
       feeds.publication(item, facts: PlacedFacts(manifest)), item.version, pages: pages)
     return try answer(bytes, to: request, type: PackagePages.manifestType(isComic: pages != nil))
@@ -104,7 +104,7 @@ extension LibraryCatalog {
     guard let number = Int(name), number >= 0, name == String(number) else {
       throw Problem(.notFound, "pages have numbers from 0")
     }
-    guard let pages = PackagePages(manifest)?.pages else {
+    guard let pages = try await pages.pages(of: manifest, in: files)?.pages else {
       throw Problem(.notFound, "\(item.product) has no pages that are sent one by one")
     }
     guard pages.indices.contains(number) else {
@@ -141,10 +141,49 @@ extension LibraryCatalog {
   private func picture(
     _ picture: PackagePages.Picture, of manifest: Manifest, to request: HTTPRequest
   ) async throws -> HTTPResponse {
-    guard let index = manifest.files.firstIndex(where: { $0.path.text == picture.name }) else {
-      throw Problem(.internalError, "the manifest has no \(picture.name)")
+    guard case .entry = picture.place else {
+      guard let index = manifest.files.firstIndex(where: { $0.path.text == picture.name }) else {
+        throw Problem(.internalError, "the manifest has no \(picture.name)")
+      }
+      return try await self.picture(index, of: manifest, to: request)
     }
-    return try await self.picture(index, of: manifest, to: request)
+    let archive = try await files.open(0, of: manifest)
+    let (file, start) = try await PlacedFiles.reading(manifest) {
+      let file = try await picture.file(in: archive.length, reading: archive.bytes(in:))
+      return (
+        file,
+        try await PackedFileReader.start(
+          of: file, reading: archive.bytes(in:), count: Int(Self.startLength))
+      )
+    }
+    return try Self.picture(
+      startingWith: start, entityTag: "\"\(manifest.digest)-\(file.range.lowerBound)\"",
+      length: file.length.rawValue, to: request
+    ) { range in
+      guard file.method == .deflated else {
+        let offset = file.range.lowerBound
+        return .file(archive, offset + range.lowerBound..<offset + range.upperBound)
+      }
+      return .stream(contentLength: range.upperBound - range.lowerBound) { writer in
+        try await Self.inflate(file, of: archive, range, to: writer)
+      }
+    }
+  }
+
+  /// Writes a part of a deflated file of an archive, which is inflated from its beginning.
+  private static func inflate(
+    _ file: PackedFile, of archive: SharedDescriptor, _ range: Range<Int64>, to writer: ResponseWriter
+  ) async throws {
+    var position: Int64 = 0
+    try await PackedFileReader.forEachPart(of: file, reading: archive.bytes(in:)) { part in
+      let whole = position..<position + Int64(part.count)
+      let wanted = whole.clamped(to: range)
+      if !wanted.isEmpty {
+        try await writer.write(
+          Array(part[Int(wanted.lowerBound - whole.lowerBound)..<Int(wanted.upperBound - whole.lowerBound)]))
+      }
+      position = whole.upperBound
+    }
   }
 
   private func picture(
@@ -154,15 +193,23 @@ extension LibraryCatalog {
     return try await picture(file, entityTag: "\"\(manifest.files[index].digest)\"", to: request)
   }
 
-  /// Publishers' bytes are shown, and never run: the type is that of the bytes, and what browsers do not show is a download.
   private func picture(
     _ file: SharedDescriptor, entityTag: String, to request: HTTPRequest
   ) async throws -> HTTPResponse {
     let start = try await file.bytes(in: 0..<min(file.length.rawValue, Self.startLength))
-    let type = CoverPicture.Format(of: start)?.mediaType
-    var response = try Self.answer(
-      request, entityTag: entityTag, length: file.length.rawValue, type: type ?? MediaType.bytes.text
+    return try Self.picture(
+      startingWith: start, entityTag: entityTag, length: file.length.rawValue, to: request
     ) { range in .file(file, range) }
+  }
+
+  /// Publishers' bytes are shown, and never run: the type is that of the bytes, and what browsers do not show is a download.
+  private static func picture(
+    startingWith start: [UInt8], entityTag: String, length: Int64, to request: HTTPRequest,
+    _ body: (Range<Int64>) -> ResponseBody
+  ) throws -> HTTPResponse {
+    let type = CoverPicture.Format(of: start)?.mediaType
+    var response = try answer(
+      request, entityTag: entityTag, length: length, type: type ?? MediaType.bytes.text, body)
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     if type == nil { response.headers["Content-Disposition"] = "attachment" }

@@ -49,6 +49,7 @@ package struct LibraryCatalog: Sendable {
   let files: PlacedFiles
   let facts: PlacedFactsCache
   let checksums = FolderChecksums()
+  let pages = PlacedPagesCache()
   private let attempts: WrongPasswords
 
   package init(on infrastructure: Infrastructure) {

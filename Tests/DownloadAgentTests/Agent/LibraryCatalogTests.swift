@@ -258,6 +258,39 @@ struct LibraryCatalogTests {
     }
   }
 
+  @Test(
+    "a comic that was published as one archive is read page by page, whether its pages are stored or deflated"
+  )
+  func archive() async throws {
+    let harness = try AgentHarness()
+    let entries = Self.pages.enumerated().map { number, page in
+      ZipMaker.Entry(page.path, page.bytes).with { $0.method = number == 1 ? 8 : 0 }
+    }
+    // Called like a page, and none by its bytes: it counts for nothing.
+    let odd = ZipMaker.Entry("page 0.jpg", "no picture")
+    let bytes = ZipMaker(entries.reversed() + [odd]).bytes
+    try await reading([try FixturePackage.file(bytes, name: "issue.cbz")], harness) { program in
+      let product = FixturePackage.product
+      let manifest = try await program.get("/manifest/\(product)/1.0")
+      #expect(manifest.headers["Content-Type"] == "application/divina+json")
+      let document = try #require(
+        try JSONSerialization.jsonObject(with: Data(manifest.body)) as? [String: Any])
+      #expect((document["readingOrder"] as? [Any])?.count == 3)
+      for (number, page) in Self.pages.enumerated() {
+        let path = "/pages/\(product)/1.0/\(number)"
+        let whole = try await program.get(path)
+        #expect(whole.status == 200 && whole.body == page.bytes, "\(number)")
+        #expect(whole.headers["Content-Type"] == "image/jpeg")
+        let part = try await program.get(path, [("Range", "bytes=1000-3999")])
+        #expect(part.status == 206 && part.body == Array(page.bytes[1000..<4000]), "\(number)")
+        #expect(part.headers["ETag"] == whole.headers["ETag"])
+      }
+      #expect(Self.text(try await program.get("/v1.2/owned")).contains(#"pse:count="3""#))
+      let file = try await program.get("/files/\(product)/1.0/\(product).cbz")
+      #expect(file.status == 200 && file.body == bytes)
+    }
+  }
+
   @Test("a folder is one archive with the same bytes each time, in any ranges; a single file is as it came")
   func files() async throws {
     let harness = try AgentHarness()

@@ -1,5 +1,3 @@
-import ContentPackage
-
 /// A picture's format, told by its first bytes and never by its name.
 public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
   case jpeg = "JPEG"
@@ -47,7 +45,7 @@ public enum PictureFormat: String, Hashable, Sendable, CaseIterable {
   }
 
   /// The format that an ending of a file's name promises, in lower case; nil for an ending that is no picture's.
-  static func promised(by ending: String) -> PictureFormat? { endings[ending] }
+  package static func promised(by ending: String) -> PictureFormat? { endings[ending] }
 
   private static let endings: [String: PictureFormat] = [
     "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "jif": .jpeg, "png": .png, "gif": .gif,

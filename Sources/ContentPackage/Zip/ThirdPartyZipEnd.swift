@@ -1,22 +1,21 @@
-import ContentPackage
 import CoreTypes
-import SystemCalls
+package import SystemCalls
 
 /// The closing records of an archive of any tool's. A 64-bit record counts where its locator stands right
 /// before the 32-bit one (APPNOTE 4.3.14 to 4.3.16).
-struct ThirdPartyZipEnd {
-  let entryCount: UInt64
-  let central: Range<UInt64>
+package struct ThirdPartyZipEnd {
+  package let entryCount: UInt64
+  package let central: Range<UInt64>
   /// Where the first closing record starts.
-  let offset: UInt64
+  package let offset: UInt64
 
   /// Bytes at the end of an archive within which its closing records lie: a comment has at most 65,535 bytes.
-  static let tailLength =
+  package static let tailLength =
     ZipFormat.end64Length + ZipFormat.locator64Length + ZipFormat.endLength + Int(UInt16.max)
 
   /// The last closing record whose comment reaches to the file's very end; nil when there is none, or it
   /// points outside.
-  static func find(
+  package static func find(
     in file: borrowing FileDescriptor, length: UInt64
   ) throws(SystemError) -> ThirdPartyZipEnd? {
     let count = Int(min(length, UInt64(tailLength)))
@@ -28,7 +27,7 @@ struct ThirdPartyZipEnd {
   }
 
   /// The same in the last bytes of a file, ``tailLength`` of them or all, which begin at `start` of it.
-  static func find(inTail bytes: [UInt8], at start: UInt64) -> ThirdPartyZipEnd? {
+  package static func find(inTail bytes: [UInt8], at start: UInt64) -> ThirdPartyZipEnd? {
     let count = bytes.count
     guard count >= ZipFormat.endLength else { return nil }
     // Hardly any place has even that.

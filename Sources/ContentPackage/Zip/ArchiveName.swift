@@ -1,12 +1,11 @@
-import ContentPackage
 import Foundation
 
 /// The name of an entry in an archive that is never unpacked. It may be in whatever the tool that made it wrote: nothing is
 /// placed under it.
-struct ArchiveName: Hashable, Sendable {
+package struct ArchiveName: Hashable, Sendable {
   /// The encodings in which names are read, in the order in which they are tried. Code page 437 takes all
   /// bytes.
-  enum Encoding: String, Hashable, Sendable {
+  package enum Encoding: String, Hashable, Sendable {
     /// Strict UTF-8, as ZIP marks it by a flag; the flag itself is not asked.
     case utf8 = "UTF-8"
     /// Shift-JIS, as Japanese tools write it.
@@ -16,16 +15,16 @@ struct ArchiveName: Hashable, Sendable {
   }
 
   /// The encoding in which the name was read.
-  let encoding: Encoding
+  package let encoding: Encoding
   /// The name as people read it.
-  let text: String
+  package let text: String
   /// The same as segments that `/` separates, whatever the tool put between them, without those that lead nowhere (`.`).
-  let path: String
+  package let path: String
   /// The fault that keeps the name out of a publication; nil for a name that may be in one.
-  let fault: PackagePathFault?
+  package let fault: PackagePathFault?
 
   /// Never fails: every name is read somehow, and ``fault`` says whether it may be in a publication.
-  init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     (text, encoding) = Self.text(of: bytes)
     // In Shift-JIS a backslash is also the second byte of characters.
     let hasBackslashes = encoding == .utf8 && bytes.contains(0x5C)
@@ -95,12 +94,4 @@ struct ArchiveName: Hashable, Sendable {
   private static let codePage437 = Array(
     ("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
       + "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}").unicodeScalars)
-}
-
-/// The oddity of names that are not in UTF-8.
-extension PublicationOddity {
-  /// Noted once for an encoding, not once for a name.
-  static func names(in encoding: ArchiveName.Encoding) -> PublicationOddity {
-    PublicationOddity("names are not in UTF-8 and were read as \(encoding.rawValue)")
-  }
 }

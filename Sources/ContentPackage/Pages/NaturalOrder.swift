@@ -4,15 +4,15 @@ import Foundation
 /// any length (`page2` before `page10`), the rest without regard to case, and what is the same to that by its bytes.
 ///
 /// The order is that of ``key(of:)``, compared number by number, so that it is total: no two paths with other bytes are equal.
-enum NaturalOrder {
+package enum NaturalOrder {
   /// Whether `left` comes before `right`.
-  static func precedes(_ left: String, _ right: String) -> Bool {
+  package static func precedes(_ left: String, _ right: String) -> Bool {
     key(of: left).lexicographicallyPrecedes(key(of: right))
   }
 
   /// Elements in their order, each reduced to a key once. It costs one key for each element, where sorting by
   /// ``precedes(_:_:)`` would cost two for each comparison.
-  static func sorted<Element>(_ elements: [Element], by path: (Element) -> String) -> [Element] {
+  package static func sorted<Element>(_ elements: [Element], by path: (Element) -> String) -> [Element] {
     elements.map { (key: key(of: path($0)), element: $0) }
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }
       .map(\.element)
@@ -27,7 +27,7 @@ enum NaturalOrder {
 
   /// The numbers by which a path is compared: for each segment its stem, its ending and its bytes, each
   /// closed by ``end``.
-  static func key(of path: String) -> [UInt32] {
+  package static func key(of path: String) -> [UInt32] {
     var key: [UInt32] = []
     let segments = path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false)
     for (index, segment) in segments.enumerated() {

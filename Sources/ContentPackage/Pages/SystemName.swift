@@ -1,15 +1,15 @@
 /// Files and folders that systems, file managers and file servers leave behind, told by their names. They belong to no
 /// publication, wherever they lie.
-enum SystemName {
-  struct Found: Hashable, Sendable {
+package enum SystemName {
+  package struct Found: Hashable, Sendable {
     /// The path up to the file or folder whose name it is.
-    let path: String
-    let reason: SkippedSource.Reason
+    package let path: String
+    package let reason: SkippedSource.Reason
   }
 
   /// The first segment of `path` that is such a name; nil when none is. A segment counts as a folder where
   /// another one follows it.
-  static func first(in path: String) -> Found? {
+  package static func first(in path: String) -> Found? {
     let scalars = path.unicodeScalars
     var start = scalars.startIndex
     while start < scalars.endIndex {
@@ -26,7 +26,7 @@ enum SystemName {
 
   /// Nil for a name that no system leaves. Names are compared without regard to case, but for those of macOS
   /// resource forks.
-  static func reason(for name: String, isFolder: Bool) -> SkippedSource.Reason? {
+  package static func reason(for name: String, isFolder: Bool) -> SkippedSource.Reason? {
     if name.hasPrefix("._") || name == "__MACOSX" || name == ".AppleDouble" { return .resourceFork }
     let name = name.lowercased()
     if files.contains(name) || name.hasSuffix(":zone.identifier") { return .systemFile }
@@ -34,7 +34,7 @@ enum SystemName {
   }
 
   /// Whether the file, or a folder that it lies in, is hidden from those who do not ask for it.
-  static func isHidden(_ path: String) -> Bool {
+  package static func isHidden(_ path: String) -> Bool {
     path.utf8.split(separator: 0x2F).contains { $0.first == 0x2E && !$0.allSatisfy { $0 == 0x2E } }
   }
 

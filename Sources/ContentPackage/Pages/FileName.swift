@@ -1,12 +1,12 @@
 /// A file's name, divided where people see it divided: into a stem and an ending.
-struct FileName: Hashable, Sendable {
-  let stem: Substring
+package struct FileName: Hashable, Sendable {
+  package let stem: Substring
   /// Behind the last dot, in lower case; empty when there is none.
-  let ending: String
+  package let ending: String
 
   /// Dots and spaces at the end do not count: other systems put them there, and Windows takes them away. A
   /// name whose only dot is its first has no ending, as hidden files have none.
-  init(_ name: some StringProtocol) {
+  package init(_ name: some StringProtocol) {
     var rest = Substring(name)
     while let last = rest.unicodeScalars.last, last == "." || last == " " { rest.unicodeScalars.removeLast() }
     let scalars = rest.unicodeScalars
@@ -20,12 +20,18 @@ struct FileName: Hashable, Sendable {
   }
 
   /// The name of the file at the end of `path`.
-  init(at path: String) {
+  package init(at path: String) {
     let scalars = path.unicodeScalars
     let start = scalars.lastIndex(of: "/").map { scalars.index(after: $0) } ?? scalars.startIndex
     self.init(Substring(scalars[start...]))
   }
 
+  /// Whether the first bytes of a file decide: it is called like a page, and is the publication's own.
+  package static func mayBePage(_ path: String) -> Bool {
+    FileName(at: path).promisedPicture != nil && SystemName.first(in: path) == nil
+      && !SystemName.isHidden(path)
+  }
+
   /// The format of a picture that the ending promises; nil for what is not called like one.
-  var promisedPicture: PictureFormat? { PictureFormat.promised(by: ending) }
+  package var promisedPicture: PictureFormat? { PictureFormat.promised(by: ending) }
 }

@@ -1,4 +1,3 @@
-package import ContentPackage
 package import CoreTypes
 
 /// Finds the pages of a comic book that was published as the archive its maker made (`.cbz`), in what its last bytes say: the archive need
@@ -42,7 +41,7 @@ package enum ArchivePages {
       position += length
       let entry = ThirdPartyZipEntry(record)
       guard !entry.isFolder, !entry.isEncrypted, record.length > 0, let method = entry.method,
-        PublicationSurvey.mayBePage(entry.named.path)
+        FileName.mayBePage(entry.named.path)
       else { continue }
       entries.append(
         ArchivedFile(
