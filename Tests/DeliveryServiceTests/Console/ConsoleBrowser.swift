@@ -44,17 +44,37 @@ final class ConsoleBrowser {
   func upload(
     _ path: String, _ fields: [(String, String)], file: [UInt8], named name: String
   ) async throws -> Answer {
-    let head = "Content-Disposition: form-data; name="
+    let part =
+      Array("--b7\r\n\(Self.part)\"file\"; filename=\"\(name)\"\r\n\r\n".utf8) + file + Array("\r\n".utf8)
+    return try await form(path, fields, behind: part)
+  }
+
+  private static let part = "Content-Disposition: form-data; name="
+
+  /// Sends a form that may have a file, behind whose fields is that part.
+  func form(_ path: String, _ fields: [(String, String)], behind: [UInt8] = []) async throws -> Answer {
     var body: [UInt8] = []
-    for field in fields { body += Array("--b7\r\n\(head)\"\(field.0)\"\r\n\r\n\(field.1)\r\n".utf8) }
-    body += Array("--b7\r\n\(head)\"file\"; filename=\"\(name)\"\r\n\r\n".utf8) + file
-    body += Array("\r\n--b7--\r\n".utf8)
+    for field in fields {
+      body += Array("--b7\r\n\(Self.part)\"\(field.0)\"\r\n\r\n\(field.1)\r\n".utf8)
+    }
+    body += behind + Array("--b7--\r\n".utf8)
     return try await send(
       "POST", path, body: .bytes(body),
       headers: [
         ("Content-Type", "multipart/form-data; boundary=b7"), ("Origin", "null"),
         ("Sec-Fetch-Site", "same-origin"),
       ])
+  }
+
+  /// Sends what the script sends of an upload.
+  func tus(
+    _ method: String, _ path: String, token: String?, _ fields: [(String, String)] = [],
+    content: [UInt8] = [], from site: String = "same-origin"
+  ) async throws -> Answer {
+    let own = [("Tus-Resumable", "1.0.0"), ("Sec-Fetch-Site", site)]
+    return try await send(
+      method, path, body: method == "PATCH" ? .bytes(content) : .none,
+      headers: own + (token.map { [("X-Pullbox-Form", $0)] } ?? []) + fields)
   }
 
   /// Signs in with that key, and keeps the cookie.
