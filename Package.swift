@@ -133,8 +133,8 @@ let delivery: [Target] = [
   .target(
     name: "ContentPublishing",
     dependencies: [
-      "HTTPParsing", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage", "DeliveryModel",
-      "DeliveryRecords", "PullboxAPI",
+      "HTTPParsing", "CatalogDocuments", "ContentCatalog", "RouteAccess", "ContentDelivery", "PackageStorage",
+      "DeliveryModel", "DeliveryRecords", "PullboxAPI",
       "PullboxAPIServer", "Commerce", "ContentPackage", "ContentPacking", "HTTPServer", "Database",
       "BlobStore", "Monitoring", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
@@ -254,12 +254,9 @@ let executables: [Target] = [
   .executableTarget(
     name: "pullbox",
     dependencies: [
-      "CQREncode", "PullboxDoctor", "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce",
-      "ContentPackage", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
+      "CQREncode", "PullboxDoctor", "PullboxKit", "CatalogFiles", "PullboxAPI", "PullboxAPIClient",
+      "Commerce", "ContentPackage", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto",
       "CoreTypes",
-      "PullboxDoctor", "PullboxKit", "CatalogFiles", "PullboxAPI", "PullboxAPIClient", "Commerce",
-      "ContentPackage",
-      "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
     ]),
 ]
 

@@ -59,30 +59,6 @@ final class PackagePagesCache: Sendable {
     return (file, type)
   }
 
-  private func find(in package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
-    guard manifest.kind == .file else { return PackagePages(manifest) }
-    guard manifest.mediaType == .comicBook, let count = manifest.pageCount else { return nil }
-    let file = package.file
-    let entries = try await ArchivePages.pages(
-      of: manifest.length, count: count, bytes: { try await file.bytes(in: $0) },
-      start: { try await PackedFileReader.start(of: $0, in: file, count: ArchivePages.startLength) })
-    return entries.map { PackagePages($0.map { PackagePages.Page(picture: Self.picture($0)) }) }
-  }
-
-  private static func picture(_ entry: ArchivedFile) -> PackagePages.Picture {
-    PackagePages.Picture(name: entry.path, length: entry.length, place: .entry(entry))
-  }
-
-  private static func file(
-    of picture: PackagePages.Picture, in package: SharedDescriptor
-  ) async throws -> PackedFile {
-    switch picture.place {
-    case .file(let file): return file
-    case .entry(let entry):
-      return try await entry.file(in: package.length) { try await package.bytes(in: $0) }
-    }
-  }
-
   /// The words of a folder's document beside its pages; nil for one that cannot be read.
   private func guide(in package: OpenPackage, _ manifest: Manifest) async throws -> ComicGuide? {
     guard manifest.kind == .folder, let path = ComicGuide.path(among: manifest.files.map(\.path.text)),

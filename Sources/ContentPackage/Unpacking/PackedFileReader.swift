@@ -2,21 +2,8 @@ import CoreTypes
 import Crypto
 import SystemCalls
 
-<<<<<<< HEAD:Sources/ContentDelivery/Content/PackedFileReader.swift
-/// Something that packed files are read out of: a package that is open for sending, or one where it lies.
-package protocol PackedFileSource: Sendable {
-  /// The bytes there; fewer at the end.
-  func bytes(in range: Range<Int64>) async throws -> [UInt8]
-}
-
-extension SharedDescriptor: PackedFileSource {}
-
-/// Reads single files out of a package, without unpacking it and in bounded memory. What is not there yet is
-/// brought.
-=======
 /// Reads single files out of a package, without unpacking it and in bounded memory. Its bytes come from the package's holder, which may have
 /// to bring them first.
->>>>>>> 3517c587 (Read comics that are one archive page by page on a device as well):Sources/ContentPackage/Unpacking/PackedFileReader.swift
 package enum PackedFileReader {
   /// Returns the bytes of a range of the package; fewer where it ends before.
   package typealias Source = (Range<Int64>) async throws -> [UInt8]
@@ -27,11 +14,7 @@ package enum PackedFileReader {
   /// Calls `body` with the bytes of the file as they come. Throws `PackageValidationError` for a file that does not unpack to its length,
   /// and what the source and `body` throw.
   package static func forEachPart(
-<<<<<<< HEAD:Sources/ContentDelivery/Content/PackedFileReader.swift
-    of file: PackedFile, in package: some PackedFileSource, _ body: ([UInt8]) async throws -> Void
-=======
     of file: PackedFile, reading source: Source, _ body: ([UInt8]) async throws -> Void
->>>>>>> 3517c587 (Read comics that are one archive page by page on a device as well):Sources/ContentPackage/Unpacking/PackedFileReader.swift
   ) async throws {
     guard file.method == .deflated else {
       return try await forEachPart(of: file.range, named: file.name, reading: source, body)
@@ -49,11 +32,7 @@ package enum PackedFileReader {
   /// Reads the file through and compares it with what is known of its bytes; returns its first ones, `count` at most. Throws as
   /// ``forEachPart(of:reading:_:)`` does, and `PackageValidationError` for other bytes.
   package static func check(
-<<<<<<< HEAD:Sources/ContentDelivery/Content/PackedFileReader.swift
-    _ file: PackedFile, in package: some PackedFileSource, returning count: Int
-=======
     _ file: PackedFile, reading source: Source, returning count: Int
->>>>>>> 3517c587 (Read comics that are one archive page by page on a device as well):Sources/ContentPackage/Unpacking/PackedFileReader.swift
   ) async throws -> [UInt8] {
     var start: [UInt8] = []
     let isRight: Bool
@@ -82,11 +61,7 @@ package enum PackedFileReader {
 
   /// The first bytes of the file, `count` at most; nothing is compared. Throws as ``forEachPart(of:reading:_:)`` does.
   package static func start(
-<<<<<<< HEAD:Sources/ContentDelivery/Content/PackedFileReader.swift
-    of file: PackedFile, in package: some PackedFileSource, count: Int
-=======
     of file: PackedFile, reading source: Source, count: Int
->>>>>>> 3517c587 (Read comics that are one archive page by page on a device as well):Sources/ContentPackage/Unpacking/PackedFileReader.swift
   ) async throws -> [UInt8] {
     let stored = file.range.lowerBound..<min(file.range.upperBound, file.range.lowerBound + Int64(count))
     let bytes = try await source(stored)
@@ -97,11 +72,7 @@ package enum PackedFileReader {
   }
 
   private static func forEachPart(
-<<<<<<< HEAD:Sources/ContentDelivery/Content/PackedFileReader.swift
-    of range: Range<Int64>, named name: String, in package: some PackedFileSource,
-=======
     of range: Range<Int64>, named name: String, reading source: Source,
->>>>>>> 3517c587 (Read comics that are one archive page by page on a device as well):Sources/ContentPackage/Unpacking/PackedFileReader.swift
     _ body: ([UInt8]) async throws -> Void
   ) async throws {
     var position = range.lowerBound

@@ -51,43 +51,6 @@ package enum ArchivePages {
     }
     return NaturalOrder.sorted(entries) { $0.path }
   }
-
-  /// The pages of an archive of that many bytes that was published with `count` of them, read where it lies; nil where they cannot be told.
-  /// Throws what the closures throw.
-  ///
-  /// - Parameters:
-  ///   - bytes: reads a part of the archive.
-  ///   - start: reads the first bytes of a file, ``startLength`` at most.
-  package static func pages(
-    of length: ByteCount, count: Int, bytes: (Range<Int64>) async throws -> [UInt8],
-    start: (PackedFile) async throws -> [UInt8]
-  ) async throws -> [ArchivedFile]? {
-    guard let place = directory(inTail: try await bytes(tail(of: length)), of: length),
-      let named = entries(inDirectory: try await bytes(place))
-    else { return nil }
-    guard named.count != count else { return named }
-    // Some are called like a picture and are none, which was seen when the archive was published.
-    var pictures: [ArchivedFile] = []
-    for entry in named {
-      let file = try await entry.file(in: length, bytes: bytes)
-      if PictureFormat(startOf: try await start(file)) != nil { pictures.append(entry) }
-    }
-    return pictures.count == count ? pictures : nil
-  }
-}
-
-extension ArchivedFile {
-  /// The file in an archive of that many bytes, of which `bytes` reads a part. Throws what that throws, and `PackageValidationError`
-  /// where there is no header.
-  package func file(
-    in length: ByteCount, bytes: (Range<Int64>) async throws -> [UInt8]
-  ) async throws -> PackedFile {
-    guard let file = file(behind: try await bytes(header)), file.range.upperBound <= length.rawValue else {
-      throw PackageValidationError(
-        .archiveHeadersDisagree, path: path, "there is no local header where it is to be")
-    }
-    return file
-  }
 }
 
 extension ArchivedFile {

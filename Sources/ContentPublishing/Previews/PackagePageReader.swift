@@ -1,3 +1,4 @@
+import CatalogDocuments
 package import Commerce
 import ContentDelivery
 import ContentPackage
@@ -8,6 +9,8 @@ package import Database
 import DeliveryRecords
 package import PackageStorage
 package import PullboxAPI
+import ServiceRuntime
+import Synchronization
 package import SystemCalls
 
 /// Shows operators the pages of a version, whether it is released or not. A page is read out of the package where it lies and compared with
@@ -21,6 +24,23 @@ package struct PackagePageReader: Sendable {
   private let database: Database
   private let shelf: any PackageShelf
   private let checks: BlockingPool
+  private let archives = ArchiveMemory()
+
+  /// The pages of archives that were looked at lately.
+  private final class ArchiveMemory: Sendable {
+    /// Archives that are remembered, and bytes that they may take together, a page counted as half a KiB.
+    private let known = Mutex(
+      RecentlyUsedCache<SHA256Digest, [PackagePages.Picture]>(
+        maximumCount: 100, maximumLength: .mebibytes(8)))
+
+    func value(for package: SHA256Digest) -> [PackagePages.Picture]? {
+      known.withLock { $0.value(for: package) }
+    }
+
+    func insert(_ pages: [PackagePages.Picture], for package: SHA256Digest) {
+      known.withLock { $0.insert(pages, for: package, length: ByteCount(512 * Int64(pages.count + 1))) }
+    }
+  }
 
   /// - Parameters:
   ///   - shelf: has the packages.
@@ -43,17 +63,19 @@ package struct PackagePageReader: Sendable {
             number: index + 1, path: file.path.text, length: file.length, digest: file.digest)
         }
       } else {
-        try await entries(of: manifest, in: record.digest).enumerated().map { index, entry in
+        try await archived(in: manifest, of: record.digest).enumerated().map { index, picture in
           VersionPages.Page(
-            number: index + 1, path: entry.path, length: entry.length,
-            checksum: Self.hexadecimal(entry.checksum))
+            number: index + 1, path: picture.name, length: picture.length,
+            checksum: Self.checksum(of: picture))
         }
       }
     return VersionPages(product: product, version: record.version, pages: pages)
   }
 
-  private static func hexadecimal(_ checksum: UInt32) -> String {
-    let digits = String(checksum, radix: 16)
+  /// The CRC-32 that the archive has of a page, in hexadecimal.
+  private static func checksum(of picture: PackagePages.Picture) -> String? {
+    guard case .entry(let entry) = picture.place else { return nil }
+    let digits = String(entry.checksum, radix: 16)
     return String(repeating: "0", count: 8 - digits.count) + digits
   }
 
@@ -69,10 +91,10 @@ package struct PackagePageReader: Sendable {
       try Self.require(file.length, file.storedLength)
       found = (file.path.text, try await self.content(of: file, in: record.digest))
     } else {
-      let entry = try Self.element(
-        number, of: try await entries(of: manifest, in: record.digest), in: record)
-      try Self.require(entry.length)
-      found = (entry.path, try await self.content(of: entry, in: record.digest, manifest))
+      let picture = try Self.element(
+        number, of: try await archived(in: manifest, of: record.digest), in: record)
+      try Self.require(picture.length)
+      found = (picture.name, try await self.content(of: picture, in: record.digest, manifest))
     }
     let content = found.content
     guard let type = PictureFormat(startOf: content)?.previewMediaType else {
@@ -97,11 +119,10 @@ package struct PackagePageReader: Sendable {
     }
   }
 
-  /// The bytes of a package where it lies.
-  private struct StoredBytes: PackedFileSource {
-    let reader: any PackageReader
-
-    func bytes(in range: Range<Int64>) async throws -> [UInt8] {
+  /// Reads the bytes of a package where it lies.
+  private func source(of package: SHA256Digest) async throws -> PackedFileReader.Source {
+    let reader = try await shelf.reader(of: package)
+    return { range in
       var bytes: [UInt8] = []
       while bytes.count < range.count {
         let position = ByteCount(range.lowerBound + Int64(bytes.count))
@@ -114,31 +135,34 @@ package struct PackagePageReader: Sendable {
     }
   }
 
-  /// The pages of a comic book that is one archive; none of any other file, and of an archive whose pages cannot be told.
-  private func entries(
-    of manifest: Manifest, in package: SHA256Digest
-  ) async throws -> [ArchivedFile] {
-    guard manifest.mediaType == .comicBook, let count = manifest.pageCount else { return [] }
-    let source = StoredBytes(reader: try await shelf.reader(of: package))
+  /// The pages of a comic book that is one archive; none of any other file, and of an archive whose pages cannot be told. Of a package
+  /// that was looked at lately they are remembered: an archive's directory may be long, and may lie in a store.
+  private func archived(
+    in manifest: Manifest, of package: SHA256Digest
+  ) async throws -> [PackagePages.Picture] {
+    guard manifest.kind == .file else { return [] }
+    if let known = archives.value(for: package) { return known }
+    let found: [PackagePages.Picture]
     do {
-      return try await ArchivePages.pages(
-        of: manifest.length, count: count, bytes: { try await source.bytes(in: $0) },
-        start: { try await PackedFileReader.start(of: $0, in: source, count: ArchivePages.startLength) })
-        ?? []
+      let pages = try await PackagePages.find(in: manifest, reading: try await source(of: package))
+      found = pages?.pages.map(\.picture) ?? []
     } catch is PackageValidationError {
-      return []
+      found = []
     }
+    archives.insert(found, for: package)
+    return found
   }
 
   private func content(
-    of entry: ArchivedFile, in package: SHA256Digest, _ manifest: Manifest
+    of picture: PackagePages.Picture, in package: SHA256Digest, _ manifest: Manifest
   ) async throws -> [UInt8] {
-    let source = StoredBytes(reader: try await shelf.reader(of: package))
+    let source = try await source(of: package)
     do {
-      let file = try await entry.file(in: manifest.length) { try await source.bytes(in: $0) }
-      return try await PackedFileReader.check(file, in: source, returning: Int(entry.length.rawValue))
+      let file = try await picture.file(in: manifest.length, reading: source)
+      return try await PackedFileReader.check(
+        file, reading: source, returning: Int(picture.length.rawValue))
     } catch let error as PackageValidationError {
-      throw Problem(.previewUnknown, "\(entry.path): \(error)")
+      throw Problem(.previewUnknown, "\(picture.name): \(error)")
     }
   }
 
