@@ -50,7 +50,7 @@ final class ImportChanges {
       CatalogImportChange(
         kind: kind, id: id, isNew: before == nil,
         members: names.compactMap { name in
-          old[name] == new[name] ? nil : .init(member: name, before: old[name], after: new[name])
+          old[name] == new[name] ? nil : .init(member: name, old: old[name], new: new[name])
         }))
   }
 }

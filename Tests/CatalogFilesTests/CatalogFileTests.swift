@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import ServiceRuntime
 import Testing
 
 @testable import CatalogFiles

@@ -26,7 +26,7 @@ struct ConfigurationRouteTests {
     let directory = try TemporaryDirectory()
     let path = directory.path("server.json5")
     try write(
-      "{ requireSecondKey: true, operatorKeys: [{ name: 'ada', key: 'a-secret-of-ada', scopes: ['read'] }] }",
+      "{ requireSecondKey: true, operatorKeys: [{ name: 'ada', key: 'a-secret-of-ada-that-none-can-guess', scopes: ['read'] }] }",
       to: path)
     try await ServerHarness.run(options: ["--config", path, "--console", "everywhere"]) { server in
       let settings = try await settings(server)
@@ -40,15 +40,17 @@ struct ConfigurationRouteTests {
         #expect(settings[key]?.isSecret == true && settings[key]?.value == nil, "\(key)")
       }
       let document = try await server.operatorAPI.exchange("GET", "/v1/operator/configuration")
-      #expect(!String(decoding: document.body, as: UTF8.self).contains("a-secret-of-ada"))
+      #expect(!String(decoding: document.body, as: UTF8.self).contains("a-secret-of-ada-that-none-can-guess"))
 
       let browser = ConsoleBrowser(server)
       try await browser.signIn()
       let page = try await browser.get("/console/house")
       #expect(page.text.contains("requireSecondKey") && page.text.contains("\(path):1:21"))
-      #expect(!page.text.contains("a-secret-of-ada") && !page.text.contains(ServerHarness.operatorKey))
+      #expect(
+        !page.text.contains("a-secret-of-ada-that-none-can-guess")
+          && !page.text.contains(ServerHarness.operatorKey))
       let reader = ConsoleBrowser(server)
-      try await reader.signIn("a-secret-of-ada")
+      try await reader.signIn("a-secret-of-ada-that-none-can-guess")
       #expect(try await reader.get("/console/house").text.contains("requireSecondKey") == false)
     }
   }

@@ -192,8 +192,8 @@ struct ImportPage {
           [words(.field), words(.before), words(.after)],
           change.members.map { member in
             [
-              .init(Parts.name(member.member)), .init(.foreign(member.before ?? "")),
-              .init(.foreign(member.after ?? "")),
+              .init(Parts.name(member.member)), .init(.foreign(member.old ?? "")),
+              .init(.foreign(member.new ?? "")),
             ]
           })
       }

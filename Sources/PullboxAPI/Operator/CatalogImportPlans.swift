@@ -32,15 +32,15 @@ public struct CatalogImportChange: Codable, Sendable {
     /// The member with those around it: `prices.FRA.amount`.
     public var member: String
     /// The value that it has; absent where there is none.
-    public var before: String?
+    public var old: String?
     /// The value that it would have; absent where there would be none.
-    public var after: String?
+    public var new: String?
 
     /// Creates the document from its members.
-    public init(member: String, before: String? = nil, after: String? = nil) {
+    public init(member: String, old: String? = nil, new: String? = nil) {
       self.member = member
-      self.before = before
-      self.after = after
+      self.old = old
+      self.new = new
     }
   }
 

@@ -75,7 +75,7 @@ extension WireSample {
       minimal: #"{"id": "3", "isNew": true, "kind": "price-tier", "members": []}"#),
     WireSample(
       CatalogImportChange.Member.self,
-      #"{"after": "5.99", "before": "4.99", "member": "prices.FRA.amount"}"#,
+      #"{"member": "prices.FRA.amount", "new": "5.99", "old": "4.99"}"#,
       minimal: #"{"member": "type"}"#),
     WireSample(RevocationPlan.self, #"{"begun": 2, "devices": 3, "grants": 120, "hasMore": false}"#),
     WireSample(
@@ -89,17 +89,17 @@ extension WireSample {
       "id": "com.example.heroes.issue42",
       "isNew": false,
       "kind": "product",
-      "members": [{"after": "5.99", "before": "4.99", "member": "prices.FRA.amount"}]
+      "members": [{"member": "prices.FRA.amount", "new": "5.99", "old": "4.99"}]
     }
     """
 
   private static let setting = """
     {
       "isSecret": false,
-      "key": "refundPoll",
+      "key": "storeCalls",
       "origin": "file",
       "place": "/etc/pullbox/server.json5:3:7",
-      "value": "\\"1h\\"",
+      "value": "4",
       "waitsForRestart": true
     }
     """

@@ -203,6 +203,7 @@ extension WireSample {
       Problem.self,
       """
       {
+        "approval": 17,
         "detail": "1 fault",
         "expectedOffset": 9007199254740993,
         "expiresDate": "2026-12-21T08:30:00.000Z",
