@@ -22,7 +22,7 @@ public enum ConditionalJSON {
 
     let plain: Form
     let compressed: Form
-    let lastModified: Timestamp
+    let lastModified: Timestamp?
 
     /// Bytes of both forms.
     public var length: ByteCount { ByteCount(plain.bytes.count + compressed.bytes.count) }
@@ -32,8 +32,9 @@ public enum ConditionalJSON {
       try self.init(bytes: try APIJSON.encode(value), lastModified: lastModified)
     }
 
-    /// Compresses a document that is encoded already, of any type. Throws what zlib says.
-    public init(bytes: [UInt8], lastModified: Timestamp) throws {
+    /// Compresses a document that is encoded already, of any type. Without a date only its tag tells whether it has changed. Throws what
+    /// zlib says.
+    public init(bytes: [UInt8], lastModified: Timestamp?) throws {
       plain = Form(bytes)
       compressed = Form(try Gzip.compress(bytes))
       self.lastModified = lastModified
@@ -47,10 +48,10 @@ public enum ConditionalJSON {
   ) throws(Problem) -> HTTPResponse {
     let isCompressed = acceptsGzip(request)
     let form = isCompressed ? document.compressed : document.plain
-    var headers: HTTPFields = [
-      "ETag": form.tag, "Last-Modified": HTTPDate.format(document.lastModified),
-      "Cache-Control": cacheControl, "Vary": "Accept-Encoding",
-    ]
+    var headers: HTTPFields = ["ETag": form.tag]
+    if let date = document.lastModified { headers["Last-Modified"] = HTTPDate.format(date) }
+    headers["Cache-Control"] = cacheControl
+    headers["Vary"] = "Accept-Encoding"
     switch Preconditions(request, entityTag: form.tag, lastModified: document.lastModified).verdict {
     case .notModified:
       return HTTPResponse(status: .notModified, headers: headers)

@@ -227,15 +227,28 @@ extension Library {
   package func items() async throws -> [LibraryItem] {
     try await BlockingPool.shared.run { [self] in
       let isOffline = try look() != .online
-      return try database.libraryRecords().map { record in
-        var record = record
-        record.title = record.title ?? titles[record.product]
-        if !isOffline {
-          record.lastOpened = lastOpened(record)
-          if presence(of: record) != .there { record.isDamaged = true }
-        }
-        return self.item(record, isOffline: isOffline)
-      }
+      return try database.libraryRecords().map { item(lookingAt: $0, isOffline: isOffline) }
     }
+  }
+
+  /// One of ``items()``; nil where that version is not placed.
+  package func item(
+    of product: ProductIdentifier, version: ContentVersion
+  ) async throws -> LibraryItem? {
+    try await BlockingPool.shared.run { [self] in
+      let isOffline = try look() != .online
+      return try database.libraryRecord(of: product, version: version)
+        .map { item(lookingAt: $0, isOffline: isOffline) }
+    }
+  }
+
+  private func item(lookingAt record: LibraryRecord, isOffline: Bool) -> LibraryItem {
+    var record = record
+    record.title = record.title ?? titles[record.product]
+    if !isOffline {
+      record.lastOpened = lastOpened(record)
+      if presence(of: record) != .there { record.isDamaged = true }
+    }
+    return item(record, isOffline: isOffline)
   }
 }

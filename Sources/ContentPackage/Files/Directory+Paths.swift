@@ -4,12 +4,13 @@ import Glibc
 package import SystemCalls
 
 extension Directory {
-  /// Opens the file at `path` below this directory. No link is followed at any level.
+  /// Opens the file at `path` below this directory. No link is followed at any level, and a pipe that stands there is not waited for: ask
+  /// for the kind of what was opened.
   package func openFile(at path: PackagePath, _ access: FileDescriptor.Access = .readOnly) throws(SystemError)
     -> FileDescriptor
   {
     try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
-      try directory.open(name, access)
+      try directory.open(name, access, options: .doNotWait)
     }
   }
 
@@ -27,7 +28,7 @@ extension Directory {
   }
 
   /// The status of the regular file at `path`, which is not opened; nil when there is nothing, or something else.
-  func statusOfFile(at path: PackagePath) throws(SystemError) -> FileStatus? {
+  package func statusOfFile(at path: PackagePath) throws(SystemError) -> FileStatus? {
     do {
       return try withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
         try directory.statusOfFile(named: name)

@@ -87,7 +87,7 @@ final class FolderChecksums: Sendable {
   private let checksums = Mutex(
     RecentlyUsedCache<SHA256Digest, [UInt32]>(maximumCount: maximumCount, maximumLength: maximumLength))
 
-  /// Reads all files of the folder the first time. Throws what opening throws.
+  /// Reads all files of the folder the first time. Throws what opening throws, and `content-damaged` where a file changed meanwhile.
   func checksums(of manifest: Manifest, in files: PlacedFiles) async throws -> [UInt32] {
     if let known = checksums.withLock({ $0.value(for: manifest.manifestDigest) }) { return known }
     var found: [UInt32] = []
@@ -101,6 +101,8 @@ final class FolderChecksums: Sendable {
       }
       found.append(check.value)
     }
+    // What was read is what was compared, also where something was written meanwhile.
+    try await files.requireWhole(manifest)
     let made = found
     checksums.withLock {
       $0.insert(made, for: manifest.manifestDigest, length: ByteCount(4 * made.count))

@@ -8,7 +8,8 @@ import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
-/// Opens placed files for sending. No byte is sent of a file that was not compared with its manifest, or has changed since.
+/// Opens placed files for sending. A file is not opened that was not compared with its manifest, or has changed since; what changes it while
+/// it is sent is not seen.
 struct PlacedFiles: Sendable {
   let library: Library
 
@@ -50,11 +51,37 @@ struct PlacedFiles: Sendable {
           let stamp = FileStamp(inode: status.inode, changed: status.changed)
           return Opened(file: try SharedDescriptor(descriptor), stamp: stamp)
         } catch {
-          guard error.isFileMissing || error.isUnreadable else { throw error }
+          guard error.isFileMissing || error.isUnreadable || error.isNoRegularFile else { throw error }
           return nil
         }
       }
     }
+  }
+
+  /// Returns where all files are as they were compared last; otherwise compares those that are not. Throws `content-damaged` where one is
+  /// not as it was published, and `library-offline`.
+  func requireWhole(_ manifest: Manifest) async throws {
+    let path = library.directory(of: manifest.product, version: manifest.version)
+    let isUnchanged = try await Self.online {
+      try await BlockingPool.shared.run { [library] in
+        try library.requireOnline()
+        guard let stamps = try library.knownStamps(of: manifest)?.stamps else { return false }
+        do throws(SystemError) {
+          let directory = try Directory(opening: path, operations: library.operations)
+          for (file, stamp) in zip(manifest.files, stamps) {
+            guard let stamp, let status = try directory.statusOfFile(at: file.path),
+              stamp == FileStamp(inode: status.inode, changed: status.changed)
+            else { return false }
+          }
+          return true
+        } catch {
+          guard error.isFileMissing || error.isUnreadable || error.isNoRegularFile else { throw error }
+          return false
+        }
+      }
+    }
+    guard !isUnchanged else { return }
+    guard try await Self.online({ try await library.isWhole(manifest) }) else { throw Self.damaged(manifest) }
   }
 
   private static func damaged(_ manifest: Manifest) -> Problem {

@@ -47,14 +47,13 @@ extension LibraryCatalog {
     guard let version = ContentVersion(parameters["version"]) else {
       throw Problem(.versionUnknown)
     }
-    let items = try await infrastructure.library.items()
-    let held = items.first { $0.product == product && $0.version == version && $0.owned != false }
-    guard let item = held else { throw Self.unknown(product) }
+    let held = try await infrastructure.library.item(of: product, version: version)
+    guard let item = held, item.owned != false else { throw Self.unknown(product) }
     let manifest = try await PlacedFiles.online {
       try await infrastructure.library.manifest(of: product, version: version)
     }
     guard let manifest else { throw Self.unknown(product) }
-    let feeds = LibraryFeeds(items, title: Self.title, started: infrastructure.started)
+    let feeds = LibraryFeeds([item], title: Self.title, started: infrastructure.started)
     return (item, manifest, feeds)
   }
 
@@ -72,19 +71,36 @@ extension LibraryCatalog {
         request, entityTag: "\"\(manifest.digest)\"", length: file.length.rawValue, type: type
       ) { range in .file(file, range) }
     } else {
-      let checksums = try await checksums.checksums(of: manifest, in: files)
-      let archive = FolderArchive(manifest, checksums: checksums)
-      response = try Self.answer(
-        request, entityTag: "\"\(manifest.manifestDigest)-zip\"", length: archive.length, type: type
-      ) { [files] range in
-        .stream(contentLength: range.upperBound - range.lowerBound) { writer in
-          try await archive.write(range, from: files, to: writer)
-        }
-      }
+      response = try await archive(of: manifest, to: request, type: type)
     }
     if response.status == .ok || response.status == .partialContent {
       response.headers["Content-Disposition"] = PackageFacts.disposition(
         of: feeds.publication(item, facts: facts).title, facts.package, product: item.product)
+    }
+    return response
+  }
+
+  /// A folder as one archive. Its checksums are read when bytes of it are sent for the first time, and not for what is answered without them.
+  private func archive(
+    of manifest: Manifest, to request: HTTPRequest, type: String
+  ) async throws -> HTTPResponse {
+    let tag = "\"\(manifest.manifestDigest)-zip\""
+    // Its length does not depend on them.
+    let length = FolderArchive(manifest, checksums: manifest.files.map { _ in 0 }).length
+    var range: Range<Int64>?
+    var response = try Self.answer(request, entityTag: tag, length: length, type: type) { wanted in
+      range = wanted
+      return .none
+    }
+    guard let range else { return response }
+    try await files.requireWhole(manifest)
+    guard request.method != .head else {
+      response.body = .stream(contentLength: range.upperBound - range.lowerBound) { _ in }
+      return response
+    }
+    let archive = FolderArchive(manifest, checksums: try await checksums.checksums(of: manifest, in: files))
+    response.body = .stream(contentLength: range.upperBound - range.lowerBound) { [files] writer in
+      try await archive.write(range, from: files, to: writer)
     }
     return response
   }

@@ -63,9 +63,10 @@ struct LibraryCatalogTests {
     $0.catalogListen = "127.0.0.1:0"
   }
 
-  /// Places the packages in their order, and gives `body` the agent with no server to ask.
+  /// Places the packages in their order, and gives `body` the agent with no server to ask. The server has told of the `disowned` that they
+  /// are the account's no more.
   private func reading(
-    _ packages: [FixturePackage], _ harness: AgentHarness,
+    _ packages: [FixturePackage], _ harness: AgentHarness, disowned: [ProductIdentifier] = [],
     _ body: @escaping @Sendable (Program) async throws -> Void
   ) async throws {
     let server = FakeServer(packages)
@@ -75,6 +76,11 @@ struct LibraryCatalogTests {
           let transaction = "200000000000000\(index + 1)"
           try server.queuePurchase("\(package.manifest.product)", transaction: transaction)
           try await agent.finished([transaction])
+        }
+        for product in disowned {
+          try await agent.downloads.database.save([
+            product: KnownOwnership(isOwned: false, because: "revoked", until: nil, asOf: .init(millisecondsSinceEpoch: 0))
+          ])
         }
       }
     }
@@ -167,6 +173,37 @@ struct LibraryCatalogTests {
       var bearer = ClientRequest(method: "GET", url: program.key.address)
       bearer.headers = [("Authorization", "Bearer \(program.key.name).\(program.key.password)")]
       #expect(try await program.client.send(bearer).status == 200)
+    }
+  }
+
+  @Test("a wrong key opens nothing and is bounded, and keeps the right one from nothing") func wrongKeys() async throws {
+    let harness = try AgentHarness()
+    try await harness.run(server: "http://127.0.0.1:9", configure: Self.listening) { _ in
+      let program = try await Program(harness)
+      var statuses: [Int] = []
+      for _ in 0..<40 where statuses.last != 429 {
+        statuses.append(Int(try await program.get("/v1.2", password: "kabiz-motur-felan-sipod").status))
+      }
+      #expect(statuses.dropLast().allSatisfy { $0 == 401 } && statuses.last == 429)
+      var stranger = ClientRequest(method: "GET", url: program.key.address)
+      stranger.headers = [("Authorization", "Bearer x.\(program.key.password)")]
+      #expect([401, 429].contains(try await program.client.send(stranger).status))
+      #expect(try await program.get("/v1.2").status == 200, "the right key always counts")
+    }
+  }
+
+  @Test("what the account owns no more is neither shown nor sent") func disowned() async throws {
+    let harness = try AgentHarness()
+    let comic = try Self.comic()
+    try await reading([comic], harness, disowned: [comic.manifest.product]) { program in
+      for feed in ["/v1.2/owned", "/v2/owned"] {
+        #expect(!Self.text(try await program.get(feed)).contains(FixturePackage.product), "\(feed)")
+      }
+      let name = PackageFacts.fileName(of: comic.manifest.product, PackageFacts(comic.manifest))
+      for path in ["pages/P/1.0/0", "covers/P/1.0", "manifest/P/1.0", "files/P/1.0/\(name)"] {
+        let address = "/" + path.replacing("P/", with: "\(FixturePackage.product)/")
+        #expect(try await program.get(address).status == 404, "\(path)")
+      }
     }
   }
 
@@ -352,6 +389,36 @@ struct LibraryCatalogTests {
       #expect(try APIJSON.decode(Problem.self, from: answer.body).code == .contentDamaged)
       // Feeds do not show what cannot be read.
       #expect(!Self.text(try await program.get("/v2/owned")).contains(product))
+    }
+  }
+
+  @Test("a folder whose archive was sent before is refused as soon as one of its files has changed, whole and in ranges")
+  func damagedFolder() async throws {
+    let harness = try AgentHarness()
+    let comic = try Self.comic()
+    let path = "\(harness.library)/\(FixturePackage.product)/1.0/page 2.jpg"
+    try await reading([comic], harness) { program in
+      let name = PackageFacts.fileName(of: comic.manifest.product, PackageFacts(comic.manifest))
+      let address = "/files/\(FixturePackage.product)/1.0/\(name)"
+      #expect(try await program.get(address).status == 200)
+      try FileSystem.removeFile(path)
+      try DurableFile.write(Array(repeating: 1, count: Self.pages[1].bytes.count).span, to: path)
+      #expect(try await program.get(address).status == 503)
+      #expect(try await program.get(address, [("Range", "bytes=0-9")]).status == 503)
+    }
+  }
+
+  @Test("what stands in a file's place and is none is not waited for, and damages its product alone", arguments: [true, false])
+  func somethingElse(isPipe: Bool) async throws {
+    let harness = try AgentHarness()
+    let path = "\(harness.library)/\(FixturePackage.product)/1.0/page 2.jpg"
+    try await reading([try Self.comic()], harness) { program in
+      try FileSystem.removeFile(path)
+      let made = isPipe ? unsafe mkfifo(path, 0o600) : unsafe symlink("/etc/passwd", path)
+      #expect(made == 0)
+      for _ in 0..<12 {
+        #expect(try await program.get("/pages/\(FixturePackage.product)/1.0/1").status == 503)
+      }
     }
   }
 }
