@@ -66,15 +66,13 @@ struct ImportPage {
     guard SecretDigest(of: visit.visitor.formToken).matches(fields["token"]) else {
       throw Problem.foreignForm
     }
-    var text = file.isEmpty ? fields["text"] ?? "" : file
+    // A browser sends a pasted text with other line breaks than it shows; a file comes as it is.
+    var text = file.isEmpty ? (fields["text"] ?? "").replacing("\r\n", with: "\n") : file
     if let content = fields["content"] {
       guard let bytes = Base64.decode(content), let kept = String(validating: bytes, as: UTF8.self) else {
         throw Problem(.requestMalformed, "the content is no text in base 64")
       }
       text = kept
-    } else {
-      // A browser sends a pasted text with other line breaks than a file.
-      text = text.replacing("\r\n", with: "\n")
     }
     let sheet = Sheet(
       text: text, format: fields["format"].flatMap { CatalogFile.Format(rawValue: $0) } ?? .csv)
@@ -97,8 +95,13 @@ struct ImportPage {
     switch result {
     case .success: return .done(.console("products"), .imported)
     case .failure(let problem) where problem.code == .preconditionFailed:
+      let look = await look(file)
+      // A form that was sent twice has done it before.
+      if case .plan(let plan, _) = look, plan.report.created + plan.report.changed == 0 {
+        return .done(.console("products"), .imported)
+      }
       // What others have changed is in the preview that follows.
-      return .again(page(sheet, await look(file), isLate: true))
+      return .again(page(sheet, look, isLate: true))
     case .failure(let problem): return .again(page(sheet, Self.refused(problem, file)))
     }
   }

@@ -18,7 +18,7 @@ extension Phrase {
   static let approvalApproved = Phrase("approved", "genehmigt")
   static let approvalDone = Phrase("carried out", "ausgeführt")
   static let approvalDeclined = Phrase("declined", "abgelehnt")
-  static let approvalRefused = Phrase("approved, and not possible", "genehmigt, und nicht möglich")
+  static let approvalRefused = Phrase("approved, and not possible", "genehmigt und nicht möglich")
   static let approvalExpired = Phrase("expired", "verfallen")
   static let withdrawVersion = Phrase("Withdraw a version", "Eine Version zurückziehen")
   static let takeProductOffSale = Phrase("Take a product off sale", "Ein Produkt aus dem Verkauf nehmen")

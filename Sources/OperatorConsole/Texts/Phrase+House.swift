@@ -65,7 +65,7 @@ extension Phrase {
   static let value = Phrase("Value", "Wert")
   static let origin = Phrase("Comes from", "Kommt aus")
   static let originDefault = Phrase("the default", "der Vorgabe")
-  static let secretSet = Phrase("set, and not shown", "gesetzt, und nicht gezeigt")
+  static let secretSet = Phrase("set, and not shown", "gesetzt und nicht gezeigt")
   static let waitsForRestart = Phrase(
     "another value counts from the next start on", "ein anderer Wert gilt ab dem nächsten Start")
   static let keysNotSet = Phrase(

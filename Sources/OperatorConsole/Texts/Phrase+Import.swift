@@ -2,10 +2,10 @@
 extension Phrase {
   static let importCatalog = Phrase("Import a file", "Eine Datei importieren")
   static let importHint = Phrase(
-    "A sheet or lines of JSON, as “pullbox export” writes them, of at most {0}. Every change is shown before it is made: all of them or none.",
-    "Eine Tabelle oder Zeilen in JSON, wie „pullbox export“ sie schreibt, von höchstens {0}. Jede Änderung wird gezeigt, bevor sie gemacht wird: alle oder keine."
+    "A sheet or lines of JSON, as “pullbox export” writes them, of at most {0}. The changes are shown before they are made, the first 1,000 of them: all are made or none.",
+    "Eine Tabelle oder Zeilen in JSON, wie „pullbox export“ sie schreibt, von höchstens {0}. Die Änderungen werden gezeigt, bevor sie gemacht werden, die ersten 1.000 davon: alle oder keine."
   )
-  static let importFormat = Phrase("Form", "Form")
+  static let importFormat = Phrase("Format", "Format")
   static let importCSV = Phrase("Sheet (CSV)", "Tabelle (CSV)")
   static let importJSON = Phrase("Lines of JSON", "Zeilen in JSON")
   static let importFile = Phrase("File", "Datei")

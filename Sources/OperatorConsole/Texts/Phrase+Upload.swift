@@ -8,7 +8,7 @@ extension Phrase {
     "Die Verbindung ist abgerissen. Das Hochladen geht von selbst dort weiter, wo es war.")
   static let uploadStopped = Phrase(
     "Stopped. Upload goes on where it was, for a day.",
-    "Angehalten. Hochladen geht einen Tag lang dort weiter, wo es war.")
+    "Angehalten. „Hochladen“ geht einen Tag lang dort weiter, wo es war.")
   static let uploadSessionEnded = Phrase(
     "The session has ended. Sign in, and choose the same file: the upload goes on where it was.",
     "Die Sitzung ist beendet. Melden Sie sich an und wählen Sie dieselbe Datei: Das Hochladen geht dort weiter, wo es war."

@@ -86,6 +86,18 @@ struct ConsoleImportTests {
     }
   }
 
+  @Test("a form that was sent twice says twice that all is imported, and a file's line breaks stay") func twice() async throws {
+    try await run { server, browser in
+      let preview = try await send(
+        "id,title:en,description:en\r\ncom.example.a,One,\"First\r\nsecond\"\r\n", browser)
+      for _ in 0..<2 {
+        #expect(try await confirm(preview.text, browser).location == "/console/products?notice=imported")
+      }
+      let made: OperatorProduct = try await server.operatorAPI.get("/v1/operator/products/com.example.a")
+      #expect(made.product.localizations["en"]?.description == "First\r\nsecond")
+    }
+  }
+
   @Test("what others changed meanwhile is kept, and the changes are worked out anew")
   func late() async throws {
     try await run { server, browser in
