@@ -1,0 +1,33 @@
+"""The Pullbox agent of this device for programs in Python, by its Unix socket, on the standard library alone.
+
+    import asyncio, pullbox
+
+    async def main():
+        agent = pullbox.AgentClient()
+        for item in await agent.library():
+            print(item.product, item.path)
+
+    asyncio.run(main())
+"""
+
+from .client import SYSTEM_SOCKET_PATH, AgentClient, default_socket_path
+from .documents import (
+    AccountBonus, AccountOffer, AgentCodePreview, AgentProduct, AgentProductsResponse, AgentPublicationResponse,
+    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, DownloadState, DownloadStatus, DownloadUrgency,
+    EntitledProduct, FaultKind, FeedEntry, LibraryChange, LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification,
+    ListedPrice, NewReaderKey, NewsEntry, Peer, Price, ProductListing, PublicationListing, ReaderKey, SpaceShortage, StoreAccount,
+    StoreSubscription, SubscriptionState, current, version_key,
+)
+from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
+from .events import AgentEvent, AgentEvents, ServerSentEvent, ServerSentEventParser
+from .following import AgentUpdate, Backoff, Lost, Snapshot
+
+__all__ = [
+    "SYSTEM_SOCKET_PATH", "AccountBonus", "AccountOffer", "AgentClient", "AgentCodePreview", "AgentError", "AgentEvent", "AgentEvents",
+    "AgentProduct", "AgentProductsResponse", "AgentPublicationResponse", "AgentPublicationsResponse", "AgentStatus", "AgentTransaction",
+    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "Fault",
+    "FaultKind", "FeedEntry", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification",
+    "ListedPrice", "Lost", "NewReaderKey", "NewsEntry", "Peer", "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey",
+    "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",
+    "UnexpectedResponse", "Unreachable", "current", "default_socket_path", "version_key",
+]

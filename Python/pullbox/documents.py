@@ -1,0 +1,475 @@
+"""The documents of the agent's interface, as docs/agent.openapi.yaml of Pullbox has them, in the names of Python.
+
+A member that is None was absent. Members of later agents are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from .errors import Problem
+
+
+class DownloadState(StrEnum):
+    """Where a download stands."""
+
+    WAITING = "waiting"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more happens to it by itself."""
+        return self in (DownloadState.FINISHED, DownloadState.FAILED, DownloadState.CANCELLED)
+
+
+class DownloadUrgency(StrEnum):
+    """How urgently a download is wanted."""
+
+    NOW = "now"
+    NORMAL = "normal"
+    BACKGROUND = "background"
+
+
+class LibraryState(StrEnum):
+    """Whether the files of an item can be used."""
+
+    PRESENT = "present"
+    OFFLINE = "offline"
+    DAMAGED = "damaged"
+
+
+class LibraryChange(StrEnum):
+    """The change to an item of the library."""
+
+    PLACED = "placed"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+class FaultKind(StrEnum):
+    """How a file differs from its manifest."""
+
+    MISSING = "missing"
+    DAMAGED = "damaged"
+    FOREIGN = "foreign"
+
+
+class SubscriptionState(StrEnum):
+    """Where a subscription stands."""
+
+    ACTIVE = "active"
+    BILLING_RETRY = "billing-retry"
+    PAUSED = "paused"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """How the agent's last call to a service went."""
+
+    url: str
+    reachable: bool | None = None
+    last_success: datetime | None = None
+    last_error: str | None = None
+    last_request: str | None = None
+    last_asked: datetime | None = None
+    refusal: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """How the agent stands."""
+
+    device: str
+    server: Peer
+    store: Peer
+    started: datetime
+    library_path: str
+    free_space: int
+    downloads: dict[str, int]
+    unfinished_transactions: int
+    waiting_for_room: int | None = None
+    library_state: LibraryState | None = None
+    library_length: int | None = None
+    reserve: int | None = None
+    quota: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTransaction:
+    """A transaction of the store's queue as the agent sees it."""
+
+    id: str
+    product: str
+    state: str
+    step: str
+    downloads: tuple[str, ...]
+    reason: str | None = None
+    error: Problem | None = None
+    not_before: datetime | None = None
+    cause: str | None = None
+    title: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.step in ("finished", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceShortage:
+    """How much room a download lacks, in bytes."""
+
+    needed: int
+    free: int
+    reserve: int
+    removable: int
+    quota: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadStatus:
+    """A download. ``time_remaining`` is in seconds, and None while it is not known; ``speed`` in bytes a second."""
+
+    id: str
+    product: str
+    transaction: str
+    state: DownloadState
+    reason: str
+    bytes_verified: int
+    bytes_received: int
+    progress: float
+    speed: float
+    time_remaining: float | None = None
+    version: str | None = None
+    bytes_total: int | None = None
+    error: Problem | None = None
+    content_path: str | None = None
+    priority: int | None = None
+    created: datetime | None = None
+    not_before: datetime | None = None
+    cause: str | None = None
+    space: SpaceShortage | None = None
+    bytes_needed: int | None = None
+    bytes_reused: int | None = None
+    title: str | None = None
+    stalled_since: datetime | None = None
+    urgency: DownloadUrgency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryItem:
+    """A placed version; ``path`` is its file or folder."""
+
+    product: str
+    version: str
+    path: str
+    digest: str
+    length: int
+    placed_at: datetime
+    title: str | None = None
+    product_title: str | None = None
+    cover: str | None = None
+    state: LibraryState | None = None
+    length_on_disk: int | None = None
+    last_opened: datetime | None = None
+    pinned: bool | None = None
+    rolled_back: bool | None = None
+    owned: bool | None = None
+    because: str | None = None
+    until: datetime | None = None
+    owned_as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryEvent:
+    """Something came into the library or left it."""
+
+    change: LibraryChange
+    item: LibraryItem
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFault:
+    """A file that is not as the manifest says; ``path`` is below the item's."""
+
+    path: str
+    kind: FaultKind
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryVerification:
+    """The files of a version, compared with its manifest."""
+
+    product: str
+    version: str
+    state: LibraryState
+    bytes_read: int
+    faults: tuple[LibraryFault, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A decimal number as text, and an ISO 4217 currency."""
+
+    amount: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrice:
+    """A price as it is shown: ``formatted`` by the rules of ``locale``."""
+
+    amount: str
+    currency: str
+    formatted: str
+    locale: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProductListing:
+    """A product with the texts of one locale and the price of one territory; without ``price`` it is free."""
+
+    id: str
+    type: str
+    title: str
+    description: str
+    price: ListedPrice | None = None
+    content_version: str | None = None
+    content_length: int | None = None
+    publication: str | None = None
+    publication_date: datetime | None = None
+    period: str | None = None
+    cover: str | None = None
+    cover_url: str | None = field(default=None, metadata={"wire": "coverURL"})
+    terms: str | None = None
+    privacy_url: str | None = field(default=None, metadata={"wire": "privacyURL"})
+    available_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationListing:
+    """A publication with the texts of one locale and the prices of one territory."""
+
+    id: str
+    title: str
+    description: str
+    subscriptions: tuple[ProductListing, ...]
+    cover_url: str | None = field(default=None, metadata={"wire": "coverURL"})
+    latest_issue: ProductListing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAccount:
+    """The store account of the device."""
+
+    territory: str
+    environment: str
+    can_make_payments: bool
+    currency: str | None = None
+    application: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountOffer:
+    """An offer for the first payments of a subscription; ``eligible`` is None where the store does not say."""
+
+    kind: str
+    payment: str
+    period: str
+    payments: int
+    price: Price | None = None
+    eligible: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountBonus:
+    """By how much the first period lasts longer for who gives contact data."""
+
+    period: str
+    eligible: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProduct:
+    """A product that is for sale, and what the account has of it."""
+
+    listing: ProductListing
+    owned: bool
+    subscribed_until: datetime | None = None
+    offers: tuple[AccountOffer, ...] | None = None
+    bonus: AccountBonus | None = None
+
+    @property
+    def offer(self) -> AccountOffer | None:
+        """The offer under which a purchase is made now."""
+        return next((offer for offer in self.offers or () if offer.eligible), None)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a purchase would pay for nothing that the account does not have."""
+        return self.owned or (self.subscribed_until is not None and self.listing.type != "non-renewing-subscription")
+
+    @property
+    def shown_price(self) -> str:
+        """The price, and the offer behind it, as ``AgentClient.buy`` takes it."""
+        price = self.listing.price
+        text = f"{price.amount} {price.currency}" if price else "free"
+        if self.offer:
+            text += f"; {self.offer.payment} {self.offer.period}"
+            if self.offer.price:
+                text += f" {self.offer.payments} {self.offer.price.amount} {self.offer.price.currency}"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProductsResponse:
+    """The named products that are for sale, and the names that are not."""
+
+    account: StoreAccount
+    products: tuple[AgentProduct, ...]
+    invalid_product_identifiers: tuple[str, ...]
+    nearest: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPublicationsResponse:
+    """A page of publications; ``next`` is the ``after`` of the next one."""
+
+    account: StoreAccount
+    publications: tuple[PublicationListing, ...]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPublicationResponse:
+    """A page of what is for sale of one publication, or of none."""
+
+    account: StoreAccount
+    subscriptions: tuple[AgentProduct, ...]
+    issues: tuple[AgentProduct, ...]
+    publication: PublicationListing | None = None
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTerms:
+    """The first payments of a subscription under a code."""
+
+    payment: str
+    period: str
+    payments: int
+    price: Price | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodePreview:
+    """What a code gives the account."""
+
+    product: str
+    kind: str
+    terms: CodeTerms | None = None
+    start: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCodePreview:
+    """What a code gives the account, as far as the store and the server say."""
+
+    account: StoreAccount
+    preview: CodePreview | None = None
+    listing: ProductListing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSubscription:
+    """A subscription of the account."""
+
+    original_id: str
+    product: str
+    state: SubscriptionState
+    auto_renew: bool
+    purchase_date: datetime
+    expires_date: datetime
+    renewal_product: str | None = None
+    grace_period_expires_date: datetime | None = None
+    resume_date: datetime | None = None
+    expiration_intent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntitledProduct:
+    """A product that the customer owns, and why."""
+
+    product: str
+    version: str
+    length: int
+    because: str
+    transaction: str
+    state: str
+    publication_date: datetime | None = None
+    until: datetime | None = None
+    store: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """What has become of one product, as the server tells it."""
+
+    kind: str
+    product: str
+    transaction: str
+    publication: str | None = None
+    publication_date: datetime | None = None
+    version: str | None = None
+    length: int | None = None
+    not_before: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewsEntry(FeedEntry):
+    """An entry of the feed that the agent does not fetch by itself, with its title and a small picture."""
+
+    title: str | None = None
+    cover: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewReaderKey:
+    """A key for an application that reads the catalog; the password is told once."""
+
+    name: str
+    password: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderKey:
+    """A key without its password."""
+
+    name: str
+    title: str
+    created: datetime
+    used: datetime | None = None
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """The order of versions: ``1.10`` comes after ``1.9``, and ``1`` is ``1.0``."""
+    numbers = [int(part) for part in version.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def current(items: Iterable[LibraryItem], product: str) -> LibraryItem | None:
+    """The product's version that is read: the newest that the server has not taken back, else the newest of all."""
+    found = [item for item in items if item.product == product]
+    return max(found, key=lambda item: (not item.rolled_back, version_key(item.version)), default=None)
