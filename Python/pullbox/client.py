@@ -358,9 +358,13 @@ class AgentClient:
             await self._sleep(delay)
 
     async def delivered(self, transaction: str) -> AgentTransaction:
-        """Waits until the transaction is finished or has failed, through restarts of the agent, and returns how it ended."""
+        """Waits until the transaction is finished or has failed, through restarts of the agent, and returns how it ended. Raises
+        ``transaction-unknown``, also for one that the agent forgets meanwhile."""
         async with aclosing(self.follow([transaction])) as updates:
             async for update in updates:
+                if isinstance(update, Snapshot) and all(found.id != transaction for found in update.transactions):
+                    # The agent has just said that it knows none; its words are the error.
+                    return await self.transaction(transaction)
                 for found in update.transactions:
                     if found.id == transaction and found.is_over:
                         return found

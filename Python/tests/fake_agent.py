@@ -54,7 +54,7 @@ class FakeAgentTestCase(unittest.IsolatedAsyncioTestCase):
         self.delays: list[float] = []
         self.server = await asyncio.start_unix_server(self._serve, self.path)
         self.addCleanup(self.server.close)
-        self.agent = pullbox.AgentClient(self.path, timeout=5)
+        self.agent = pullbox.AgentClient(self.path, timeout=60)
 
         async def note(seconds: float) -> None:
             self.delays.append(seconds)

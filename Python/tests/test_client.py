@@ -287,6 +287,13 @@ class FollowingTests(FakeAgentTestCase):
         self.answers += [stream(event("transaction", FINISHED)), *self.LISTS]
         self.assertEqual((await self.agent.delivered("1")).step, "finished")
 
+    async def test_a_delivery_of_what_nothing_is_known_of_is_not_waited_for(self) -> None:
+        unknown = problem(404, "transaction-unknown")
+        self.answers += [stream(), answer(200, {"transactions": []}), answer(200, {"downloads": []}), unknown, unknown]
+        with self.assertRaises(pullbox.Problem) as caught:
+            await self.agent.delivered("7")
+        self.assertEqual(caught.exception.code, "transaction-unknown")
+
 
 class BoundTests(unittest.TestCase):
     def test_delays_double_up_to_their_cap(self) -> None:
