@@ -2,7 +2,8 @@ package import PullboxAPI
 
 /// The one state machine of a grant: events in, actions out, no I/O. A grant goes from `granted` over
 /// `completed` (the device has placed the content) to `finished` (the store has closed the transaction); from
-/// each of these it may be revoked and goes back there when it is reinstated.
+/// each of these it may be revoked and goes back there when it is reinstated. A grant of a reader's key stays in `reading`, since an
+/// application for reading reports nothing.
 ///
 ///     var machine = GrantMachine()
 ///     for action in machine.handle(.completionReported(missing: nil)) { … }
@@ -18,6 +19,8 @@ package struct GrantMachine: Hashable, Sendable {
     case completed
     /// The store has closed the transaction. The grant still opens its content.
     case finished
+    /// An application for reading may fetch the content with its key, and no report is expected of it.
+    case reading
     /// Nothing is opened until the revocation is reversed.
     indirect case revoked(was: State)
 
@@ -69,6 +72,7 @@ package struct GrantMachine: Hashable, Sendable {
     case .granted: .granted
     case .completed: .completed
     case .finished: .finished
+    case .reading: .reading
     case .revoked: .revoked
     }
   }
@@ -76,7 +80,7 @@ package struct GrantMachine: Hashable, Sendable {
   /// Whether the device has reported that it placed the content, also of a grant that is revoked now.
   package var wasCompleted: Bool {
     switch state {
-    case .granted, .revoked(was: .granted): false
+    case .granted, .reading, .revoked(was: .granted), .revoked(was: .reading): false
     case .completed, .finished, .revoked: true
     }
   }
@@ -86,7 +90,8 @@ package struct GrantMachine: Hashable, Sendable {
   package mutating func handle(_ event: Event) -> [Action] {
     switch (state, event) {
     // A finished grant still opens the content: a device that lost its copy may fetch it again.
-    case (.granted, .ticketRequested), (.completed, .ticketRequested), (.finished, .ticketRequested):
+    case (.granted, .ticketRequested), (.completed, .ticketRequested), (.finished, .ticketRequested),
+      (.reading, .ticketRequested):
       return [.issueTicket]
     case (.revoked, .ticketRequested):
       return [.refuseRevoked]
@@ -95,7 +100,7 @@ package struct GrantMachine: Hashable, Sendable {
       return [.refuseCompletion(.grant)]
     case (_, .completionReported(.some(let step))):
       return [.refuseCompletion(step)]
-    case (.granted, .completionReported(nil)):
+    case (.granted, .completionReported(nil)), (.reading, .completionReported(nil)):
       state = .completed
       return [.finishTransactionIfDelivered, .answerState]
     case (.completed, .completionReported(nil)):
@@ -111,11 +116,11 @@ package struct GrantMachine: Hashable, Sendable {
       state = .revoked(was: .finished)
       return []
     case (.granted, .transactionFinished), (.finished, .transactionFinished),
-      (.revoked, .transactionFinished):
+      (.reading, .transactionFinished), (.revoked, .transactionFinished):
       // Finished elsewhere before this device was done: the device still owes its own report.
       return []
 
-    case (.granted, .revoked), (.completed, .revoked), (.finished, .revoked):
+    case (.granted, .revoked), (.completed, .revoked), (.finished, .revoked), (.reading, .revoked):
       state = .revoked(was: state)
       return []
     case (.revoked, .revoked):
@@ -123,7 +128,8 @@ package struct GrantMachine: Hashable, Sendable {
     case (.revoked(was: let before), .reinstated):
       state = before
       return []
-    case (.granted, .reinstated), (.completed, .reinstated), (.finished, .reinstated):
+    case (.granted, .reinstated), (.completed, .reinstated), (.finished, .reinstated),
+      (.reading, .reinstated):
       return []
     }
   }

@@ -20,4 +20,18 @@ extension Migrations {
       ) STRICT, WITHOUT ROWID;
       CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
       """)
+
+  /// Gives the grants of readers' keys a state of their own, `reading`: no report is expected of them. A grant without a public key on the
+  /// device of a key is one of those.
+  static let readersGrants = Migration(
+    "grants of readers' keys",
+    script: """
+      INSERT INTO counters (name, value)
+      SELECT 'grants ' || column1, 0
+      FROM (VALUES ('Production reading'), ('Production revoked/reading'), ('Sandbox reading'), ('Sandbox revoked/reading'));
+      UPDATE grants SET state = 'reading'
+      WHERE device IN (SELECT device FROM reader_keys) AND state = 'granted' AND public_key IS NULL;
+      UPDATE grants SET state = 'revoked/reading'
+      WHERE device IN (SELECT device FROM reader_keys) AND state = 'revoked/granted' AND public_key IS NULL;
+      """)
 }

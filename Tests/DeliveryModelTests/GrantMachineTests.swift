@@ -7,7 +7,7 @@ import Testing
 struct GrantMachineTests {
   static let states: [GrantMachine.State] = [
     .granted, .completed, .finished, .revoked(was: .granted), .revoked(was: .completed),
-    .revoked(was: .finished),
+    .revoked(was: .finished), .reading, .revoked(was: .reading),
   ]
 
   static let events: [GrantMachine.Event] =
@@ -82,6 +82,21 @@ struct GrantMachineTests {
     _ = machine.handle(.transactionFinished)
     _ = machine.handle(.reinstated)
     #expect(machine.state == .finished)
+  }
+
+  @Test("a grant of a reader's key is completed by a report alone, and a revocation is reversed to it")
+  func reading() {
+    var machine = GrantMachine(state: .reading)
+    for event in [GrantMachine.Event.ticketRequested, .transactionFinished, .reinstated] {
+      _ = machine.handle(event)
+      #expect(machine.name == .reading && !machine.wasCompleted)
+    }
+    _ = machine.handle(.revoked)
+    #expect(machine.name == .revoked && !machine.wasCompleted)
+    _ = machine.handle(.reinstated)
+    #expect(machine.name == .reading)
+    _ = machine.handle(.completionReported(missing: nil))
+    #expect(machine.name == .completed)
   }
 
   @Test("a revoked grant is left by a reversal alone", arguments: events)

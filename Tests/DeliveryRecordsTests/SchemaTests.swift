@@ -132,7 +132,7 @@ struct SchemaTests {
       }
       return rows.filter { $0.value > 0 }
     }
-    #expect(rows == ["catalogue_state": 1, "counters": 15])
+    #expect(rows == ["catalogue_state": 1, "counters": 19])
     let values = try await database.read { connection in
       try connection.query("SELECT id, revision, changed, price_tiers FROM catalogue_state").map(\.values)
         + [try connection.first("SELECT sum(value) AS counted FROM counters")?.values ?? []]

@@ -262,7 +262,7 @@ struct ReaderKeyTests {
         try await server.server.recorder.record()
         bytes = try await database.read { try DeliveredBytesTable.bytes(of: grant.number, in: $0) }
       }
-      #expect(grants.map(\.machine.name) == [.granted])
+      #expect(grants.map(\.machine.name) == [.reading])
       #expect(owed.isEmpty)
       #expect(bytes == ByteCount(Self.content.count))
       // The same grant serves every request.

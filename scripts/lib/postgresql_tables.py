@@ -150,7 +150,7 @@ def _moment(text):
     return moment, change, columns
 
 
-GRANT_STATES = ("granted", "completed", "finished", "revoked/granted", "revoked/completed", "revoked/finished")
+GRANT_STATES = ("granted", "completed", "finished", "reading", "revoked/granted", "revoked/completed", "revoked/finished", "revoked/reading")
 
 
 class Effects:

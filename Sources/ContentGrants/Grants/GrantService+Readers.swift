@@ -220,6 +220,7 @@ extension GrantService {
       }
       // No completion is expected of it, and so nothing is owed to it.
       basis.owed = []
+      basis.isForReading = true
       let made = try GrantStore.grants(
         on: [basis], to: planner.device, under: planner.conditions, shownWith: planner.shown,
         recorded: ledger, at: now, in: connection)

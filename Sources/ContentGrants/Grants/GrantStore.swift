@@ -48,6 +48,8 @@ package struct GrantStore: Sendable {
     var present: [GrantRecord]?
     /// Whether one device alone gets the content for the transaction, as for a consumable.
     var isDeliveredOnce = false
+    /// Whether a reader's key asks, of which no report is expected.
+    var isForReading = false
 
     /// Whether the grant, one of the product on the device, is the one that this would make.
     func isFor(_ grant: GrantRecord) -> Bool {
@@ -233,8 +235,8 @@ package struct GrantStore: Sendable {
       id: id, handle: .make(at: now), store: key.store, environment: key.environment, transaction: key.id,
       product: basis.content.product, version: basis.content.version, device: device.id,
       publicKey: device.publicKey, renewalDigest: secret?.digest, digest: basis.content.digest,
-      length: basis.content.length, manifestDigest: basis.content.manifestDigest, machine: GrantMachine(),
-      created: now)
+      length: basis.content.length, manifestDigest: basis.content.manifestDigest,
+      machine: GrantMachine(state: basis.isForReading ? .reading : .granted), created: now)
     grant.number = try GrantTable.insert(grant, in: connection)
     try EntitlementRecordTable.noteUnlocked(
       basis.unlocked, by: basis.transaction.key, in: connection)

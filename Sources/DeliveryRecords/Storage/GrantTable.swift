@@ -99,7 +99,8 @@ package enum GrantTable {
     }
   }
 
-  /// The states of the device's grants that were paid for with some of these, which are of one store and environment.
+  /// The states of the device's grants that were paid for with some of these, which are of one store and environment, but for those of a
+  /// reader's key.
   package static func states(
     on device: DeviceIdentifier, paidBy transactions: [TransactionKey], in connection: borrowing Connection
   ) throws -> [Delivery: GrantMachine] {
@@ -110,6 +111,7 @@ package enum GrantTable {
         """
         SELECT transaction_id, product, version, state FROM grants
         WHERE store = ? AND environment = ? AND transaction_id IN (\(ids.placeholders)) AND device = ?
+          AND state <> 'reading'
         """,
         [.identifier(first.store), .choice(first.environment)] + ids.values + [.identifier(device)]
       ) { row in
@@ -350,7 +352,7 @@ extension GrantTable {
     try connection.forEach(
       """
       SELECT handle FROM grants \(SQLDialect.index("grants_by_state"))
-      WHERE state IN ('revoked/granted', 'revoked/completed', 'revoked/finished')
+      WHERE state IN ('revoked/granted', 'revoked/completed', 'revoked/finished', 'revoked/reading')
       """
     ) { handles.append(try $0.handle("handle")) }
     return handles

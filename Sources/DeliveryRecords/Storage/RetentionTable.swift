@@ -22,8 +22,10 @@ package enum RetentionTable {
   package static let batch = 500
 
   private static let isFinished = "state IN ('finished', 'revoked/finished')"
+  /// Nothing is to come any more: it is finished, or of a reader's key.
+  private static let isAtRest = "state IN ('finished', 'revoked/finished', 'reading', 'revoked/reading')"
 
-  /// Removes the history, older than `cutoff`, of grants that are finished.
+  /// Removes the history, older than `cutoff`, of grants that are finished or of readers' keys.
   package static func forgetEvents(
     before cutoff: Timestamp, after position: Position, now: Timestamp, in connection: borrowing Connection
   ) throws -> Position? {
@@ -39,12 +41,12 @@ package enum RetentionTable {
     try connection.execute(
       """
       DELETE FROM grant_events WHERE id > ? AND id <= ? AND at < ?
-        AND EXISTS (SELECT 1 FROM grants WHERE number = grant_number AND \(isFinished))
+        AND EXISTS (SELECT 1 FROM grants WHERE number = grant_number AND \(isAtRest))
       """, [.integer(position.row), .integer(row), .timestamp(cutoff)])
     return Position(row: row)
   }
 
-  /// Removes the calls that a store took before `cutoff`: statements, and ends of transactions whose grants are all finished:
+  /// Removes the calls that a store took before `cutoff`: statements, and ends of transactions whose grants are finished, but for those of readers' keys:
   /// that they are says all that the row did.
   package static func forgetCalls(
     doneBefore cutoff: Timestamp, after position: Position, in connection: borrowing Connection
@@ -61,11 +63,11 @@ package enum RetentionTable {
           OR kind IN ('finish', 'acknowledge', 'consume')
           AND EXISTS (SELECT 1 FROM grants
             WHERE grants.transaction_id = subject AND grants.store = outbox.store
-              AND grants.environment = outbox.environment)
+              AND grants.environment = outbox.environment AND \(isFinished))
           AND NOT EXISTS (
             SELECT 1 FROM grants
             WHERE grants.transaction_id = subject AND grants.store = outbox.store
-              AND grants.environment = outbox.environment AND NOT \(isFinished)))
+              AND grants.environment = outbox.environment AND NOT \(isAtRest)))
         """, [.integer(try row.integer("id")), .timestamp(cutoff)])
     }
     guard rows.count == batch, let last = rows.last else { return nil }

@@ -40,8 +40,8 @@ extension TransactionKey {
 extension GrantMachine.State {
   /// All there are.
   package static let all: [GrantMachine.State] =
-    [.granted, .completed, .finished]
-    + [.revoked(was: .granted), .revoked(was: .completed), .revoked(was: .finished)]
+    [.granted, .completed, .finished, .reading]
+    + [.revoked(was: .granted), .revoked(was: .completed), .revoked(was: .finished), .revoked(was: .reading)]
 
   /// How the database spells it.
   package var stored: String {
@@ -49,6 +49,7 @@ extension GrantMachine.State {
     case .granted: "granted"
     case .completed: "completed"
     case .finished: "finished"
+    case .reading: "reading"
     case .revoked(let before): "revoked/" + before.stored
     }
   }
@@ -59,9 +60,11 @@ extension GrantMachine.State {
     case "granted": self = .granted
     case "completed": self = .completed
     case "finished": self = .finished
+    case "reading": self = .reading
     case "revoked/granted": self = .revoked(was: .granted)
     case "revoked/completed": self = .revoked(was: .completed)
     case "revoked/finished": self = .revoked(was: .finished)
+    case "revoked/reading": self = .revoked(was: .reading)
     default: return nil
     }
   }

@@ -100,7 +100,7 @@ struct DeliveriesPage {
     let look: Look =
       switch grant.state {
       case .granted: .waiting
-      case .completed, .finished: .good
+      case .completed, .finished, .reading: .good
       case .revoked: .bad
       }
     return Parts.state(visit.words(grant.state.phrase), look)
@@ -113,6 +113,7 @@ extension GrantState {
     case .granted: .stateGranted
     case .completed: .stateCompleted
     case .finished: .stateFinished
+    case .reading: .stateReading
     case .revoked: .stateRevoked
     }
   }

@@ -15,6 +15,7 @@ extension Phrase {
   static let stateGranted = Phrase("granted", "bewilligt")
   static let stateCompleted = Phrase("placed", "abgelegt")
   static let stateFinished = Phrase("finished", "abgeschlossen")
+  static let stateReading = Phrase("for a reader's key", "für einen Leseschlüssel")
   static let stateRevoked = Phrase("revoked", "widerrufen")
   static let unconfirmedSince = Phrase("Not confirmed by its store since", "Vom Shop nicht bestätigt seit")
   static let steps = Phrase("Steps", "Schritte")

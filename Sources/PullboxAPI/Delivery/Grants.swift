@@ -302,6 +302,8 @@ public enum GrantState: String, Codable, Sendable, CaseIterable {
   case completed
   /// The store has marked the transaction finished.
   case finished
+  /// Made for a reader's key: an application for reading fetches the content, and reports nothing.
+  case reading
   /// Refunded or withdrawn: no tickets, no completion.
   case revoked
 }

@@ -147,7 +147,7 @@ enum DeliveriesCommand: Command {
       .value("device", "ID", environment: .none, help: "Show only deliveries to this device"),
       .value(
         "state", "STATE", environment: .none,
-        help: "Show only deliveries in this state: granted, completed, finished or revoked"),
+        help: "Show only deliveries in this state: granted, completed, finished, reading or revoked"),
       .limit,
     ])
 
@@ -162,7 +162,7 @@ enum DeliveriesCommand: Command {
     }
     let state = try context.arguments.value("state").map { text throws(UsageError) in
       guard let state = GrantState(rawValue: text) else {
-        throw UsageError("--state takes granted, completed, finished or revoked, not '\(text)'")
+        throw UsageError("--state takes granted, completed, finished, reading or revoked, not '\(text)'")
       }
       return state
     }
