@@ -79,8 +79,12 @@ struct DocumentedShapeTests {
     Shape(page: "delivery.md", text: "{entries, cursor, whole, feed}", type: "FeedResponse"),
     Shape(page: "publishing.md", text: "{digest, version}", type: "VerificationFailure"),
     Shape(
-      page: "entitlements.md", text: "{product, at, customers, allowed, until?, because, against}",
+      page: "entitlements.md", text: "{product, at, customers, allowed, until?, because, against, readers?}",
       type: "ExplanationResponse"),
+    Shape(
+      page: "entitlements.md",
+      text: "{device, name?, title?, version, bytesDelivered, created, lastSent?}",
+      type: "ExplanationResponse.ReaderDelivery"),
     Shape(
       page: "sandbox-store.md", text: "{payment, period, payments?, prices?, name?}", type: "StoreOffer"),
     Shape(page: "sandbox-store.md", text: "{territory, name}", type: "AccountRequest"),

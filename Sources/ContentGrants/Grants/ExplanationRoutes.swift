@@ -100,7 +100,12 @@ extension GrantService {
         return ExplanationResponse(
           product: product, at: moment, customers: customers.map(\.hexadecimal), allowed: explained.isAllowed,
           until: explained.until, because: Self.wire(explained.because),
-          against: Self.wire(explained.against))
+          against: Self.wire(explained.against),
+          readers: try customers.flatMap {
+            try ReaderDeliveryTable.all(
+              of: product, to: $0, until: moment, limit: ExplanationRoutes.maximumFindings,
+              counting: recorder.unrecorded, in: connection)
+          })
       }
     }
   }

@@ -115,11 +115,40 @@ struct CustomerPage {
         element(.ul) {
           branch(words(.because), explained.because)
           branch(words(.against), explained.against)
+          readers(explained.readers ?? [])
           element(.li) {
             words(.customersLookedAt) + ": "
             for customer in explained.customers {
               Parts.name(customer)
               " "
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// The deliveries to applications for reading.
+  private func readers(_ deliveries: [ExplanationResponse.ReaderDelivery]) -> Markup {
+    guard !deliveries.isEmpty else { return .nothing }
+    return element(.li) {
+      words(.sentToReaders)
+      element(.ul) {
+        for delivery in deliveries {
+          element(.li) {
+            if let title = delivery.title {
+              Markup.foreign(title)
+              " "
+            }
+            Parts.link(
+              .console("deliveries", query: [("device", "\(delivery.device)")]),
+              delivery.name ?? "\(delivery.device)")
+            delivery.name == nil ? " (\(words(.keyRemoved)))" : ""
+            ": \(words.bytes(delivery.bytesDelivered)), \(words(.version)) \(delivery.version), "
+            Parts.time(delivery.created, words)
+            if let last = delivery.lastSent {
+              " – "
+              Parts.time(last, words)
             }
           }
         }

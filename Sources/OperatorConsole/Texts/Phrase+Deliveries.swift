@@ -55,6 +55,8 @@ extension Phrase {
   static let because = Phrase("Because", "Weil")
   static let against = Phrase("Against it", "Dagegen")
   static let customersLookedAt = Phrase("Customers looked at", "Betrachtete Kunden")
+  static let sentToReaders = Phrase("Sent to applications for reading", "An Leseprogramme gesendet")
+  static let keyRemoved = Phrase("its key is removed", "der Schlüssel ist entfernt")
   static let withoutEnd = Phrase("without an end", "ohne Ende")
   static let grantsOfCustomer = Phrase("What was granted", "Was bewilligt wurde")
   static let whyEach = Phrase("Explain why each may be had:", "Erklären, warum jedes zu haben ist:")

@@ -40,6 +40,38 @@ public struct ExplanationResponse: Codable, Sendable {
     }
   }
 
+  /// The delivery of one version to an application for reading, which has a key of the customer's.
+  public struct ReaderDelivery: Codable, Sendable {
+    /// The device that the key counts as.
+    public var device: DeviceIdentifier
+    /// The key's name; absent once the key is removed.
+    public var name: String?
+    /// The customer's name for the application; absent once the key is removed.
+    public var title: String?
+    /// The version that was sent.
+    public var version: ContentVersion
+    /// Bytes that were sent so far, repeated ones counted again.
+    public var bytesDelivered: ByteCount
+    /// When the application first asked for it.
+    public var created: Timestamp
+    /// When bytes were last sent, some seconds later at most; absent before the first.
+    public var lastSent: Timestamp?
+
+    /// Creates the document from its members.
+    public init(
+      device: DeviceIdentifier, name: String? = nil, title: String? = nil, version: ContentVersion,
+      bytesDelivered: ByteCount, created: Timestamp, lastSent: Timestamp? = nil
+    ) {
+      self.device = device
+      self.name = name
+      self.title = title
+      self.version = version
+      self.bytesDelivered = bytesDelivered
+      self.created = created
+      self.lastSent = lastSent
+    }
+  }
+
   /// The product that was asked about.
   public var product: ProductIdentifier
   /// The instant that was asked about.
@@ -55,11 +87,14 @@ public struct ExplanationResponse: Codable, Sendable {
   public var because: [Finding]
   /// The findings against the entitlement, the latest first.
   public var against: [Finding]
+  /// The product's deliveries to applications for reading, the newest first: of grants until the instant, with the bytes of now. Absent
+  /// from servers that did not tell of them.
+  public var readers: [ReaderDelivery]?
 
   /// Creates the document from its members.
   public init(
     product: ProductIdentifier, at: Timestamp, customers: [String], allowed: Bool, until: Timestamp? = nil,
-    because: [Finding], against: [Finding]
+    because: [Finding], against: [Finding], readers: [ReaderDelivery]? = nil
   ) {
     self.product = product
     self.at = at
@@ -68,5 +103,6 @@ public struct ExplanationResponse: Codable, Sendable {
     self.until = until
     self.because = because
     self.against = against
+    self.readers = readers
   }
 }

@@ -53,7 +53,7 @@ enum ExplainCommand: Command {
     for line in lines(answer) { context.console.print(line) }
   }
 
-  /// The verdict, then what speaks for it, then what speaks against it.
+  /// The verdict, then what speaks for it, then what speaks against it, then what was sent to applications for reading.
   static func lines(_ answer: ExplanationResponse) -> [String] {
     let end = answer.until.map { (answer.allowed ? " until " : ", ended ") + LocalTime.text($0) } ?? ""
     let verdict = "\(answer.product): \(answer.allowed ? "allowed" : "not allowed")\(end)"
@@ -62,6 +62,17 @@ enum ExplainCommand: Command {
       + findings.map { mark, finding in
         let payment = finding.transaction.map { " (transaction \($0))" } ?? ""
         return "\(mark) \(finding.rule.rawValue): \(finding.sentence)\(payment)"
+      } + (answer.readers ?? []).map(line)
+  }
+
+  private static func line(_ delivery: ExplanationResponse.ReaderDelivery) -> String {
+    let key =
+      switch (delivery.name, delivery.title) {
+      case (let name?, let title?): "\(title) (reader's key \(name))"
+      default: "a reader's key that is removed (\(delivery.device))"
       }
+    let last = delivery.lastSent.map { ", last \(LocalTime.text($0))" } ?? ""
+    return
+      "= \(key): \(delivery.bytesDelivered.description) of \(delivery.version) since \(LocalTime.text(delivery.created))\(last)"
   }
 }

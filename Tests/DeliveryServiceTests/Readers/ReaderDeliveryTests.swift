@@ -30,6 +30,14 @@ struct ReaderDeliveryTests {
     try await server.operatorAPI.get("/v1/operator/deliveries/failures")
   }
 
+  private func explanation(_ query: [(String, String)] = [], on server: ServerHarness) async throws
+    -> ExplanationResponse
+  {
+    try await server.operatorAPI.get(
+      "/v1/operator/explain",
+      query: [("product", ReaderShop.issue), ("transaction", "2000000000000001")] + query)
+  }
+
   @Test("what a reader's key has fetched is neither stuck after ten minutes nor failed after a refund")
   func expectations() async throws {
     try await ReaderShop.run(Self.content) { shop in
@@ -73,6 +81,42 @@ struct ReaderDeliveryTests {
       let name = try server.shortName(of: grant)
       let stuck = try await list([("progress", "stuck")], on: server)
       #expect(stuck.map { "\($0.grant)" } == [name])
+    }
+  }
+
+  @Test(
+    "an explanation tells what was sent to which reader's key, how much and when, also once it is removed")
+  func explained() async throws {
+    try await ReaderShop.run(Self.content) { shop in
+      let server = shop.server
+      let start = server.clock.now()
+      let (one, other) = (try await shop.add("Tablet"), try await shop.add("Shelf"))
+      #expect(try await explanation(on: server).readers?.isEmpty == true)
+      #expect(try await shop.send(Self.file, as: one).status == 200)
+      server.clock.advance(by: .seconds(60))
+      let answer = try await shop.send("GET", Self.file, as: other, headers: [("Range", "bytes=0-999")])
+      #expect(answer.status == 206)
+      var found = try #require(try await explanation(on: server).readers)
+      while found.map(\.bytesDelivered) != [ByteCount(1000), ByteCount(5000)] {
+        // The loop counts what the kernel took, which the client may have read before.
+        try await server.server.recorder.record()
+        found = try #require(try await explanation(on: server).readers)
+      }
+      try await server.server.recorder.record()
+      found = try #require(try await explanation(on: server).readers)
+      #expect(found.map(\.bytesDelivered) == [ByteCount(1000), ByteCount(5000)])
+      #expect(found.map(\.title) == ["Shelf", "Tablet"])
+      #expect(found.map(\.name) == [other.name, one.name])
+      #expect(found.map(\.created) == [start + .seconds(60), start])
+      #expect(found.allSatisfy { $0.lastSent == server.clock.now() || $0.lastSent == start })
+      #expect(found.map(\.version.description) == ["1.0", "1.0"])
+      let before = try await explanation([("at", "\(start)")], on: server)
+      #expect(before.readers?.map(\.name) == [one.name])
+
+      try await shop.remove(other)
+      found = try #require(try await explanation(on: server).readers)
+      #expect(found.map(\.title) == [nil, "Tablet"])
+      #expect(found.first?.device == DeviceIdentifier("reader-\(other.name)"))
     }
   }
 }

@@ -203,7 +203,20 @@ extension WireSample {
       "because": [\(finding)],
       "customers": ["00112233445566778899aabbccddeeff"],
       "product": "com.example.heroes.issue42",
+      "readers": [\(readerDelivery)],
       "until": "2026-12-21T04:00:00.000Z"
+    }
+    """
+
+  private static let readerDelivery = """
+    {
+      "bytesDelivered": 5000,
+      "created": "2026-11-20T04:00:00.000Z",
+      "device": "reader-kabiz12345",
+      "lastSent": "2026-11-20T04:00:05.000Z",
+      "name": "kabiz12345",
+      "title": "Tablet",
+      "version": "1.0"
     }
     """
 
@@ -231,6 +244,16 @@ extension WireSample {
           "because": [],
           "customers": [],
           "product": "a"
+        }
+        """),
+    WireSample(
+      ExplanationResponse.ReaderDelivery.self, readerDelivery,
+      minimal: """
+        {
+          "bytesDelivered": 0,
+          "created": "2026-11-20T04:00:00.000Z",
+          "device": "reader-kabiz12345",
+          "version": "1.0"
         }
         """),
     WireSample(
