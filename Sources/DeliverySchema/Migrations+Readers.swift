@@ -34,4 +34,30 @@ extension Migrations {
       UPDATE grants SET state = 'revoked/reading'
       WHERE device IN (SELECT device FROM reader_keys) AND state = 'revoked/granted' AND public_key IS NULL;
       """)
+
+  /// Counts, by readers' keys, the changes of what their customers' transactions say. What a customer owns is worked out anew after one.
+  static let readersLedgers = Migration(
+    "changes of the ledger, counted by readers' keys",
+    script: """
+      -- changes: of the customer's transactions, as far as the rules of entitlements ask about them.
+      ALTER TABLE reader_keys ADD COLUMN changes INTEGER NOT NULL DEFAULT 0;
+      CREATE TRIGGER reader_keys_by_purchase AFTER INSERT ON transactions WHEN NEW.customer IS NOT NULL
+      BEGIN
+        UPDATE reader_keys SET changes = changes + 1 WHERE customer = NEW.customer;
+      END;
+      CREATE TRIGGER reader_keys_by_change
+      AFTER UPDATE OF \(transactionColumns) ON transactions
+      WHEN (\(transactionColumns(of: "NEW"))) IS NOT (\(transactionColumns(of: "OLD")))
+      BEGIN
+        UPDATE reader_keys SET changes = changes + 1 WHERE customer IN (OLD.customer, NEW.customer);
+      END;
+      """)
+
+  /// The columns of a transaction that the rules of entitlements ask about.
+  private static let transactionColumns =
+    "revoked, original_id, product, purchased, expires, grace_ends, quantity, customer, license_ends, application, charging_ends, length, origin"
+
+  private static func transactionColumns(of row: String) -> String {
+    transactionColumns.split(separator: ", ").map { "\(row).\($0)" }.joined(separator: ", ")
+  }
 }

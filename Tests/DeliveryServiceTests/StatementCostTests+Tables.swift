@@ -541,6 +541,7 @@ extension TableCalls {
       try ReadingProgressTable.put(mark, of: customer, by: "d", document: "{}", in: connection)
       _ = try ReadingProgressTable.document(of: product, by: customer, in: connection)
       _ = try ReadingProgressTable.marks(of: customer, limit: 5, in: connection)
+      _ = try ReadingProgressTable.marks(of: customer, among: [product], in: connection)
       _ = try ReaderDeliveryTable.all(
         of: product, to: customer, until: now, limit: 5, counting: { _ in .zero }, in: connection)
       _ = try GrantTable.contents(on: device, limit: 5, in: connection)

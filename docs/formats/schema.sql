@@ -427,7 +427,8 @@ CREATE TABLE reader_keys (
   locale TEXT,
   created INTEGER NOT NULL,
   used INTEGER,
-  sync_digest BLOB
+  sync_digest BLOB,
+  changes INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
 
@@ -524,6 +525,10 @@ CREATE INDEX transactions_by_end ON transactions (expires) WHERE expires IS NOT 
 CREATE INDEX transactions_by_original ON transactions (store, environment, original_id) WHERE original_id <> transaction_id;
 CREATE INDEX transactions_by_purchase ON transactions (purchased) WHERE purchased IS NOT NULL;
 CREATE INDEX transactions_by_refund ON transactions (revoked) WHERE revoked IS NOT NULL;
+CREATE TRIGGER reader_keys_by_change AFTER UPDATE OF revoked, original_id, product, purchased, expires, grace_ends, quantity, customer, license_ends, application, charging_ends, length, origin ON transactions WHEN (NEW.revoked, NEW.original_id, NEW.product, NEW.purchased, NEW.expires, NEW.grace_ends, NEW.quantity, NEW.customer, NEW.license_ends, NEW.application, NEW.charging_ends, NEW.length, NEW.origin) IS NOT (OLD.revoked, OLD.original_id, OLD.product, OLD.purchased, OLD.expires, OLD.grace_ends, OLD.quantity, OLD.customer, OLD.license_ends, OLD.application, OLD.charging_ends, OLD.length, OLD.origin)
+BEGIN UPDATE reader_keys SET changes = changes + 1 WHERE customer IN (OLD.customer, NEW.customer); END;
+CREATE TRIGGER reader_keys_by_purchase AFTER INSERT ON transactions WHEN NEW.customer IS NOT NULL
+BEGIN UPDATE reader_keys SET changes = changes + 1 WHERE customer = NEW.customer; END;
 
 CREATE TABLE transferred_grants (
   grant_number INTEGER PRIMARY KEY REFERENCES grants (number) ON DELETE CASCADE,

@@ -162,7 +162,8 @@ class Effects:
          " HAVING sum(waiting) <> 0 OR sum(parked) <> 0 ORDER BY store, kind"),
         ("audit", "SELECT action, subject, product FROM audit ORDER BY action, subject"),
         ("outbox", "SELECT subject, state FROM outbox ORDER BY subject"),
-        ("catalogue_state", "SELECT id, revision, changed, price_tiers FROM catalogue_state"))
+        ("catalogue_state", "SELECT id, revision, changed, price_tiers FROM catalogue_state"),
+        ("reader_keys", "SELECT name, changes FROM reader_keys ORDER BY name"))
     # With the condition by which PostgreSQL refuses: a row, a reference, a check.
     REFUSED = (
         ("UPDATE audit SET actor = 'no one'", "23514"), ("DELETE FROM audit", "23514"),
@@ -206,6 +207,9 @@ class Effects:
         self._make("INSERT INTO products (id, document, type, created, changed) VALUES ('com.example.a', '{}', 'consumable', 0, 0)")
         self._make("INSERT INTO versions (product, version, ordering, state, digest, length, manifest_digest, pieces, files, created)"
                    " VALUES ('com.example.a', '1', '1', 'draft', BLOB:00, 1, BLOB:00, 1, 1, 0)")
+        for number in range(6):
+            self._make("INSERT INTO reader_keys (name, customer, device, title, digest, created)"
+                       f" VALUES ('{number}', BLOB:{number % 4:032x}, 'd', 't', BLOB:00, 0)")
         for action, subject in (("version.release", "com.example.a 1"), ("product.create", "com.example.a"), ("Product.Old", "a b"),
                                 ("grant.revoke", "a"), ("versionsrelease", "c"), ("product.", "")):
             self._make(f"INSERT INTO audit (at, actor, action, subject) VALUES (0, 'ada', '{action}', '{subject}')")
@@ -220,7 +224,7 @@ class Effects:
             self.compared.append((name, len(self.changed), rows, self.session.ask(text)))
 
     def _change(self, number):
-        one, row = self.random.randrange(9), self.random.randrange(60)
+        one, row = self.random.randrange(10), self.random.randrange(60)
         state, other = self.random.choice(GRANT_STATES), self.random.choice(("NULL", "7"))
         store, kind = "ab"[row % 2], ("finish", "consume", "consumption")[row % 3]
         if one <= 1:
@@ -244,6 +248,12 @@ class Effects:
             yield ("INSERT INTO irregularities (kind, store, environment, subject, transaction_id, first_seen, last_seen, refused)"
                    f" VALUES ('{kind}', 'a', 'Sandbox', '{row}', 't', 0, 0, 0) ON CONFLICT (kind, store, environment, subject) DO NOTHING")
             yield f"DELETE FROM irregularities WHERE subject = '{self.random.randrange(60)}'"
+        elif one == 8:
+            yield ("INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, product, purchased, customer)"
+                   f" VALUES ('a', 'Sandbox', '{row}', {number}, {other}, 'p', 0, BLOB:{row % 5:032x})"
+                   " ON CONFLICT (store, environment, transaction_id) DO UPDATE SET as_of = excluded.as_of, revoked = excluded.revoked,"
+                   " product = excluded.product, purchased = excluded.purchased, customer = excluded.customer")
+            yield f"UPDATE transactions SET customer = BLOB:{number % 5:032x} WHERE transaction_id = '{self.random.randrange(60)}'"
         else:
             proof = f"(SELECT id FROM unconfirmed_proofs WHERE since = {row % 6})"
             yield (f"INSERT INTO unconfirmed_proofs (store, digest, proof, length, since) VALUES ('a', BLOB:{row % 6:064x}, BLOB:00, {row + 1},"

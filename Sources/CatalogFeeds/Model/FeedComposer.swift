@@ -47,6 +47,9 @@ package struct FeedComposer: Sendable {
     let next: ProductIdentifier?
     let previous: Shelf.Page<ShopWindow.Item>.Previous
 
+    /// The products that the feed tells of.
+    package var products: [ProductIdentifier] { items.map(\.listing.id) }
+
     /// The packages that the feed tells of.
     package var digests: Set<SHA256Digest> { Set(items.compactMap(\.content?.digest)) }
   }
@@ -170,7 +173,7 @@ package struct FeedComposer: Sendable {
   ) throws(Problem) -> Shelf.Page<ShopWindow.Item> {
     let territory = window.territory
     // The price of what comes before a page is not asked for.
-    let isWhole = page.place != .owned && page.place != .reading && !page.onlyFree
+    let isWhole = page.place != .reading && !page.onlyFree
     func shown(_ id: ProductIdentifier) -> ShopWindow.Item? {
       if page.place == .owned { return item(id) }
       // What was given back is read no more.
@@ -182,7 +185,10 @@ package struct FeedComposer: Sendable {
     }
     return try shelf.page(
       after: page.after, length: length, looks: looks,
-      isShown: { isWhole ? window.isForSale($0) : shown($0) != nil }, of: shown)
+      isShown: {
+        if page.place == .owned { return window.catalog[$0] != nil }
+        return isWhole ? window.isForSale($0) : shown($0) != nil
+      }, of: shown)
   }
 
   private func title(of selection: Selection) -> String {

@@ -12,17 +12,23 @@ package struct OwnedProducts: Sendable {
     package var purchased: Timestamp
     /// Until when it is open, as far as is known; nil for good.
     package var until: Timestamp?
+    /// The transaction that pays for it; nil where none is known.
+    package var transaction: TransactionKey?
 
-    package init(content: ReleasedContent, purchased: Timestamp, until: Timestamp? = nil) {
+    package init(
+      content: ReleasedContent, purchased: Timestamp, until: Timestamp? = nil,
+      transaction: TransactionKey? = nil
+    ) {
       self.content = content
       self.purchased = purchased
       self.until = until
+      self.transaction = transaction
     }
   }
 
   package let contents: [ProductIdentifier: Content]
   /// Whether the reader's key has a place among the devices of its customer.
-  package let hasPlace: Bool
+  package var hasPlace: Bool
   /// The newest purchase first.
   let shelf: Shelf
 

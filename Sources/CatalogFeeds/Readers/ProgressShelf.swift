@@ -43,6 +43,18 @@ package struct ProgressShelf: Sendable {
     return try standing.map { try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8)) } ?? progress
   }
 
+  /// How far the customer has read these products. Throws what the database throws.
+  package func progress(
+    of products: some Sequence<ProductIdentifier>, by key: ReaderKey
+  ) async throws -> ReaderProgress {
+    let products = Array(products)
+    guard !products.isEmpty else { return ReaderProgress([]) }
+    return ReaderProgress(
+      try await grants.grantStore.database.read {
+        try ReadingProgressTable.marks(of: key.customer, among: products, in: $0)
+      })
+  }
+
   /// How far the customer has read, of all products. Throws what the database throws.
   package func all(of key: ReaderKey) async throws -> ReaderProgress {
     ReaderProgress(

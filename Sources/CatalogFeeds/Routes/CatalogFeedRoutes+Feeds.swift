@@ -37,16 +37,10 @@ extension CatalogFeedRoutes {
     var composer = FeedComposer(
       window: window, order: try await order.value(of: snapshot, at: now), title: options.title)
     guard let key else { return composer }
-    let owned = try await infrastructure.grants.owned(by: key)
-    composer.owned = OwnedProducts(
-      Dictionary(
-        owned.contents.map { entry in
-          (
-            entry.product,
-            OwnedProducts.Content(content: entry.content, purchased: entry.purchased, until: entry.until)
-          )
-        }, uniquingKeysWith: { first, _ in first }), hasPlace: owned.hasPlace)
-    composer.progress = try await progress.all(of: key)
+    let since = infrastructure.settings.value.pricesSince
+    composer.owned = try await owned.products(
+      of: key, on: CatalogBasis(snapshot, at: now, pricesSince: since))
+    composer.progress = ReaderProgress([])
     return composer
   }
 
@@ -56,9 +50,14 @@ extension CatalogFeedRoutes {
     try await document(to: request, in: form, type: form.mediaType(of: place.kind), for: key) {
       ask, composer, addresses in
       let page = CatalogPage(place, after: ask.after, onlyFree: ask.onlyFree)
-      let selection = try await BlockingPool.computing.run { try composer.selection(of: page) }
+      var composer = composer
+      if let key, place == .reading { composer.progress = try await progress.all(of: key) }
+      let selection = try await BlockingPool.computing.run { [composer] in try composer.selection(of: page) }
+      if let key, place != .reading {
+        composer.progress = try await progress.progress(of: selection.products, by: key)
+      }
       let facts = try await facts.facts(of: selection.digests)
-      return try await BlockingPool.computing.run {
+      return try await BlockingPool.computing.run { [composer] in
         let feed = composer.feed(selection, facts: facts)
         return switch form {
         case .atom: AtomWriter(addresses: addresses, name: composer.title).feed(feed)
@@ -73,7 +72,9 @@ extension CatalogFeedRoutes {
   ) async throws -> HTTPResponse {
     try await document(to: request, in: form, type: form.mediaType(of: .entry), for: key) {
       _, composer, addresses in
+      var composer = composer
       let selection = try composer.selection(of: product)
+      if let key { composer.progress = try await progress.progress(of: selection.products, by: key) }
       let facts = try await facts.facts(of: selection.digests)
       guard let publication = composer.publications(selection, facts: facts).first else {
         throw Problem(.productUnknown)
@@ -94,7 +95,7 @@ extension CatalogFeedRoutes {
     let base = base(of: request)
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     let since = infrastructure.settings.value.pricesSince
-    let basis = FeedDocumentCache.Basis(snapshot, at: now, pricesSince: since)
+    let basis = CatalogBasis(snapshot, at: now, pricesSince: since)
     let address = "\(form.rawValue) \(base) \(request.rawTarget)"
     if key == nil, let made = documents.document(at: address, on: basis) {
       return try answer(made, to: request, type: type, for: key)

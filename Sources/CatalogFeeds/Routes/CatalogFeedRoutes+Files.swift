@@ -103,8 +103,8 @@ extension CatalogFeedRoutes {
     }
     let known = try await facts.facts(of: [content.digest])[content.digest]
     var response: HTTPResponse
-    if let key, composer.owned?.contents[product] != nil {
-      let grant = try await infrastructure.grants.grant(product, version, for: key)
+    if let key, let owned = composer.owned?.contents[product] {
+      let grant = try await grant(product, version, owned, for: key)
       try Self.require(parameters["name"], of: product, known)
       infrastructure.bodies.note(key)
       response = try await infrastructure.content.response(
@@ -128,6 +128,20 @@ extension CatalogFeedRoutes {
     }
     response.headers["Vary"] = "Authorization"
     return response
+  }
+
+  /// The grant by which a key's device gets a product, which is the one that there is where the same transaction pays for the same
+  /// version. Throws what refuses it.
+  func grant(
+    _ product: ProductIdentifier, _ version: ContentVersion, _ known: OwnedProducts.Content?,
+    for key: ReaderKey
+  ) async throws -> GrantRecord {
+    if let known, known.content.version == version, let transaction = known.transaction,
+      let grant = try await infrastructure.grants.standing(product, version, paidBy: transaction, for: key)
+    {
+      return grant
+    }
+    return try await infrastructure.grants.grant(product, version, for: key)
   }
 
   /// Throws `not-found` unless feeds give the file that name.

@@ -122,9 +122,11 @@ extension CatalogFeedRoutes {
     _ key: ReaderKey?
   ) async throws -> (digest: SHA256Digest, handle: DeliveryHandle, device: UInt64) {
     var refusal: Problem?
+    let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     if let key {
       do {
-        let grant = try await infrastructure.grants.grant(product, version, for: key)
+        let owned = try await composer(for: ask, of: snapshot, at: now, key).owned
+        let grant = try await grant(product, version, owned?.contents[product], for: key)
         infrastructure.bodies.note(key)
         return (grant.digest, grant.handle, Ticket.tag(of: grant.device))
       } catch let problem as Problem {
@@ -132,7 +134,6 @@ extension CatalogFeedRoutes {
         refusal = problem
       }
     }
-    let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     let composer = try await composer(for: ask, of: snapshot, at: now, nil)
     guard let item = composer.item(product), let content = item.content else {
       throw refusal ?? Problem(.productUnknown, "\(product) is not for sale here")

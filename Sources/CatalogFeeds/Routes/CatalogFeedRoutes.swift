@@ -68,12 +68,14 @@ package struct CatalogFeedRoutes: Sendable {
   let documents = FeedDocumentCache()
   let pageCache = PackagePagesCache()
   let progress: ProgressShelf
+  let owned: OwnedShelf
   let syncDocuments = SyncDocuments()
 
   package init(on infrastructure: Infrastructure, options: CatalogFeedSettings) {
     self.infrastructure = infrastructure
     self.options = options
     progress = ProgressShelf(grants: infrastructure.grants)
+    owned = OwnedShelf(grants: infrastructure.grants)
     facts = PackageFactsCache(packages: infrastructure.content.packages)
   }
 

@@ -1,4 +1,4 @@
-import Commerce
+package import Commerce
 import CoreTypes
 import PaymentStores
 import PullboxAPI
@@ -48,7 +48,7 @@ private struct StorePlace: Hashable {
 extension [VerifiedTransaction] {
   /// Those of each store and environment, in the order in which the first of each comes: transactions of different stores may have
   /// the same number, so each is judged with those of its own store.
-  var byStore: [[VerifiedTransaction]] {
+  package var byStore: [[VerifiedTransaction]] {
     var places: [StorePlace: Int] = [:]
     var groups: [[VerifiedTransaction]] = []
     for transaction in self {

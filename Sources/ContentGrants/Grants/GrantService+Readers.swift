@@ -1,7 +1,7 @@
 package import Commerce
 import ContentCatalog
 import ContentDelivery
-package import CoreTypes
+import CoreTypes
 import Database
 package import DeliveryModel
 package import DeliveryRecords
@@ -11,24 +11,8 @@ package import PullboxAPI
 /// The grants of applications for reading, which show a key of their customer's in place of a proof: the ledger alone is asked, and no
 /// store. Nothing that they fetch finishes a transaction.
 extension GrantService {
-  /// The contents that a customer owns, with what pays for each.
-  package struct Owned: Sendable {
-    /// One of them.
-    package struct Content: Sendable {
-      package var product: ProductIdentifier
-      /// The content that the device gets.
-      package var content: ReleasedContent
-      /// When the purchase that pays for it was made.
-      package var purchased: Timestamp
-      /// Until when it is open, as far as is known; nil for good.
-      package var until: Timestamp?
-    }
-
-    /// The products, in no order.
-    package var contents: [Content]
-    /// Whether the device has a place among the customer's, or would get one.
-    package var hasPlace: Bool
-  }
+  /// Transactions of a customer that are looked at for a reader's key: the latest.
+  package static let maximumReadTransactions = 20_000
 
   /// The customer to whom the proofs belong, with the ledger's newest of them. Throws what stands against the proofs where none of them is
   /// good, and `purchase-required` where nothing was ever bought.
@@ -54,7 +38,7 @@ extension GrantService {
   }
 
   /// The rules of the customer's stores about devices: the least that one of them allows counts.
-  private func deviceRules(for transactions: [VerifiedTransaction]) -> StoreRules {
+  package func deviceRules(for transactions: [VerifiedTransaction]) -> StoreRules {
     Set(transactions.map(\.store)).map { storeRules[$0] ?? StoreRules() }
       .min { $0.deviceLimit < $1.deviceLimit } ?? StoreRules()
   }
@@ -103,49 +87,16 @@ extension GrantService {
     }
   }
 
-  /// The contents that the key's customer owns now, and whether its device has a place. Consumables are delivered where they were bought,
-  /// and are not among them.
-  package func owned(by key: ReaderKey) async throws -> Owned {
-    let now = grantStore.clock.now()
-    return try await catalog.current { catalog in
-      try await grantStore.database.read { connection -> Owned? in
-        guard try catalog.isCurrent(in: connection) else { return nil }
-        let transactions = try LedgerTable.transactions(of: key.customer, in: connection)
-        var owned = Owned(
-          contents: [],
-          hasPlace: try CustomerTable.hasPlace(
-            for: key.device, of: key.customer, under: deviceRules(for: transactions), at: now, in: connection)
-        )
-        var places: [ProductIdentifier: Int] = [:]
-        for group in transactions.byStore {
-          let record = try EntitlementRecordTable.record(
-            of: catalog.recorded(group), in: connection)
-          let report = rules.evaluate(
-            group, catalog: catalog.related(to: group.map(\.product) + record.products),
-            policies: catalog.policies, record: record, now: now)
-          let dates = Dictionary(
-            group.map { ($0.id, $0.purchaseDate) }, uniquingKeysWith: { first, _ in first })
-          for (product, claims) in report.claims {
-            guard catalog[product]?.product.type != .consumable,
-              let content = catalog.offered(product, to: key.device), let claim = claims.first,
-              stops.reason(for: content.digest) == nil
-            else { continue }
-            let found = Owned.Content(
-              product: product, content: content, purchased: dates[claim.transaction] ?? now,
-              until: report.ends[product])
-            if let place = places[product] {
-              // Bought at two stores: what is open for longer counts.
-              let known = owned.contents[place].until
-              if let until = known, found.until.map({ $0 > until }) ?? true { owned.contents[place] = found }
-            } else {
-              places[product] = owned.contents.count
-              owned.contents.append(found)
-            }
-          }
-        }
-        return owned
-      }
+  /// The grant that the key's device has of that version, paid for by a transaction that still pays for it, as its caller knows; nil
+  /// where there is none, or one that gives nothing now.
+  package func standing(
+    _ product: ProductIdentifier, _ version: ContentVersion, paidBy transaction: TransactionKey,
+    for key: ReaderKey
+  ) async throws -> GrantRecord? {
+    let grant = try await grantStore.database.read {
+      try GrantTable.find(product, version, paidBy: transaction, on: key.device, in: $0)
     }
+    return grant.flatMap { $0.machine.name == .revoked || stops.reason(for: $0.digest) != nil ? nil : $0 }
   }
 
   /// The grant by which the key's device gets a product: the one that there is, or a new one. Throws `purchase-required`,
@@ -160,7 +111,7 @@ extension GrantService {
         throw Problem(.purchaseRequired, "a consumable is delivered where it was bought")
       }
       let transactions = try await grantStore.database.read {
-        try LedgerTable.transactions(of: key.customer, in: $0)
+        try LedgerTable.transactions(of: key.customer, limit: Self.maximumReadTransactions, in: $0)
       }
       var refusals: [Problem] = []
       for group in transactions.byStore {

@@ -281,7 +281,8 @@ package enum CustomerTable {
           THEN customer_devices.last_seen ELSE excluded.last_seen END
       """, both)
     try connection.execute("DELETE FROM customer_devices WHERE customer = ?", [.customer(customer)])
-    try connection.execute("UPDATE reader_keys SET customer = ? WHERE customer = ?", both)
+    try connection.execute(
+      "UPDATE reader_keys SET customer = ?, changes = changes + 1 WHERE customer = ?", both)
     try ReadingProgressTable.merge(customer, into: kept, in: connection)
     try connection.execute("UPDATE customer_aliases SET customer = ? WHERE customer = ?", both)
     try connection.execute("INSERT INTO customer_aliases (customer, alias) VALUES (?, ?)", both)

@@ -28,7 +28,7 @@ package enum LedgerTable {
       WHERE store = ? AND environment = ? AND original_id = ? AND original_id <> transaction_id LIMIT ?) AS later
     """
 
-  /// Transactions of one customer that are read, at most: the latest.
+  /// Transactions of one customer that are read, at most, unless more are asked for: the latest.
   package static let maximumCount = 2000
 
   /// The ledger's knowledge of a transaction before a statement about it is taken in.
@@ -88,7 +88,7 @@ package enum LedgerTable {
   ) throws {
     try connection.enqueue(
       """
-      INSERT INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
+      INSERT \(SQLDialect.failing) INTO transactions (store, environment, transaction_id, as_of, revoked, original_id, product, purchased,
         expires, grace_ends, charging_ends, license_ends, license_as_of, quantity, price, currency, account, application,
         territory,
         customer, acknowledgement, acknowledgement_reference, acknowledgement_due, origin)
@@ -148,14 +148,14 @@ package enum LedgerTable {
     return (transaction, customer)
   }
 
-  /// The customer's transactions, the latest purchase first, ``maximumCount`` at most. `customer` may be a name from before it
+  /// The customer's transactions, the latest purchase first, `limit` at most. `customer` may be a name from before it
   /// was found to be another's.
   package static func transactions(
-    of customer: CustomerIdentifier, in connection: borrowing Connection
+    of customer: CustomerIdentifier, limit: Int = maximumCount, in connection: borrowing Connection
   ) throws -> [VerifiedTransaction] {
     let customer = try CustomerTable.current(customer, in: connection)
     return try connection.query(
-      selectionByCustomer, [.customer(customer), .integer(maximumCount)]
+      selectionByCustomer, [.customer(customer), .integer(limit)]
     ).compactMap(transaction)
   }
 

@@ -26,6 +26,8 @@ package struct ReaderKey: Sendable {
   package var created: Timestamp
   /// When it was shown last, to an hour; nil where it never was.
   package var used: Timestamp?
+  /// Counts up with each change of what the customer's transactions say.
+  package var changes: Int64 = 0
 
   package init(
     name: String, customer: CustomerIdentifier, device: DeviceIdentifier, title: String,
@@ -51,7 +53,7 @@ package enum ReaderKeyTable {
   package static let freshness: Duration = .seconds(3600)
 
   private static let columns =
-    "name, customer, device, title, digest, territory, locale, created, used, sync_digest"
+    "name, customer, device, title, digest, territory, locale, created, used, sync_digest, changes"
 
   /// Adds a key whose name no other has. Runs in a write that has locked the customer.
   package static func insert(_ key: ReaderKey, in connection: borrowing Connection) throws {
@@ -108,12 +110,14 @@ package enum ReaderKeyTable {
   }
 
   private static func key(_ row: borrowing Row) throws -> ReaderKey {
-    ReaderKey(
+    var key = ReaderKey(
       name: try row.text("name"), customer: try row.customer("customer"),
       device: try row.identifier("device"), title: try row.text("title"), digest: try row.digest("digest"),
       syncDigest: try row.optionalDigest("sync_digest"),
       territory: try row.optionalText("territory").flatMap { Territory($0) },
       locale: try row.optionalText("locale"), created: try row.timestamp("created"),
       used: try row.optionalTimestamp("used"))
+    key.changes = try row.integer("changes")
+    return key
   }
 }

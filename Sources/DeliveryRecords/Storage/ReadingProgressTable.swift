@@ -65,12 +65,28 @@ package enum ReadingProgressTable {
       FROM reading_progress \(SQLDialect.index("reading_progress_by_time"))
       WHERE customer = ? ORDER BY modified DESC LIMIT ?
       """, [.customer(customer), .integer(limit)]
-    ).map { row in
-      ReadingMark(
-        product: try row.identifier("product"), modified: try row.timestamp("modified"),
-        page: try row.optionalInteger("page").map(Int.init(clamping:)),
-        millionths: try row.optionalInteger("millionths").map(Int.init(clamping:)))
+    ).map(mark)
+  }
+
+  /// The customer's marks of these products, in no order.
+  package static func marks(
+    of customer: CustomerIdentifier, among products: [ProductIdentifier], in connection: borrowing Connection
+  ) throws -> [ReadingMark] {
+    try KeyBatch.all(of: products).flatMap { ids in
+      try connection.query(
+        """
+        SELECT product, modified, page, millionths FROM reading_progress
+        WHERE customer = ? AND product IN (\(ids.placeholders))
+        """, [.customer(customer)] + ids.values
+      ).map(mark)
     }
+  }
+
+  private static func mark(_ row: borrowing Row) throws -> ReadingMark {
+    ReadingMark(
+      product: try row.identifier("product"), modified: try row.timestamp("modified"),
+      page: try row.optionalInteger("page").map(Int.init(clamping:)),
+      millionths: try row.optionalInteger("millionths").map(Int.init(clamping:)))
   }
 
   /// Gives one customer's marks to another: of a product that both have read the later one stays. Runs in a write that has locked both.

@@ -52,6 +52,11 @@ struct KeyBatch {
   /// All of the grants with these numbers, the last one repeated where a batch has room.
   static func all(of numbers: [Int64]) -> [KeyBatch] { all(of: numbers.map(SQLValue.integer)) }
 
+  /// All of `products`, the last one repeated where a batch has room.
+  static func all(of products: [ProductIdentifier]) -> [KeyBatch] {
+    all(of: products.map(SQLValue.identifier))
+  }
+
   private static func all(of keys: [SQLValue]) -> [KeyBatch] {
     let largest = sizes[sizes.count - 1]
     return stride(from: 0, to: keys.count, by: largest).map { start in

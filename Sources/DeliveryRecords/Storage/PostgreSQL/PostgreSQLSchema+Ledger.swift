@@ -11,7 +11,8 @@ extension PostgreSQLSchema {
       locale TEXT COLLATE "C",
       created BIGINT NOT NULL,
       used BIGINT,
-      sync_digest BYTEA
+      sync_digest BYTEA,
+      changes BIGINT NOT NULL DEFAULT 0
     );
     CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
 
@@ -69,6 +70,27 @@ extension PostgreSQLSchema {
     CREATE INDEX transactions_by_original ON transactions (store, environment, original_id) WHERE original_id <> transaction_id;
     CREATE INDEX transactions_by_purchase ON transactions (purchased) WHERE purchased IS NOT NULL;
     CREATE INDEX transactions_by_refund ON transactions (revoked) WHERE revoked IS NOT NULL;
+
+    CREATE FUNCTION reader_keys_by_purchase() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE reader_keys SET changes = changes + 1 WHERE customer = NEW.customer;
+      RETURN NULL;
+    END
+    $$;
+    CREATE TRIGGER reader_keys_by_purchase AFTER INSERT ON transactions
+    FOR EACH ROW WHEN (NEW.customer IS NOT NULL) EXECUTE FUNCTION reader_keys_by_purchase();
+
+    CREATE FUNCTION reader_keys_by_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE reader_keys SET changes = changes + 1 WHERE customer IN (OLD.customer, NEW.customer);
+      RETURN NULL;
+    END
+    $$;
+    CREATE TRIGGER reader_keys_by_change
+    AFTER UPDATE OF revoked, original_id, product, purchased, expires, grace_ends, quantity, customer, license_ends, application, charging_ends, length, origin ON transactions
+    FOR EACH ROW WHEN ((NEW.revoked, NEW.original_id, NEW.product, NEW.purchased, NEW.expires, NEW.grace_ends, NEW.quantity, NEW.customer, NEW.license_ends, NEW.application, NEW.charging_ends, NEW.length, NEW.origin)
+      IS DISTINCT FROM (OLD.revoked, OLD.original_id, OLD.product, OLD.purchased, OLD.expires, OLD.grace_ends, OLD.quantity, OLD.customer, OLD.license_ends, OLD.application, OLD.charging_ends, OLD.length, OLD.origin))
+    EXECUTE FUNCTION reader_keys_by_change();
 
     CREATE TABLE unlocked_issues (
       store TEXT COLLATE "C" NOT NULL,
