@@ -53,6 +53,29 @@ extension Migrations {
       END;
       """)
 
+  /// Adds the codes and the tokens of applications that sign in by OAuth 2.
+  static let readersTokens = Migration(
+    "codes and tokens of readers' keys",
+    script: """
+      -- A code that may be exchanged once for a token, the last of its key. digest: the SHA-256 of the code; challenge: that of its verifier;
+      -- request: that of the client and the address to which it was sent.
+      CREATE TABLE reader_codes (
+        name TEXT PRIMARY KEY,
+        digest BLOB NOT NULL,
+        challenge BLOB NOT NULL,
+        request BLOB NOT NULL,
+        expires INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      -- What an application shows in place of a key's password. digest: the SHA-256 of the token; code: that of the code that it was given for.
+      CREATE TABLE reader_tokens (
+        digest BLOB PRIMARY KEY,
+        name TEXT NOT NULL,
+        code BLOB NOT NULL,
+        created INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE INDEX reader_tokens_by_name ON reader_tokens (name, created);
+      """)
+
   /// The columns of a transaction that the rules of entitlements ask about.
   private static let transactionColumns =
     "revoked, original_id, product, purchased, expires, grace_ends, quantity, customer, license_ends, application, charging_ends, length, origin"

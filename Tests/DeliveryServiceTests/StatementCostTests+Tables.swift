@@ -529,6 +529,14 @@ extension TableCalls {
       INSERT INTO reading_progress (customer, product, modified, device, document)
       SELECT randomblob(16), 'p-' || n, n, 'd', '{}' FROM numbers
       """,
+      """
+      INSERT INTO reader_codes (name, digest, challenge, request, expires)
+      SELECT 'k-' || n, randomblob(32), randomblob(32), randomblob(32), n FROM numbers
+      """,
+      """
+      INSERT INTO reader_tokens (digest, name, code, created)
+      SELECT randomblob(32), 'k-' || n, randomblob(32), n FROM numbers
+      """,
     ]) { connection in
       let key = ReaderKey(
         name: "kabiz41701", customer: customer, device: device, title: "Tablet", digest: .of([51]),
@@ -542,6 +550,13 @@ extension TableCalls {
       _ = try ReadingProgressTable.document(of: product, by: customer, in: connection)
       _ = try ReadingProgressTable.marks(of: customer, limit: 5, in: connection)
       _ = try ReadingProgressTable.marks(of: customer, among: [product], in: connection)
+      let code = ReaderCode(
+        name: key.name, digest: .of([52]), challenge: .of([53]), request: .of([54]), expires: now)
+      try ReaderTokenTable.put(code, in: connection)
+      #expect(try ReaderTokenTable.take(code.digest, of: key.name, in: connection) != nil)
+      try ReaderTokenTable.insert(.of([55]), for: code, at: now, in: connection)
+      #expect(try ReaderTokenTable.contains(.of([55]), of: key.name, in: connection))
+      #expect(try ReaderTokenTable.remove(givenFor: code.digest, of: key.name, in: connection) == 1)
       _ = try ReaderDeliveryTable.all(
         of: product, to: customer, until: now, limit: 5, counting: { _ in .zero }, in: connection)
       _ = try GrantTable.contents(on: device, limit: 5, in: connection)

@@ -472,6 +472,22 @@ CREATE TABLE reader_keys (
 );
 CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
 
+CREATE TABLE reader_codes (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  digest BYTEA NOT NULL,
+  challenge BYTEA NOT NULL,
+  request BYTEA NOT NULL,
+  expires BIGINT NOT NULL
+);
+
+CREATE TABLE reader_tokens (
+  digest BYTEA PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL,
+  code BYTEA NOT NULL,
+  created BIGINT NOT NULL
+);
+CREATE INDEX reader_tokens_by_name ON reader_tokens (name, created, digest);
+
 CREATE TABLE reading_progress (
   customer BYTEA NOT NULL,
   product TEXT COLLATE "C" NOT NULL,

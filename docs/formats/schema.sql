@@ -417,6 +417,14 @@ CREATE TABLE purchase_claims (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX purchase_claims_by_account ON purchase_claims (account, environment, since);
 
+CREATE TABLE reader_codes (
+  name TEXT PRIMARY KEY,
+  digest BLOB NOT NULL,
+  challenge BLOB NOT NULL,
+  request BLOB NOT NULL,
+  expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE reader_keys (
   name TEXT PRIMARY KEY,
   customer BLOB NOT NULL,
@@ -431,6 +439,14 @@ CREATE TABLE reader_keys (
   changes INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reader_keys_by_customer ON reader_keys (customer, created);
+
+CREATE TABLE reader_tokens (
+  digest BLOB PRIMARY KEY,
+  name TEXT NOT NULL,
+  code BLOB NOT NULL,
+  created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reader_tokens_by_name ON reader_tokens (name, created);
 
 CREATE TABLE reading_progress (
   customer BLOB NOT NULL,

@@ -20,6 +20,18 @@ package struct AuthenticationDocument: Sendable {
     self.command = command
   }
 
+  /// A name and four words, which the specification has.
+  static let basicFlow = "http://opds-spec.org/auth/basic"
+  /// `Bearer`, and the code of OAuth 2 with a verifier: the specification has neither, and wants an address as the name of an extension.
+  static let bearerFlow = "https://www.rfc-editor.org/rfc/rfc6750"
+  static let codeFlow = "https://www.rfc-editor.org/rfc/rfc7636"
+  /// The relation to the address at which a code is exchanged.
+  static let exchangeRelation = "https://www.rfc-editor.org/rfc/rfc6749#section-3.2"
+  /// Where an application is asked to go for a sign-in by OAuth 2.
+  static func authorization(at base: String) -> String { "\(base)/opds/oauth/authorize" }
+  /// Where it exchanges a code for a token.
+  static func exchange(at base: String) -> String { "\(base)/opds/oauth/token" }
+
   private struct Document: Encodable {
     struct Link: Encodable {
       var rel: String
@@ -29,7 +41,8 @@ package struct AuthenticationDocument: Sendable {
 
     struct Flow: Encodable {
       var type: String
-      var labels: [String: String]
+      var labels: [String: String]?
+      var links: [Link]?
     }
 
     var id: String
@@ -51,8 +64,15 @@ package struct AuthenticationDocument: Sendable {
             rel: "start", href: start, type: FeedForm.json.mediaType(of: .navigation) ?? "")
         ],
         authentication: [
+          Document.Flow(type: Self.basicFlow, labels: ["login": "Name", "password": "Four words"]),
+          Document.Flow(type: Self.bearerFlow),
           Document.Flow(
-            type: "http://opds-spec.org/auth/basic", labels: ["login": "Name", "password": "Four words"])
+            type: Self.codeFlow,
+            links: [
+              Document.Link(rel: "authenticate", href: Self.authorization(at: base), type: "text/html"),
+              Document.Link(
+                rel: Self.exchangeRelation, href: Self.exchange(at: base), type: "application/json"),
+            ]),
         ]))
   }
 }

@@ -10,8 +10,8 @@ import PullboxAPI
 import PullboxAPIServer
 import RouteAccess
 
-/// Finds out whose key a request of an application for reading shows: by `Basic` (RFC 7617, in UTF-8), as `NAME.PASSWORD` by
-/// `Bearer`, or as KOReader's sync does. Nothing is remembered, so that a key that is removed opens nothing from then on.
+/// Finds out whose key a request of an application for reading shows: by `Basic` (RFC 7617, in UTF-8), as `NAME.PASSWORD` or by a token
+/// of the key's by `Bearer`, or as KOReader's sync does. Nothing is remembered, so that a key that is removed opens nothing from then on.
 package struct ReaderSignIn: Sendable {
   /// The result of a look at a request.
   package enum Access: Sendable {
@@ -38,23 +38,50 @@ package struct ReaderSignIn: Sendable {
     let isKOReader = request.headers.contains(Self.syncName)
     guard request.headers.contains("Authorization") || isKOReader else { return .withoutKey }
     let isByMD5 = isKOReader && !request.headers.contains("Authorization")
+    let shown = isByMD5 ? Self.syncCredentials(of: request) : Self.credentials(of: request)
+    guard let (name, password) = shown else { return .unknown }
+    let form: Form = isByMD5 ? .md5 : request.bearerToken == nil ? .password : .passwordOrToken
+    return try await key(named: name, showing: password, as: form, for: request).map { .reader($0) }
+      ?? .unknown
+  }
+
+  /// The form of a secret that is shown with a name.
+  enum Form: Hashable, Sendable {
+    /// The four words.
+    case password
+    /// Those, or a token.
+    case passwordOrToken
+    /// The MD5 of the words.
+    case md5
+  }
+
+  /// The key of that name, if the secret is right. Throws `too-many-requests` where too many wrong ones came from there.
+  func key(
+    named name: String, showing secret: String, as form: Form, for request: HTTPRequest
+  ) async throws -> ReaderKey? {
     let shown = isByMD5 ? Self.syncCredentials(of: request) : ReaderCredentials(request)
     guard let shown else { return .unknown }
     let (name, password) = (shown.name, shown.password)
     let peer = settings.client(of: request)
     if let seconds = attempts.wait(for: name, from: peer) { throw Self.tooMany(seconds) }
-    let found = try await grants.grantStore.database.read { try ReaderKeyTable.find(name, in: $0) }
-    let known = isByMD5 ? found?.syncDigest : found?.digest
+    let (found, isToken) = try await grants.grantStore.database.read { connection in
+      (
+        try ReaderKeyTable.find(name, in: connection),
+        try form == .passwordOrToken
+          && ReaderTokenTable.contains(SecretDigest(of: secret).digest, of: name, in: connection)
+      )
+    }
+    let known = form == .md5 ? found?.syncDigest : found?.digest
     let digest = SecretDigest(digest: known ?? SHA256Digest.of([]))
     // Compared also where there is no such key: the time tells nothing of names.
-    let matches = digest.matches(isByMD5 ? password : ReaderPassword.canonical(password))
+    let matches = digest.matches(form == .md5 ? secret : ReaderPassword.canonical(secret))
     // A key that was made before KOReader's sync has nothing for it to show.
-    guard let key = found, known != nil, matches else {
+    guard let key = found, isToken || known != nil && matches else {
       if let seconds = attempts.charge(name, from: peer) { throw Self.tooMany(seconds) }
-      return .unknown
+      return nil
     }
     try await note(key)
-    return .reader(key)
+    return key
   }
 
   private func note(_ key: ReaderKey) async throws {
@@ -80,6 +107,21 @@ package struct ReaderSignIn: Sendable {
     guard request.rawTarget.hasPrefix("/opds/koreader/") else { return nil }
     let (names, passwords) = (request.headers.values(of: syncName), request.headers.values(of: syncPassword))
     guard names.count == 1, passwords.count == 1 else { return nil }
+    return split("\(names[0]):\(passwords[0].lowercased())", at: ":")
+  }
+
+  /// The name and the words that were typed into a form; nil for what cannot be both.
+  static func typed(_ name: String, _ password: String) -> (name: String, password: String)? {
+    let name = String(name.split { $0.isWhitespace }.joined())
+    return name.contains(":") ? nil : split("\(name):\(password)", at: ":")
+  }
+
+  static func split(_ text: String, at separator: Character) -> (name: String, password: String)? {
+    let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256,
+      parts[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+    else { return nil }
+    return (parts[0].lowercased(), String(parts[1]))
     return ReaderCredentials("\(names[0]):\(passwords[0].lowercased())", separatedBy: ":")
   }
 }

@@ -69,6 +69,7 @@ package struct CatalogFeedRoutes: Sendable {
   let pageCache = PackagePagesCache()
   let progress: ProgressShelf
   let owned: OwnedShelf
+  let tokens: ReaderTokens
   let syncDocuments = SyncDocuments()
 
   package init(on infrastructure: Infrastructure, options: CatalogFeedSettings) {
@@ -76,6 +77,7 @@ package struct CatalogFeedRoutes: Sendable {
     self.options = options
     progress = ProgressShelf(grants: infrastructure.grants)
     owned = OwnedShelf(grants: infrastructure.grants)
+    tokens = ReaderTokens(grants: infrastructure.grants)
     facts = PackageFactsCache(packages: infrastructure.content.packages)
   }
 
@@ -101,6 +103,7 @@ package struct CatalogFeedRoutes: Sendable {
     addPages(to: &routes)
     addProgress(to: &routes)
     addSync(to: &routes)
+    addAuthorization(to: &routes)
   }
 
   private func addAtom(to routes: inout ScopedRoutes) {

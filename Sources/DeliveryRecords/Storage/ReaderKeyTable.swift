@@ -96,8 +96,11 @@ package enum ReaderKeyTable {
       DELETE FROM customer_devices WHERE customer = ? AND device IN (
         SELECT device FROM reader_keys WHERE name = ? AND customer = ?)
       """, [.customer(customer), .text(name), .customer(customer)])
-    return try connection.execute(
-      "DELETE FROM reader_keys WHERE name = ? AND customer = ?", [.text(name), .customer(customer)]) > 0
+    let isRemoved =
+      try connection.execute(
+        "DELETE FROM reader_keys WHERE name = ? AND customer = ?", [.text(name), .customer(customer)]) > 0
+    if isRemoved { try ReaderTokenTable.removeAll(of: name, in: connection) }
+    return isRemoved
   }
 
   /// The key was shown.

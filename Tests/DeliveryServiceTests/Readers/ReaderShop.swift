@@ -24,20 +24,28 @@ struct ReaderShop: Sendable {
     _ body: @escaping (ReaderShop) async throws -> Void
   ) async throws {
     try await ServerHarness.run(options: options, timer: timer) { server in
-      let description = ProductDescription(
-        localizations: ["en-US": Product.Localization(title: "One", description: "The first")],
-        prices: try prices.mapValues { try #require(Price(amount: $0, currency: "EUR")) },
-        publication: ProductIdentifier("com.example.series"))
-      _ = try await server.operatorAPI.call(
-        "PUT", "/v1/operator/products/\(issue)", body: description, as: OperatorProduct.self)
-      let submission = VersionSubmission(
-        upload: try await server.upload(package, name: name), version: try #require(ContentVersion("1.0")),
-        manifest: manifest.map { Base64.encode($0) })
-      _ = try await server.operatorAPI.call(
-        "POST", "/v1/operator/products/\(issue)/versions", body: submission, as: VersionRecord.self)
-      for step in ["submit", "approve", "release"] { try await server.step(step, "1.0", ReasonBody()) }
-      try await body(ReaderShop(server: server))
+      try await body(publish(package, named: name, manifest: manifest, prices: prices, on: server))
     }
+  }
+
+  /// Publishes the issue on a server that runs.
+  static func publish(
+    _ package: [UInt8], named name: String = "issue.cbz", manifest: [UInt8]? = nil,
+    prices: [String: String] = ["FRA": "2.99"], on server: ServerHarness
+  ) async throws -> ReaderShop {
+    let description = ProductDescription(
+      localizations: ["en-US": Product.Localization(title: "One", description: "The first")],
+      prices: try prices.mapValues { try #require(Price(amount: $0, currency: "EUR")) },
+      publication: ProductIdentifier("com.example.series"))
+    _ = try await server.operatorAPI.call(
+      "PUT", "/v1/operator/products/\(issue)", body: description, as: OperatorProduct.self)
+    let submission = VersionSubmission(
+      upload: try await server.upload(package, name: name), version: try #require(ContentVersion("1.0")),
+      manifest: manifest.map { Base64.encode($0) })
+    _ = try await server.operatorAPI.call(
+      "POST", "/v1/operator/products/\(issue)/versions", body: submission, as: VersionRecord.self)
+    for step in ["submit", "approve", "release"] { try await server.step(step, "1.0", ReasonBody()) }
+    return ReaderShop(server: server)
   }
 
   private func proof(
