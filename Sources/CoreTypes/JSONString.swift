@@ -100,6 +100,33 @@ public enum JSONString {
     }
   }
 
+  /// Whether an escape in a JSON document is one half of a surrogate pair without the other (RFC 8259 §8.2). Some answer for what is not
+  /// JSON.
+  public static func hasLoneSurrogate(inDocument bytes: [UInt8]) -> Bool {
+    /// The unit of UTF-16 that is escaped there; nil where there is no such escape.
+    func unit(at index: Int) -> UInt16? {
+      guard index + 6 <= bytes.count, bytes[index] == UInt8(ascii: "\\"),
+        bytes[index + 1] == UInt8(ascii: "u")
+      else { return nil }
+      return UInt16(String(decoding: bytes[(index + 2)..<(index + 6)], as: UTF8.self), radix: 16)
+    }
+    var index = 0
+    while index < bytes.count {
+      guard bytes[index] == UInt8(ascii: "\\") else {
+        index += 1
+        continue
+      }
+      switch unit(at: index) {
+      case (0xD800...0xDBFF)?:
+        guard let second = unit(at: index + 6), (0xDC00...0xDFFF).contains(second) else { return true }
+        index += 12
+      case (0xDC00...0xDFFF)?: return true
+      default: index += 2
+      }
+    }
+    return false
+  }
+
   /// How many bytes at the beginning, a multiple of eight, are neither zero nor a backslash.
   private static func countOfWordsWithoutEscapes(_ bytes: Span<UInt8>) -> Int {
     let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)

@@ -14,7 +14,7 @@ extension HTTPRequest {
     do {
       return try APIJSON.decode(type, from: bytes)
     } catch {
-      throw Problem(.requestMalformed, APIJSON.explain(error))
+      throw Problem(.requestMalformed, APIJSON.explain(error, ofDocument: bytes))
     }
   }
 
@@ -27,7 +27,7 @@ extension HTTPRequest {
     do {
       return try APIJSON.decode(type, from: bytes)
     } catch {
-      throw Problem(.requestMalformed, APIJSON.explain(error))
+      throw Problem(.requestMalformed, APIJSON.explain(error, ofDocument: bytes))
     }
   }
 
@@ -102,7 +102,8 @@ extension HTTPRequest {
     _ name: String, in range: ClosedRange<Int>, default fallback: Int
   ) throws(Problem) -> Int {
     guard let text = queryValue(name) else { return fallback }
-    guard let number = Int(text), range.contains(number) else {
+    // One number has one form: no sign that says nothing, and no zeros before it.
+    guard let number = Int(text), range.contains(number), text == String(number) else {
       throw Problem(
         .requestMalformed, "\(name) is a number from \(range.lowerBound) to \(range.upperBound)")
     }

@@ -92,4 +92,16 @@ struct JSONStringTests {
     #expect(try JSONDecoder().decode(String.self, from: Data(bytes)) == text)
     #expect(!bytes.contains { $0 < 0x20 })
   }
+
+  @Test(
+    "half of a surrogate pair is found in a document, and a whole one is none",
+    arguments: [
+      (#""\ud800""#, true), (#""\udfff""#, true), (#""\uD83D\uDE00""#, false), (#""\ud83d \ude00""#, true),
+      (#""\ud83d\u0041""#, true), (#""\\ud800""#, false), (#""\\\ud800""#, true), (#""\ud8"#, false),
+      (#""\"#, false),
+      (#""é漢\u00e9""#, false), ("", false),
+    ])
+  func surrogates(text: String, isLone: Bool) {
+    #expect(JSONString.hasLoneSurrogate(inDocument: Array(text.utf8)) == isLone)
+  }
 }

@@ -1,4 +1,5 @@
 package import ContentPackage
+import ContentPacking
 
 /// The facts of a package that the catalog tells: what it is, and how many pages it has.
 package struct PackageFacts: Hashable, Sendable {
@@ -45,7 +46,7 @@ package struct PackageFacts: Hashable, Sendable {
         manifest.name.flatMap(Self.ending) ?? Self.fileExtension(of: manifest.mediaType) ?? "bin"
       isComic = Self.comics.contains(manifest.mediaType)
     case .folder:
-      isComic = !pages.isEmpty && pages.allSatisfy { Self.pictures[Self.ending($0.text) ?? ""] != nil }
+      isComic = !pages.isEmpty && pages.allSatisfy { Self.isPicture($0.text) }
       mediaType = isComic ? .comicBook : .archive
       fileExtension = isComic ? "cbz" : "zip"
     }
@@ -80,6 +81,12 @@ package struct PackageFacts: Hashable, Sendable {
   /// The media type of a picture by the ending of its name; nil for a name of something else.
   package static func pictureType(ofFileNamed name: String) -> String? {
     ending(name).flatMap { pictures[$0] }
+  }
+
+  /// Whether the ending of a name is that of a picture, also of one that browsers do not show, or would run, as SVG: a page of a comic that
+  /// is a download.
+  package static func isPicture(_ name: String) -> Bool {
+    ending(name).map { pictures[$0] != nil || PictureFormat.promised(by: $0) != nil } ?? false
   }
 
   /// The media type of a sample by the ending of its name.

@@ -93,11 +93,10 @@ package struct PackagePages: Sendable {
     }
   }
 
-  /// The paths of a folder's pages, without narrower pictures that its order lists as pages; empty unless all of them are pictures that
-  /// browsers show.
+  /// The paths of a folder's pages, without narrower pictures that its order lists as pages; empty unless all of them are pictures.
   static func order(of manifest: Manifest) -> [String] {
     guard manifest.kind == .folder, let order = manifest.readingOrder?.map(\.text),
-      order.allSatisfy({ PackageFacts.pictureType(ofFileNamed: $0) != nil })
+      order.allSatisfy(PackageFacts.isPicture)
     else { return [] }
     let stems = Set(order.map(stem))
     return order.filter { path in size(ofFileNamed: path).map { !stems.contains($0.stem) } ?? true }

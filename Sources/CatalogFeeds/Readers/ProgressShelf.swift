@@ -5,6 +5,7 @@ import CoreTypes
 import Database
 package import DeliveryRecords
 import PullboxAPI
+package import PullboxAPIServer
 
 /// Keeps how far customers have read: the later of two words about a product stays, and of two of one time that of the device whose name
 /// comes behind, so that all who hear both know the same.
@@ -26,9 +27,16 @@ package struct ProgressShelf: Sendable {
     return try document.map { try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8)) }
   }
 
-  /// Takes in what an application tells, and returns what counts from then on. Throws `unauthorized` for a key that has been removed.
+  /// Takes in what an application tells, and returns what counts from then on. Throws `unauthorized` for a key that has been removed, and
+  /// `precondition-failed`.
+  ///
+  /// - Parameters:
+  ///   - conditions: held against what counted before.
+  ///   - shown: makes of that what applications are shown, whose tags conditions name.
   package func put(
-    _ progress: ReadingProgress, of product: ProductIdentifier, by key: ReaderKey
+    _ progress: ReadingProgress, of product: ProductIdentifier, by key: ReaderKey,
+    where conditions: WriteConditions = .none,
+    shown: @escaping @Sendable (ReadingProgress) -> ReadingProgress = { $0 }
   ) async throws -> ReadingProgress {
     let document = String(decoding: try APIJSON.encode(progress), as: UTF8.self)
     let mark = ReadingMark(
@@ -36,6 +44,9 @@ package struct ProgressShelf: Sendable {
     let standing = try await grants.grantStore.database.write(locking: []) { connection -> String? in
       let customer = try CustomerTable.lockCurrent(key.customer, in: connection)
       guard try ReaderKeyTable.find(key.name, in: connection) != nil else { throw Problem(.unauthorized) }
+      let before = try ReadingProgressTable.document(of: product, by: customer, in: connection)
+      try conditions.check(
+        before.map { shown(try APIJSON.decode(ReadingProgress.self, from: Array($0.utf8))) })
       try ReadingProgressTable.put(
         mark, of: customer, by: progress.device.id, document: document, in: connection)
       return try ReadingProgressTable.document(of: product, by: customer, in: connection)

@@ -1,6 +1,6 @@
 package import ContentDelivery
-import CoreTypes
-import Crypto
+package import CoreTypes
+package import Crypto
 import HTTPServer
 import ServiceRuntime
 import Synchronization
@@ -9,6 +9,10 @@ import Synchronization
 package final class SyncDocuments: Sendable {
   /// Packages whose names are remembered.
   static let maximumCount = 20_000
+  /// Packages that one question opens, at most; the names of more are known after the next.
+  static let maximumOpened = 32
+  /// The time in which a package that could not be read is not tried again.
+  static let pause: Duration = .seconds(60)
   /// Bytes of each part.
   static let partLength: Int64 = 1024
 
@@ -16,7 +20,24 @@ package final class SyncDocuments: Sendable {
     RecentlyUsedCache<SHA256Digest, String>(
       maximumCount: maximumCount, maximumLength: ByteCount(Int64(maximumCount))))
 
+  private let failures = Mutex(
+    RecentlyUsedCache<SHA256Digest, Timestamp>(
+      maximumCount: maximumCount, maximumLength: ByteCount(Int64(maximumCount))))
+
   package init() {}
+
+  /// The name of a package that was found before; nil otherwise.
+  package func knownName(of digest: SHA256Digest) -> String? { names.withLock { $0.value(for: digest) } }
+
+  /// Notes that the package could not be read.
+  package func noteFailure(of digest: SHA256Digest, at now: Timestamp) {
+    failures.withLock { $0.insert(now, for: digest, length: ByteCount(1)) }
+  }
+
+  /// Whether the package could not be read lately.
+  package func hasFailed(_ digest: SHA256Digest, at now: Timestamp) -> Bool {
+    failures.withLock { $0.value(for: digest) }.map { $0 <= now && now < $0 + Self.pause } ?? false
+  }
 
   /// Where the parts of a file of that length begin: at its start, and at 1 KiB times each power of four.
   static func starts(inFileOf length: Int64) -> [Int64] {

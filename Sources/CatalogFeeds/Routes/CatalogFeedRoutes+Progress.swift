@@ -28,19 +28,49 @@ extension CatalogFeedRoutes {
         guard let found = try await progress.progress(of: readable.product, by: key) else {
           return HTTPResponse(status: .noContent, headers: ["Cache-Control": "no-store"])
         }
-        return try answer(found, of: readable, to: request)
+        var response = try HTTPResponse.json(
+          shown(of: readable, to: request)(found), to: request, cacheControl: "no-cache, private")
+        if response.status == .ok { response.headers["Content-Type"] = FeedComposer.progressType }
+        return response
       })
     routes.public(
       .put, "/opds/progress/{id}", query: [],
       use: keyed { request, parameters, key in
         let readable = try await readable(CatalogRoutes.product(parameters), for: request, key)
-        var told = try await request.decode(ReadingProgress.self, upTo: ReadingProgress.maximumLength)
+        var told = try await Self.word(ReadingProgress.self, of: request)
         // The place is KOReader's word alone, and that of an earlier page where an application gives it back.
         told.position = nil
         let kept = try told.kept(at: infrastructure.clock.now(), of: readable.facts?.stream?.count)
-        return try answer(
-          try await progress.put(kept, of: readable.product, by: key), of: readable, to: request)
+        let shown = shown(of: readable, to: request)
+        let standing = try await progress.put(
+          kept, of: readable.product, by: key, where: WriteConditions(request), shown: shown)
+        let bytes = try APIJSON.encode(shown(standing))
+        return HTTPResponse(
+          status: .ok,
+          headers: [
+            "Content-Type": FeedComposer.progressType, "Cache-Control": "no-store",
+            "ETag": EntityTag.of(bytes),
+          ], body: .bytes(bytes))
       })
+  }
+
+  /// The document in which an application tells something. Throws `request-malformed` for one that is none, and where a member is there
+  /// twice or a text has half of a character.
+  static func word<Value: Decodable>(
+    _ type: Value.Type, of request: HTTPRequest
+  ) async throws(Problem) -> Value {
+    let bytes = try await request.document(upTo: ReadingProgress.maximumLength)
+    guard !JSONString.hasLoneSurrogate(inDocument: bytes) else {
+      throw Problem(.requestMalformed, APIJSON.loneSurrogate)
+    }
+    guard !APIJSON.hasRepeatedMember(inDocument: bytes) else {
+      throw Problem(.requestMalformed, "a member is there twice")
+    }
+    do {
+      return try APIJSON.decode(type, from: bytes)
+    } catch {
+      throw Problem(.requestMalformed, APIJSON.explain(error))
+    }
   }
 
   /// A responder for those who show a key, and no others.
@@ -70,20 +100,22 @@ extension CatalogFeedRoutes {
       facts: try await facts.facts(of: [content.digest])[content.digest])
   }
 
-  /// Answers with a word. One that was told without a locator has that of its page, which Readium's applications go by.
-  private func answer(
-    _ progress: ReadingProgress, of readable: Readable, to request: HTTPRequest
-  ) throws -> HTTPResponse {
-    var told = progress
-    if told.locator == nil, let page = told.page, let stream = readable.facts?.stream, page < stream.count {
-      let place = CatalogPage(.page(readable.product, readable.version, page, width: nil))
-      told.locator = ReadingProgress.Locator(
-        href: FeedAddresses(base: base(of: request), form: .json).address(of: place), type: stream.mediaType,
-        locations: ReadingProgress.Locator.Locations(
-          position: page + 1, totalProgression: told.progression))
+  /// Makes of a word what applications are shown. One that was told without a locator has that of its page, which Readium's applications
+  /// go by.
+  private func shown(
+    of readable: Readable, to request: HTTPRequest
+  ) -> @Sendable (ReadingProgress) -> ReadingProgress {
+    let addresses = FeedAddresses(base: base(of: request), form: .json)
+    return { progress in
+      var told = progress
+      if told.locator == nil, let page = told.page, let stream = readable.facts?.stream, page < stream.count {
+        let place = CatalogPage(.page(readable.product, readable.version, page, width: nil))
+        told.locator = ReadingProgress.Locator(
+          href: addresses.address(of: place), type: stream.mediaType,
+          locations: ReadingProgress.Locator.Locations(
+            position: page + 1, totalProgression: told.progression))
+      }
+      return told
     }
-    return HTTPResponse(
-      status: .ok, headers: ["Content-Type": FeedComposer.progressType, "Cache-Control": "no-store"],
-      body: .bytes(try APIJSON.encode(told)))
   }
 }

@@ -78,7 +78,10 @@ extension CatalogFeedRoutes {
     routes.public(
       .put, "/opds/koreader/syncs/progress", query: [],
       use: keyed { request, _, key in
-        let told = try await request.decode(Position.self, upTo: ReadingProgress.maximumLength)
+        let told = try await Self.word(Position.self, of: request)
+        guard told.percentage.map({ (0...1).contains($0) }) ?? true else {
+          throw Problem(.requestMalformed, "percentage is a part of the whole, a number from 0 to 1")
+        }
         guard let product = try await product(named: told.document, for: key) else {
           throw Problem(.notFound, "the file is none that this device has fetched here")
         }
@@ -115,26 +118,41 @@ extension CatalogFeedRoutes {
   }
 
   /// The product whose file has that name; nil where the device has fetched none. A package that cannot be read now is one only where no
-  /// other is.
+  /// other is. Throws `unavailable` where more files are to be looked at than one request may.
   private func product(named document: String, for key: ReaderKey) async throws -> ProductIdentifier? {
     let fetched = try await infrastructure.database.read {
       try GrantTable.contents(on: key.device, limit: Self.maximumDocuments, in: $0)
     }
     let known = try await facts.facts(of: Set(fetched.map(\.digest)))
-    var failure: (any Error)?
+    var rest: [(product: ProductIdentifier, digest: SHA256Digest)] = []
     for (product, digest) in fetched {
       let file = FeedComposer.fileName(of: product, known[digest])
       if MD5.hexadecimal(of: Array(file.utf8)) == document { return product }
+      guard let name = syncDocuments.knownName(of: digest) else {
+        rest.append((product, digest))
+        continue
+      }
+      if name == document { return product }
+    }
+    let now = infrastructure.clock.now()
+    let open = rest.filter { !syncDocuments.hasFailed($0.digest, at: now) }
+    var failure: (any Error)?
+    for (product, digest) in open.prefix(SyncDocuments.maximumOpened) {
       do {
         let package = try await infrastructure.content.package(for: digest)
         if try await syncDocuments.name(of: package) == document { return product }
       } catch is CancellationError {
         throw CancellationError()
       } catch {
+        syncDocuments.noteFailure(of: digest, at: now)
         failure = error
       }
     }
     if let failure { throw failure }
+    guard rest.count == open.count, open.count <= SyncDocuments.maximumOpened else {
+      throw Problem(
+        .unavailable, "the files that this device has fetched are not all known yet", retryAfterSeconds: 5)
+    }
     return nil
   }
 }

@@ -102,6 +102,37 @@ struct CatalogPageTests {
     }
   }
 
+  @Test("a page of a folder that is a drawing counts as a page, as one of an archive does, and is a download")
+  func drawing() async throws {
+    let drawing = Array("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>".utf8)
+    let directory = try TemporaryDirectory()
+    let folder = directory.path("issue")
+    try FileSystem.createDirectories(folder)
+    for (name, bytes) in [
+      ("page-1.png", Self.pages[0]), ("page-2.svg", drawing), ("page-3.png", Self.pages[1]),
+    ] {
+      try DurableFile.write(bytes.span, to: "\(folder)/\(name)")
+    }
+    let builder = PackageBuilder(
+      product: try #require(ProductIdentifier(ReaderShop.issue)), version: try #require(ContentVersion("1.0"))
+    )
+    let packed = try builder.pack(folder: folder, to: directory.path("issue.zip"))
+    let package = try FileSystem.read(directory.path("issue.zip"), upTo: .mebibytes(1))
+    try await ReaderShop.run(package, named: "issue.zip", manifest: packed.manifest.canonicalBytes()) {
+      shop in
+      let key = try await shop.add()
+      #expect(try await shop.text("/opds/v1.2/owned", as: key).contains("pse:count=\"3\""))
+      let page = try await shop.send(Self.path("1"), as: key)
+      #expect(page.status == 200 && page.body == drawing)
+      #expect(page.headers["Content-Type"] == "application/octet-stream")
+      #expect(page.headers["Content-Disposition"] == "attachment")
+      let behind = try await shop.send(Self.path("2"), as: key)
+      #expect(behind.body == Self.pages[1])
+      let manifest = try await shop.text(Self.manifest, as: key)
+      #expect(manifest.contains("page") && manifest.contains("\"numberOfPages\":3"))
+    }
+  }
+
   @Test("a width chooses among the pictures that the package has, and else the page as it is")
   func widths() async throws {
     try await Self.runFolder { shop in
@@ -128,7 +159,7 @@ struct CatalogPageTests {
       }
       for query in [
         "width=0", "width=-1", "width=9223372036854775808", "width=x", "width=%7BmaxWidth%7D",
-        "width=1&width=1",
+        "width=1&width=1", "width=+1", "width=%2B1", "width=01", "width=",
         "n=1", "territory=FRA&territory=FRA",
       ] {
         let answer = try await shop.send(Self.path("0?\(query)"), as: key)

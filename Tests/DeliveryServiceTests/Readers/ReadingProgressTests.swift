@@ -137,6 +137,9 @@ struct ReadingProgressTests {
         mark(1, at: now, on: String(repeating: "x", count: 256)), mark(1, at: now, on: #"a\u0000"#),
         #"{"modified": "\#(now)", "device": {"id": "a"}, "progression": 1.5}"#,
         #"{"modified": "\#(now)", "device": {"id": "a"}, "page": 9223372036854775808}"#,
+        #"{"modified": "\#(now)", "device": {"id": "a"}, "page": 1, "page": 2}"#,
+        #"{"modified": "\#(now)", "device": {"id": "a"}, "page": 1, "p\u0061ge": 1}"#,
+        #"{"modified": "\#(now)", "device": {"id": "a", "id": "b"}, "page": 1}"#,
       ] {
         let answer = try await put(text, shop, as: key)
         #expect(answer.status == 400, "\(text.prefix(80))")
@@ -151,6 +154,88 @@ struct ReadingProgressTests {
       let nothing = try await shop.send(Self.path, as: key)
       #expect(nothing.status == 204)
     }
+  }
+
+  @Test("half of a character is refused as what it is")
+  func surrogates() async throws {
+    try await ReaderShop.run(Self.archive) { shop in
+      let key = try await shop.add()
+      for name in [#"\ud800"#, #"x\udc00y"#, #"\udc00\ud800"#, #"\ud800\ud800"#, #"\\\ud83d"#] {
+        let answer = try await put(mark(1, at: time(shop, minus: 0), on: name), shop, as: key)
+        #expect(answer.status == 400, "\(name)")
+        #expect(String(decoding: answer.body, as: UTF8.self).contains("surrogate"), "\(name)")
+      }
+      let whole = try await put(mark(1, at: time(shop, minus: 0), on: #"\ud83d\ude00"#), shop, as: key)
+      #expect(whole.status == 200)
+    }
+  }
+
+  @Test("a word that is told for a state which is there no more is refused")
+  func conditions() async throws {
+    try await ReaderShop.run(Self.archive) { shop in
+      let key = try await shop.add()
+      func tell(_ page: Int, _ field: (String, String)) async throws -> ClientResponse {
+        shop.server.clock.advance(by: .seconds(1))
+        return try await shop.send(
+          "PUT", Self.path, as: key, headers: [("Content-Type", "application/json"), field],
+          body: Array(mark(page, at: time(shop, minus: 0), on: "a").utf8))
+      }
+      #expect(try await tell(1, ("If-Match", "*")).status == 412)
+      #expect(try await tell(1, ("If-None-Match", "*")).status == 200)
+      #expect(try await tell(2, ("If-None-Match", "*")).status == 412)
+      let read = try await shop.send(Self.path, as: key)
+      let tag = try #require(read.headers["ETag"])
+      let known = try await shop.send("GET", Self.path, as: key, headers: [("If-None-Match", tag)])
+      #expect(known.status == 304)
+      let told = try await tell(3, ("If-Match", tag))
+      #expect(told.status == 200)
+      #expect(try await tell(4, ("If-Match", tag)).status == 412)
+      let next = try #require(told.headers["ETag"])
+      #expect(try await tell(5, ("If-Match", "\"x\", \(next)")).status == 200)
+      #expect(try object(try await shop.send(Self.path, as: key))["page"] as? Int == 5)
+    }
+  }
+
+  @Test("KOReader tells parts of the whole, and a question about a name looks into few packages, each once")
+  func bounds() async throws {
+    try await ReaderShop.run(Self.archive) { shop in
+      let key = try await shop.add()
+      let md5 = try #require(MD5.hexadecimal(of: Array(key.password.utf8)))
+      let fields = [("x-auth-user", key.name), ("x-auth-key", md5), ("Content-Type", "application/json")]
+      _ = try await shop.send("/opds/files/com.example.issue1/1.0/com.example.issue1.cbz", as: key)
+      let byName = try #require(MD5.hexadecimal(of: Array("com.example.issue1.cbz".utf8)))
+      for (percentage, status) in [
+        ("0", 200), ("0.25", 200), ("1", 200), ("1.0", 200), ("40", 400), ("1.01", 400), ("-0.1", 400),
+        ("1e300", 400), ("1e999", 400),
+      ] {
+        let body =
+          #"{"document": "\#(byName)", "progress": "1", "percentage": \#(percentage), "device_id": "k"}"#
+        let answer = try await shop.send(
+          "PUT", "/opds/koreader/syncs/progress", headers: fields, body: Array(body.utf8))
+        #expect(answer.status == status, "\(percentage)")
+        if percentage == "40" {
+          #expect(String(decoding: answer.body, as: UTF8.self).contains("percentage is a part of the whole"))
+        }
+      }
+      let twice = #"{"document": "\#(byName)", "progress": "1", "progress": "2"}"#
+      let refused = try await shop.send(
+        "PUT", "/opds/koreader/syncs/progress", headers: fields, body: Array(twice.utf8))
+      #expect(refused.status == 400)
+    }
+  }
+
+  @Test(
+    "a package that could not be read is not tried again within a minute, and a name that is known is not made again"
+  )
+  func remembered() {
+    let documents = SyncDocuments()
+    let (digest, now) = (SHA256Digest.of([1]), Timestamp(millisecondsSinceEpoch: 1_795_257_000_000))
+    #expect(!documents.hasFailed(digest, at: now))
+    documents.noteFailure(of: digest, at: now)
+    #expect(documents.hasFailed(digest, at: now + .seconds(59)))
+    #expect(!documents.hasFailed(digest, at: now + .seconds(60)))
+    #expect(!documents.hasFailed(digest, at: now - .seconds(1)))
+    #expect(documents.knownName(of: digest) == nil)
   }
 
   @Test("KOReader signs in by a name and the MD5 of the words, and goes on from what others told")
