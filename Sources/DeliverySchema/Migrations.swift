@@ -16,10 +16,7 @@ package enum Migrations {
     transferExcuses, lists, licenseDates, feedsOfCustomers, unconfirmedCounts, answersByTime, stoppedVersions,
     boughtProducts, feedItemsByProduct, claimsByAccount,
     firstReleases, nodes, installation, uploadParts, nodeAnswers, consoleSessions, readerKeys,
-    readingProgress, deliveryTimes, readersGrants, readersLedgers, readersTokens,
-    readingProgress, deliveryTimes, readersGrants, readersLedgers,
-    readingProgress, deliveryTimes, readersGrants,
-    readingProgress, deliveryTimes, approvals,
+    readingProgress, deliveryTimes, approvals, readersGrants, readersLedgers, readersTokens,
   ]
 
   private static let firstTables = Migration(

@@ -38,11 +38,11 @@ package struct ReaderSignIn: Sendable {
     let isKOReader = request.headers.contains(Self.syncName)
     guard request.headers.contains("Authorization") || isKOReader else { return .withoutKey }
     let isByMD5 = isKOReader && !request.headers.contains("Authorization")
-    let shown = isByMD5 ? Self.syncCredentials(of: request) : Self.credentials(of: request)
-    guard let (name, password) = shown else { return .unknown }
+    guard let shown = isByMD5 ? Self.syncCredentials(of: request) : ReaderCredentials(request) else {
+      return .unknown
+    }
     let form: Form = isByMD5 ? .md5 : request.bearerToken == nil ? .password : .passwordOrToken
-    return try await key(named: name, showing: password, as: form, for: request).map { .reader($0) }
-      ?? .unknown
+    return try await key(shown, as: form, for: request).map { .reader($0) } ?? .unknown
   }
 
   /// The form of a secret that is shown with a name.
@@ -55,13 +55,11 @@ package struct ReaderSignIn: Sendable {
     case md5
   }
 
-  /// The key of that name, if the secret is right. Throws `too-many-requests` where too many wrong ones came from there.
+  /// The key of the name that is shown, if the secret is right. Throws `too-many-requests` where too many wrong ones came from there.
   func key(
-    named name: String, showing secret: String, as form: Form, for request: HTTPRequest
+    _ shown: ReaderCredentials, as form: Form, for request: HTTPRequest
   ) async throws -> ReaderKey? {
-    let shown = isByMD5 ? Self.syncCredentials(of: request) : ReaderCredentials(request)
-    guard let shown else { return .unknown }
-    let (name, password) = (shown.name, shown.password)
+    let (name, secret) = (shown.name, shown.password)
     let peer = settings.client(of: request)
     if let seconds = attempts.wait(for: name, from: peer) { throw Self.tooMany(seconds) }
     let (found, isToken) = try await grants.grantStore.database.read { connection in
@@ -107,21 +105,12 @@ package struct ReaderSignIn: Sendable {
     guard request.rawTarget.hasPrefix("/opds/koreader/") else { return nil }
     let (names, passwords) = (request.headers.values(of: syncName), request.headers.values(of: syncPassword))
     guard names.count == 1, passwords.count == 1 else { return nil }
-    return split("\(names[0]):\(passwords[0].lowercased())", at: ":")
+    return ReaderCredentials("\(names[0]):\(passwords[0].lowercased())", separatedBy: ":")
   }
 
   /// The name and the words that were typed into a form; nil for what cannot be both.
-  static func typed(_ name: String, _ password: String) -> (name: String, password: String)? {
+  static func typed(_ name: String, _ password: String) -> ReaderCredentials? {
     let name = String(name.split { $0.isWhitespace }.joined())
-    return name.contains(":") ? nil : split("\(name):\(password)", at: ":")
-  }
-
-  static func split(_ text: String, at separator: Character) -> (name: String, password: String)? {
-    let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), parts[1].utf8.count <= 256,
-      parts[0].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-    else { return nil }
-    return (parts[0].lowercased(), String(parts[1]))
-    return ReaderCredentials("\(names[0]):\(passwords[0].lowercased())", separatedBy: ":")
+    return name.contains(":") ? nil : ReaderCredentials("\(name):\(password)", separatedBy: ":")
   }
 }

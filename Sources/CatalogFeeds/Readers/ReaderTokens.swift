@@ -58,7 +58,8 @@ struct ReaderTokens: Sendable {
     let request = AuthorizationRequest.digest(
       client: try value("client_id"), redirect: try value("redirect_uri"))
     let refusal = AuthorizationError(.invalidGrant, "the code is none, or of another request, or too old")
-    guard let (name, secret) = ReaderSignIn.split(try value("code"), at: ".") else { throw refusal }
+    guard let shown = ReaderCredentials(try value("code"), separatedBy: ".") else { throw refusal }
+    let (name, secret) = (shown.name, shown.password)
     let (token, now) = (RandomBytes.token(bits: 256), grants.grantStore.clock.now())
     let digest = SecretDigest(of: secret).digest
     let database = grants.grantStore.database

@@ -85,7 +85,7 @@ extension CatalogFeedRoutes {
       var key: ReaderKey?
       if let typed {
         key = try await infrastructure.readers.key(
-          named: typed.name, showing: typed.password, as: .password, for: request)
+          typed, as: .password, for: request)
       }
       guard let key else {
         return authorizationPage(
