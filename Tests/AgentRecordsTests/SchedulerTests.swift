@@ -218,7 +218,9 @@ import Testing
     #expect(scheduler.plan(for: ending + [urgent], in: .init()) == .init())
   }
 
-  @Test("a job that was stopped and is wanted now itself waits for its turn, not for others") func raised() throws {
+  @Test("a job that was stopped and is wanted now itself waits for its turn, not for others") func raised()
+    throws
+  {
     let raised = try job(1, .now, isBusy: false, holds: [.preempted])
     let other = try job(2, .now, isBusy: true)
     #expect(

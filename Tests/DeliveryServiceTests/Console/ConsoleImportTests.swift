@@ -86,7 +86,8 @@ struct ConsoleImportTests {
     }
   }
 
-  @Test("a form that was sent twice says twice that all is imported, and a file's line breaks stay") func twice() async throws {
+  @Test("a form that was sent twice says twice that all is imported, and a file's line breaks stay")
+  func twice() async throws {
     try await run { server, browser in
       let preview = try await send(
         "id,title:en,description:en\r\ncom.example.a,One,\"First\r\nsecond\"\r\n", browser)

@@ -79,7 +79,8 @@ struct LibraryCatalogTests {
         }
         for product in disowned {
           try await agent.downloads.database.save([
-            product: KnownOwnership(isOwned: false, because: "revoked", until: nil, asOf: .init(millisecondsSinceEpoch: 0))
+            product: KnownOwnership(
+              isOwned: false, because: "revoked", until: nil, asOf: .init(millisecondsSinceEpoch: 0))
           ])
         }
       }
@@ -176,7 +177,9 @@ struct LibraryCatalogTests {
     }
   }
 
-  @Test("a wrong key opens nothing and is bounded, and keeps the right one from nothing") func wrongKeys() async throws {
+  @Test("a wrong key opens nothing and is bounded, and keeps the right one from nothing") func wrongKeys()
+    async throws
+  {
     let harness = try AgentHarness()
     try await harness.run(server: "http://127.0.0.1:9", configure: Self.listening) { _ in
       let program = try await Program(harness)
@@ -392,7 +395,9 @@ struct LibraryCatalogTests {
     }
   }
 
-  @Test("a folder whose archive was sent before is refused as soon as one of its files has changed, whole and in ranges")
+  @Test(
+    "a folder whose archive was sent before is refused as soon as one of its files has changed, whole and in ranges"
+  )
   func damagedFolder() async throws {
     let harness = try AgentHarness()
     let comic = try Self.comic()
@@ -408,7 +413,9 @@ struct LibraryCatalogTests {
     }
   }
 
-  @Test("what stands in a file's place and is none is not waited for, and damages its product alone", arguments: [true, false])
+  @Test(
+    "what stands in a file's place and is none is not waited for, and damages its product alone",
+    arguments: [true, false])
   func somethingElse(isPipe: Bool) async throws {
     let harness = try AgentHarness()
     let path = "\(harness.library)/\(FixturePackage.product)/1.0/page 2.jpg"

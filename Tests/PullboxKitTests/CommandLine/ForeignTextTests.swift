@@ -104,7 +104,8 @@ struct ForeignTextTests {
     "no command prints what a terminal would obey, and no line that another wrote",
     arguments: [
       "downloads", "pause d1", "pause --all", "cancel d1", "transactions", "library", "library --verify",
-      "restore", "restore --plan", "update --plan", "status", "buy a", "remove a", "priority d1 3", "urgency d1 now",
+      "restore", "restore --plan", "update --plan", "status", "buy a", "remove a", "priority d1 3",
+      "urgency d1 now",
       "repair a",
       "products", "product a", "versions a", "versions a 1", "audit", "grants", "deliveries", "outbox", "gc",
       "scrub", "submit a 1", "release a 1", "update-size a 1",
