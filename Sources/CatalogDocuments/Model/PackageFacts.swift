@@ -1,5 +1,4 @@
 package import ContentPackage
-import ContentPacking
 
 /// The facts of a package that the catalog tells: what it is, and how many pages it has.
 package struct PackageFacts: Hashable, Sendable {
