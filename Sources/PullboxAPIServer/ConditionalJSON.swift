@@ -80,13 +80,14 @@ public enum ConditionalJSON {
 }
 
 /// Compresses small documents into the gzip format (RFC 1952), in memory.
-enum Gzip {
+package enum Gzip {
   struct Failure: Error, CustomStringConvertible {
     var code: Int32
     var description: String { "zlib refused to compress: \(code)" }
   }
 
-  static func compress(_ bytes: [UInt8]) throws -> [UInt8] {
+  /// Throws what zlib says.
+  package static func compress(_ bytes: [UInt8]) throws -> [UInt8] {
     var stream = unsafe z_stream()
     // 15 window bits, and 16 more for a gzip header in place of zlib's.
     let started = unsafe czlib_deflate_init(&stream, Z_DEFAULT_COMPRESSION, 15 + 16, 8)

@@ -47,6 +47,8 @@ FORCED = """() => {
   }
   return found;
 }"""
+LISTEN = """() => new MutationObserver(changes => { for (const change of changes) if (change.addedNodes.length) tell(change.target.textContent); })
+  .observe(document.querySelector("main > .heard[role=status]"), { childList: true, characterData: true, subtree: true })"""
 MAXIMUM_STOPS = 400
 
 

@@ -7,12 +7,15 @@ struct ConsoleAsset: Sendable {
   let name: String
   private let mediaType: String
   private let bytes: [UInt8]
+  /// The same compressed; nil where that could not be done.
+  private let compressed: [UInt8]?
   private let digest: String
 
   private init(_ name: String, _ mediaType: String, _ text: String) {
     self.name = name
     self.mediaType = mediaType
     bytes = Array(text.utf8)
+    compressed = try? Gzip.compress(bytes)
     digest = String(SHA256Digest.of(bytes).hexadecimal.prefix(16))
   }
 
@@ -30,14 +33,17 @@ struct ConsoleAsset: Sendable {
 
   /// The answer to a request for it; `digest` is the one in the address. Another server's page may ask for another version.
   func response(to request: HTTPRequest, digest asked: String) -> HTTPResponse {
+    let isCompressed = compressed != nil && ConditionalJSON.acceptsGzip(request)
+    let form = isCompressed ? compressed ?? bytes : bytes
     var headers: HTTPFields = [
-      "ETag": EntityTag.of(bytes), "X-Content-Type-Options": "nosniff",
+      "ETag": EntityTag.of(form), "X-Content-Type-Options": "nosniff", "Vary": "Accept-Encoding",
       "Cache-Control": asked == digest ? "private, max-age=31536000, immutable" : "no-cache",
     ]
-    if request.headers.values(of: "If-None-Match").contains(EntityTag.of(bytes)) {
+    if request.headers.values(of: "If-None-Match").contains(EntityTag.of(form)) {
       return HTTPResponse(status: .notModified, headers: headers)
     }
     headers["Content-Type"] = mediaType
-    return HTTPResponse(status: .ok, headers: headers, body: .bytes(bytes))
+    if isCompressed { headers["Content-Encoding"] = "gzip" }
+    return HTTPResponse(status: .ok, headers: headers, body: .bytes(form))
   }
 }

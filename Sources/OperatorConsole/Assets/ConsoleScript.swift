@@ -15,6 +15,14 @@ enum ConsoleScript {
 
       // What a part of the page shows is read again while the page is seen, and put in place where it differs.
       const live = document.querySelector("[data-behavior=live]");
+      // What is new among the tasks is said once: by where it leads, and its words without the numbers, which may change with each look.
+      const heard = document.querySelector("main > .heard");
+      const named = task => task.querySelector("a")?.href + task.textContent.replace(/\d+/g, "");
+      const tell = (before, after) => {
+        const known = [...before.querySelectorAll(".task")].map(named);
+        const news = [...after.querySelectorAll(".task")].filter(task => !known.includes(named(task)));
+        if (heard && news.length) heard.textContent = news.map(task => task.querySelector("p").textContent).join(" ");
+      };
       if (live && window.EventSource) {
         const source = new EventSource("/console/events");
         let shown = live.innerHTML, busy = false;
@@ -28,7 +36,10 @@ enum ConsoleScript {
             const fresh = page.querySelector("[data-behavior=live]");
             if (!fresh) return;
             localTimes(fresh);
-            if (fresh.innerHTML !== shown) { shown = fresh.innerHTML; live.replaceChildren(...fresh.childNodes); }
+            if (fresh.innerHTML === shown) return;
+            shown = fresh.innerHTML;
+            tell(live, fresh);
+            live.replaceChildren(...fresh.childNodes);
           } catch { } finally { busy = false; }
         };
         shown = live.innerHTML;

@@ -4,7 +4,7 @@ enum ConsoleStyle {
     :root { color-scheme: light dark; --ground: #ffffff; --raised: #f4f6f8; --line: #c9d1d9; --edge: #6b7580; --text: #1b1f24;
       --muted: #505a64; --link: #0a58a8; --accent: #0a58a8; --on-accent: #ffffff; --danger: #a8201a; --good: #17653a;
       --waiting: #7a4b00; --notice: #e7f3ec; --problem: #fdecea; }
-    @media (prefers-color-scheme: dark) {
+    @media screen and (prefers-color-scheme: dark) {
       :root { --ground: #12161b; --raised: #1b2128; --line: #3a434d; --edge: #8b96a2; --text: #e8ebee; --muted: #a9b3bd;
         --link: #86bcff; --accent: #86bcff; --on-accent: #0b1a2b; --danger: #ff9a92; --good: #7fd8a4; --waiting: #f0c273;
         --notice: #16301f; --problem: #3a1a18; } }
@@ -13,7 +13,7 @@ enum ConsoleStyle {
     body { margin: 0; min-height: 100vh; display: flex; flex-direction: column; overflow-wrap: break-word; }
     code, bdi, dd, h1 { overflow-wrap: anywhere; }
     a { color: var(--link); text-underline-offset: .15em; }
-    :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+    :focus-visible, input:focus-within { outline: 3px solid var(--accent); outline-offset: 2px; }
     main:focus { outline: none; }
     .skip { position: absolute; left: -100vw; padding: .75rem 1rem; background: var(--ground); z-index: 1; }
     .skip:focus { left: 0; }
@@ -41,7 +41,7 @@ enum ConsoleStyle {
     .problem { background: var(--problem); border-left-color: var(--danger); }
     .problem p, .notice p { margin: .125rem 0; }
     table { border-collapse: collapse; width: 100%; margin: .25rem 0 1rem; }
-    caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+    caption, .heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
     th, td { text-align: left; vertical-align: top; padding: .4375rem .75rem .4375rem 0; border-bottom: 1px solid var(--line);
       min-width: 5rem; }
     thead th { color: var(--muted); font-weight: 600; font-size: .875rem; border-bottom: 2px solid var(--edge); }
@@ -111,8 +111,10 @@ enum ConsoleStyle {
     @media (prefers-reduced-motion: no-preference) { a, button, .button { transition: background-color .12s, filter .12s; } }
     @media (forced-colors: active) { .state, .task, .notice, .problem, .button, button { border-color: CanvasText; }
       .curve { stroke: CanvasText; } .chart rect { fill: CanvasText; } .banner li a[aria-current] { outline: 2px solid Highlight; } }
-    @media print { .banner, .page, .skip, form, .paging { display: none; } main { max-width: none; padding: 0; }
-      html { font-size: 11pt; } table { break-inside: auto; } tr { break-inside: avoid; } }
+    @media print { :root { color-scheme: light; }
+      .banner, .page, .skip, .paging, .button, button, form[method=get] { display: none !important; }
+      main { max-width: none; padding: 0; } html { font-size: 11pt; } table { break-inside: auto; } tr { break-inside: avoid; }
+      details::details-content { content-visibility: visible; height: auto; } summary { list-style: none; } }
 
     """
 

@@ -160,5 +160,5 @@ package enum Look: String, Sendable {
     fields, stacked, field
   case numeric, state, good, waiting, bad, tasks, task, figures, figure, cover, covers, tree, chart, curve,
     axis, grid
-  case paging, bare, wide, label
+  case paging, bare, wide, label, heard
 }

@@ -47,6 +47,7 @@ struct TodayPage {
     return Page(
       words(.today), in: .today, reading: .interface("stores"), command: "pullbox stores"
     ) {
+      element(.p, .role(.status), .look(.heard))
       element(.div, .behavior(.live)) {
         element(.section, .labeled(by: "tasks")) {
           element(.h2, .id("tasks")) { words(.needsAttention) }

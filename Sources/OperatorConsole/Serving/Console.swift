@@ -65,6 +65,24 @@ package struct Console: AsyncHandler {
     if response.status == .internalServerError { response.status = .serviceUnavailable }
     for (name, value) in Self.fields where !response.headers.contains(name) { response.headers[name] = value }
     response.headers["X-Request-Id"] = request.id
+    return compressed(response, for: request)
+  }
+
+  /// Compresses a page for a browser that accepts that. Its length tells nothing of the form's token to other sites: they can make no
+  /// browser ask for a page with the session's cookie (`SameSite=Strict`).
+  private func compressed(_ response: HTTPResponse, for request: HTTPRequest) -> HTTPResponse {
+    guard case .bytes(let bytes) = response.body,
+      response.headers["Content-Type"]?.hasPrefix("text/html") == true
+    else { return response }
+    var response = response
+    response.headers["Vary"] = "Accept-Encoding"
+    guard ConditionalJSON.acceptsGzip(request) else { return response }
+    do {
+      response.body = .bytes(try Gzip.compress(bytes))
+      response.headers["Content-Encoding"] = "gzip"
+    } catch {
+      log.warning("a page could not be compressed", ["error": LogValue(error)])
+    }
     return response
   }
 
