@@ -108,18 +108,21 @@ extension Catalog {
     }
   }
 
-  /// Where a product stands once it is described so. Throws `state-conflict`, and `product-invalid` where a review found what its
-  /// buyers must be told, and this takes it away. Runs in the write that describes the product. A product that
-  /// is sold as something else loses its review.
+  /// Where a product stands once it is described so. Throws `state-conflict`, `second-operator-required` for what takes it off sale where
+  /// another operator has the word on that, and `product-invalid` where a review found what its buyers must be told, and this takes it
+  /// away. Runs in the write that describes the product. A product that is sold as something else loses its review.
   ///
   /// - Parameters:
   ///   - before: the product as it stands; nil for a new one.
   ///   - wanted: what the description says of being on sale; nil where it says nothing.
   package func sale(
-    of product: Product, before: ProductTable.Entry?, wanted: Bool?, by actor: String,
+    of product: Product, before: ProductTable.Entry?, wanted: Bool?, by actor: String, at now: Timestamp,
     in connection: borrowing Connection
   ) throws -> SaleState {
     let state = try nextSale(of: product, before: before, wanted: wanted, by: actor, in: connection)
+    if let before, before.sale == .cleared, state != .cleared || product.ends(before.product, at: now) {
+      try requireSecondOperator(of: product.id)
+    }
     if let before, saleRules.requiresReview, state == .cleared || state == .submitted {
       let known = SaleCheck.faultsOfTerms(before.product)
       let faults = SaleCheck.faultsOfTerms(product).filter { !known.contains($0) }
@@ -146,17 +149,19 @@ extension Catalog {
     }
     // Not being on sale takes no submission back: that is a step of its own.
     guard let wanted, wanted || machine.state == .cleared else { return machine.state }
-    guard wanted || !saleRules.requiresSecondOperator else {
-      throw Problem(
-        .secondOperatorRequired,
-        "\(product.id) is taken off sale by withdrawing it, which another operator approves")
-    }
     do throws(SaleMachine.Refusal) {
       try machine.handle(wanted ? .putOnSale : .withdraw, by: actor, under: saleRules)
     } catch {
       throw Problem(error, of: product.id.description)
     }
     return machine.state
+  }
+
+  /// Throws `second-operator-required` where one operator alone takes nothing off sale.
+  func requireSecondOperator(of id: ProductIdentifier) throws(Problem) {
+    guard saleRules.requiresSecondOperator else { return }
+    throw Problem(
+      .secondOperatorRequired, "\(id) is taken off sale by withdrawing it, which another operator approves")
   }
 
   // Screenshots.
@@ -194,6 +199,17 @@ extension Catalog {
   private static func pictureType(of bytes: [UInt8]) -> String? {
     if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return "image/png" }
     return bytes.starts(with: [0xFF, 0xD8, 0xFF]) ? "image/jpeg" : nil
+  }
+}
+
+extension Product {
+  /// The time that other operators have to see that a sale will end.
+  private static let notice: Duration = .seconds(3 * 86_400)
+
+  /// Whether the sale of the product as it was ends with this description, at once or soon: by its dates, or in its application.
+  fileprivate func ends(_ before: Product, at now: Timestamp) -> Bool {
+    let stays = [now, now + Self.notice].allSatisfy { isAvailable(at: $0) || !before.isAvailable(at: $0) }
+    return !stays || application != nil && application != before.application
   }
 }
 

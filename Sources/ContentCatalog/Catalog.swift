@@ -193,7 +193,8 @@ package struct Catalog: Sendable {
           Problem.Fault(code: "price-tier", path: "priceTier", detail: "there is no price tier \(tier)")
         ])
     }
-    let sale = try sale(of: product, before: before, wanted: wanted.isOnSale, by: actor, in: connection)
+    let sale = try sale(
+      of: product, before: before, wanted: wanted.isOnSale, by: actor, at: now, in: connection)
     if let before, before.product.isDescribed(as: product), before.sale == sale {
       return (.unchanged, before)
     }
@@ -236,8 +237,9 @@ package struct Catalog: Sendable {
         detail: changes.joined(separator: ", ")), in: connection)
   }
 
-  /// Removes a product that was described and nothing more. Throws `product-unknown`, `precondition-failed`, and `state-conflict`
-  /// for one that was bought, has content, or is a subscription that is for sale.
+  /// Removes a product that was described and nothing more. Throws `product-unknown`, `precondition-failed`, `state-conflict`
+  /// for one that was bought, has content, or is a subscription that is for sale, and `second-operator-required` for one that is cleared
+  /// for sale where one operator alone takes nothing off sale.
   func removeProduct(
     _ id: ProductIdentifier, by actor: String, under conditions: WriteConditions
   ) async throws {
@@ -256,6 +258,7 @@ package struct Catalog: Sendable {
       guard !before.product.type.isSubscription || !before.isOnSale else {
         throw Problem(.stateConflict, "the subscription \(id) is for sale; it has to be taken off sale first")
       }
+      if before.sale == .cleared { try requireSecondOperator(of: id) }
       if before.product.type.isSubscription, let publication = before.product.publication {
         guard try !ProductTable.isGranted(publication, in: connection) else {
           throw Problem(

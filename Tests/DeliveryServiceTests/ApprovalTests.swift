@@ -16,19 +16,20 @@ import Testing
 /// docs/running.md, "Two operators": `secondOperator`.
 @Suite("Steps that want a second operator", .timeLimit(.minutes(2)))
 struct ApprovalTests {
-  private static let issue = "com.example.issue1"
-  private static let transaction = "2000000000000001"
-  private static let withdraw = "/v1/operator/products/com.example.issue1/versions/1.0/withdraw"
-  private let package = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
+  static let issue = "com.example.issue1"
+  static let transaction = "2000000000000001"
+  static let product = "/v1/operator/products/com.example.issue1"
+  static let withdraw = "/v1/operator/products/com.example.issue1/versions/1.0/withdraw"
+  let package = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 29 >> 3) }
 
-  private static func key(_ name: String) -> String { "key-of-the-operator-\(name)" }
+  static func key(_ name: String) -> String { "key-of-the-operator-\(name)" }
 
-  private static let options =
+  static let options =
     ["--second-operator", "--console", "everywhere"]
     + [("ada", "'read', 'publish', 'admin'"), ("bob", "'read', 'publish', 'admin'"), ("eve", "'read'")]
     .flatMap { ["--named-operator-key", "{name: '\($0.0)', key: '\(key($0.0))', scopes: [\($0.1)]}"] }
 
-  private func run(
+  func run(
     _ options: [String] = options, _ body: @escaping (ServerHarness) async throws -> Void
   ) async throws {
     try await ServerHarness.run(options: options) { server in
@@ -44,7 +45,7 @@ struct ApprovalTests {
     }
   }
 
-  private func ask(
+  func ask(
     _ path: String, _ server: ServerHarness, by name: String = "ada",
     _ body: some Encodable & Sendable = ReasonBody(reason: "a letter")
   ) async throws -> Problem {
@@ -54,7 +55,7 @@ struct ApprovalTests {
     }
   }
 
-  private func decide(
+  func decide(
     _ number: Int64, _ step: String, _ server: ServerHarness, by name: String = "bob"
   ) async throws -> Approval {
     try await server.operatorAPI(with: Self.key(name)).call(
@@ -62,13 +63,13 @@ struct ApprovalTests {
     ).value
   }
 
-  private func state(_ server: ServerHarness) async throws -> VersionState {
+  func state(_ server: ServerHarness) async throws -> VersionState {
     let record: VersionRecord = try await server.operatorAPI.get(
       "/v1/operator/products/\(Self.issue)/versions/1.0")
     return record.state
   }
 
-  private func approval(_ number: Int64, _ server: ServerHarness) async throws -> Approval {
+  func approval(_ number: Int64, _ server: ServerHarness) async throws -> Approval {
     try await server.operatorAPI.get("/v1/operator/approvals/\(number)")
   }
 
