@@ -26,24 +26,27 @@ struct GrantsStepPage {
     return await page(of: named.0, named.1, reason: nil, problem: nil)
   }
 
-  /// Revokes what the question was about.
+  /// Revokes the grants that the question was about: where others stand by now, or what stands cannot be read, it is asked again.
   func take(_ form: FormBody) async throws -> Outcome {
     guard let name = Self.names.first(where: { form.text($0) != nil }), let value = form.text(name) else {
       throw Problem(.requestMalformed, "one of transaction and device is needed")
     }
     let reason = form.text("reason")
-    let plan = await plan(of: name, value)
-    if case .success(let plan) = plan, plan.grants > Self.manyGrants, form.text("typed") != value {
+    switch await plan(of: name, value) {
+    case .failure(let problem):
+      return .again(await page(of: name, value, reason: reason, problem: problem))
+    case .success(let plan) where plan.value.grants > Self.manyGrants && form.text("typed") != value:
       return .again(
         await page(
           of: name, value, reason: reason,
           problem: Problem(.requestMalformed, words(.typedNameDiffers))))
+    case .success: break
     }
     let result = await visit.reader.change(
       .interface("revocations"),
       with: RevocationRequest(
         transaction: name == "transaction" ? value : nil, device: name == "device" ? value : nil,
-        reason: reason), once: form["once"], as: RevocationReport.self)
+        reason: reason), once: form["once"], from: form["tag"], as: RevocationReport.self)
     switch result {
     // The question again, about those behind them.
     case .success(let report) where report.value.hasMore:
@@ -55,9 +58,11 @@ struct GrantsStepPage {
     }
   }
 
-  /// The grants that would be revoked, the newest 1,000 at most.
-  private func plan(of name: String, _ value: String) async -> Result<RevocationPlan, Problem> {
-    await visit.get(.interface("revocations", query: [(name, value)]))
+  /// The grants that would be revoked, the newest 1,000 at most, with the tag of these.
+  private func plan(
+    of name: String, _ value: String
+  ) async -> Result<OperatorReader.Reading<RevocationPlan>, Problem> {
+    await visit.reader.get(.interface("revocations", query: [(name, value)]))
   }
 
   private func page(of name: String, _ value: String, reason: String?, problem: Problem?) async -> Page {
@@ -70,7 +75,7 @@ struct GrantsStepPage {
       if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
       switch plan {
       case .failure(let problem): Parts.problem(problem, words)
-      case .success(let plan): question(plan, of: name, value, reason)
+      case .success(let plan): question(plan.value, plan.tag, of: name, value, reason)
       }
       element(.p) { element(.a, .href(.console("customers", query: [(name, value)]))) { words(.cancel) } }
     }
@@ -80,7 +85,7 @@ struct GrantsStepPage {
 
   @MarkupBuilder
   private func question(
-    _ plan: RevocationPlan, of name: String, _ value: String, _ reason: String?
+    _ plan: RevocationPlan, _ tag: String?, of name: String, _ value: String, _ reason: String?
   ) -> Markup {
     element(.p) {
       words(
@@ -90,7 +95,7 @@ struct GrantsStepPage {
     if plan.hasMore { element(.p) { words(.onlyTheNewest) } }
     if plan.grants > 0 {
       Layout.form(.console("customers", "revoke"), visit) {
-        StepForm.hidden(nil)
+        StepForm.hidden(tag)
         element(.input, .input(.hidden), .name(name), .value(value))
         Parts.text(words(.reason), "reason", reason, hint: words(.reasonHint))
         if plan.grants > Self.manyGrants {

@@ -147,6 +147,26 @@ struct ConsolePageTests {
     }
   }
 
+  @Test("grants that were made after the question are not revoked by its answer, which is asked again")
+  func revocationOfOthers() async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      try await server.publish(package)
+      let grants = [try await server.grantForPurchase()]
+      let browser = try await signedIn(server)
+      let question = try await browser.get("/console/customers/revoke?transaction=2000000000000001")
+      let tag = try #require(browser.hidden("tag", of: question.text)).replacing("&quot;", with: "\"")
+      let later = try await server.grantForPurchase(device: ServerHarness.early)
+      let again = try await browser.post(
+        "/console/customers/revoke",
+        [
+          ("token", try #require(browser.hidden("token", of: question.text))), ("tag", tag),
+          ("transaction", "2000000000000001"),
+        ])
+      #expect(again.status == 412 && again.text.contains("Grants that end: 2, on devices: 2"))
+      for grant in grants + [later] { #expect(try await server.status(grant).state != .revoked) }
+    }
+  }
+
   @Test("what a scope does not allow is not drawn, and refused all the same")
   func scopes() async throws {
     let reader = "{name: 'ada', key: 'a-key-that-only-reads-here', scopes: ['read']}"
