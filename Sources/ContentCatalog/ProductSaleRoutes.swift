@@ -66,17 +66,17 @@ struct ProductSaleRoutes: Sendable {
     }
   }
 
-  /// The withdrawal as a second operator reads it; nil for a product that is not for sale.
+  /// The withdrawal as a second operator reads it. A product that is not for sale is withdrawn by one, as long as it stands so.
   private func withdrawal(
     _ request: HTTPRequest, _ parameters: PathParameters
-  ) async throws -> Approvals.Subject? {
+  ) async throws -> Approvals.Verdict {
     let id = try CatalogRoutes.product(parameters)
     let reason = try await request.reason()
     let record = try await catalog.operatorProduct(id)
-    guard record.sale == .cleared else { return nil }
     try WriteConditions(request).check(record)
-    return Approvals.Subject(
-      action: "product.withdraw", subject: id.description, reason: reason,
-      tag: EntityTag.of(try APIJSON.encode(record)))
+    let tag = EntityTag.of(try APIJSON.encode(record))
+    guard record.sale == .cleared else { return .free(tag: tag) }
+    return .waits(
+      Approvals.Subject(action: "product.withdraw", subject: id.description, reason: reason, tag: tag))
   }
 }

@@ -155,25 +155,27 @@ package struct PublishingRoutes: Sendable {
     }
   }
 
-  /// The withdrawal as a second operator reads it; nil for one that the version refuses, or that changes nothing.
+  /// The withdrawal as a second operator reads it. One that the version refuses, that changes nothing, or that takes back what was not released
+  /// needs no other operator as long as the version stands so.
   private func withdrawal(
     _ request: HTTPRequest, _ parameters: PathParameters
-  ) async throws -> Approvals.Subject? {
+  ) async throws -> Approvals.Verdict {
     let (product, name) = (try CatalogRoutes.product(parameters), try Self.version(parameters))
     let withdrawal = try await request.decodeIfPresent(WithdrawalRequest.self) ?? WithdrawalRequest()
     let reason = try HTTPRequest.checkedReason(withdrawal.reason)
     let record = try await versionService.version(product, name)
     let stops = withdrawal.stopDownloads == true && record.downloadsStopped != true
-    guard [.released, .superseded].contains(record.state) || record.state == .withdrawn && stops else {
-      return nil
-    }
     try WriteConditions(request).check(record)
-    return Approvals.Subject(
-      action: "version.withdraw", subject: "\(product) \(record.version)",
-      reason: stops
-        ? ["its downloads are stopped", reason].compactMap { $0 }.joined(separator: ": ") : reason,
-      affected: Int64(try await estimator.devices(holding: product, record.version)),
-      tag: EntityTag.of(try APIJSON.encode(record)))
+    let tag = EntityTag.of(try APIJSON.encode(record))
+    guard [.released, .superseded].contains(record.state) || record.state == .withdrawn && stops else {
+      return .free(tag: tag)
+    }
+    return .waits(
+      Approvals.Subject(
+        action: "version.withdraw", subject: "\(product) \(record.version)",
+        reason: stops
+          ? ["its downloads are stopped", reason].compactMap { $0 }.joined(separator: ": ") : reason,
+        affected: Int64(try await estimator.devices(holding: product, record.version)), tag: tag))
   }
 
   /// Returns the version in the address. Throws `version-unknown` for a text that is none.

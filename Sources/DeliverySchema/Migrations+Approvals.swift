@@ -6,7 +6,8 @@ extension Migrations {
     "steps that want a second operator",
     script: """
       -- The request that is made again once it is approved: method, pattern, target, tag (If-Match) and body. affected: how many devices or
-      -- grants it is about; decided_by: who approved or declined it; outcome: why it was declined, or could not be carried out.
+      -- grants it is about; asked_key: the SHA-256 of the operator key that asked; decided_by: who approved or declined it; outcome: why
+      -- it was declined, or could not be carried out, or how far it came.
       CREATE TABLE approvals (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         state TEXT NOT NULL,
@@ -17,6 +18,7 @@ extension Migrations {
         scope TEXT NOT NULL,
         asked INTEGER NOT NULL,
         asked_by TEXT NOT NULL,
+        asked_key BLOB NOT NULL,
         expires INTEGER NOT NULL,
         decided INTEGER,
         decided_by TEXT,

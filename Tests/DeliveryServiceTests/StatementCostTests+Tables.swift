@@ -640,8 +640,8 @@ extension TableCalls {
     let now = now
     try await measure(filling: [
       """
-      INSERT INTO approvals (id, state, action, subject, scope, asked, asked_by, expires, method, pattern, target, body)
-      SELECT n, CASE WHEN n % 2 = 0 THEN 'done' ELSE 'declined' END, 'version.withdraw', 'a 1.0', 'publish', n, 'ada', n + 1,
+      INSERT INTO approvals (id, state, action, subject, scope, asked, asked_by, asked_key, expires, method, pattern, target, body)
+      SELECT n, CASE WHEN n % 2 = 0 THEN 'done' ELSE 'declined' END, 'version.withdraw', 'a 1.0', 'publish', n, 'ada', CAST('' AS BLOB), n + 1,
         'POST', 'p', 't', CAST('' AS BLOB) FROM numbers
       """
     ]) { connection in
@@ -649,15 +649,18 @@ extension TableCalls {
         id: 0, state: .waiting, action: "version.withdraw", subject: "a 1.0", request: "", scope: .publish,
         asked: now, askedBy: "ada", expires: now + .seconds(60))
       let request = ApprovalTable.Request(method: "POST", pattern: "p", target: "t", tag: nil, body: [])
-      let added = try ApprovalTable.add(.init(approval: approval, request: request), in: connection)
+      let key = SHA256Digest.of(Array("key".utf8))
+      let added = try ApprovalTable.add(
+        .init(approval: approval, key: key, request: request), in: connection)
       let number = try #require(added)
       _ = try ApprovalTable.find(number, at: now, in: connection)
-      for state in [nil, Approval.State.waiting, .done] {
+      #expect(try ApprovalTable.waiting(askedBy: "ada", at: now, limit: 5, in: connection).count == 1)
+      for state in [nil, Approval.State.waiting, .done, .expired] {
         _ = try ApprovalTable.page(before: .max, in: state, at: now, limit: 5, in: connection)
       }
       #expect(
         try ApprovalTable.decide(number, as: .approved, by: "bob", because: nil, at: now, in: connection))
-      try ApprovalTable.finish(number, as: .done, outcome: nil, in: connection)
+      #expect(try ApprovalTable.finish(number, as: .done, outcome: nil, in: connection))
       try ApprovalTable.expire(at: now, in: connection)
       _ = try ApprovalTable.forget(before: now, limit: 5, in: connection)
     }

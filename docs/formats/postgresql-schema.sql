@@ -736,6 +736,7 @@ CREATE TABLE approvals (
   scope TEXT COLLATE "C" NOT NULL,
   asked BIGINT NOT NULL,
   asked_by TEXT COLLATE "C" NOT NULL,
+  asked_key BYTEA NOT NULL,
   expires BIGINT NOT NULL,
   decided BIGINT,
   decided_by TEXT COLLATE "C",

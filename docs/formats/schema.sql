@@ -19,6 +19,7 @@ CREATE TABLE approvals (
   scope TEXT NOT NULL,
   asked INTEGER NOT NULL,
   asked_by TEXT NOT NULL,
+  asked_key BLOB NOT NULL,
   expires INTEGER NOT NULL,
   decided INTEGER,
   decided_by TEXT,

@@ -1,5 +1,6 @@
 package import Commerce
 import ContentDelivery
+import Database
 import DeliveryModel
 import DeliveryRecords
 import PaymentStores
@@ -8,11 +9,18 @@ package import PullboxAPI
 extension GrantService {
   /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are
   /// running for it end. Throws `grant-unknown` or `grant-ambiguous`. Nothing changes where an operator revoked
-  /// it before. The audit log has the decision with its actor and reason.
+  /// it before. The audit log has the decision with its actor and reason. Throws also `precondition-failed` and
+  /// `second-operator-required` by the terms, which are looked at in the same write.
   package func revoke(
-    _ name: GrantShortName, by actor: String, reason: String?
+    _ name: GrantShortName, by actor: String, reason: String?,
+    under terms: GrantStore.RevocationTerms = .init()
   ) async throws -> OperatorGrant {
-    try await grantStore.setRevoked(true, of: name, by: actor, reason: reason) { enforce([$0]) }
+    try await grantStore.setRevoked(true, of: name, by: actor, reason: reason, under: terms) { enforce([$0]) }
+  }
+
+  /// The operators' last word on a grant. Throws `grant-unknown` or `grant-ambiguous`.
+  package func decision(on name: GrantShortName) async throws -> GrantStore.Decision {
+    try await grantStore.database.read { GrantStore.Decision(on: try GrantStore.find(name, in: $0)) }
   }
 
   /// Gives a grant back; tickets that are still out are good again. A grant that its store has revoked stands

@@ -1,11 +1,13 @@
 import Commerce
 import ContentDelivery
-import CoreTypes
+package import CoreTypes
 import Database
 import DeliveryModel
 import DeliveryRecords
 import PaymentStores
-import PullboxAPI
+package import PullboxAPI
+package import PullboxAPIServer
+import RouteAccess
 
 extension GrantStore {
   /// How a grant stands after a write.
@@ -16,18 +18,52 @@ extension GrantStore {
     var isRevoked: Bool
   }
 
+  /// The operators' last word on a grant: the state on which the conditions of a revocation are checked, whatever becomes of the download.
+  package struct Decision: Encodable, Sendable {
+    /// The grant.
+    package var grant: GrantShortName
+    /// Whether the last word of an operator revokes it.
+    package var isRevoked: Bool
+    /// When that was said; nil where none has said anything.
+    package var decided: Timestamp?
+
+    init(on grant: GrantRecord) {
+      self.grant = grant.handle.shortName
+      isRevoked = grant.operatorWord?.decision == .revoke
+      decided = grant.operatorWord?.asOf
+    }
+  }
+
+  /// The terms of a revocation.
+  package struct RevocationTerms: Sendable {
+    /// Checked against ``Decision``.
+    package var conditions = WriteConditions.none
+    /// Whether one key revokes without another's approval where many revocations want one.
+    package var isAlone = false
+
+    package init(conditions: WriteConditions = .none, isAlone: Bool = false) {
+      self.conditions = conditions
+      self.isAlone = isAlone
+    }
+  }
+
   /// Takes a grant back, or gives it back, on an operator's word; in the audit log. A device whose last grant of a customer's is
   /// taken back leaves its place with the customer. A word that is another than the operators' last one is kept, and noted, also
   /// where the grant stands so already by its store's word; `effect` gets how it stands all the same, in the
-  /// order of the commits. Throws `grant-unknown` or `grant-ambiguous`.
+  /// order of the commits. Throws `grant-unknown`, `grant-ambiguous`, and by the terms `precondition-failed` and
+  /// `second-operator-required`.
   func setRevoked(
     _ isRevoked: Bool, of name: GrantShortName, by actor: String, reason: String?,
-    then effect: @escaping @Sendable (Standing) -> Void
+    under terms: RevocationTerms = RevocationTerms(), then effect: @escaping @Sendable (Standing) -> Void
   ) async throws -> OperatorGrant {
     let now = clock.now()
     let transaction = try await database.read { try Self.find(name, in: $0).transactionKey }
-    let (grant, _) = try await database.write(locking: [.transaction(transaction)]) { connection in
+    // Revocations by one key alone are counted one after the other.
+    let counted = terms.isAlone ? [Approvals.revocations(by: actor)] : []
+    let (grant, _) = try await database.write(locking: [DatabaseLock.transaction(transaction)] + counted) {
+      connection in
       var grant = try Self.find(name, in: connection)
+      try terms.conditions.check(Decision(on: grant))
       try CustomerTable.lockCustomers(of: [transaction], in: connection)
       var standing = TransactionStanding(
         storeWord: try TransactionTable.word(on: grant.transactionKey, in: connection),
@@ -44,6 +80,7 @@ extension GrantStore {
         try CustomerTable.takePlaceAgain(grant.device, grantedFor: grant.transactionKey, in: connection)
       }
       if changed || isNews {
+        if terms.isAlone { try Approvals.checkRevocation(by: actor, at: now, in: connection) }
         try AuditTable.add(
           AuditEntry(
             at: now, actor: actor, action: isRevoked ? "grant.revoke" : "grant.reinstate",

@@ -47,11 +47,45 @@ struct RevocationRoutes: Sendable {
       let (revocation, filter) = try await Self.revocation(request)
       let found = try await standing(filter)
       try Self.check(request, found)
-      for grant in found.grants {
-        _ = try await grants.revoke(grant.handle.shortName, by: actor.name, reason: revocation.reason)
-      }
+      // A client that goes away leaves no revocation half done.
+      let work = Task { try await revoke(found.grants, by: actor, because: revocation.reason) }
+      try await work.value
       return try .json(
         RevocationReport(revoked: Int64(found.grants.count), hasMore: found.plan.hasMore))
+    }
+  }
+
+  /// Revokes the grants, one write each. Throws what ends it, with how many are revoked then.
+  private func revoke(_ found: [GrantRecord], by actor: Operator, because reason: String?) async throws {
+    let terms = GrantStore.RevocationTerms(isAlone: actor.isAlone)
+    for (count, grant) in found.enumerated() {
+      do {
+        _ = try await grants.revoke(grant.handle.shortName, by: actor.name, reason: reason, under: terms)
+      } catch {
+        guard count > 0 else { throw error }
+        throw BrokenOff(revoked: count, of: found.count, cause: error).answer
+      }
+    }
+  }
+
+  /// The end of a revocation of many before its last one.
+  private struct BrokenOff: Error, TemporarilyFailing, CustomStringConvertible {
+    var revoked: Int
+    var of: Int
+    var cause: any Error
+
+    var temporaryFailure: TemporaryFailure? { (cause as? any TemporarilyFailing)?.temporaryFailure }
+    var description: String { told(by: "\(cause)") }
+
+    /// The refusal that ended it, with how many are revoked; itself where the server failed.
+    var answer: any Error {
+      guard var problem = cause as? Problem else { return self }
+      problem.detail = told(by: problem.detail ?? problem.title)
+      return problem
+    }
+
+    private func told(by reason: String) -> String {
+      "\(revoked) of \(of) grants are revoked, and no more: \(reason)"
     }
   }
 

@@ -127,7 +127,11 @@ struct ApprovalPage {
   private func decision(_ approval: Approval, _ reason: String?) -> Markup {
     if approval.state == .waiting {
       if approval.askedBy == visit.visitor.holder.name {
-        element(.p) { words(.ownApproval) }
+        element(.section) {
+          element(.h2) { words(.nextStep) }
+          element(.p) { words(.ownApproval) }
+          declining(approval, reason, words(.takeRequestBack))
+        }
       } else if visit.may(approval.scope) {
         element(.section) {
           element(.h2) { words(.nextStep) }
@@ -136,15 +140,20 @@ struct ApprovalPage {
             StepForm.hidden(nil)
             element(.button, .look(.danger)) { words(.approve) }
           }
-          Layout.form(.console("approvals", "\(approval.id)", "decline"), visit) {
-            StepForm.hidden(nil)
-            Parts.text(words(.reason), "reason", reason, hint: words(.reasonHint))
-            element(.button) { words(.decline) }
-          }
+          declining(approval, reason, words(.decline))
         }
       } else {
         element(.p) { words(.approvalNeedsScope, approval.scope.rawValue) }
       }
+    }
+  }
+
+  /// The form by which a request is declined, or taken back by who asked.
+  private func declining(_ approval: Approval, _ reason: String?, _ label: String) -> Markup {
+    Layout.form(.console("approvals", "\(approval.id)", "decline"), visit) {
+      StepForm.hidden(nil)
+      Parts.text(words(.reason), "reason", reason, hint: words(.reasonHint))
+      element(.button) { label }
     }
   }
 

@@ -18,6 +18,8 @@ extension Phrase {
   static let approvalApproved = Phrase("approved", "genehmigt")
   static let approvalDone = Phrase("carried out", "ausgeführt")
   static let approvalDeclined = Phrase("declined", "abgelehnt")
+  static let approvalRefused = Phrase(
+    "approved, and not carried out to its end", "genehmigt, und nicht bis zum Ende ausgeführt")
   static let approvalRefused = Phrase("approved, and not possible", "genehmigt und nicht möglich")
   static let approvalExpired = Phrase("expired", "verfallen")
   static let withdrawVersion = Phrase("Withdraw a version", "Eine Version zurückziehen")
@@ -26,6 +28,7 @@ extension Phrase {
   static let decline = Phrase("Decline", "Ablehnen")
   static let ownApproval = Phrase(
     "You asked for it: another operator decides.", "Sie haben es verlangt: Ein anderer Bediener entscheidet.")
+  static let takeRequestBack = Phrase("Take the request back", "Die Anfrage zurücknehmen")
   static let approvalNeedsScope = Phrase(
     "Who decides it needs the scope {0}.", "Wer es entscheidet, braucht das Recht {0}.")
   static let approveConsequence = Phrase(

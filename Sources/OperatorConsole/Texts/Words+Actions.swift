@@ -11,6 +11,10 @@ extension Words {
     "approval.approve": Phrase("approved a step", "genehmigte einen Schritt"),
     "approval.ask": Phrase("asked for a second operator", "verlangte einen zweiten Bediener"),
     "approval.decline": Phrase("declined a step", "lehnte einen Schritt ab"),
+    "approval.done": Phrase("had an approved step carried out", "ließ einen genehmigten Schritt ausführen"),
+    "approval.expire": Phrase("let a request expire", "ließ eine Anfrage verfallen"),
+    "approval.refused": Phrase(
+      "had an approved step fail", "scheiterte mit einem genehmigten Schritt"),
     "content.collect": Phrase("removed unneeded packages", "entfernte unnötige Pakete"),
     "grant.revoke": Phrase("revoked a grant", "widerrief eine Bewilligung"),
     "grant.reinstate": Phrase("reinstated a grant", "setzte eine Bewilligung wieder ein"),

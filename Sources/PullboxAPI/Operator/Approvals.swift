@@ -10,9 +10,9 @@ public struct Approval: Codable, Sendable {
     case approved
     /// It was approved and carried out.
     case done
-    /// Another operator declined it.
+    /// Another operator declined it, or who asked took it back.
     case declined
-    /// It was approved and could not be carried out, as ``Approval/outcome`` says.
+    /// It was approved and could not be carried out, or not to its end, as ``Approval/outcome`` says.
     case refused
     /// Its time is over.
     case expired
@@ -44,7 +44,7 @@ public struct Approval: Codable, Sendable {
   public var decided: Timestamp?
   /// The name of the key that approved or declined it.
   public var decidedBy: String?
-  /// Why it was declined, or could not be carried out.
+  /// Why it was declined, or could not be carried out; how many grants were revoked, and whether more stand.
   public var outcome: String?
 
   /// Creates the document from its members.

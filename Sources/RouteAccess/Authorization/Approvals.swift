@@ -1,4 +1,5 @@
 package import CoreTypes
+import Crypto
 package import Database
 import DeliveryModel
 import DeliveryRecords
@@ -18,8 +19,8 @@ import Synchronization
 package final class Approvals: Sendable {
   /// How long a request waits.
   package static let lifetime: Duration = .seconds(3 * 86_400)
-  /// Requests that wait, at most.
-  static let maximumWaiting = 100
+  /// Requests of one key that wait, at most.
+  static let maximumWaiting = 20
   /// Bytes of a request's body, at most.
   static let maximumBody = ByteCount.kibibytes(64)
 
@@ -47,8 +48,18 @@ package final class Approvals: Sendable {
     }
   }
 
-  /// Says what a request would do; nil where that needs no approval. Throws what stands against the step already.
-  package typealias Rule = @Sendable (HTTPRequest, PathParameters, Operator) async throws -> Subject?
+  /// The word of a rule on a request.
+  package enum Verdict: Sendable {
+    /// Another operator has to approve of it.
+    case waits(Subject)
+    /// It needs no approval in the state of that tag, for which alone it is carried out then; nil for a step whose write looks at what
+    /// would need one (``Operator/isAlone``).
+    case free(tag: String?)
+  }
+
+  /// Says whether a request needs an approval, and what it would do. Throws what stands against the step already, conditions of the
+  /// request among it.
+  package typealias Rule = @Sendable (HTTPRequest, PathParameters, Operator) async throws -> Verdict
   /// Takes a step in an operator's name.
   package typealias Responder =
     @Sendable (HTTPRequest, PathParameters, Operator) async throws -> HTTPResponse
@@ -90,33 +101,48 @@ package final class Approvals: Sendable {
     let body = try await request.bytes(upTo: Self.maximumBody)
     var request = request
     request.body = RequestBody(body)
-    guard let subject = try await rule(request, parameters, actor) else {
-      return try await responder(request, parameters, actor)
+    switch try await rule(request, parameters, actor) {
+    case .free(let tag):
+      if let tag { request.headers["If-Match"] = tag }
+      var alone = actor
+      alone.isAlone = true
+      return try await responder(request, parameters, alone)
+    case .waits(let subject):
+      // A key that has ended since it was looked at asks for nothing.
+      guard let key = keys.secret(of: request) else { throw Problem(.unauthorized) }
+      let kept = ApprovalTable.Request(
+        method: request.method.rawValue, pattern: pattern, target: request.rawTarget, tag: subject.tag,
+        body: body)
+      let approval = try await ask(kept, subject, scope: scope, by: actor, with: key)
+      throw Problem(
+        .secondOperatorRequired,
+        "another operator has to approve it: it waits as number \(approval.id) until \(approval.expires)",
+        approval: approval.id)
     }
-    let kept = ApprovalTable.Request(
-      method: request.method.rawValue, pattern: pattern, target: request.rawTarget, tag: subject.tag,
-      body: body)
-    let approval = try await ask(kept, subject, scope: scope, by: actor)
-    throw Problem(
-      .secondOperatorRequired,
-      "another operator has to approve it: it waits as number \(approval.id) until \(approval.expires)",
-      approval: approval.id)
   }
 
   private func ask(
-    _ request: ApprovalTable.Request, _ subject: Subject, scope: OperatorScope, by actor: Operator
+    _ request: ApprovalTable.Request, _ subject: Subject, scope: OperatorScope, by actor: Operator,
+    with key: SecretDigest
   ) async throws -> Approval {
     let now = clock.now()
     return try await database.write(locking: [.lease("approvals")]) { connection in
       try ApprovalTable.expire(at: now, in: connection)
-      let waiting = try ApprovalTable.page(
-        before: .max, in: .waiting, at: now, limit: Self.maximumWaiting, in: connection)
-      if let same = waiting.first(where: { $0.request == request && $0.approval.askedBy == actor.name }) {
+      var waiting = try ApprovalTable.waiting(
+        askedBy: actor.name, at: now, limit: Self.maximumWaiting, in: connection)
+      if let same = waiting.first(where: { $0.request == request && $0.key == key.digest }) {
         return same.approval
+      }
+      // Of those for one step in one state the last counts.
+      if let index = waiting.firstIndex(where: { $0.request.isForSameState(as: request) }) {
+        let earlier = waiting.remove(at: index).approval
+        try Self.decide(
+          earlier, as: .declined, because: "asked for anew", by: actor, at: now, in: connection)
       }
       guard waiting.count < Self.maximumWaiting else {
         throw Problem(
-          .tooManyRequests, "\(Self.maximumWaiting) requests wait for an approval, and no more can",
+          .tooManyRequests,
+          "\(Self.maximumWaiting) requests of the key \(actor.name) wait for an approval, and no more can; it can take one back",
           retryAfterSeconds: 900)
       }
       var approval = Approval(
@@ -124,8 +150,9 @@ package final class Approvals: Sendable {
         affected: subject.affected, request: "\(request.method) \(request.target)", scope: scope, asked: now,
         askedBy: actor.name, expires: now + Self.lifetime)
       approval.id =
-        try ApprovalTable.add(.init(approval: approval, request: request), in: connection) ?? 0
-      try Self.note(
+        try ApprovalTable.add(
+          .init(approval: approval, key: key.digest, request: request), in: connection) ?? 0
+      try ApprovalTable.note(
         "approval.ask", of: approval, by: actor.name, detail: subject.reason, at: now, in: connection)
       return approval
     }
@@ -153,17 +180,17 @@ package final class Approvals: Sendable {
     return entry
   }
 
-  /// Declines a request. Throws `not-found`, `forbidden` and `second-key-required` for a key that may not decide it, and
+  /// Declines a request; who asked for it takes it back so. Throws `not-found`, `forbidden` for a key that may not decide it, and
   /// `state-conflict` where it waits no more.
   func decline(_ id: Int64, because reason: String?, by actor: Operator) async throws -> Approval {
     let entry = try await entry(id)
-    try require(actor, for: entry.approval)
+    if actor.name != entry.approval.askedBy { try require(actor, for: entry.approval) }
     try await decide(entry.approval, as: .declined, because: reason, by: actor)
     return try await approval(id)
   }
 
-  /// Approves a request and takes its step. Throws as ``decline(_:because:by:)`` does, and what the step is refused with, such as
-  /// `precondition-failed` where its subject was changed meanwhile: it is asked for anew then.
+  /// Approves a request and takes its step. Throws as ``decline(_:because:by:)`` does, `second-key-required` for the key that asked, and
+  /// what the step is refused with, such as `precondition-failed` where its subject was changed meanwhile: it is asked for anew then.
   func approve(_ id: Int64, by actor: Operator) async throws -> Approval {
     let entry = try await entry(id)
     try require(actor, for: entry.approval)
@@ -171,8 +198,10 @@ package final class Approvals: Sendable {
     guard let step, step.scope == entry.approval.scope else {
       throw Problem(.stateConflict, "this version of the server has no such step any more")
     }
-    // A key that is gone asks for nothing any more.
-    guard let asker = keys.holder(named: entry.approval.askedBy), asker.may(step.scope) else {
+    // A key that is gone asks for nothing any more, also where another one has its name.
+    guard let asker = keys.holder(ofKeyWith: SecretDigest(digest: entry.key)),
+      asker.name == entry.approval.askedBy, asker.may(step.scope)
+    else {
       throw Problem(
         .stateConflict, "the key \(entry.approval.askedBy) that asked for it may not do it any more")
     }
@@ -182,10 +211,11 @@ package final class Approvals: Sendable {
     // A client that goes away ends neither the step nor what is written of it.
     let work = Task {
       do {
-        _ = try await step.responder(request, parameters, asker)
-        await finish(id, as: .done, outcome: nil)
+        let response = try await step.responder(request, parameters, asker)
+        await finish(entry.approval, as: .done, outcome: Self.outcome(of: entry.approval, by: response))
       } catch {
-        await finish(id, as: .refused, outcome: (error as? Problem)?.description ?? "it failed: \(error)")
+        await finish(
+          entry.approval, as: .refused, outcome: (error as? Problem)?.description ?? "it failed: \(error)")
         throw error
       }
     }
@@ -209,45 +239,56 @@ package final class Approvals: Sendable {
   ) async throws {
     let now = clock.now()
     try await database.write(locking: []) { connection in
-      guard
-        try ApprovalTable.decide(
-          approval.id, as: state, by: actor.name, because: reason, at: now, in: connection)
-      else {
-        let found = try ApprovalTable.find(approval.id, at: now, in: connection)?.approval
-        let decided = found?.decidedBy.map { " by \($0)" } ?? ""
-        throw Problem(
-          .stateConflict, "the request is \(found?.state.rawValue ?? "gone")\(decided), and waits no more")
-      }
-      try Self.note(
-        state == .approved ? "approval.approve" : "approval.decline", of: approval, by: actor.name,
-        detail: reason, at: now, in: connection)
+      try Self.decide(approval, as: state, because: reason, by: actor, at: now, in: connection)
     }
   }
 
-  private func finish(_ id: Int64, as state: Approval.State, outcome: String?) async {
+  private static func decide(
+    _ approval: Approval, as state: Approval.State, because reason: String?, by actor: Operator,
+    at now: Timestamp, in connection: borrowing Connection
+  ) throws {
+    guard
+      try ApprovalTable.decide(
+        approval.id, as: state, by: actor.name, because: reason, at: now, in: connection)
+    else {
+      let found = try ApprovalTable.find(approval.id, at: now, in: connection)?.approval
+      let decided = found?.decidedBy.map { " by \($0)" } ?? ""
+      throw Problem(
+        .stateConflict, "the request is \(found?.state.rawValue ?? "gone")\(decided), and waits no more")
+    }
+    try ApprovalTable.note(
+      state == .approved ? "approval.approve" : "approval.decline", of: approval, by: actor.name,
+      detail: reason, at: now, in: connection)
+  }
+
+  private func finish(_ approval: Approval, as state: Approval.State, outcome: String?) async {
+    let now = clock.now()
     do {
       try await database.write(locking: [], waiting: .unlimited) { connection in
-        try ApprovalTable.finish(id, as: state, outcome: outcome, in: connection)
+        guard try ApprovalTable.finish(approval.id, as: state, outcome: outcome, in: connection) else {
+          return
+        }
+        try ApprovalTable.note(
+          state == .done ? "approval.done" : "approval.refused", of: approval, by: approval.askedBy,
+          detail: outcome, at: now, in: connection)
       }
     } catch {
       log.error(
         "the outcome of an approved step is not written down",
-        ["approval": LogValue("\(id)"), "outcome": LogValue(state.rawValue), "error": LogValue(error)])
+        [
+          "approval": LogValue("\(approval.id)"), "outcome": LogValue(state.rawValue),
+          "error": LogValue(error),
+        ])
     }
   }
 
-  /// Writes down who asked, approved or declined, of what, and who had asked. Its subject is the request: an entry about a version is a
-  /// part of that version's state, which the request is for.
-  private static func note(
-    _ action: String, of approval: Approval, by actor: String, detail: String?, at now: Timestamp,
-    in connection: borrowing Connection
-  ) throws {
-    let asker = actor == approval.askedBy ? "" : ", asked for by \(approval.askedBy)"
-    try AuditTable.add(
-      AuditEntry(
-        at: now, actor: actor, action: action, subject: "approval \(approval.id)",
-        detail: "\(approval.action) \(approval.subject)\(asker)" + (detail.map { ": \($0)" } ?? "")),
-      in: connection)
+  /// Returns the part of the answer that goes beyond that the step was taken: how many grants were revoked, and whether more stand.
+  private static func outcome(of approval: Approval, by response: HTTPResponse) -> String? {
+    guard approval.action == revocation, case .bytes(let bytes) = response.body,
+      let report = try? APIJSON.decode(RevocationReport.self, from: bytes)
+    else { return nil }
+    let count = "\(report.revoked) of \(approval.affected ?? report.revoked) grants are revoked"
+    return report.hasMore ? "\(count), and more stand: they are asked for anew" : count
   }
 
   /// The request as it was made first, for the state that it was made for.
@@ -269,25 +310,5 @@ package final class Approvals: Sendable {
       values[String(name.dropFirst().dropLast())] = value
     }
     return PathParameters(values)
-  }
-}
-
-extension Approvals {
-  /// So many revocations by one key within a day need no approval.
-  package static let freeRevocations: Int64 = 100
-  private static let day: Duration = .seconds(86_400)
-
-  /// The subject of revocations that are too many for one operator, with those that the same key made within a day; nil for fewer.
-  package static func manyRevocations(
-    _ count: Int64, of subject: String, because reason: String?, tag: String? = nil, by actor: Operator,
-    in database: Database, at now: Timestamp
-  ) async throws -> Subject? {
-    let filter = AuditTable.Filter(
-      actor: actor.name, action: "grant.revoke", times: TimeRange(since: now - day))
-    let recent = try await database.read {
-      try AuditTable.page(matching: filter, limit: Int(freeRevocations), in: $0).count
-    }
-    guard count > 0, count + Int64(recent) > freeRevocations else { return nil }
-    return Subject(action: "grant.revoke", subject: subject, reason: reason, affected: count, tag: tag)
   }
 }

@@ -9,6 +9,9 @@ package struct Operator: Hashable, Sendable {
   package var name: String
   /// The rights of the key; `admin` stands for all of them.
   package var scopes: Set<OperatorScope>
+  /// Whether the step is taken by one operator alone where many of its kind want a second one: its write holds to the bound of those
+  /// (``Approvals/freeRevocations``).
+  package var isAlone = false
 
   /// `name` stands in the audit log, `scopes` are what the key may do.
   package init(name: String, scopes: Set<OperatorScope>) {
@@ -119,9 +122,11 @@ package final class OperatorKeys: Sendable {
     rules.withLock { $0.keys }.first { $0.secret == secret }?.holder
   }
 
-  /// The holder of that name; nil where no key has it any more.
-  package func holder(named name: String) -> Operator? {
-    rules.withLock { $0.keys }.first { $0.holder.name == name }?.holder
+  /// The digest of the key that the request carries, or in whose name it is made; nil for an unknown one. It is no authorization.
+  func secret(of request: HTTPRequest) -> SecretDigest? {
+    if let key = Self.acting { return key }
+    let keys = rules.withLock { $0.keys }
+    return keys.first { $0.secret.matches(request.bearerToken) }?.secret
   }
 
   private static let unknownKey = Problem(.unauthorized, "the operator key is not known")
