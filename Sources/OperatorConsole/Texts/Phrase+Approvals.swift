@@ -19,8 +19,7 @@ extension Phrase {
   static let approvalDone = Phrase("carried out", "ausgeführt")
   static let approvalDeclined = Phrase("declined", "abgelehnt")
   static let approvalRefused = Phrase(
-    "approved, and not carried out to its end", "genehmigt, und nicht bis zum Ende ausgeführt")
-  static let approvalRefused = Phrase("approved, and not possible", "genehmigt und nicht möglich")
+    "approved, and not carried out to its end", "genehmigt und nicht bis zum Ende ausgeführt")
   static let approvalExpired = Phrase("expired", "verfallen")
   static let withdrawVersion = Phrase("Withdraw a version", "Eine Version zurückziehen")
   static let takeProductOffSale = Phrase("Take a product off sale", "Ein Produkt aus dem Verkauf nehmen")
