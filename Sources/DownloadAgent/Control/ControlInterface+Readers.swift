@@ -19,7 +19,7 @@ extension ControlInterface {
     // It shows a secret, which is for those that may change something as well.
     routes.on(.post, "/v1/readers/local") { _, _ in
       guard let key = catalog?.shownKey else {
-        throw Problem(.notFound, "this device serves no catalog; catalogListen says where it does")
+        throw Problem(.stateConflict, "this device serves no catalog; catalogListen says where it does")
       }
       return try .json(key)
     }

@@ -227,11 +227,11 @@ extension ControlInterface {
     case .reset: Array("event: reset\ndata: {}\n\n".utf8)
     case .mark(let number): Array("id: \(hub.identifier(of: number))\n\n".utf8)
     case .event(let event): try lines(event, "")
-    case .numbered(let event, let number): try lines(event, "id: \(hub.identifier(of: number))\n")
+    case .numbered(let event, let number): try lines(event, "\nid: \(hub.identifier(of: number))")
     }
   }
 
   private func lines(_ event: AgentEvent, _ identifier: String) throws -> [UInt8] {
-    Array("event: \(event.name)\n\(identifier)data: ".utf8) + (try event.encodedData()) + Array("\n\n".utf8)
+    Array("event: \(event.name)\ndata: ".utf8) + (try event.encodedData()) + Array("\(identifier)\n\n".utf8)
   }
 }

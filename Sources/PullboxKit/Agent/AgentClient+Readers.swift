@@ -19,8 +19,8 @@ extension AgentClient {
     _ = try await api.exchange("DELETE", "/v1/readers/\(name)")
   }
 
-  /// The key by which programs of this device read the library itself as a catalog, with its address. Throws `not-found` where the agent
-  /// serves none.
+  /// The key by which programs of this device read the library itself as a catalog, with its address. Throws `state-conflict` where the
+  /// agent serves none.
   public func localReader() async throws(APICallError) -> NewReaderKey {
     try await api.call("POST", "/v1/readers/local", body: EmptyBody()).value
   }

@@ -116,7 +116,7 @@ struct LibraryCatalogTests {
     let harness = try AgentHarness()
     try await harness.run(server: "http://127.0.0.1:9") { agent in
       let answer = try await harness.ask("POST", "/v1/readers/local")
-      #expect(answer.status == 404 && agent.catalogAddress == nil)
+      #expect(answer.status == 409 && agent.catalogAddress == nil)
     }
     #expect(try FileSystem.status(of: harness.directory.path("state/catalog-key")) == nil)
   }

@@ -117,7 +117,7 @@ struct EventIdentifierTests {
         while agent.hub.observerCount == 0 { await Task.yield() }
         agent.hub.close()
         let text = String(decoding: try await answer.body, as: UTF8.self)
-        #expect(text.contains("event: transaction\nid: \(first.dropLast())"))
+        #expect(text.contains("}\nid: \(first.dropLast())1\n\n"))
         #expect(!text.contains("event: reset"))
       }
     }

@@ -22,7 +22,8 @@ struct PlacedPageTests {
       ManifestFile(
         path: try PackagePath(name), offset: ByteCount(2 * index),
         storedLength: ByteCount(kind == .file ? 4 : 2),
-        length: ByteCount(kind == .file ? 4 : 2), method: .stored, digest: .of([1]))
+        length: ByteCount(kind == .file ? 4 : 2), method: .stored,
+        digest: kind == .file ? .of(bytes) : .of([1]))
     }
     let draft = ManifestDraft(
       product: product, version: version, kind: kind, name: kind == .file ? "a.pdf" : nil,
