@@ -19,13 +19,13 @@ from .documents import (
     StoreSubscription, SubscriptionState, current, version_key,
 )
 from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
-from .events import AgentEvent, AgentEvents, ServerSentEvent, ServerSentEventParser
+from .events import AgentEvent, AgentEvents, EventReset, ServerSentEvent, ServerSentEventParser
 from .following import AgentUpdate, Backoff, Lost, Snapshot
 
 __all__ = [
     "SYSTEM_SOCKET_PATH", "AccountBonus", "AccountOffer", "AgentClient", "AgentCodePreview", "AgentError", "AgentEvent", "AgentEvents",
     "AgentProduct", "AgentProductsResponse", "AgentPublicationResponse", "AgentPublicationsResponse", "AgentStatus", "AgentTransaction",
-    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "Fault",
+    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault",
     "FaultKind", "FeedEntry", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification",
     "ListedPrice", "Lost", "NewReaderKey", "NewsEntry", "Peer", "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",

@@ -309,16 +309,18 @@ class AgentClient:
         await self._exchange("DELETE", f"/v1/readers/{_segment(name)}")
 
     async def local_reader(self) -> NewReaderKey:
-        """The key of the catalog of this device; raises ``not-found`` where the agent serves none."""
+        """The key of the catalog of this device; raises ``state-conflict`` where the agent serves none."""
         return await self._call(NewReaderKey, "POST", "/v1/readers/local", b"")
 
     # ---- events
 
-    async def events(self) -> AgentEvents:
+    async def events(self, behind: str | None = None) -> AgentEvents:
         """Opens the event stream. It begins with every unfinished transaction and every download that is not over, so that nothing is missed
-        between this call's return and the first event."""
+        between this call's return and the first event. ``behind`` is the ``last_identifier`` of an earlier stream: this one goes on there, or
+        begins with a ``reset`` where the agent has not all of it any more."""
+        fields = [("Accept", "text/event-stream")] + ([("Last-Event-ID", behind)] if behind is not None else [])
         async with _Limit(self.timeout):
-            exchange = await Exchange.begin(self.socket_path, "GET", "/v1/events", [("Accept", "text/event-stream")])
+            exchange = await Exchange.begin(self.socket_path, "GET", "/v1/events", fields)
             if exchange.status == 200 and exchange.media_type == "text/event-stream":
                 return AgentEvents(exchange)
             async with exchange:

@@ -19,17 +19,22 @@ MAXIMUM_EVENT_LENGTH = 1024 * 1024
 SILENCE_LIMIT = 60.0
 """Seconds without a byte after which the agent is taken for gone: it sends a comment every 15."""
 
-EventValue = AgentTransaction | DownloadStatus | LibraryEvent | LibraryItem | FeedEntry
+@dataclass(frozen=True, slots=True)
+class EventReset:
+    """What the reader knows counts no more: what follows begins anew."""
+
+
+EventValue = AgentTransaction | DownloadStatus | LibraryEvent | LibraryItem | FeedEntry | EventReset
 
 _TYPES: dict[str, type[EventValue]] = {
     "transaction": AgentTransaction, "download": DownloadStatus, "library": LibraryEvent, "issue-ready": LibraryItem,
-    "correction-ready": LibraryItem, "owned": FeedEntry,
+    "correction-ready": LibraryItem, "owned": FeedEntry, "reset": EventReset,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class AgentEvent:
-    """A change. ``name`` is ``transaction``, ``download``, ``library``, ``issue-ready``, ``correction-ready`` or ``owned``."""
+    """A change. ``name`` is ``transaction``, ``download``, ``library``, ``issue-ready``, ``correction-ready``, ``owned`` or ``reset``."""
 
     name: str
     value: EventValue
@@ -51,6 +56,7 @@ class ServerSentEvent:
 
     name: str
     data: bytes
+    identifier: str | None = None
 
 
 class ServerSentEventParser:
@@ -62,6 +68,7 @@ class ServerSentEventParser:
         self._data: list[bytes] = []
         self._data_length = 0
         self._name = b""
+        self.last_identifier: str | None = None
         self._is_first_line = True
         self._after_carriage_return = False
 
@@ -101,7 +108,8 @@ class ServerSentEventParser:
             self._is_first_line = False
             line = line.removeprefix(b"\xef\xbb\xbf")
         if not line:
-            event = ServerSentEvent(self._name.decode(errors="replace") or "message", b"\n".join(self._data)) if self._data else None
+            name = self._name.decode(errors="replace") or "message"
+            event = ServerSentEvent(name, b"\n".join(self._data), self.last_identifier) if self._data else None
             self._data, self._data_length, self._name = [], 0, b""
             return event
         field, _, value = line.partition(b":")
@@ -113,6 +121,8 @@ class ServerSentEventParser:
             if self._data_length > self._maximum:
                 raise UnexpectedResponse(f"an event of the stream has more than {self._maximum} bytes of data")
             self._data.append(value)
+        elif field == b"id" and b"\0" not in value:
+            self.last_identifier = value.decode(errors="replace")
         return None
 
 
@@ -131,6 +141,11 @@ class AgentEvents:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def last_identifier(self) -> str | None:
+        """The identifier of the last change that came, for ``AgentClient.events``; ``None`` before one."""
+        return self._parser.last_identifier
 
     def close(self) -> None:
         """Ends the connection."""

@@ -195,6 +195,15 @@ class EventTests(FakeAgentTestCase):
             self.assertEqual(found[1].value, pullbox.DownloadStatus(
                 "d1", "a", "1", pullbox.DownloadState.ACTIVE, "transferring", 10, 20, 0.5, 0.0))
 
+    async def test_a_stream_goes_on_behind_the_last_change_or_says_that_all_begins_anew(self) -> None:
+        numbered = event("download", DOWNLOAD)[:-1] + b"id: run-7\n\n"
+        self.answers.append(stream(event("reset", {}), b"id: run-6\n\n", numbered))
+        async with await self.agent.events(behind="old-3") as opened:
+            found = [one async for one in opened]
+        self.assertEqual([one.value for one in found][0], pullbox.EventReset())
+        self.assertEqual(opened.last_identifier, "run-7")
+        self.assertIn(b"Last-Event-ID: old-3\r\n", self.requests[-1])
+
     async def test_an_event_that_is_cut_is_not_told(self) -> None:
         whole, cut = event("transaction", TRANSACTION), event("transaction", FINISHED)[:-1]
         found = []
