@@ -1,5 +1,5 @@
 package import Commerce
-import CoreTypes
+package import CoreTypes
 import Crypto
 package import Database
 import DeliveryModel
