@@ -27,16 +27,16 @@ package struct ProductLocalizer: Sendable {
     self.priceLocales = priceLocales
   }
 
-  /// `prices` are the product's own where they are nil.
+  /// `prices` are the product's own where they are nil; without `showsPrice` the listing tells none.
   func listing(
-    of product: Product, at prices: ProductPrices? = nil, released: ReleasedContent?
+    of product: Product, at prices: ProductPrices? = nil, released: ReleasedContent?, showsPrice: Bool = true
   ) -> ProductListing {
     let prices = prices ?? ProductPrices(of: product, tier: [:])
     let texts = localization(of: product)
     return ProductListing(
       id: product.id, type: product.type,
       title: texts?.title.removingInvisibleFormatting ?? product.id.description,
-      description: texts?.description ?? "", price: price(among: prices),
+      description: texts?.description ?? "", price: showsPrice ? price(among: prices) : nil,
       contentVersion: released?.version, contentLength: released?.length, publication: product.publication,
       publicationDate: product.publicationDate, period: product.period, cover: released?.cover,
       terms: texts?.terms, privacyURL: product.privacyURL, availableUntil: product.availableUntil)

@@ -31,9 +31,10 @@ extension ShopWindow {
     return item(of: entry, released(of: entry))
   }
 
-  /// The product with the content that its owner gets, whether it is for sale or not; nil where there is no such product.
+  /// The product with the content that its owner gets, whether it is for sale or not; nil where there is no such product. Its listing
+  /// tells no price, which its owner has paid.
   package func item(_ id: ProductIdentifier, with content: ReleasedContent) -> Item? {
-    catalog[id].map { item(of: $0, content) }
+    catalog[id].map { item(of: $0, content, showsPrice: false) }
   }
 
   /// Whether the product is for sale to this reader.
@@ -50,9 +51,12 @@ extension ShopWindow {
   /// The territory whose prices are shown; nil where none was named.
   package var territory: Territory? { localizer.territory }
 
-  private func item(of entry: CatalogSnapshot.Entry, _ content: ReleasedContent?) -> Item {
+  private func item(
+    of entry: CatalogSnapshot.Entry, _ content: ReleasedContent?, showsPrice: Bool = true
+  ) -> Item {
     Item(
-      listing: listing(of: entry, content), product: entry.product, prices: catalog.prices(of: entry.product),
+      listing: listing(of: entry, content, showsPrice: showsPrice), product: entry.product,
+      prices: catalog.prices(of: entry.product),
       changed: max(entry.row.changed, content?.released ?? entry.row.changed), content: content)
   }
 }

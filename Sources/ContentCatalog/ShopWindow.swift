@@ -158,9 +158,11 @@ package struct ShopWindow: Sendable {
     listing(of: entry, released(of: entry))
   }
 
-  func listing(of entry: CatalogSnapshot.Entry, _ released: ReleasedContent?) -> ProductListing {
+  func listing(
+    of entry: CatalogSnapshot.Entry, _ released: ReleasedContent?, showsPrice: Bool = true
+  ) -> ProductListing {
     var listing = localizer.listing(
-      of: entry.product, at: catalog.prices(of: entry.product), released: released)
+      of: entry.product, at: catalog.prices(of: entry.product), released: released, showsPrice: showsPrice)
     listing.coverURL = released.flatMap(Self.coverURL)
     return listing
   }

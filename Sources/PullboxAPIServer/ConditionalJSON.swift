@@ -21,22 +21,23 @@ public enum ConditionalJSON {
     }
 
     let plain: Form
-    let compressed: Form
+    /// Nil for a document that is made for who wants it plain.
+    let compressed: Form?
     let lastModified: Timestamp?
 
-    /// Bytes of both forms.
-    public var length: ByteCount { ByteCount(plain.bytes.count + compressed.bytes.count) }
+    /// Bytes of all forms.
+    public var length: ByteCount { ByteCount(plain.bytes.count + (compressed?.bytes.count ?? 0)) }
 
     /// Encodes and compresses `value`, which was last changed then. Throws what the encoder throws.
     public init(_ value: some Encodable, lastModified: Timestamp) throws {
       try self.init(bytes: try APIJSON.encode(value), lastModified: lastModified)
     }
 
-    /// Compresses a document that is encoded already, of any type. Without a date only its tag tells whether it has changed. Throws what
-    /// zlib says.
-    public init(bytes: [UInt8], lastModified: Timestamp?) throws {
+    /// Compresses a document that is encoded already, of any type, unless it is for one who wants it plain. Without a date only its tag
+    /// tells whether it has changed. Throws what zlib says.
+    public init(bytes: [UInt8], lastModified: Timestamp?, compressing isCompressed: Bool = true) throws {
       plain = Form(bytes)
-      compressed = Form(try Gzip.compress(bytes))
+      compressed = isCompressed ? Form(try Gzip.compress(bytes)) : nil
       self.lastModified = lastModified
     }
   }
@@ -46,8 +47,8 @@ public enum ConditionalJSON {
     to request: HTTPRequest, document: Document, cacheControl: String,
     contentType: String = "application/json"
   ) throws(Problem) -> HTTPResponse {
-    let isCompressed = acceptsGzip(request)
-    let form = isCompressed ? document.compressed : document.plain
+    let compressed = acceptsGzip(request) ? document.compressed : nil
+    let form = compressed ?? document.plain
     var headers: HTTPFields = ["ETag": form.tag]
     if let date = document.lastModified { headers["Last-Modified"] = HTTPDate.format(date) }
     headers["Cache-Control"] = cacheControl
@@ -59,7 +60,7 @@ public enum ConditionalJSON {
       throw Problem(.preconditionFailed, "what is here has the tag \(form.tag)")
     case .proceed, .proceedWithoutRange:
       headers["Content-Type"] = contentType
-      if isCompressed { headers["Content-Encoding"] = "gzip" }
+      if compressed != nil { headers["Content-Encoding"] = "gzip" }
       return HTTPResponse(status: .ok, headers: headers, body: .bytes(form.bytes))
     }
   }

@@ -20,12 +20,22 @@ package struct Shelf: Sendable {
   }
 
   package let names: [ProductIdentifier]
-  private let places: [ProductIdentifier: Int]
+  /// Nil for a list that is made for one page: to find a cursor once costs less than to know all places.
+  private let places: [ProductIdentifier: Int]?
 
-  package init(_ names: [ProductIdentifier]) {
+  /// Arranges the names for any number of pages, or for one alone.
+  package init(_ names: [ProductIdentifier], forOnePage isForOnePage: Bool = false) {
     self.names = names
-    places = Dictionary(
-      names.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    places =
+      isForOnePage
+      ? nil
+      : Dictionary(
+        names.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private func place(of name: ProductIdentifier) -> Int? {
+    guard let places else { return names.firstIndex(of: name) }
+    return places[name]
   }
 
   /// Returns the page of `length` items behind the cursor. Where so many products were looked at that none is shown of, the page has
@@ -43,7 +53,7 @@ package struct Shelf: Sendable {
     var page = Page<Item>(items: [], next: nil, previous: .none)
     var start = 0
     if let after {
-      guard let place = places[after] else {
+      guard let place = place(of: after) else {
         throw Problem(.requestMalformed, "after is the next of the page before")
       }
       start = place + 1

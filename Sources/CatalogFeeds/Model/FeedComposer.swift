@@ -90,7 +90,8 @@ package struct FeedComposer: Sendable {
       return try selection(page, of: progress.shelf)
     case .singles: return try selection(page, of: order.singles)
     case .search(let words):
-      return try selection(page, of: Shelf(order.search.products(matching: words)))
+      return try selection(
+        page, of: Shelf(order.search.products(matching: words), forOnePage: true))
     default:
       throw Problem(.notFound)
     }
@@ -146,7 +147,10 @@ package struct FeedComposer: Sendable {
     var subscriptions: [ProductIdentifier: [ShopWindow.Item]] = [:]
     return selection.items.map { item in
       var offers: [ShopWindow.Item] = []
-      if let publication = item.product.publication, !item.product.type.isSubscription {
+      // What the reader has is not offered.
+      if let publication = item.product.publication, !item.product.type.isSubscription,
+        owned?.contents[item.listing.id] == nil
+      {
         offers = subscriptions[publication] ?? self.subscriptions(to: publication)
         subscriptions[publication] = offers
       }

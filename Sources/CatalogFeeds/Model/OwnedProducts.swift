@@ -6,7 +6,7 @@ package import DeliveryRecords
 /// The products that a reader owns, as far as they have content.
 package struct OwnedProducts: Sendable {
   /// The content of one of them.
-  package struct Content: Sendable {
+  package struct Content: Hashable, Sendable {
     package var content: ReleasedContent
     /// When the purchase that pays for it was made.
     package var purchased: Timestamp
@@ -27,6 +27,8 @@ package struct OwnedProducts: Sendable {
   }
 
   package let contents: [ProductIdentifier: Content]
+  /// Another number for other contents.
+  package var generation: UInt64 = 0
   /// Whether the reader's key has a place among the devices of its customer.
   package var hasPlace: Bool
   /// The newest purchase first.

@@ -43,6 +43,7 @@ final class OwnedShelf: Sendable {
   }
 
   private let grants: GrantService
+  private let generations = Atomic<UInt64>(0)
   private let known = Mutex(
     RecentlyUsedCache<String, Made>(maximumCount: maximumCount, maximumLength: maximumLength))
 
@@ -72,8 +73,12 @@ final class OwnedShelf: Sendable {
     let (contents, rules) = try await contents(of: key, at: now)
     let ends = contents.values.lazy.compactMap(\.until).filter { $0 > now }
     let end = min(now + Self.lifetime, ends.min() ?? now + Self.lifetime)
-    let made = Made(
-      basis: basis, times: now..<end, products: OwnedProducts(contents, hasPlace: true), rules: rules)
+    let before = known.withLock { $0.value(for: key.name) }
+    var products = OwnedProducts(contents, hasPlace: true)
+    products.generation =
+      before.flatMap { $0.products.contents == contents ? $0.products.generation : nil }
+      ?? generations.add(1, ordering: .relaxed).newValue
+    let made = Made(basis: basis, times: now..<end, products: products, rules: rules)
     let length = ByteCount(Self.productLength * Int64(contents.count + 1))
     known.withLock { $0.insert(made, for: key.name, length: length) }
     return made

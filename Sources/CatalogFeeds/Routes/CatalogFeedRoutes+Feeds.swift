@@ -47,8 +47,10 @@ extension CatalogFeedRoutes {
   func feed(
     _ place: CatalogPlace, to request: HTTPRequest, in form: FeedForm, for key: ReaderKey?
   ) async throws -> HTTPResponse {
-    try await document(to: request, in: form, type: form.mediaType(of: place.kind), for: key) {
-      ask, composer, addresses in
+    // What was begun lately may be anything.
+    try await document(
+      to: request, in: form, type: form.mediaType(of: place.kind), for: key, isKept: place != .reading
+    ) { ask, composer, addresses in
       let page = CatalogPage(place, after: ask.after, onlyFree: ask.onlyFree)
       var composer = composer
       if let key, place == .reading { composer.progress = try await progress.all(of: key) }
@@ -57,13 +59,14 @@ extension CatalogFeedRoutes {
         composer.progress = try await progress.progress(of: selection.products, by: key)
       }
       let facts = try await facts.facts(of: selection.digests)
-      return try await BlockingPool.computing.run { [composer] in
+      let bytes = try await BlockingPool.computing.run { [composer] in
         let feed = composer.feed(selection, facts: facts)
         return switch form {
         case .atom: AtomWriter(addresses: addresses, name: composer.title).feed(feed)
         case .json: try PublicationsWriter(addresses: addresses).feed(feed)
         }
       }
+      return Written(bytes: bytes, products: selection.products, marks: composer.progress?.marks ?? [:])
     }
   }
 
@@ -79,36 +82,64 @@ extension CatalogFeedRoutes {
       guard let publication = composer.publications(selection, facts: facts).first else {
         throw Problem(.productUnknown)
       }
-      return switch form {
-      case .atom: AtomWriter(addresses: addresses, name: composer.title).entry(publication)
-      case .json: try PublicationsWriter(addresses: addresses).entry(publication)
-      }
+      let bytes =
+        switch form {
+        case .atom: AtomWriter(addresses: addresses, name: composer.title).entry(publication)
+        case .json: try PublicationsWriter(addresses: addresses).entry(publication)
+        }
+      return Written(bytes: bytes, products: selection.products, marks: composer.progress?.marks ?? [:])
     }
+  }
+
+  /// A document that was written, with what it tells of how far its reader has read.
+  private struct Written {
+    var bytes: [UInt8]
+    var products: [ProductIdentifier]
+    var marks: [ProductIdentifier: ReadingMark]
   }
 
   /// Answers with a document that was made before, or with the one that `make` makes now.
   private func document(
-    to request: HTTPRequest, in form: FeedForm, type: String?, for key: ReaderKey?,
-    _ make: (FeedRequest, FeedComposer, FeedAddresses) async throws -> [UInt8]
+    to request: HTTPRequest, in form: FeedForm, type: String?, for key: ReaderKey?, isKept: Bool = true,
+    _ make: (FeedRequest, FeedComposer, FeedAddresses) async throws -> Written
   ) async throws -> HTTPResponse {
     let ask = try ask(request, key)
     let base = base(of: request)
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     let since = infrastructure.settings.value.pricesSince
-    let basis = CatalogBasis(snapshot, at: now, pricesSince: since)
-    let address = "\(form.rawValue) \(base) \(request.rawTarget)"
-    if key == nil, let made = documents.document(at: address, on: basis) {
-      return try answer(made, to: request, type: type, for: key)
+    var basis = CatalogBasis(snapshot, at: now, pricesSince: since)
+    let isCompressed = key == nil || ConditionalJSON.acceptsGzip(request)
+    let cache = key == nil ? documents : readerDocuments
+    let reader = key.map { "\($0.name) \(isCompressed) " } ?? ""
+    let address = "\(reader)\(form.rawValue) \(base) \(request.rawTarget)"
+    let composer: FeedComposer
+    if let key {
+      composer = try await self.composer(for: ask, of: snapshot, at: now, key)
+      basis.reader = composer.owned.map { .init(generation: $0.generation, hasPlace: $0.hasPlace) }
+      if isKept, let known = cache.document(at: address, on: basis),
+        try await progress.progress(of: known.products, by: key).marks == known.marks
+      {
+        return try answer(known.document, to: request, type: type, for: key)
+      }
+    } else {
+      if let known = cache.document(at: address, on: basis) {
+        return try answer(known.document, to: request, type: type, for: nil)
+      }
+      composer = try await self.composer(for: ask, of: snapshot, at: now, nil)
     }
-    let bytes = try await make(
-      ask, try await composer(for: ask, of: snapshot, at: now, key),
+    let written = try await make(
+      ask, composer,
       FeedAddresses(base: base, form: form, choice: ask.choice))
     // What a reader owns may have changed at any time.
     let changed = key == nil ? max(snapshot.lastChange(before: now), since) : now
     let document = try await BlockingPool.computing.run {
-      try ConditionalJSON.Document(bytes: bytes, lastModified: changed)
+      try ConditionalJSON.Document(bytes: written.bytes, lastModified: changed, compressing: isCompressed)
     }
-    if key == nil { documents.keep(document, at: address, on: basis) }
+    if isKept {
+      cache.keep(
+        FeedDocumentCache.Made(document: document, products: written.products, marks: written.marks),
+        at: address, on: basis)
+    }
     return try answer(document, to: request, type: type, for: key)
   }
 

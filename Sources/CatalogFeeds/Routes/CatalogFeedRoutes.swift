@@ -66,6 +66,7 @@ package struct CatalogFeedRoutes: Sendable {
   let facts: PackageFactsCache
   let order = CatalogDerived(from: .products) { catalog, _ in CatalogOrder(catalog) }
   let documents = FeedDocumentCache()
+  let readerDocuments = FeedDocumentCache()
   let pageCache = PackagePagesCache()
   let progress: ProgressShelf
   let owned: OwnedShelf

@@ -7,7 +7,7 @@ import DeliverySchema
 import PullboxAPI
 
 /// The content version of a product that readers get now.
-package struct ReleasedContent: Sendable {
+package struct ReleasedContent: Hashable, Sendable {
   /// The product that is for sale.
   package var product: ProductIdentifier
   /// The version as its publisher spelled it.
