@@ -27,8 +27,16 @@ extension CatalogFeedRoutes {
       })
     routes.public(
       .get, "/opds/pages/{id}/{version}/{n}", query: Self.pageQuery,
-      use: guarded { request, parameters, key in
-        try await page(to: request, parameters, for: key)
+      use: { request, parameters in
+        let (product, version) = try Self.content(parameters)
+        let name = infrastructure.admissions.name(of: request, product, version)
+        if let name, let known = infrastructure.admissions.find(name) {
+          return try await page(to: request, parameters, from: known, isOwned: true)
+        }
+        let generation = infrastructure.admissions.generation()
+        return try await guarded { request, parameters, key in
+          try await page(to: request, parameters, for: key, as: name, since: generation)
+        }(request, parameters)
       })
   }
 
@@ -71,18 +79,27 @@ extension CatalogFeedRoutes {
   }
 
   private func page(
-    to request: HTTPRequest, _ parameters: PathParameters, for key: ReaderKey?
+    to request: HTTPRequest, _ parameters: PathParameters, for key: ReaderKey?, as name: SHA256Digest?,
+    since generation: UInt64
   ) async throws -> HTTPResponse {
     let (product, version) = try Self.content(parameters)
+    let source = try await source(of: product, version, for: try ask(request, key), to: request, key)
+    if key != nil, let name { infrastructure.admissions.note(source, as: name, since: generation) }
+    return try await page(to: request, parameters, from: source, isOwned: key != nil)
+  }
+
+  private func page(
+    to request: HTTPRequest, _ parameters: PathParameters, from source: ReaderAdmissions.Admission,
+    isOwned: Bool
+  ) async throws -> HTTPResponse {
+    let (product, _) = try Self.content(parameters)
     let width = try request.queryValue("width").map { _ throws(Problem) in
       try request.number("width", in: PackagePages.widths, default: 1)
     }
-    let ask = try ask(request, key)
     let name = parameters["n"]
     guard let number = Int(name), number >= 0, name == String(number) else {
       throw Problem(.notFound, "pages have numbers from 0")
     }
-    let source = try await source(of: product, version, for: ask, to: request, key)
     try infrastructure.content.check(source.handle, source.digest)
     guard let pages = try await pages(of: source.digest) else {
       throw Problem(.notFound, "\(product) has no pages that are sent one by one")
@@ -97,7 +114,7 @@ extension CatalogFeedRoutes {
     var response = try await infrastructure.content.response(
       to: request, with: file, entityTag: Self.entityTag(of: file, in: source.digest), of: source.digest,
       for: source.handle, device: source.device, of: product.description)
-    response.headers["Cache-Control"] = key == nil ? "public, no-cache" : CatalogRoutes.revalidated
+    response.headers["Cache-Control"] = isOwned ? CatalogRoutes.revalidated : "public, no-cache"
     response.headers["Vary"] = "Authorization"
     guard response.status == .ok || response.status == .partialContent else { return response }
     response.headers["Content-Type"] = type
@@ -120,7 +137,7 @@ extension CatalogFeedRoutes {
   private func source(
     of product: ProductIdentifier, _ version: ContentVersion, for ask: FeedRequest, to request: HTTPRequest,
     _ key: ReaderKey?
-  ) async throws -> (digest: SHA256Digest, handle: DeliveryHandle, device: UInt64) {
+  ) async throws -> ReaderAdmissions.Admission {
     var refusal: Problem?
     let (snapshot, now) = (try await infrastructure.cache.current(), infrastructure.clock.now())
     if let key {
@@ -128,7 +145,8 @@ extension CatalogFeedRoutes {
         let owned = try await composer(for: ask, of: snapshot, at: now, key).owned
         let grant = try await grant(product, version, owned?.contents[product], for: key)
         infrastructure.bodies.note(key)
-        return (grant.digest, grant.handle, Ticket.tag(of: grant.device))
+        return ReaderAdmissions.Admission(
+          digest: grant.digest, handle: grant.handle, device: Ticket.tag(of: grant.device))
       } catch let problem as Problem {
         // What is free is open to all.
         refusal = problem
@@ -145,10 +163,12 @@ extension CatalogFeedRoutes {
       throw refusal ?? Problem(.purchaseRequired, "\(product) is for sale, and not for free")
     }
     let handle = try openHandle(of: product, for: request)
-    return (content.digest, handle, handle.low)
+    return ReaderAdmissions.Admission(digest: content.digest, handle: handle, device: handle.low)
   }
 
   private func pages(of digest: SHA256Digest) async throws -> PackagePages? {
+    // Its manifest would be read and decoded for each page.
+    if let known = pageCache.known(digest) { return known }
     let manifest = try await infrastructure.content.packages.manifest(of: digest)
     return try await reading(digest) { package in try await pageCache.pages(of: package, manifest) }
   }

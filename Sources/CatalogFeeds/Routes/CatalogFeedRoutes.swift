@@ -34,6 +34,8 @@ package struct CatalogFeedRoutes: Sendable {
     package let readers: ReaderSignIn
     /// Ends the bodies of keys that are removed.
     package let bodies: ReaderBodies
+    /// Remembers which packages keys were let into lately.
+    package let admissions: ReaderAdmissions
     /// Told of a package that has other bytes than were published.
     package let noteDamaged: @Sendable (SHA256Digest) async -> Void
 
@@ -41,7 +43,8 @@ package struct CatalogFeedRoutes: Sendable {
       database: Database, cache: CatalogCache, clock: any WallClock,
       applications: Set<ApplicationIdentifier>, settings: LiveSettings, publicURL: String,
       content: ContentRoutes, grants: GrantService, readers: ReaderSignIn,
-      bodies: ReaderBodies, noteDamaged: @escaping @Sendable (SHA256Digest) async -> Void
+      bodies: ReaderBodies, admissions: ReaderAdmissions,
+      noteDamaged: @escaping @Sendable (SHA256Digest) async -> Void
     ) {
       self.database = database
       self.cache = cache
@@ -53,6 +56,7 @@ package struct CatalogFeedRoutes: Sendable {
       self.grants = grants
       self.readers = readers
       self.bodies = bodies
+      self.admissions = admissions
       self.noteDamaged = noteDamaged
     }
   }

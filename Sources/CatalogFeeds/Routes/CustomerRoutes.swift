@@ -21,12 +21,14 @@ package struct CustomerRoutes: Sendable {
 
   private let explanations: ExplanationRoutes
   private let bodies: ReaderBodies
+  private let admissions: ReaderAdmissions
   private var grants: GrantService { explanations.grants }
 
   /// `explanations` finds the customers that a request asks about.
-  package init(explanations: ExplanationRoutes, bodies: ReaderBodies) {
+  package init(explanations: ExplanationRoutes, bodies: ReaderBodies, admissions: ReaderAdmissions) {
     self.explanations = explanations
     self.bodies = bodies
+    self.admissions = admissions
   }
 
   /// Adds `GET /v1/operator/customers` (scope `read`) and `POST /v1/operator/readers/{name}/remove` (scope `admin`), which takes
@@ -40,6 +42,7 @@ package struct CustomerRoutes: Sendable {
     ) { request, parameters, actor in
       let reason = try await request.reason()
       let key = try await grants.endReaderKey(parameters["name"], by: actor.name, because: reason)
+      admissions.forget()
       try await bodies.look()
       return try .json(OperatorReaderKey(key))
     }

@@ -31,9 +31,12 @@ final class PackagePagesCache: Sendable {
     RecentlyUsedCache<PictureKey, String>(
       maximumCount: maximumChecked, maximumLength: ByteCount(Int64(maximumChecked))))
 
+  /// The pages of a package that was looked into before; nil otherwise.
+  func known(_ digest: SHA256Digest) -> PackagePages? { pages.withLock { $0.value(for: digest) } }
+
   /// Returns the pages of a package that is open; nil for one that has none which are sent one by one. Throws what reading throws.
   func pages(of package: OpenPackage, _ manifest: Manifest) async throws -> PackagePages? {
-    if let known = pages.withLock({ $0.value(for: package.digest) }) { return known }
+    if let known = known(package.digest) { return known }
     guard var found = try await PackagePages.find(in: manifest, reading: package.file.bytes(in:)) else {
       return nil
     }

@@ -24,13 +24,15 @@ package struct ReaderKeyRoutes: Sendable {
   private let settings: LiveSettings
   private let publicURL: String
   private let bodies: ReaderBodies
+  private let admissions: ReaderAdmissions
 
   package init(
     grants: GrantService, settings: LiveSettings, admission: AdmissionControl, publicURL: String,
-    bodies: ReaderBodies
+    bodies: ReaderBodies, admissions: ReaderAdmissions
   ) {
     self.grants = grants
     self.bodies = bodies
+    self.admissions = admissions
     self.settings = settings
     self.publicURL = publicURL.hasSuffix("/") ? String(publicURL.dropLast()) : publicURL
     devices = GrantRoutes(grants: grants, settings: settings, admission: admission)
@@ -85,6 +87,7 @@ package struct ReaderKeyRoutes: Sendable {
     routes.public(.post, "/v1/readers/{name}/remove") { request, parameters in
       let (_, customer) = try await customer(of: request)
       try await grants.removeReaderKey(parameters["name"], of: customer)
+      admissions.forget()
       try await bodies.look()
       return HTTPResponse(status: .noContent)
     }

@@ -22,19 +22,21 @@ struct ReaderComponents: Sendable {
     self.infrastructure = infrastructure
     let bodies = ReaderBodies(database: infrastructure.database, revocations: content.verifier.revocations)
     self.bodies = bodies
+    let admissions = ReaderAdmissions(timer: infrastructure.timer)
     feeds = CatalogFeedRoutes(
       on: CatalogFeedRoutes.Infrastructure(
         database: infrastructure.database, cache: catalog.cache, clock: infrastructure.clock,
         applications: stores.applications, settings: access.settings,
         publicURL: configuration.publicURL ?? "", content: content, grants: grants,
         readers: ReaderSignIn(grants: grants, settings: access.settings, timer: infrastructure.timer),
-        bodies: bodies, noteDamaged: { _ = await scrubber.noteDamaged($0) }),
+        bodies: bodies, admissions: admissions, noteDamaged: { _ = await scrubber.noteDamaged($0) }),
       options: try configuration.catalogFeedSettings())
     keys = ReaderKeyRoutes(
       grants: grants, settings: access.settings, admission: access.admission,
-      publicURL: configuration.publicURL ?? "", bodies: bodies)
+      publicURL: configuration.publicURL ?? "", bodies: bodies, admissions: admissions)
     customers = CustomerRoutes(
-      explanations: ExplanationRoutes(grants: grants, stores: stores.names), bodies: bodies)
+      explanations: ExplanationRoutes(grants: grants, stores: stores.names), bodies: bodies,
+      admissions: admissions)
   }
 
   /// Ends the bodies of keys that other nodes remove, until the task is cancelled.

@@ -207,6 +207,32 @@ struct CatalogPageTests {
     }
   }
 
+  @Test(
+    "a key that is removed, and one whose grant is revoked, open no further page, however short ago they opened one"
+  )
+  func ended() async throws {
+    try await Self.runFolder { shop in
+      let (key, other) = (try await shop.add(), try await shop.add("Other"))
+      for key in [key, other] {
+        for number in ["0", "1"] {
+          let page = try await shop.send(Self.path(number), as: key)
+          #expect(page.status == 200)
+        }
+      }
+      try await shop.remove(key)
+      #expect(try await shop.send(Self.path("2"), as: key).status == 401)
+      #expect(try await shop.send(Self.path("2"), as: other).status == 200)
+      let grants: PullboxAPI.Page<OperatorGrant> = try await shop.server.operatorAPI.get(
+        "/v1/operator/deliveries", query: [("device", "reader-\(other.name)")])
+      let grant = try #require(grants.items.first).grant
+      _ = try await shop.server.operatorAPI.call(
+        "POST", "/v1/operator/grants/\(grant)/revoke", body: ReasonBody(), as: OperatorGrant.self)
+      #expect(try await shop.send(Self.path("1"), as: other).status == 403)
+      let wrong = NewReaderKey(name: other.name, password: "x", address: "")
+      #expect(try await shop.send(Self.path("1"), as: wrong).status == 401)
+    }
+  }
+
   @Test("another customer's key opens neither pages nor manifest")
   func others() async throws {
     try await Self.runFolder { shop in
