@@ -226,7 +226,7 @@ extension TransactionMachine {
     case .finished:
       transition(.finished)
       return []
-    case .granted, .completed, .revoked:
+    case .granted, .reading, .completed, .revoked:
       guard step == .waitingForServer else { return [] }
       reason = state == .revoked ? .grantRevoked : .storeNotAnswered
       problem = nil
