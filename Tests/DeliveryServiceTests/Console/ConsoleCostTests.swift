@@ -1,3 +1,4 @@
+import ContentPublishing
 import CoreTypes
 import Database
 import DeliveryTesting
