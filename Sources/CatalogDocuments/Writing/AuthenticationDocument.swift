@@ -13,11 +13,14 @@ package struct AuthenticationDocument: Sendable {
 
   /// The command that shows a customer a key.
   package let command: String
+  /// Whether an application may lead its reader to a page to sign in.
+  package let hasPage: Bool
 
-  package init(base: String, name: String, command: String = "pullbox readers add") {
+  package init(base: String, name: String, command: String = "pullbox readers add", hasPage: Bool) {
     self.base = base
     self.name = name
     self.command = command
+    self.hasPage = hasPage
   }
 
   /// A name and four words, which the specification has.
@@ -28,9 +31,9 @@ package struct AuthenticationDocument: Sendable {
   /// The relation to the address at which a code is exchanged.
   static let exchangeRelation = "https://www.rfc-editor.org/rfc/rfc6749#section-3.2"
   /// Where an application is asked to go for a sign-in by OAuth 2.
-  static func authorization(at base: String) -> String { "\(base)/opds/oauth/authorize" }
+  package static func authorization(at base: String) -> String { "\(base)/opds/oauth/authorize" }
   /// Where it exchanges a code for a token.
-  static func exchange(at base: String) -> String { "\(base)/opds/oauth/token" }
+  package static func exchange(at base: String) -> String { "\(base)/opds/oauth/token" }
 
   private struct Document: Encodable {
     struct Link: Encodable {
@@ -66,13 +69,15 @@ package struct AuthenticationDocument: Sendable {
         authentication: [
           Document.Flow(type: Self.basicFlow, labels: ["login": "Name", "password": "Four words"]),
           Document.Flow(type: Self.bearerFlow),
-          Document.Flow(
-            type: Self.codeFlow,
-            links: [
-              Document.Link(rel: "authenticate", href: Self.authorization(at: base), type: "text/html"),
-              Document.Link(
-                rel: Self.exchangeRelation, href: Self.exchange(at: base), type: "application/json"),
-            ]),
-        ]))
+        ] + (hasPage ? [codeFlow] : [])))
+  }
+
+  private var codeFlow: Document.Flow {
+    Document.Flow(
+      type: Self.codeFlow,
+      links: [
+        Document.Link(rel: "authenticate", href: Self.authorization(at: base), type: "text/html"),
+        Document.Link(rel: Self.exchangeRelation, href: Self.exchange(at: base), type: "application/json"),
+      ])
   }
 }

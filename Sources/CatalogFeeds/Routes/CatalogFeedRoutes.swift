@@ -195,7 +195,7 @@ package struct CatalogFeedRoutes: Sendable {
 
   /// Says how a reader's key is shown.
   func authentication(for request: HTTPRequest, status: HTTPStatus) throws -> HTTPResponse {
-    let document = AuthenticationDocument(base: base(of: request), name: options.title)
+    let document = AuthenticationDocument(base: base(of: request), name: options.title, hasPage: true)
     var response = HTTPResponse(
       status: status,
       headers: ["Content-Type": AuthenticationDocument.mediaType, "Cache-Control": "no-store"],

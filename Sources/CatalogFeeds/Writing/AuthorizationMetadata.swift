@@ -1,3 +1,5 @@
+import CatalogDocuments
+
 /// The addresses and abilities of a server by which an application signs in by OAuth 2 (RFC 8414).
 struct AuthorizationMetadata: Encodable, Sendable {
   private let issuer: String

@@ -1,3 +1,4 @@
+import CatalogDocuments
 import Crypto
 
 /// Writes the page on which a reader lets an application in, as HTML without a script. Pure.

@@ -144,7 +144,7 @@ package struct LibraryCatalog: Sendable {
   /// Says how the key is shown.
   private func authentication(status: HTTPStatus) throws -> HTTPResponse {
     let document = AuthenticationDocument(
-      base: infrastructure.base(), name: Self.title, command: Self.command)
+      base: infrastructure.base(), name: Self.title, command: Self.command, hasPage: false)
     var response = HTTPResponse(
       status: status,
       headers: ["Content-Type": AuthenticationDocument.mediaType, "Cache-Control": "no-store"],
