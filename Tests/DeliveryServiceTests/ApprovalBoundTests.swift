@@ -7,6 +7,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIClient
 import PullboxAPIServer
+import PullboxTesting
 import ServiceRuntime
 import Testing
 

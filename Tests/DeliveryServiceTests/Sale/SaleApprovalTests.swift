@@ -4,6 +4,7 @@ import DeliveryTesting
 import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
+import PullboxTesting
 import Testing
 
 @testable import DeliveryService

@@ -1,5 +1,7 @@
+import AgentRecords
 import AgentTesting
 import CatalogDocuments
+import Commerce
 import ContentPackage
 import ContentPacking
 import CoreTypes
@@ -190,7 +192,8 @@ struct LibraryCatalogTests {
       #expect(statuses.dropLast().allSatisfy { $0 == 401 } && statuses.last == 429)
       var stranger = ClientRequest(method: "GET", url: program.key.address)
       stranger.headers = [("Authorization", "Bearer x.\(program.key.password)")]
-      #expect([401, 429].contains(try await program.client.send(stranger).status))
+      let refused = try await program.client.send(stranger).status
+      #expect(refused == 401 || refused == 429)
       #expect(try await program.get("/v1.2").status == 200, "the right key always counts")
     }
   }
@@ -200,12 +203,14 @@ struct LibraryCatalogTests {
     let comic = try Self.comic()
     try await reading([comic], harness, disowned: [comic.manifest.product]) { program in
       for feed in ["/v1.2/owned", "/v2/owned"] {
-        #expect(!Self.text(try await program.get(feed)).contains(FixturePackage.product), "\(feed)")
+        let shown = Self.text(try await program.get(feed))
+        #expect(!shown.contains(FixturePackage.product), "\(feed)")
       }
       let name = PackageFacts.fileName(of: comic.manifest.product, PackageFacts(comic.manifest))
       for path in ["pages/P/1.0/0", "covers/P/1.0", "manifest/P/1.0", "files/P/1.0/\(name)"] {
         let address = "/" + path.replacing("P/", with: "\(FixturePackage.product)/")
-        #expect(try await program.get(address).status == 404, "\(path)")
+        let answer = try await program.get(address)
+        #expect(answer.status == 404, "\(path)")
       }
     }
   }
