@@ -62,8 +62,10 @@ struct RouteAdmissionTests {
         default: expected = .catalog
         }
         #expect(AdmissionClass(of: declaration) == expected, "\(route)")
-        // A store's own servers post what they tell, from few addresses; applications put how far was read, with a reader's key.
-        let mayWrite = route.hasPrefix("POST /v1/notifications/") || route.hasPrefix("PUT /opds/")
+        // A store's own servers post what they tell, from few addresses; applications put how far was read, with a reader's key, and sign in.
+        let mayWrite =
+          route.hasPrefix("POST /v1/notifications/") || route.hasPrefix("PUT /opds/")
+          || route.hasPrefix("POST /opds/oauth/")
         if expected == .catalog, !mayWrite {
           #expect(declaration.method == .get, "\(route)")
         }

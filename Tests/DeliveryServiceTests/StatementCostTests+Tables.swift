@@ -641,7 +641,7 @@ extension TableCalls {
     try await measure(filling: [
       """
       INSERT INTO approvals (id, state, action, subject, scope, asked, asked_by, asked_key, expires, method, pattern, target, body)
-      SELECT n, CASE WHEN n % 2 = 0 THEN 'done' ELSE 'declined' END, 'version.withdraw', 'a 1.0', 'publish', n, 'ada', CAST('' AS BLOB), n + 1,
+      SELECT n, CASE WHEN n % 2 = 0 THEN 'done' ELSE 'declined' END, 'version.withdraw', 'a 1.0', 'publish', n, 'ada', zeroblob(32), n + 1,
         'POST', 'p', 't', CAST('' AS BLOB) FROM numbers
       """
     ]) { connection in
@@ -661,7 +661,9 @@ extension TableCalls {
       #expect(
         try ApprovalTable.decide(number, as: .approved, by: "bob", because: nil, at: now, in: connection))
       #expect(try ApprovalTable.finish(number, as: .done, outcome: nil, in: connection))
-      try ApprovalTable.expire(at: now, in: connection)
+      _ = try ApprovalTable.add(
+        .init(approval: approval, key: key, request: request), in: connection)
+      try ApprovalTable.expire(at: now + .seconds(61), in: connection)
       _ = try ApprovalTable.forget(before: now, limit: 5, in: connection)
     }
   }

@@ -49,7 +49,8 @@ CREATE TABLE downloads (
   created_at INTEGER,
   ended_at INTEGER,
   bytes_reused INTEGER,
-  losses INTEGER NOT NULL DEFAULT 0
+  losses INTEGER NOT NULL DEFAULT 0,
+  urgency TEXT NOT NULL DEFAULT 'normal'
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);

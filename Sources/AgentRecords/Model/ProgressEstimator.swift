@@ -1,4 +1,5 @@
 package import CoreTypes
+import Synchronization
 
 /// Speed and time remaining of one content job, on a clock that never jumps (docs/estimator.md). Fed with the counts of its
 /// transfer: what was received twice counts for the speed, and never for the progress.
@@ -118,4 +119,26 @@ package struct ProgressEstimator: Hashable, Sendable {
     let fraction = Double(verified.rawValue) / Double(total.rawValue)
     return min(max(fraction, 0), 1.0.nextDown)
   }
+}
+
+/// The estimator of one job, outside of the table that has the job's row: rows are moved about, and stay short.
+package final class JobEstimator: Sendable {
+  private let state = Mutex(ProgressEstimator())
+
+  package init() {}
+
+  /// See ``ProgressEstimator/record(received:verified:at:)``.
+  package func record(received: ByteCount, verified: ByteCount, at now: MonotonicInstant) {
+    state.withLock { $0.record(received: received, verified: verified, at: now) }
+  }
+
+  /// See ``ProgressEstimator/estimate(remaining:tail:at:)``.
+  package func estimate(
+    remaining: ByteCount?, tail: Double, at now: MonotonicInstant
+  ) -> ProgressEstimator.Estimate {
+    state.withLock { $0.estimate(remaining: remaining, tail: tail, at: now) }
+  }
+
+  /// See ``ProgressEstimator/reset()``.
+  package func reset() { state.withLock { $0.reset() } }
 }

@@ -43,12 +43,15 @@ package final class ReaderAdmissions: Sendable {
   }
 
   /// The name of what a request shows and asks for; nil where it shows nothing, or more than one thing.
+  ///
+  /// - Parameter changes: those of the catalog so far: one that releases or withdraws something ends what is remembered.
   func name(
-    of request: HTTPRequest, _ product: ProductIdentifier, _ version: ContentVersion
+    of request: HTTPRequest, _ product: ProductIdentifier, _ version: ContentVersion,
+    since changes: some BinaryInteger
   ) -> SHA256Digest? {
     let values = request.headers.values(of: "Authorization")
     guard values.count == 1, let shown = values.first else { return nil }
-    return SHA256Digest.of("\(shown.utf8.count) \(shown) \(product) \(version)".utf8)
+    return SHA256Digest.of("\(shown.utf8.count) \(shown) \(product) \(version) \(changes)".utf8)
   }
 
   /// The admission of that name; nil where none counts now.

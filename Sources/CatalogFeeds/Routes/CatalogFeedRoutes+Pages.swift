@@ -6,6 +6,7 @@ import ContentGrants
 import ContentPackage
 import CoreTypes
 import Crypto
+import Database
 import DeliveryModel
 import DeliveryRecords
 import HTTPServer
@@ -29,7 +30,8 @@ extension CatalogFeedRoutes {
       .get, "/opds/pages/{id}/{version}/{n}", query: Self.pageQuery,
       use: { request, parameters in
         let (product, version) = try Self.content(parameters)
-        let name = infrastructure.admissions.name(of: request, product, version)
+        let name = infrastructure.admissions.name(
+          of: request, product, version, since: infrastructure.database.changes(of: .catalog))
         if let name, let known = infrastructure.admissions.find(name) {
           return try await page(to: request, parameters, from: known, isOwned: true)
         }

@@ -41,7 +41,7 @@ actor DownloadManager {
     /// The counts, which the transfer changes from its own threads.
     var progress: TransferProgress
     /// The speed by the counts so far.
-    var estimator = ProgressEstimator()
+    let estimator = JobEstimator()
     /// When its content began to be placed, where that goes on or was last.
     var placingSince: MonotonicInstant?
     /// Remove what is staged, and the job, as soon as no step runs.
