@@ -96,7 +96,7 @@ let delivery: [Target] = [
   .target(
     name: "DeliveryModel", dependencies: ["PullboxAPI", "Commerce", "Crypto", "CoreTypes"]),
   .target(
-    name: "DeliverySchema", dependencies: ["PullboxAPI", "Commerce", "Database"]),
+    name: "DeliverySchema", dependencies: ["PullboxAPI", "Commerce", "Database", "PostgreSQLEngine"]),
   .target(
     name: "DeliveryRecords",
     dependencies: [

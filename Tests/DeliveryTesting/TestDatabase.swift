@@ -1,6 +1,7 @@
 import CoreTypes
 package import Database
 import DeliveryRecords
+import DeliverySchema
 import Foundation
 package import PostgreSQLEngine
 

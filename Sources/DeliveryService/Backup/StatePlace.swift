@@ -1,6 +1,7 @@
 import CoreTypes
 import Database
 import DeliveryRecords
+import DeliverySchema
 import PostgreSQLEngine
 import PullboxAPI
 import RecordTransfer

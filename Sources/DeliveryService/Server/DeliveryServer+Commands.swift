@@ -2,6 +2,7 @@ import ContentDelivery
 import CoreTypes
 import Database
 import DeliveryRecords
+import DeliverySchema
 import PostgreSQLEngine
 public import ServiceRuntime
 import SystemCalls
