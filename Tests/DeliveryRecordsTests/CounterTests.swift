@@ -87,7 +87,7 @@ struct CounterTests {
         FROM grants GROUP BY environment, name ORDER BY environment, name
         """
       ).map { "\(try $0.text("environment")) \(try $0.text("name")) \(try $0.integer("n"))" }
-      #expect(counted.count == 8)
+      #expect(counted.count == 10)
       let kept = try CounterTable.grants(in: connection)
       #expect(kept.map { "\($0.environment) \($0.state) \($0.count)" } == counted)
       let calls = try connection.query(
@@ -171,7 +171,7 @@ struct CounterTests {
       #expect(
         try CounterTable.grants(in: connection).filter { $0.environment == "Sandbox" }
           .map { "\($0.state) \($0.count)" }
-          == ["completed 0", "finished 0", "granted 2", "revoked 1"])
+          == ["completed 0", "finished 0", "granted 2", "reading 0", "revoked 1"])
       let rows = try connection.query("SELECT id, number, revoked_by FROM grants ORDER BY number")
       #expect(try rows.map { try $0.text("id").suffix(1) } == ["b", "c", "a"])
       #expect(try rows.map { try $0.optionalText("revoked_by") } == [nil, "store", nil])

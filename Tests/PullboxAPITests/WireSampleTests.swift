@@ -182,8 +182,9 @@ struct WireSampleTests {
   func operatorWritten() {
     #expect(
       WireSample.all.filter(\.isOperatorWritten).map(\.name) == [
-        "PublicationDescription", "CatalogImport", "PriceTierDescription", "ProductSubmission",
-        "GarbageCollectionRequest", "ProductDescription", "ReleaseRequest", "ReasonBody", "VersionSubmission",
+        "RevocationRequest", "PublicationDescription", "CatalogImport", "PriceTierDescription",
+        "ProductSubmission", "GarbageCollectionRequest", "ProductDescription", "ReleaseRequest", "ReasonBody",
+        "VersionSubmission",
         "WithdrawalRequest",
         // The test controls of the sandbox store.
         "AccountChange", "AccountRequest", "CodeRequest", "LicenseRequest", "LicenseSeatRequest",

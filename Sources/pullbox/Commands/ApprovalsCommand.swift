@@ -66,7 +66,7 @@ enum ApprovalsCommand: Command {
     try console.print(
       approvals,
       columns: [
-        .number("NUMBER"), .text("STATE"), .name("STEP"), .text("SUBJECT"), .number("AFFECTED"),
+        .number("NUMBER"), .text("STATE"), .name("STEP"), .name("SUBJECT"), .number("AFFECTED"),
         .name("ASKED BY"), .text("ASKED"), .text("EXPIRES"), .name("DECIDED BY"), .sentence("WHY"),
       ], whenEmpty: "no requests"
     ) { approval in

@@ -6,7 +6,7 @@ extension WireSample {
     WireSample(OperatorCustomers.self, #"{"customers": [\#(customer)]}"#, minimal: #"{"customers": []}"#),
     WireSample(
       OperatorCustomer.self, customer, minimal: #"{"customer": "a", "devices": [], "readers": []}"#),
-    WireSample(OperatorCustomer.Device.self, device),
+    WireSample(OperatorCustomer.Device.self, customerDevice),
     WireSample(
       OperatorReaderKey.self, reader,
       minimal: """

@@ -102,7 +102,7 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(LibraryVerification.Fault.Kind.self, ["missing", "damaged", "foreign"]),
     WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),
     WireWords(DeliveryProgress.self, ["waiting", "fetching", "stuck", "unverified"]),
-    WireWords(GrantState.self, ["granted", "completed", "finished", "revoked"]),
+    WireWords(GrantState.self, ["granted", "completed", "finished", "reading", "revoked"]),
     WireWords(
       VersionState.self,
       ["draft", "submitted", "approved", "rejected", "released", "superseded", "withdrawn"]),
