@@ -553,6 +553,7 @@ extension TableCalls {
       let code = ReaderCode(
         name: key.name, digest: .of([52]), challenge: .of([53]), request: .of([54]), expires: now)
       try ReaderTokenTable.put(code, in: connection)
+      #expect(try ReaderTokenTable.knows(code: code.digest, of: key.name, in: connection))
       #expect(try ReaderTokenTable.take(code.digest, of: key.name, in: connection) != nil)
       try ReaderTokenTable.insert(.of([55]), for: code, at: now, in: connection)
       #expect(try ReaderTokenTable.contains(.of([55]), of: key.name, in: connection))

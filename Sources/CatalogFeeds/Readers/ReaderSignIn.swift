@@ -60,8 +60,7 @@ package struct ReaderSignIn: Sendable {
     _ shown: ReaderCredentials, as form: Form, for request: HTTPRequest
   ) async throws -> ReaderKey? {
     let (name, secret) = (shown.name, shown.password)
-    let peer = settings.client(of: request)
-    if let seconds = attempts.wait(for: name, from: peer) { throw Self.tooMany(seconds) }
+    try checkAttempts(for: name, request)
     let (found, isToken) = try await grants.grantStore.database.read { connection in
       (
         try ReaderKeyTable.find(name, in: connection),
@@ -75,11 +74,25 @@ package struct ReaderSignIn: Sendable {
     let matches = digest.matches(form == .md5 ? secret : ReaderPassword.canonical(secret))
     // A key that was made before KOReader's sync has nothing for it to show.
     guard let key = found, isToken || known != nil && matches else {
-      if let seconds = attempts.charge(name, from: peer) { throw Self.tooMany(seconds) }
+      try chargeAttempt(for: name, request)
       return nil
     }
     try await note(key)
     return key
+  }
+
+  /// Throws `too-many-requests` where too many wrong secrets for the name came from there.
+  func checkAttempts(for name: String, _ request: HTTPRequest) throws(Problem) {
+    if let seconds = attempts.wait(for: name, from: settings.client(of: request)) {
+      throw Self.tooMany(seconds)
+    }
+  }
+
+  /// Counts a wrong secret. Throws `too-many-requests` where it is one too many.
+  func chargeAttempt(for name: String, _ request: HTTPRequest) throws(Problem) {
+    if let seconds = attempts.charge(name, from: settings.client(of: request)) {
+      throw Self.tooMany(seconds)
+    }
   }
 
   private func note(_ key: ReaderKey) async throws {

@@ -17,6 +17,7 @@ struct ReaderTokens: Sendable {
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~".utf8)
 
   let grants: GrantService
+  let signIn: ReaderSignIn
 
   /// A new code, in place of the key's last one. Throws `access_denied` for a key that has been removed, and what the database throws.
   func code(for key: ReaderKey, _ request: AuthorizationRequest) async throws -> String {
@@ -37,8 +38,9 @@ struct ReaderTokens: Sendable {
   }
 
   /// A token for a code. A code is taken once, whatever comes of it; one that is shown again ends the tokens that were given for it (RFC
-  /// 6749 §4.1.2). Throws ``AuthorizationError``, and what the database throws.
-  func token(for form: [QueryParameter]) async throws -> String {
+  /// 6749 §4.1.2). One that was never given counts as a wrong password. Throws ``AuthorizationError``, `too-many-requests`, and what
+  /// the database throws.
+  func token(for form: [QueryParameter], _ request: HTTPRequest) async throws -> String {
     func value(_ name: String) throws(AuthorizationError) -> String {
       let values = form.filter { $0.name == name }.map(\.value)
       guard values.count == 1, let value = values.first, !value.isEmpty else {
@@ -55,7 +57,7 @@ struct ReaderTokens: Sendable {
     else {
       throw AuthorizationError(.invalidRequest, "code_verifier is 43 to 128 letters, digits and -._~")
     }
-    let request = AuthorizationRequest.digest(
+    let asked = AuthorizationRequest.digest(
       client: try value("client_id"), redirect: try value("redirect_uri"))
     let refusal = AuthorizationError(.invalidGrant, "the code is none, or of another request, or too old")
     guard let shown = ReaderCredentials(try value("code"), separatedBy: ".") else { throw refusal }
@@ -63,14 +65,24 @@ struct ReaderTokens: Sendable {
     let (token, now) = (RandomBytes.token(bits: 256), grants.grantStore.clock.now())
     let digest = SecretDigest(of: secret).digest
     let database = grants.grantStore.database
-    guard let key = try await database.read({ try ReaderKeyTable.find(name, in: $0) }) else { throw refusal }
+    try signIn.checkAttempts(for: name, request)
+    let (found, isKnown) = try await database.read { connection in
+      (
+        try ReaderKeyTable.find(name, in: connection),
+        try ReaderTokenTable.knows(code: digest, of: name, in: connection)
+      )
+    }
+    guard let key = found, isKnown else {
+      try signIn.chargeAttempt(for: name, request)
+      throw refusal
+    }
     let isGiven = try await database.write(locking: []) { connection in
       _ = try CustomerTable.lockCurrent(key.customer, in: connection)
       guard let code = try ReaderTokenTable.take(digest, of: name, in: connection) else {
         _ = try ReaderTokenTable.remove(givenFor: digest, of: name, in: connection)
         return false
       }
-      guard now < code.expires, code.request == request,
+      guard now < code.expires, code.request == asked,
         SecretDigest(digest: code.challenge).matches(verifier),
         try ReaderKeyTable.find(name, in: connection) != nil
       else { return false }

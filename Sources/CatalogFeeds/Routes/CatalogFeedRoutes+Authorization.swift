@@ -54,9 +54,9 @@ extension CatalogFeedRoutes {
       }
     }
     routes.public(.post, "/opds/oauth/token", query: []) { request, _ in
-      do throws(AuthorizationError) {
+      do {
         return try await token(for: request)
-      } catch {
+      } catch let error as AuthorizationError {
         return try Self.json(
           Refusal(error: error.code.rawValue, description: error.message),
           status: error.code == .temporarilyUnavailable ? .serviceUnavailable : .badRequest)
@@ -111,11 +111,15 @@ extension CatalogFeedRoutes {
     }
   }
 
-  private func token(for request: HTTPRequest) async throws(AuthorizationError) -> HTTPResponse {
+  /// Throws ``AuthorizationError``, and `too-many-requests`, which OAuth has no word for.
+  private func token(for request: HTTPRequest) async throws -> HTTPResponse {
     do {
-      return try Self.json(Token(token: try await tokens.token(for: Self.form(of: request))), status: .ok)
+      return try Self.json(
+        Token(token: try await tokens.token(for: Self.form(of: request), request)), status: .ok)
     } catch let error as AuthorizationError {
       throw error
+    } catch let problem as Problem where problem.code == .tooManyRequests {
+      throw problem
     } catch let problem as Problem where problem.code == .requestMalformed {
       throw AuthorizationError(.invalidRequest, problem.detail ?? "the form cannot be read")
     } catch is DatabaseError {

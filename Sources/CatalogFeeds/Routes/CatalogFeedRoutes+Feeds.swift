@@ -66,7 +66,9 @@ extension CatalogFeedRoutes {
         case .json: try PublicationsWriter(addresses: addresses).feed(feed)
         }
       }
-      return Written(bytes: bytes, products: selection.products, marks: composer.progress?.marks ?? [:])
+      return Written(
+        bytes: bytes, products: selection.products, marks: composer.progress?.marks ?? [:],
+        isWhole: facts.count == Set(selection.digests).count)
     }
   }
 
@@ -87,7 +89,9 @@ extension CatalogFeedRoutes {
         case .atom: AtomWriter(addresses: addresses, name: composer.title).entry(publication)
         case .json: try PublicationsWriter(addresses: addresses).entry(publication)
         }
-      return Written(bytes: bytes, products: selection.products, marks: composer.progress?.marks ?? [:])
+      return Written(
+        bytes: bytes, products: selection.products, marks: composer.progress?.marks ?? [:],
+        isWhole: facts.count == Set(selection.digests).count)
     }
   }
 
@@ -96,6 +100,8 @@ extension CatalogFeedRoutes {
     var bytes: [UInt8]
     var products: [ProductIdentifier]
     var marks: [ProductIdentifier: ReadingMark]
+    /// False where a package's facts could not be read: they may be there in a moment.
+    var isWhole: Bool
   }
 
   /// Answers with a document that was made before, or with the one that `make` makes now.
@@ -130,12 +136,12 @@ extension CatalogFeedRoutes {
     let written = try await make(
       ask, composer,
       FeedAddresses(base: base, form: form, choice: ask.choice))
-    // What a reader owns may have changed at any time.
-    let changed = key == nil ? max(snapshot.lastChange(before: now), since) : now
+    // What a reader owns may have changed at any time, also twice within a second: its tag alone tells.
+    let changed = key == nil ? max(snapshot.lastChange(before: now), since) : nil
     let document = try await BlockingPool.computing.run {
       try ConditionalJSON.Document(bytes: written.bytes, lastModified: changed, compressing: isCompressed)
     }
-    if isKept {
+    if isKept, written.isWhole {
       cache.keep(
         FeedDocumentCache.Made(document: document, products: written.products, marks: written.marks),
         at: address, on: basis)

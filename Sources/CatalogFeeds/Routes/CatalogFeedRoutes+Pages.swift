@@ -76,7 +76,7 @@ extension CatalogFeedRoutes {
       ConditionalJSON.Document(
         bytes: bytes,
         lastModified: key == nil
-          ? max(snapshot.lastChange(before: now), infrastructure.settings.value.pricesSince) : now),
+          ? max(snapshot.lastChange(before: now), infrastructure.settings.value.pricesSince) : nil),
       to: request, type: PackagePages.manifestType(isComic: pages != nil), for: key)
   }
 

@@ -82,7 +82,7 @@ package struct CatalogFeedRoutes: Sendable {
     self.options = options
     progress = ProgressShelf(grants: infrastructure.grants)
     owned = OwnedShelf(grants: infrastructure.grants)
-    tokens = ReaderTokens(grants: infrastructure.grants)
+    tokens = ReaderTokens(grants: infrastructure.grants, signIn: infrastructure.readers)
     facts = PackageFactsCache(packages: infrastructure.content.packages)
   }
 

@@ -62,19 +62,31 @@ package enum ReaderTokenTable {
     return code
   }
 
-  /// Writes a token down that was given for a code; of more than ``maximumCount`` the oldest goes.
+  /// Writes a token down that was given for a code. Of more than ``maximumCount`` the oldest goes, and never this one, whatever the clock
+  /// says.
   package static func insert(
     _ token: SHA256Digest, for code: ReaderCode, at now: Timestamp, in connection: borrowing Connection
   ) throws {
-    try connection.execute(
-      "INSERT INTO reader_tokens (digest, name, code, created) VALUES (?, ?, ?, ?)",
-      [.digest(token), .text(code.name), .digest(code.digest), .timestamp(now)])
     try connection.execute(
       """
       DELETE FROM reader_tokens WHERE name = ? AND digest NOT IN (
         SELECT digest FROM reader_tokens \(SQLDialect.index("reader_tokens_by_name"))
         WHERE name = ? ORDER BY created DESC, digest DESC LIMIT ?)
-      """, [.text(code.name), .text(code.name), .integer(maximumCount)])
+      """, [.text(code.name), .text(code.name), .integer(maximumCount - 1)])
+    try connection.execute(
+      "INSERT INTO reader_tokens (digest, name, code, created) VALUES (?, ?, ?, ?)",
+      [.digest(token), .text(code.name), .digest(code.digest), .timestamp(now)])
+  }
+
+  /// Whether the code is the key's last one, or one that a token was given for.
+  package static func knows(
+    code: SHA256Digest, of name: String, in connection: borrowing Connection
+  ) throws -> Bool {
+    try connection.first(
+      """
+      SELECT 1 FROM reader_codes WHERE name = ? AND digest = ?
+      UNION ALL SELECT 1 FROM reader_tokens WHERE name = ? AND code = ?
+      """, [.text(name), .digest(code), .text(name), .digest(code)]) != nil
   }
 
   /// Whether the token is one of the key's.

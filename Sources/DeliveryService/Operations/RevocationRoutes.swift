@@ -15,7 +15,8 @@ import RouteAccess
 struct RevocationRoutes: Sendable {
   /// Grants that one request revokes, at most: the newest.
   static let maximumGrants = 1000
-  private static let states: [GrantState] = [.granted, .completed, .finished]
+  /// All in which a grant stands, those of readers' keys among them.
+  private static let states = GrantState.allCases.filter { $0 != .revoked }
 
   let database: Database
   let grants: GrantService

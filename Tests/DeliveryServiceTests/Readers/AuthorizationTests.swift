@@ -128,6 +128,36 @@ struct AuthorizationTests {
     }
   }
 
+  @Test("codes that were never given are slowed as wrong passwords are") func guesses() async throws {
+    try await ReaderShop.run(Self.content) { shop in
+      let key = try await shop.add()
+      var statuses: [Int] = []
+      for number in 0..<8 {
+        statuses.append(try await exchange("\(key.name).\(number)", shop).status)
+      }
+      #expect(statuses.prefix(5).allSatisfy { $0 == 400 } && statuses.last == 429)
+    }
+  }
+
+  @Test("of twenty tokens the oldest goes for a new one, which stays also where the clock was set back")
+  func manyTokens() async throws {
+    try await ReaderShop.run(Self.content) { shop in
+      let key = try await shop.add()
+      var tokens: [(String, String)] = []
+      for number in 0..<22 {
+        // Later ones are dated before earlier ones.
+        shop.server.clock.advance(by: .seconds(number < 20 ? 1 : -100))
+        let given = try await exchange(try await code(for: key, shop), shop)
+        let token = try #require(try object(given)["access_token"] as? String)
+        tokens.append(("Authorization", "Bearer \(token)"))
+      }
+      for (number, isKept) in [(21, true), (19, true), (0, false)] {
+        let answer = try await shop.send("/opds/v2/owned", headers: [tokens[number]])
+        #expect(answer.status == (isKept ? 200 : 401), "\(number)")
+      }
+    }
+  }
+
   @Test("a code is taken once, within 60 seconds, by who has the verifier, for the same address and client")
   func codes() async throws {
     try await ReaderShop.run(Self.content) { shop in

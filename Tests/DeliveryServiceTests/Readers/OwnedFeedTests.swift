@@ -40,6 +40,24 @@ struct OwnedFeedTests {
     }
   }
 
+  @Test("what changes twice within a second is told by its tag, and by no date") func dates() async throws {
+    try await ReaderShop.run(Self.content) { shop in
+      let key = try await shop.add()
+      for path in [
+        "/opds/v2/owned", "/opds/v1.2/products/\(ReaderShop.issue)", "/opds/manifest/\(ReaderShop.issue)/1.0",
+      ] {
+        let answer = try await shop.send(path, as: key)
+        #expect(answer.status == 200 && answer.headers["Last-Modified"] == nil, "\(path)")
+        let tag = try #require(answer.headers["ETag"])
+        let basic = ReaderShop.basic(key)
+        let again = try await shop.send(path, headers: [basic, ("If-None-Match", tag)])
+        #expect(again.status == 304)
+        let dated = ("If-Modified-Since", "Thu, 31 Dec 2099 23:59:59 GMT")
+        #expect(try await shop.send(path, headers: [basic, dated]).status == 200)
+      }
+    }
+  }
+
   @Test("what was bought before the latest 2,000 purchases is in the feed, and is sent")
   func many() async throws {
     try await ReaderShop.run(Self.content) { shop in

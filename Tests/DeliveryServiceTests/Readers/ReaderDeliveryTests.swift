@@ -68,6 +68,29 @@ struct ReaderDeliveryTests {
     }
   }
 
+  @Test("revoking all grants of a transaction, or of a key's device, ends what a reader's key has")
+  func revokedWithAll() async throws {
+    for byDevice in [false, true] {
+      try await ReaderShop.run(Self.content) { shop in
+        let server = shop.server
+        let key = try await shop.add()
+        #expect(try await shop.send(Self.file, as: key).status == 200)
+        let device = try #require(try await list(on: server).first?.device)
+        let query = byDevice ? ("device", device.description) : ("transaction", "2000000000000001")
+        let plan: RevocationPlan = try await server.operatorAPI.get(
+          "/v1/operator/revocations", query: [query])
+        #expect(plan.grants == 1 && plan.devices == 1)
+        let revocation = RevocationRequest(
+          transaction: byDevice ? nil : "2000000000000001",
+          device: byDevice ? device.description : nil, reason: "fraud")
+        let done = try await server.operatorAPI.call(
+          "POST", "/v1/operator/revocations", body: revocation, as: RevocationReport.self)
+        #expect(done.value.revoked == 1)
+        #expect([402, 403].contains(try await shop.send(Self.file, as: key).status))
+      }
+    }
+  }
+
   @Test("a device that calls itself as a reader's key does is expected to place what it was granted")
   func deviceOfThatName() async throws {
     try await ReaderShop.run(Self.content) { shop in
