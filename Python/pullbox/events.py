@@ -68,6 +68,7 @@ class ServerSentEventParser:
         self._data: list[bytes] = []
         self._data_length = 0
         self._name = b""
+        self._identifier: str | None = None
         self.last_identifier: str | None = None
         self._is_first_line = True
         self._after_carriage_return = False
@@ -108,6 +109,8 @@ class ServerSentEventParser:
             self._is_first_line = False
             line = line.removeprefix(b"\xef\xbb\xbf")
         if not line:
+            # An identifier counts from the empty line on: what is cut before it is told again.
+            self.last_identifier = self._identifier
             name = self._name.decode(errors="replace") or "message"
             event = ServerSentEvent(name, b"\n".join(self._data), self.last_identifier) if self._data else None
             self._data, self._data_length, self._name = [], 0, b""
@@ -122,7 +125,7 @@ class ServerSentEventParser:
                 raise UnexpectedResponse(f"an event of the stream has more than {self._maximum} bytes of data")
             self._data.append(value)
         elif field == b"id" and b"\0" not in value:
-            self.last_identifier = value.decode(errors="replace")
+            self._identifier = value.decode(errors="replace")
         return None
 
 
@@ -133,7 +136,8 @@ class AgentEvents:
         self._exchange = exchange
         self._parts = exchange.parts()
         self._parser = ServerSentEventParser()
-        self._events: deque[AgentEvent] = deque()
+        self._events: deque[tuple[AgentEvent, str | None]] = deque()
+        self._last_identifier: str | None = None
         self._silence_limit = silence_limit
 
     async def __aenter__(self) -> Self:
@@ -144,8 +148,8 @@ class AgentEvents:
 
     @property
     def last_identifier(self) -> str | None:
-        """The identifier of the last change that came, for ``AgentClient.events``; ``None`` before one."""
-        return self._parser.last_identifier
+        """The identifier of the last change that was read, for ``AgentClient.events``; ``None`` before one."""
+        return self._last_identifier
 
     def close(self) -> None:
         """Ends the connection."""
@@ -166,14 +170,16 @@ class AgentEvents:
                 self.close()
                 raise
             self._take(part)
-        return self._events.popleft()
+        event, identifier = self._events.popleft()
+        self._last_identifier = identifier if self._events else self._parser.last_identifier
+        return event
 
     def _take(self, part: bytes) -> None:
         try:
             for event in self._parser.read(part):
                 # Names that only a later agent has are passed over.
                 if event.name in _TYPES:
-                    self._events.append(AgentEvent(event.name, coding.read(_TYPES[event.name], event.data)))
+                    self._events.append((AgentEvent(event.name, coding.read(_TYPES[event.name], event.data)), event.identifier))
         except UnexpectedResponse:
             self.close()
             raise

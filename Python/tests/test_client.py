@@ -204,6 +204,20 @@ class EventTests(FakeAgentTestCase):
         self.assertEqual(opened.last_identifier, "run-7")
         self.assertIn(b"Last-Event-ID: old-3\r\n", self.requests[-1])
 
+    async def test_an_identifier_is_that_of_the_last_change_that_was_read(self) -> None:
+        def numbered(number: int) -> bytes:
+            return event("download", DOWNLOAD)[:-1] + f"id: run-{number}\n\n".encode()
+
+        self.answers.append(stream(numbered(1) + numbered(2) + numbered(3)))
+        async with await self.agent.events() as opened:
+            await anext(opened)
+            self.assertEqual(opened.last_identifier, "run-1")
+        # Its empty line never comes.
+        self.answers.append(stream(numbered(1), numbered(2)[:-1]))
+        async with await self.agent.events() as opened:
+            self.assertEqual(len([one async for one in opened]), 1)
+            self.assertEqual(opened.last_identifier, "run-1")
+
     async def test_an_event_that_is_cut_is_not_told(self) -> None:
         whole, cut = event("transaction", TRANSACTION), event("transaction", FINISHED)[:-1]
         found = []
