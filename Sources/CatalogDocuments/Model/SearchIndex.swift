@@ -1,6 +1,5 @@
 package import Commerce
 import CoreTypes
-import Foundation
 package import PullboxAPI
 
 /// Finds products by the beginnings of words in their titles and in those of their publications, in every language that these have. A
@@ -99,11 +98,6 @@ package struct SearchIndex: Sendable {
 
   /// Letters and digits between everything else, without the difference of case, width and marks.
   private static func split(_ text: String) -> [String] {
-    let isPlain = text.utf8.allSatisfy { $0 < 0x80 }
-    let folded =
-      isPlain
-      ? text.lowercased()
-      : text.folding(options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive], locale: nil)
-    return folded.split { !$0.isLetter && !$0.isNumber }.map { String($0.prefix(maximumWord)) }
+    TextFolding.fold(text).split { !$0.isLetter && !$0.isNumber }.map { String($0.prefix(maximumWord)) }
   }
 }

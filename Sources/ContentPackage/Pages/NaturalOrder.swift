@@ -1,4 +1,4 @@
-import Foundation
+import CoreTypes
 
 /// The order in which people number pages: folder by folder, a name without its ending first, runs of digits as numbers of
 /// any length (`page2` before `page10`), the rest without regard to case, and what is the same to that by its bytes.
@@ -56,7 +56,8 @@ package enum NaturalOrder {
       digits = []
       hasDigits = false
     }
-    for scalar in composed(text).unicodeScalars {
+    // Spellings that only normalization tells apart are the same here.
+    for scalar in String(text).composed.unicodeScalars {
       if let digit = digit(scalar) {
         hasDigits = true
         if digit > 0 || !digits.isEmpty { digits.append(digit + 1) }
@@ -67,12 +68,6 @@ package enum NaturalOrder {
     }
     flush()
     key.append(end)
-  }
-
-  /// Spellings that only normalization tells apart are the same here.
-  private static func composed(_ text: Substring) -> String {
-    let text = String(text)
-    return text.utf8.allSatisfy { $0 < 0x80 } ? text : text.precomposedStringWithCanonicalMapping
   }
 
   /// The value of a decimal digit of any script, full-width ones among them.

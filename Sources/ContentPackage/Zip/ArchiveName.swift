@@ -1,4 +1,4 @@
-import Foundation
+import SystemCalls
 
 /// The name of an entry in an archive that is never unpacked. It may be in whatever the tool that made it wrote: nothing is
 /// placed under it.
@@ -8,7 +8,7 @@ package struct ArchiveName: Hashable, Sendable {
   package enum Encoding: String, Hashable, Sendable {
     /// Strict UTF-8, as ZIP marks it by a flag; the flag itself is not asked.
     case utf8 = "UTF-8"
-    /// Shift-JIS, as Japanese tools write it.
+    /// Shift-JIS with the characters that Windows has besides (code page 932), as Japanese tools write it.
     case shiftJIS = "Shift-JIS"
     /// The character set of the IBM PC.
     case codePage437 = "code page 437"
@@ -62,7 +62,7 @@ package struct ArchiveName: Hashable, Sendable {
   /// Strict UTF-8 first, then Shift-JIS where every byte fits it, else code page 437.
   private static func text(of bytes: [UInt8]) -> (String, Encoding) {
     if let text = String(validating: bytes, as: UTF8.self) { return (text, .utf8) }
-    if isShiftJIS(bytes), let text = String(data: Data(bytes), encoding: .shiftJIS) {
+    if isShiftJIS(bytes), let text = TextConversion.decode(bytes, from: "CP932") {
       return (text, .shiftJIS)
     }
     var scalars = String.UnicodeScalarView()
