@@ -17,6 +17,8 @@ final class ReaderAttempts: Sendable {
     var network: PeerNetwork
   }
 
+  private static let allowance = TryAllowance(burst: UInt64(burst), interval: interval)
+
   private let timer: any MonotonicClock
   private let paidUntil = Mutex<[Key: UInt64]>([:])
   /// By address alone, whatever the names.
@@ -29,19 +31,14 @@ final class ReaderAttempts: Sendable {
 
   /// Nil where a password for that name may be tried from there, else the whole seconds until then.
   func wait(for name: String, from peer: PeerAddress) -> Int? {
-    let now = timer.now().nanoseconds
-    let interval = UInt64(Self.interval.nanoseconds)
     let key = Key(name: name, network: PeerNetwork(limiting: peer))
     let until = paidUntil.withLock { $0[key] ?? 0 }
-    guard until + interval > now + UInt64(Self.burst) * interval else { return nil }
-    return Int(
-      clamping: (until + interval - now - UInt64(Self.burst) * interval + 999_999_999) / 1_000_000_000)
+    return Self.allowance.wait(paidUntil: until, now: timer.now().nanoseconds)
   }
 
   /// Notes a wrong password. Nil while there may be more from that address, else the whole seconds to wait.
   func charge(_ name: String, from peer: PeerAddress) -> Int? {
     let now = timer.now().nanoseconds
-    let interval = UInt64(Self.interval.nanoseconds)
     let key = Key(name: name, network: PeerNetwork(limiting: peer))
     paidUntil.withLock { paid in
       if paid[key] == nil, paid.count >= Self.maximumNames {
@@ -50,8 +47,7 @@ final class ReaderAttempts: Sendable {
           paid[least.key] = nil
         }
       }
-      // However many were compared at once, the next one waits no longer than for the last of those that may be.
-      paid[key] = min(max(paid[key] ?? 0, now) + interval, now + UInt64(Self.burst) * interval)
+      paid[key] = Self.allowance.charged(paidUntil: paid[key] ?? 0, now: now)
     }
     return networks.charge(peer)
   }

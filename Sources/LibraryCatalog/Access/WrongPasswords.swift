@@ -3,10 +3,7 @@ import Synchronization
 
 /// Slows down who offers wrong passwords. All programs of a device count as one: ten wrong passwords, and then one more each second.
 final class WrongPasswords: Sendable {
-  /// Wrong passwords at once.
-  static let burst: UInt64 = 10
-  /// The time after which there may be one more.
-  static let interval: Duration = .seconds(1)
+  private static let allowance = TryAllowance(burst: 10, interval: .seconds(1))
 
   private let timer: any MonotonicClock
   /// The passwords offered so far are paid for at that time.
@@ -16,17 +13,14 @@ final class WrongPasswords: Sendable {
     self.timer = timer
   }
 
-  /// Nil where a password may be offered now, else the whole seconds until then.
+  /// Nil where a wrong password is answered as such now, else the whole seconds until then.
   var wait: Int? {
-    let (now, interval) = (timer.now().nanoseconds, UInt64(Self.interval.nanoseconds))
-    let until = paidUntil.withLock { $0 }
-    guard until + interval > now + Self.burst * interval else { return nil }
-    return Int(clamping: (until + interval - now - Self.burst * interval + 999_999_999) / 1_000_000_000)
+    Self.allowance.wait(paidUntil: paidUntil.withLock { $0 }, now: timer.now().nanoseconds)
   }
 
   /// Notes a wrong password.
   func charge() {
-    let (now, interval) = (timer.now().nanoseconds, UInt64(Self.interval.nanoseconds))
-    paidUntil.withLock { $0 = min(max($0, now) + interval, now + Self.burst * interval) }
+    let now = timer.now().nanoseconds
+    paidUntil.withLock { $0 = Self.allowance.charged(paidUntil: $0, now: now) }
   }
 }

@@ -14,6 +14,7 @@ package final class WrongKeys: Sendable {
   package static let burst: UInt64 = 10
   /// The time after which it may offer one more.
   package static let interval: Duration = .seconds(1)
+  private static let allowance = TryAllowance(burst: burst, interval: interval)
   static let maximumAddresses = 256
   /// Between two reports of one address, and, where there are many, of all of them: each is kept for ever.
   static let reportInterval: Duration = .seconds(60)
@@ -65,7 +66,6 @@ package final class WrongKeys: Sendable {
   /// Notes a wrong key from that peer. Nil while it may offer more, else the whole seconds to wait.
   package func charge(_ peer: PeerAddress) -> Int? {
     let now = timer.now().nanoseconds
-    let interval = UInt64(Self.interval.nanoseconds)
     return entries.withLock { entries in
       var network: PeerNetwork? = PeerNetwork(limiting: peer)
       if entries[network] == nil, entries.count >= Self.maximumAddresses {
@@ -75,13 +75,9 @@ package final class WrongKeys: Sendable {
       var entry = entries[network] ?? Entry()
       entry.count += 1
       defer { entries[network] = entry }
-      let paidUntil = max(entry.paidUntil, now) + interval
-      guard paidUntil > now + Self.burst * interval else {
-        entry.paidUntil = paidUntil
-        return nil
-      }
-      let wait = paidUntil - now - Self.burst * interval
-      return Int(clamping: (wait + 999_999_999) / 1_000_000_000)
+      if let seconds = Self.allowance.wait(paidUntil: entry.paidUntil, now: now) { return seconds }
+      entry.paidUntil = Self.allowance.charged(paidUntil: entry.paidUntil, now: now)
+      return nil
     }
   }
 

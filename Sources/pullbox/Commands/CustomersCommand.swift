@@ -14,17 +14,9 @@ enum CustomersCommand: Command {
       its customer: the next request with it is refused.
       """,
     operands: [.init("end", isRequired: false), .init("NAME", isRequired: false)],
-    options: [
-      .value("customer", "ID", environment: .none, help: "The customer by the name that the server uses"),
-      .value("transaction", "ID", environment: .none, help: "The customer who paid with this transaction"),
-      .value("device", "ID", environment: .none, help: "The customers whose purchases this device showed"),
+    options: CustomerSelection.options + [
       .value(
-        "store-name", "NAME", environment: .none, help: "The store of the transaction, or of the device"),
-      .value(
-        "environment", "NAME", environment: .none,
-        help: "The environment of the transaction: Production or Sandbox"),
-      .value(
-        "reason", "TEXT", environment: .none, help: "Reason for the end of a key, kept in the audit log"),
+        "reason", "TEXT", environment: .none, help: "Reason for the end of a key, kept in the audit log")
     ])
 
   /// Decides by the number of operands; any other combination is wrong usage.
@@ -39,15 +31,10 @@ enum CustomersCommand: Command {
 
   /// Prints the devices and the keys in one table. A count of names other than one is wrong usage.
   private static func list(_ context: CommandContext) async throws {
-    let arguments = context.arguments
-    let names = ["customer", "transaction", "device"].filter { arguments.value($0) != nil }
-    guard names.count == 1 else {
-      throw UsageError("give one of --customer, --transaction and --device")
-    }
+    let selection = try CustomerSelection(context.arguments)
     let found = try await context.operatorClient().customers(
-      customer: arguments.value("customer"), transaction: arguments.value("transaction"),
-      device: arguments.value("device"), store: arguments.value("store-name"),
-      environment: arguments.value("environment"))
+      customer: selection.customer, transaction: selection.transaction, device: selection.device,
+      store: selection.store, environment: selection.environment)
     guard !context.console.printsJSON else {
       try context.console.print(json: found)
       return

@@ -15,27 +15,16 @@ enum ExplainCommand: Command {
       The server answers from its ledger, by today's catalog and policies, and asks no store.
       """,
     operands: [.init("PRODUCT")],
-    options: [
-      .value("customer", "ID", environment: .none, help: "The customer by the name that the server uses"),
-      .value("transaction", "ID", environment: .none, help: "The customer who paid with this transaction"),
-      .value("device", "ID", environment: .none, help: "The customers whose purchases this device showed"),
+    options: CustomerSelection.options + [
       .value(
-        "store-name", "NAME", environment: .none, help: "The store of the transaction, or of the device"),
-      .value(
-        "environment", "NAME", environment: .none,
-        help: "The environment of the transaction: Production or Sandbox"),
-      .value(
-        "at", "TIME", environment: .none, help: "The instant, such as 2026-11-21T08:00:00Z; now unless given"),
+        "at", "TIME", environment: .none, help: "The instant, such as 2026-11-21T08:00:00Z; now unless given")
     ])
 
   /// Checks the options and then makes one request. A count of names other than one, and a time that cannot be read, are
   /// wrong usage.
   static func run(_ context: CommandContext) async throws {
     let arguments = context.arguments
-    let names = ["customer", "transaction", "device"].filter { arguments.value($0) != nil }
-    guard names.count == 1 else {
-      throw UsageError("give one of --customer, --transaction and --device")
-    }
+    let selection = try CustomerSelection(arguments)
     let moment = try arguments.value("at").map { text throws(UsageError) in
       guard let moment = Timestamp(argument: text) else {
         throw UsageError("--at takes a date and time such as 2026-11-21T08:00:00Z, not '\(text)'")
@@ -43,9 +32,8 @@ enum ExplainCommand: Command {
       return moment
     }
     let answer = try await context.operatorClient().explain(
-      try context.product(0), customer: arguments.value("customer"),
-      transaction: arguments.value("transaction"), device: arguments.value("device"),
-      store: arguments.value("store-name"), environment: arguments.value("environment"), at: moment)
+      try context.product(0), customer: selection.customer, transaction: selection.transaction,
+      device: selection.device, store: selection.store, environment: selection.environment, at: moment)
     if context.console.printsJSON {
       try context.console.print(json: answer)
       return
