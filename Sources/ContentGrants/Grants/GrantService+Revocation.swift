@@ -5,6 +5,7 @@ import DeliveryModel
 import DeliveryRecords
 import PaymentStores
 package import PullboxAPI
+package import PullboxAPIServer
 
 extension GrantService {
   /// Takes a grant back: from now on there are no tickets for it and none opens anything, and bodies that are
@@ -24,11 +25,15 @@ extension GrantService {
   }
 
   /// Gives a grant back; tickets that are still out are good again. A grant that its store has revoked stands
-  /// again in spite of that. Throws `grant-unknown` or `grant-ambiguous`.
+  /// again in spite of that. Throws `grant-unknown` or `grant-ambiguous`, and `precondition-failed` by the conditions, which are
+  /// looked at in the same write.
   package func reinstate(
-    _ name: GrantShortName, by actor: String, reason: String?
+    _ name: GrantShortName, by actor: String, reason: String?, under conditions: WriteConditions = .none
   ) async throws -> OperatorGrant {
-    try await grantStore.setRevoked(false, of: name, by: actor, reason: reason) { enforce([$0]) }
+    let terms = GrantStore.RevocationTerms(conditions: conditions)
+    return try await grantStore.setRevoked(false, of: name, by: actor, reason: reason, under: terms) {
+      enforce([$0])
+    }
   }
 
   /// Keeps what a store said of transactions, and lets it take effect on all their grants. Answers the transactions as they

@@ -14,8 +14,8 @@ struct OperatorGrantRoutes: Sendable {
   let grants: GrantService
 
   /// Adds the status (scope `read`), the revocation and the reinstatement (scope `admin`). The latter two take
-  /// a reason in their body and an idempotency key, and the revocation takes `If-Match`: the tag is that of the operators' last word on
-  /// the grant, whatever becomes of its download.
+  /// a reason in their body, an idempotency key and `If-Match`: the tag is that of the operators' last word on the grant, whatever becomes
+  /// of its download.
   func add(to routes: inout ScopedRoutes) {
     routes.on(.get, "/v1/operator/grants/{grant}", requires: .read) { _, parameters, _ in
       let name = try Self.grant(parameters)
@@ -38,7 +38,8 @@ struct OperatorGrantRoutes: Sendable {
     ) { request, parameters, actor in
       let reason = try await request.reason()
       return try .json(
-        try await grants.reinstate(try Self.grant(parameters), by: actor.name, reason: reason))
+        try await grants.reinstate(
+          try Self.grant(parameters), by: actor.name, reason: reason, under: WriteConditions(request)))
     }
   }
 

@@ -1,5 +1,4 @@
 import CoreTypes
-import Crypto
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -26,42 +25,48 @@ struct GrantStepPage {
 
   func page() async throws -> Page {
     try visit.request.requireQuery(only: [])
-    return await page(reason: nil, once: RandomBytes.token(bits: 128), problem: nil)
+    return await page(reason: nil, problem: nil)
   }
 
   /// Carries the step out, and asks again where it is refused.
   func take(_ form: FormBody) async throws -> Outcome {
     let reason = form.text("reason")
+    let tag: String
+    do throws(Problem) {
+      tag = try StepForm.tag(of: form, words)
+    } catch {
+      return .again(await page(reason: reason, problem: error))
+    }
     let result = await visit.reader.change(
       .interface("grants", grant, step.rawValue), with: ReasonBody(reason: reason), once: form["once"],
-      as: OperatorGrant.self)
+      from: tag, as: OperatorGrant.self)
     switch result {
     case .success: return .done(.console("deliveries", grant), step == .revoke ? .revoked : .reinstated)
     case .failure(let problem):
       if let waiting = Outcome.waiting(problem) { return waiting }
-      return .again(await page(reason: reason, once: RandomBytes.token(bits: 128), problem: problem))
+      return .again(await page(reason: reason, problem: problem))
     }
   }
 
-  private func page(reason: String?, once: String, problem: Problem?) async -> Page {
-    let found = await visit.get(.interface("grants", grant), as: OperatorGrant.self)
+  private func page(reason: String?, problem: Problem?) async -> Page {
+    let found = await visit.reader.get(.interface("grants", grant), as: OperatorGrant.self)
     let title = words(step == .revoke ? .revokeTitle : .reinstateTitle, grant)
     var page = Page(
       title, in: .deliveries, reading: .interface("grants", grant),
       command: "pullbox \(step.rawValue) \(grant)"
     ) {
-      if let problem { Parts.problem(problem, words) }
+      if let problem { StepForm.refusal(problem, meanwhile: nil, visit) }
       switch found {
       case .failure(let problem): Parts.problem(problem, words)
-      case .success(let grant):
-        element(.p) { consequence(grant) }
-        Layout.form(.console("deliveries", self.grant, step.rawValue), visit) {
-          element(.input, .input(.hidden), .name("once"), .value(once))
+      case .success(let reading):
+        element(.p) { consequence(reading.value) }
+        Layout.form(.console("deliveries", grant, step.rawValue), visit) {
+          StepForm.hidden(reading.tag)
           Parts.text(words(.reason), "reason", reason, hint: words(.reasonHint))
           element(.button, .look(step == .revoke ? .danger : .button)) {
             words(step == .revoke ? .revoke : .reinstate)
           }
-          element(.a, .href(.console("deliveries", self.grant))) { words(.cancel) }
+          element(.a, .href(.console("deliveries", grant))) { words(.cancel) }
         }
       }
     }

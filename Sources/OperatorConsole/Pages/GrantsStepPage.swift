@@ -32,6 +32,12 @@ struct GrantsStepPage {
       throw Problem(.requestMalformed, "one of transaction and device is needed")
     }
     let reason = form.text("reason")
+    let tag: String
+    do throws(Problem) {
+      tag = try StepForm.tag(of: form, words)
+    } catch {
+      return .again(await page(of: name, value, reason: reason, problem: error))
+    }
     switch await plan(of: name, value) {
     case .failure(let problem):
       return .again(await page(of: name, value, reason: reason, problem: problem))
@@ -46,7 +52,7 @@ struct GrantsStepPage {
       .interface("revocations"),
       with: RevocationRequest(
         transaction: name == "transaction" ? value : nil, device: name == "device" ? value : nil,
-        reason: reason), once: form["once"], from: form["tag"], as: RevocationReport.self)
+        reason: reason), once: form["once"], from: tag, as: RevocationReport.self)
     switch result {
     // The question again, about those behind them.
     case .success(let report) where report.value.hasMore:

@@ -49,7 +49,7 @@ struct ProductPage {
 
   func page() async throws -> Page {
     try visit.request.requireQuery(only: ["notice", "territory", "locale"])
-    return await page(typed: nil, problem: nil, from: nil)
+    return await page(typed: nil, problem: nil)
   }
 
   /// Takes a step of the sale, and shows the form again where it is refused.
@@ -57,11 +57,16 @@ struct ProductPage {
     let reason = form.text("reason")
     if step == .withdraw, form.text("typed") != product {
       return .again(
-        await page(
-          typed: reason, problem: Problem(.requestMalformed, words(.typedNameDiffers)), from: form["tag"]))
+        await page(typed: reason, problem: Problem(.requestMalformed, words(.typedNameDiffers))))
     }
     let address = Address.interface("products", product, step.rawValue)
-    let (once, tag) = (form["once"], form["tag"])
+    let once = form["once"]
+    let tag: String
+    do throws(Problem) {
+      tag = try StepForm.tag(of: form, words)
+    } catch {
+      return .again(await page(typed: reason, problem: error))
+    }
     let result: Result<OperatorReader.Reading<OperatorProduct>, Problem>
     if step == .submit {
       result = await visit.reader.change(
@@ -73,11 +78,11 @@ struct ProductPage {
     case .success: return .done(.console("products", product), step.notice)
     case .failure(let problem):
       if let waiting = Outcome.waiting(problem) { return waiting }
-      return .again(await page(typed: reason, problem: problem, from: tag))
+      return .again(await page(typed: reason, problem: problem))
     }
   }
 
-  private func page(typed: String?, problem: Problem?, from tag: String?) async -> Page {
+  private func page(typed: String?, problem: Problem?) async -> Page {
     let reading = Address.interface("products", product)
     async let found = visit.reader.get(reading, as: OperatorProduct.self)
     async let changes = visit.get(

@@ -11,6 +11,12 @@ enum StepForm {
     if let tag { element(.input, .input(.hidden), .name("tag"), .value(tag)) }
   }
 
+  /// The state that a form is about. Throws `request-malformed` for a form without one: it would change whatever is there by now.
+  static func tag(of form: FormBody, _ words: Words) throws(Problem) -> String {
+    guard let tag = form.text("tag") else { throw Problem(.requestMalformed, words(.formWithoutState)) }
+    return tag
+  }
+
   /// The sentence of a refusal; of one that came too late, who changed what meanwhile.
   static func refusal(_ problem: Problem, meanwhile: AuditEntry?, _ visit: Visit) -> Markup {
     let words = visit.words

@@ -92,7 +92,7 @@ struct VersionPage {
   private func change(
     _ step: VersionStep, _ form: FormBody
   ) async throws(Problem) -> Result<OperatorReader.Reading<VersionRecord>, Problem> {
-    let (once, tag) = (form["once"], form["tag"])
+    let (once, tag) = (form["once"], try StepForm.tag(of: form, words))
     let address = Address(path.segments + [step.rawValue])
     switch step {
     case .submit, .approve, .reject:

@@ -44,6 +44,10 @@ extension Phrase {
   static let before = Phrase("Before", "Vorher")
   static let after = Phrase("After", "Nachher")
   static let noticeEdited = Phrase("The changes are made.", "Die Änderungen sind gemacht.")
+  static let formWithoutState = Phrase(
+    "The form does not say which state it is about. Nothing was changed: look at it as it is now, and send it again.",
+    "Das Formular sagt nicht, für welchen Stand es gilt. Nichts wurde geändert: Sehen Sie den jetzigen Stand an, und senden Sie es noch einmal."
+  )
   static let changedMeanwhile = Phrase(
     "It was changed since this form was opened. What you left as it was stays as it is now.",
     "Es wurde geändert, seit dieses Formular offen ist. Was Sie nicht geändert haben, bleibt, wie es jetzt ist."

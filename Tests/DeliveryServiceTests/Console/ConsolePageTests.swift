@@ -101,10 +101,7 @@ struct ConsolePageTests {
       let question = try await browser.get("/console/deliveries/\(name)/revoke")
       #expect(question.status == 200)
       #expect(question.text.contains("1 device"))
-      let form = [
-        ("token", try #require(browser.hidden("token", of: question.text))),
-        ("once", try #require(browser.hidden("once", of: question.text))), ("reason", "a <b>letter</b>"),
-      ]
+      let form = try browser.state(of: question.text) + [("reason", "a <b>letter</b>")]
       for _ in 0..<2 {
         let answer = try await browser.post("/console/deliveries/\(name)/revoke", form)
         #expect(answer.status == 303)
@@ -132,10 +129,10 @@ struct ConsolePageTests {
       #expect(page.text.contains("/console/customers/revoke?transaction=2000000000000001"))
       let question = try await browser.get("/console/customers/revoke?transaction=2000000000000001")
       #expect(question.text.contains("Grants that end: 2, on devices: 2"))
-      let form = [
-        ("token", try #require(browser.hidden("token", of: question.text))),
-        ("transaction", "2000000000000001"), ("reason", "a letter"),
-      ]
+      let form =
+        try browser.state(of: question.text) + [
+          ("transaction", "2000000000000001"), ("reason", "a letter"),
+        ]
       for _ in 0..<2 {
         let answer = try await browser.post("/console/customers/revoke", form)
         #expect(answer.location == "/console/customers?transaction=2000000000000001&notice=revoked")
@@ -167,6 +164,55 @@ struct ConsolePageTests {
     }
   }
 
+  @Test(
+    "a form that does not say which state it is about is refused with words, and keeps what was typed",
+    arguments: [
+      "/console/customers/revoke", "/console/deliveries/GRANT/revoke", "/console/deliveries/GRANT/reinstate",
+      "/console/products/com.example.issue1/withdraw", "/console/products/com.example.issue1/1.0/withdraw",
+      "/console/products/com.example.issue1/1.0/reject",
+    ])
+  func withoutState(path: String) async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let path = path.replacing("GRANT", with: try server.shortName(of: grant))
+      let browser = try await signedIn(server)
+      let page = try await browser.get("/console/customers?transaction=2000000000000001")
+      let named = path.contains("1.0") ? "com.example.issue1 1.0" : "com.example.issue1"
+      let refused = try await browser.post(
+        path,
+        [
+          ("token", try #require(browser.hidden("token", of: page.text))), ("once", "abc"),
+          ("transaction", "2000000000000001"), ("typed", named), ("reason", "what a reader wrote"),
+        ])
+      #expect(refused.status == 400)
+      #expect(refused.text.contains("The form does not say which state it is about."))
+      // A grant that stands has no form for its reinstatement but the one that was sent; a released version has none for a refusal.
+      if !path.hasSuffix("reject") { #expect(refused.text.contains("what a reader wrote")) }
+      #expect(try await server.status(grant).state == .granted)
+      #expect(try await server.audit().allSatisfy { !$0.action.contains("withdraw") })
+    }
+  }
+
+  @Test("a grant that another operator has decided on meanwhile is not decided on by a form from before")
+  func lateDecision() async throws {
+    try await ServerHarness.run(options: Self.everywhere) { server in
+      try await server.publish(package)
+      let grant = try await server.grantForPurchase()
+      let name = try server.shortName(of: grant)
+      let browser = try await signedIn(server)
+      let path = "/console/deliveries/\(name)/revoke"
+      let form = try browser.state(of: try await browser.get(path).text) + [("reason", "a letter")]
+      for step in ["revoke", "reinstate"] {
+        _ = try await server.operatorAPI.call(
+          "POST", "/v1/operator/grants/\(name)/\(step)", body: ReasonBody(), as: OperatorGrant.self)
+      }
+      let late = try await browser.post(path, form)
+      #expect(late.status == 412 && late.text.contains("a letter"))
+      #expect(try await server.status(grant).state == .granted)
+    }
+  }
+
   @Test("what a scope does not allow is not drawn, and refused all the same")
   func scopes() async throws {
     let reader = "{name: 'ada', key: 'a-key-that-only-reads-here', scopes: ['read']}"
@@ -182,7 +228,7 @@ struct ConsolePageTests {
       #expect(!(try await browser.get("/console/products/com.example.issue1/1.0")).text.contains("/withdraw"))
       let token = try #require(browser.hidden("token", of: page.text))
       let refused = try await browser.post(
-        "/console/deliveries/\(name)/revoke", [("token", token), ("once", "abc")])
+        "/console/deliveries/\(name)/revoke", [("token", token), ("once", "abc"), ("tag", "\"a\"")])
       #expect(refused.status == 403)
       #expect(refused.text.contains("lacks the scope admin"))
       #expect(try await server.status(grant).state == .granted)
