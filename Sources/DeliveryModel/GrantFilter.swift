@@ -11,6 +11,8 @@ package struct GrantFilter: Sendable {
   package var transaction: TransactionIdentifier?
   /// Grants for this device alone.
   package var device: DeviceIdentifier?
+  /// Grants that transactions of this customer's pay for alone.
+  package var customer: CustomerIdentifier?
   /// A revoked grant counts as revoked alone, whatever it was before.
   package var state: GrantState?
   /// When they were granted.
@@ -19,13 +21,14 @@ package struct GrantFilter: Sendable {
   /// Creates a filter; without arguments, one that every grant passes.
   package init(
     product: ProductIdentifier? = nil, version: ContentVersion? = nil,
-    transaction: TransactionIdentifier? = nil, device: DeviceIdentifier? = nil, state: GrantState? = nil,
-    granted: TimeRange = TimeRange()
+    transaction: TransactionIdentifier? = nil, device: DeviceIdentifier? = nil,
+    customer: CustomerIdentifier? = nil, state: GrantState? = nil, granted: TimeRange = TimeRange()
   ) {
     self.product = product
     self.version = version
     self.transaction = transaction
     self.device = device
+    self.customer = customer
     self.state = state
     self.granted = granted
   }

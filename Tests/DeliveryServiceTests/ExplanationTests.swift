@@ -134,6 +134,66 @@ struct ExplanationTests {
     }
   }
 
+  @Test(
+    "an application's user leads to the customers who bought for it or claimed a purchase as it, and to no others"
+  )
+  func applicationUser() async throws {
+    try await ServerHarness.run { server in
+      try await open(on: server)
+      let account = "5C9AF0DE-9E1B-4B56-9F43-1B1F2E8B0A11"
+      let first = server.purchase(
+        of: "com.example.heroes.plan", id: "1", expires: server.clock.now() + Self.day * 30)
+      try await show([first], to: server)
+      // Stores write a UUID in lower case, whatever they were given; receipts have none.
+      let named = account.lowercased()
+      try await server.server.grants.grantStore.database.write(locking: [.everything]) { connection in
+        try connection.execute(
+          "UPDATE transactions SET account = ? WHERE transaction_id = '1'", [.text(named)])
+      }
+      let other = server.purchase(
+        of: "com.example.heroes.plan", id: "2", expires: server.clock.now() + Self.day * 30)
+      let tablet = Device(id: try #require(DeviceIdentifier("tablet")), publicKey: nil)
+      try await show([other], of: tablet, to: server)
+
+      let found = try await explain("com.example.heroes.2", [("account", account)], on: server)
+      #expect(found.allowed && found.customers.count == 1)
+      for query in [("store", "sandbox"), ("environment", "Sandbox")] {
+        let same = try await explain("com.example.heroes.2", [("account", account), query], on: server)
+        #expect(same.customers == found.customers)
+      }
+      let customers: OperatorCustomers = try await server.operatorAPI.get(
+        "/v1/operator/customers", query: [("account", account)])
+      #expect(customers.customers.map(\.customer) == found.customers)
+      #expect(customers.customers.first?.devices.map(\.device) == [server.device.id])
+
+      // The other purchase names no account, and is claimed as this user's.
+      let receipt = try server.store.receipt(of: [other], device: tablet.id)
+      _ = try await server.api.call(
+        "POST", "/v1/grants",
+        body: GrantRequest(
+          proof: Proof(store: "sandbox", receipt: receipt),
+          product: try #require(ProductIdentifier("com.example.heroes.2")), device: tablet,
+          account: ApplicationAccount(account)),
+        as: GrantResponse.self)
+      let both = try await explain("com.example.heroes.2", [("account", account)], on: server)
+      #expect(both.customers.count == 2 && both.customers.first == found.customers.first)
+
+      for query in [[("account", "nobody")], [("account", account), ("environment", "Production")]] {
+        let problem = try await server.problem {
+          _ = try await explain("com.example.heroes.2", query, on: server)
+        }
+        #expect(problem.code == .transactionUnknown)
+      }
+      let long = String(repeating: "a", count: 256)
+      for query in [[("account", long)], [("account", account), ("transaction", "1")]] {
+        let problem = try await server.problem {
+          _ = try await explain("com.example.heroes.2", query, on: server)
+        }
+        #expect(problem.code == .requestMalformed)
+      }
+    }
+  }
+
   @Test("a back issue is told as one after it was written down, and so is the latest issue")
   func backIssues() async throws {
     try await ServerHarness.run { server in

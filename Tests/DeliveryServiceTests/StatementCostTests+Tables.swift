@@ -205,7 +205,7 @@ extension TableCalls {
   }
 
   private func customers() async throws {
-    let (device, key, now) = (device, key, now)
+    let (device, account, key, now) = (device, account, key, now)
     try await measure { connection in
       let customers = try [Self.customer(51), Self.customer(50)]
       _ = try CustomerTable.shareStore(customers, in: connection)
@@ -213,6 +213,10 @@ extension TableCalls {
       _ = try CustomerTable.devices(of: customers[0], limit: 5, in: connection)
       #expect(try CustomerTable.customers(of: [key], in: connection).count == 1)
       _ = try CustomerTable.grants(on: device, of: customers[0], in: connection)
+      _ = try CustomerTable.customers(of: account, at: [key.store], in: [key.environment], connection)
+      _ = try GrantTable.page(
+        before: .max, matching: GrantFilter(customer: customers[0], state: .granted), limit: 5, in: connection
+      )
       var rules = StoreRules()
       rules.deviceLimit = 0
       _ = try CustomerTable.hasPlace(for: device, of: customers[0], under: rules, at: now, in: connection)

@@ -17,7 +17,9 @@ package struct CustomerRoutes: Sendable {
   /// The beginning of the names of devices that stand for readers' keys.
   static let readerPrefix = "reader-"
 
-  private static let query: Set<String> = ["customer", "transaction", "device", "store", "environment"]
+  private static let query: Set<String> = [
+    "customer", "transaction", "device", "account", "store", "environment",
+  ]
 
   private let explanations: ExplanationRoutes
   private let bodies: ReaderBodies

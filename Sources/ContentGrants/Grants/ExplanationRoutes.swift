@@ -27,7 +27,7 @@ package struct ExplanationRoutes: Sendable {
   }
 
   private static let query: Set<String> = [
-    "customer", "transaction", "device", "store", "environment", "product", "at",
+    "customer", "transaction", "device", "account", "store", "environment", "product", "at",
   ]
 
   /// Adds `GET /v1/operator/explain`, which needs the scope `read`. `at` is a time of RFC 3339.
@@ -43,27 +43,30 @@ package struct ExplanationRoutes: Sendable {
   }
 
   /// Returns whom the request asks about. Throws `request-malformed` unless it names exactly one of customer,
-  /// transaction and device, with the parameters that belong to it.
+  /// transaction, device and account, with the parameters that belong to it.
   package func subject(of request: HTTPRequest) throws(Problem) -> GrantService.Subject {
     let customer = try request.filter("customer") { CustomerIdentifier(hexadecimal: $0) }
     let transaction = try request.filter("transaction") { TransactionIdentifier($0) }
     let device = try request.filter("device") { DeviceIdentifier($0) }
     let store = try request.filter("store") { StoreIdentifier($0) }
     let environment = try request.filter("environment") { StoreEnvironment(rawValue: $0) }
-    switch (customer, transaction, device) {
-    case (let customer?, nil, nil) where store == nil && environment == nil: return .customer(customer)
-    case (nil, nil, let device?) where environment == nil:
+    let account = try request.filter("account") { ApplicationAccount($0) }
+    let environments = environment.map { [$0] } ?? StoreEnvironment.allCases
+    let named = store.map { [$0] } ?? stores
+    switch (customer, transaction, device, account) {
+    case (let customer?, nil, nil, nil) where store == nil && environment == nil: return .customer(customer)
+    case (nil, nil, let device?, nil) where environment == nil:
       return .device(device, at: store)
-    case (nil, let transaction?, nil):
-      let environments = environment.map { [$0] } ?? StoreEnvironment.allCases
+    case (nil, let transaction?, nil, nil):
       return .transaction(
-        (store.map { [$0] } ?? stores).flatMap { store in
+        named.flatMap { store in
           environments.map { TransactionKey(store: store, environment: $0, id: transaction) }
         })
+    case (nil, nil, nil, let account?): return .account(account, at: named, in: environments)
     default:
       throw Problem(
         .requestMalformed,
-        "one of customer, transaction (with store and environment if need be) and device (with store) is needed"
+        "one of customer, transaction and account (with store and environment if need be) and device (with store) is needed"
       )
     }
   }
@@ -78,6 +81,9 @@ extension GrantService {
     case transaction([TransactionKey])
     /// The customers whose proofs the device showed last: at the store, or at every one, those of before among them.
     case device(DeviceIdentifier, at: StoreIdentifier?)
+    /// The customers who bought for an application's user of that name at one of these stores, or claimed a purchase as it
+    /// (``CustomerTable/customers(of:at:in:_:)``).
+    case account(ApplicationAccount, at: [StoreIdentifier], in: [StoreEnvironment])
   }
 
   /// Explains by the rules whether a customer may have the product at `moment`, now unless given. The explanation rests on
@@ -110,8 +116,8 @@ extension GrantService {
     }
   }
 
-  /// Returns the customers that a subject stands for: one, or for a device one for each feed, without
-  /// repetition. Throws `transaction-unknown` and `request-malformed`.
+  /// Returns the customers that a subject stands for: one, for a device one for each feed, and for an application's user each that is
+  /// known, without repetition. Throws `transaction-unknown` and `request-malformed`.
   package static func customers(
     _ subject: Subject, in connection: borrowing Connection
   ) throws -> [CustomerIdentifier] {
@@ -147,6 +153,12 @@ extension GrantService {
       }
       guard !customers.isEmpty else {
         throw Problem(.transactionUnknown, "the device has shown no purchase")
+      }
+      return customers
+    case .account(let account, let stores, let environments):
+      let customers = try CustomerTable.customers(of: account, at: stores, in: environments, connection)
+      guard !customers.isEmpty else {
+        throw Problem(.transactionUnknown, "no purchase names that user of the application")
       }
       return customers
     }

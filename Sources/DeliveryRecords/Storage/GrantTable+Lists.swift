@@ -9,7 +9,7 @@ import PullboxAPI
 /// Grants as operators list them.
 extension GrantTable {
   /// At most `limit` grants below the number `before`, newest first. It visits as many as it answers, whatever the filter
-  /// and however many grants there are; of a transaction, and of a device, all of its own at worst. `before` is
+  /// and however many grants there are; of a transaction, a device and a customer, all of its own at worst. `before` is
   /// the number of the last grant of the page before; the largest number begins.
   package static func page(
     before: Int64, matching filter: GrantFilter, limit: Int, in connection: borrowing Connection
@@ -20,6 +20,9 @@ extension GrantTable {
       return try rows(
         of: "transaction_id", .identifier(transaction), index: "grants_by_transaction", range: range,
         matching: filter, limit: limit, in: connection)
+    }
+    if let customer = filter.customer {
+      return try rows(of: customer, range: range, matching: filter, limit: limit, in: connection)
     }
     if let device = filter.device {
       return try rows(
@@ -33,6 +36,39 @@ extension GrantTable {
       ).map(record)
     }
     return try merged(range: range, matching: filter, limit: limit, in: connection)
+  }
+
+  /// Those of one customer, each held against the rest of the filter, but for the version: a filter has none beside a customer.
+  private static func rows(
+    of customer: CustomerIdentifier, range: Range<Int64>, matching filter: GrantFilter, limit: Int,
+    in connection: borrowing Connection
+  ) throws -> [GrantRecord] {
+    let (device, product) = (filter.device?.description ?? "", filter.product?.description ?? "")
+    let batch = filter.state == nil ? limit : max(limit, 500)
+    var found: [GrantRecord] = []
+    var end = range.upperBound
+    while found.count < limit {
+      let grants = try connection.query(
+        """
+        SELECT \(columns) FROM grants WHERE number IN (
+          SELECT held.number FROM transactions \(SQLDialect.index("transactions_by_customer"))
+          JOIN grants AS held ON held.store = transactions.store AND held.environment = transactions.environment
+            AND held.transaction_id = transactions.transaction_id
+          WHERE transactions.customer = ? AND held.number >= ? AND held.number < ?
+            AND (held.device = ? OR ? = '') AND (held.product = ? OR ? = '')
+          ORDER BY held.number DESC LIMIT ?)
+        ORDER BY number DESC
+        """,
+        [
+          .customer(customer), .integer(range.lowerBound), .integer(end), .text(device), .text(device),
+          .text(product), .text(product), .integer(batch),
+        ]
+      ).map(record)
+      found += grants.filter { filter.state == nil || $0.machine.name == filter.state }
+      guard grants.count == batch, let last = grants.last else { break }
+      end = last.number
+    }
+    return Array(found.prefix(limit))
   }
 
   /// Those of one transaction or device, each held against the rest of the filter.

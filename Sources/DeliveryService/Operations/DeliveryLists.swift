@@ -38,6 +38,8 @@ struct DeliveryLists: Sendable {
     let (now, wanted, sent) = (clock.now(), filter, recorder)
     return try await database.read { connection in
       if let after, try !GrantTable.exists(after, in: connection) { throw Problem.unknownCursor }
+      var wanted = wanted
+      wanted.customer = try wanted.customer.map { try CustomerTable.current($0, in: connection) }
       guard let progress else {
         let grants = try GrantTable.page(
           before: after ?? .max, matching: wanted, limit: limit + 1, in: connection)

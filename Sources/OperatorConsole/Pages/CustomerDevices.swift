@@ -18,7 +18,9 @@ struct CustomerDevices {
   func markup(_ found: OperatorCustomers) -> Markup {
     for customer in found.customers {
       if found.customers.count > 1 {
-        element(.h3) { Parts.name(customer.customer) }
+        element(.h3) {
+          Parts.link(.console("customers", query: [("customer", customer.customer)]), customer.customer)
+        }
       }
       if customer.devices.isEmpty {
         element(.p) { words(.noDevices) }

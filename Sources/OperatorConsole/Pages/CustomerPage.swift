@@ -3,7 +3,8 @@ import CoreTypes
 import PullboxAPI
 import PullboxAPIServer
 
-/// A customer, by a transaction, an order or a device: what was granted, and why a product may be had or not.
+/// A customer, by a transaction, an order, a device, an application's user or the server's own name: what was granted, and why a product
+/// may be had or not.
 struct CustomerPage {
   private let visit: Visit
   private var words: Words { visit.words }
@@ -14,19 +15,19 @@ struct CustomerPage {
 
   func page() async throws -> Page {
     try visit.request.requireQuery(
-      only: ["transaction", "device", "store", "product", "at", "after", "notice"])
-    let subject = [("transaction", visit.value("transaction")), ("device", visit.value("device"))]
+      only: Set(Self.names + ["store", "product", "at", "after", "notice"]))
+    let subject = Self.names.map { ($0, visit.value($0)) }
     let isAsked = subject.contains { $0.1 != nil }
-    let list = Address.interface(
-      "grants", query: subject + [("after", visit.value("after")), ("limit", "50")])
-    let grants = isAsked ? await visit.get(list, as: PullboxAPI.Page<OperatorGrant>.self) : nil
-    // The interface's customers have one name, and devices one store.
+    // The interface's customers have one name, and devices and users one store.
     let isOne = subject.count { $0.1 != nil } == 1
     let people =
       isOne
       ? await visit.get(
         .interface("customers", query: subject + [("store", visit.value("store"))]),
         as: OperatorCustomers.self) : nil
+    let list = granted(subject, people)
+    let grants: Result<PullboxAPI.Page<OperatorGrant>, Problem>?
+    if let list { grants = await visit.get(list) } else { grants = nil }
     let explanation = explanationAddress(subject)
     let explained: Result<ExplanationResponse, Problem>?
     if let explanation {
@@ -35,13 +36,18 @@ struct CustomerPage {
       explained = nil
     }
     return Page(
-      words(.customers), in: .customers, reading: explanation ?? (isAsked ? list : nil),
+      words(.customers), in: .customers,
+      reading: explanation ?? (isAsked ? list ?? .interface("customers", query: subject) : nil),
       command: explanation == nil ? nil : command
     ) {
       element(.p, .look(.hint)) { words(.customerHint) }
       Parts.filters(.console("customers"), words) {
         Parts.field(words(.transactionOrOrder), "transaction", visit.value("transaction"), .search)
         Parts.field(words(.device), "device", visit.value("device"), .search)
+        Parts.field(words(.applicationUser), "account", visit.value("account"), .search)
+        if let customer = visit.value("customer") {
+          Parts.field(words(.customer), "customer", customer, .search)
+        }
         Parts.field(words(.store), "store", visit.value("store"), .search)
         Parts.field(words(.product), "product", visit.value("product"), .search, hint: words(.explainHint))
       }
@@ -61,6 +67,21 @@ struct CustomerPage {
     }
   }
 
+  private static let names = ["transaction", "device", "account", "customer"]
+
+  /// The list of the grants. That of an application's user is that of the customer, where there is one alone.
+  private func granted(
+    _ subject: [(String, String?)], _ people: Result<OperatorCustomers, Problem>?
+  ) -> Address? {
+    let page = [("after", visit.value("after")), ("limit", "50")]
+    guard visit.value("account") != nil else {
+      guard subject.contains(where: { $0.1 != nil }) else { return nil }
+      return .interface("grants", query: subject + page)
+    }
+    guard let customers = try? people?.get().customers, customers.count == 1 else { return nil }
+    return .interface("grants", query: [("customer", customers.first?.customer)] + page)
+  }
+
   private func explanationAddress(_ subject: [(String, String?)]) -> Address? {
     guard let product = visit.value("product"), subject.contains(where: { $0.1 != nil }) else { return nil }
     return .interface(
@@ -69,7 +90,7 @@ struct CustomerPage {
   }
 
   private var command: String {
-    let subject = ["transaction", "device"].compactMap { name in
+    let subject = Self.names.compactMap { name in
       visit.value(name).map { " --\(name) \(shellWord($0))" }
     }
     return "pullbox explain \(shellWord(visit.value("product") ?? ""))\(subject.joined())"
@@ -93,8 +114,10 @@ struct CustomerPage {
 
   /// Leads to the question whether all of them are to be revoked.
   private func revocation(_ grants: [OperatorGrant], _ subject: [(String, String?)]) -> Markup {
-    let isOne = subject.count { $0.1 != nil } == 1
-    guard isOne, visit.may(.admin), grants.contains(where: { $0.state != .revoked }) else { return .nothing }
+    let named = subject.filter { $0.1 != nil }.map(\.0)
+    guard named == ["transaction"] || named == ["device"], visit.may(.admin),
+      grants.contains(where: { $0.state != .revoked })
+    else { return .nothing }
     return element(.p) {
       element(.a, .look(.button, .danger), .href(.console("customers", "revoke", query: subject))) {
         words(.revokeAll)
@@ -119,7 +142,7 @@ struct CustomerPage {
           element(.li) {
             words(.customersLookedAt) + ": "
             for customer in explained.customers {
-              Parts.name(customer)
+              Parts.link(.console("customers", query: [("customer", customer)]), customer)
               " "
             }
           }

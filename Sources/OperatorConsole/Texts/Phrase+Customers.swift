@@ -1,5 +1,7 @@
 /// The devices and the readers' keys of customers.
 extension Phrase {
+  static let applicationUser = Phrase("Application's user", "Benutzer eines Programms")
+  static let customer = Phrase("Customer", "Kunde")
   static let devicesAndKeys = Phrase("Devices and readers' keys", "Geräte und Schlüssel von Lesern")
   static let noDevices = Phrase("There is no device.", "Es gibt kein Gerät.")
   static let noReaderKeys = Phrase(

@@ -44,8 +44,8 @@ extension Phrase {
   static let noticeReinstated = Phrase("The grant is reinstated.", "Die Bewilligung ist wieder eingesetzt.")
 
   static let customerHint = Phrase(
-    "A customer is found by a transaction or an order of a store, or by a device; with a product it is explained why it may be had or not.",
-    "Einen Kunden findet man über eine Transaktion oder Bestellung eines Shops oder über ein Gerät; mit einem Produkt wird erklärt, warum er es haben darf oder nicht."
+    "A customer is found by a transaction or an order of a store, by a device, or by the name that an application has for its user; with a product it is explained why it may be had or not.",
+    "Einen Kunden findet man über eine Transaktion oder Bestellung eines Shops, über ein Gerät oder über den Namen, den ein Programm für seinen Benutzer hat; mit einem Produkt wird erklärt, warum er es haben darf oder nicht."
   )
   static let explainHint = Phrase("May be left out.", "Kann leer bleiben.")
   static let mayHave = Phrase("May {0} be had?", "Darf man {0} haben?")

@@ -1,9 +1,10 @@
 public import Commerce
 public import CoreTypes
 
-/// `GET /v1/operator/customers`: the customers that a transaction or a device leads to, with what shows their purchases.
+/// `GET /v1/operator/customers`: the customers that a transaction, a device or an application's user leads to, with what shows
+/// their purchases.
 public struct OperatorCustomers: Codable, Sendable {
-  /// The customers: one, or for a device one for each of its feeds.
+  /// The customers: one, for a device one for each of its feeds, for an application's user ten at most.
   public var customers: [OperatorCustomer]
 
   /// Creates the document from its member.

@@ -17,14 +17,15 @@ extension OperatorClient {
     return try await api.get("/v1/operator/deliveries", query: filter + Self.page(after))
   }
 
-  /// Grants: of one product, transaction or device, only the revoked ones, or all of them.
+  /// Grants: of one product, transaction, device or customer, only the revoked ones, or all of them.
   public func grants(
     of product: ProductIdentifier? = nil, transaction: TransactionIdentifier? = nil,
-    device: DeviceIdentifier? = nil, revokedOnly: Bool = false, after: String? = nil
+    device: DeviceIdentifier? = nil, customer: String? = nil, revokedOnly: Bool = false,
+    after: String? = nil
   ) async throws(APICallError) -> Page<OperatorGrant> {
     let filter = Self.filter([
       ("product", product?.description), ("transaction", transaction?.description),
-      ("device", device?.description),
+      ("device", device?.description), ("customer", customer),
       ("revoked", revokedOnly ? "true" : nil),
     ])
     return try await api.get("/v1/operator/grants", query: filter + Self.page(after))
@@ -40,29 +41,31 @@ extension OperatorClient {
   }
 
   /// Why a customer may have the product at `moment` (now unless given), or not. The customer is named in one way: by the
-  /// server's own name, by a transaction, with its store and environment where the number is not enough, or by a device.
+  /// server's own name, by a transaction, with its store and environment where the number is not enough, by a device, or by
+  /// the application's name for its user (`account`).
   public func explain(
     _ product: ProductIdentifier, customer: String? = nil, transaction: String? = nil, device: String? = nil,
-    store: String? = nil, environment: String? = nil, at moment: Timestamp? = nil
+    account: String? = nil, store: String? = nil, environment: String? = nil, at moment: Timestamp? = nil
   ) async throws(APICallError) -> ExplanationResponse {
     try await api.get(
       "/v1/operator/explain",
       query: Self.filter([
         ("product", product.description), ("customer", customer), ("transaction", transaction),
-        ("device", device), ("store", store), ("environment", environment), ("at", moment?.description),
+        ("device", device), ("account", account), ("store", store), ("environment", environment),
+        ("at", moment?.description),
       ]))
   }
 
   /// The customers that one of these leads to, with their devices and their readers' keys.
   public func customers(
-    customer: String? = nil, transaction: String? = nil, device: String? = nil, store: String? = nil,
-    environment: String? = nil
+    customer: String? = nil, transaction: String? = nil, device: String? = nil, account: String? = nil,
+    store: String? = nil, environment: String? = nil
   ) async throws(APICallError) -> OperatorCustomers {
     try await api.get(
       "/v1/operator/customers",
       query: Self.filter([
-        ("customer", customer), ("transaction", transaction), ("device", device), ("store", store),
-        ("environment", environment),
+        ("customer", customer), ("transaction", transaction), ("device", device), ("account", account),
+        ("store", store), ("environment", environment),
       ]))
   }
 

@@ -19,7 +19,9 @@ extension TimeRange {
 
 extension GrantFilter {
   /// The parameters of a list of grants.
-  package static let query: Set<String> = ["product", "version", "transaction", "device", "state", "revoked"]
+  package static let query: Set<String> = [
+    "product", "version", "transaction", "device", "customer", "state", "revoked",
+  ]
 
   /// From the parameters of ``query`` and of ``TimeRange``; `revoked=true` is `state=revoked`. Throws `request-malformed`
   /// for what cannot be one, and for a version of no product: the versions of all products have nothing in common.
@@ -29,6 +31,7 @@ extension GrantFilter {
     version = try request.filter("version") { ContentVersion($0) }
     transaction = try request.filter("transaction") { TransactionIdentifier($0) }
     device = try request.filter("device") { DeviceIdentifier($0) }
+    customer = try request.filter("customer") { CustomerIdentifier(hexadecimal: $0) }
     state = try request.filter("state") { GrantState(rawValue: $0) }
     granted = try TimeRange(request)
     switch request.queryValue("revoked") {
@@ -38,6 +41,9 @@ extension GrantFilter {
     }
     if version != nil && product == nil && transaction == nil && device == nil {
       throw Problem(.requestMalformed, "version needs a product, a transaction or a device beside it")
+    }
+    if customer != nil && (transaction != nil || version != nil) {
+      throw Problem(.requestMalformed, "beside a customer there is no transaction and no version")
     }
   }
 }

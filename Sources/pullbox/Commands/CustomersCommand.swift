@@ -3,14 +3,14 @@ import PullboxKit
 import ServiceRuntime
 
 /// `customers [end NAME]`: lists the devices and the readers' keys of a customer, or ends one of the keys. Exactly one of `--customer`,
-/// `--transaction` and `--device` names the customer of a list.
+/// `--transaction`, `--device` and `--account` names the customer of a list.
 enum CustomersCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "customers", summary: "Show the devices and readers' keys of a customer, or end a key",
     discussion: """
-      The customer is named by the server's own name, by a transaction or by a device; the \
-      device of a reader's key is reader-NAME. 'customers end NAME' ends a key in place of \
+      The customer is named by the server's own name, by a transaction, by a device, or by \
+      an application's name for its user; the device of a reader's key is reader-NAME. 'customers end NAME' ends a key in place of \
       its customer: the next request with it is refused.
       """,
     operands: [.init("end", isRequired: false), .init("NAME", isRequired: false)],
@@ -34,7 +34,7 @@ enum CustomersCommand: Command {
     let selection = try CustomerSelection(context.arguments)
     let found = try await context.operatorClient().customers(
       customer: selection.customer, transaction: selection.transaction, device: selection.device,
-      store: selection.store, environment: selection.environment)
+      account: selection.account, store: selection.store, environment: selection.environment)
     guard !context.console.printsJSON else {
       try context.console.print(json: found)
       return

@@ -5,14 +5,15 @@ import PullboxKit
 import ServiceRuntime
 
 /// `explain PRODUCT`: asks the server for the rules by which a customer may have a product, or not. Exactly
-/// one of `--customer`, `--transaction` and `--device` names the customer. Both answers are exit code 0.
+/// one of `--customer`, `--transaction`, `--device` and `--account` names the customer. Both answers are exit code 0.
 enum ExplainCommand: Command {
   static let peer = CommandPeer.server
   static let description = CommandDescription(
     "explain", summary: "Show why a customer may have a product at an instant, or not",
     discussion: """
-      The customer is named by the server's own name, by a transaction or by a device. \
-      The server answers from its ledger, by today's catalog and policies, and asks no store.
+      The customer is named by the server's own name, by a transaction, by a device, or by \
+      an application's name for its user. The server answers from its ledger, by today's \
+      catalog and policies, and asks no store.
       """,
     operands: [.init("PRODUCT")],
     options: CustomerSelection.options + [
@@ -33,7 +34,8 @@ enum ExplainCommand: Command {
     }
     let answer = try await context.operatorClient().explain(
       try context.product(0), customer: selection.customer, transaction: selection.transaction,
-      device: selection.device, store: selection.store, environment: selection.environment, at: moment)
+      device: selection.device, account: selection.account, store: selection.store,
+      environment: selection.environment, at: moment)
     if context.console.printsJSON {
       try context.console.print(json: answer)
       return

@@ -13,6 +13,9 @@ enum GrantsCommand: Command {
       .value("product", "ID", environment: .none, help: "Show only grants of this product"),
       .value("transaction", "ID", environment: .none, help: "Show only grants of this transaction"),
       .value("device", "ID", environment: .none, help: "Show only grants of this device"),
+      .value(
+        "customer", "ID", environment: .none,
+        help: "Show only grants of this customer, by the name that 'customers' shows"),
       .flag("revoked", environment: .none, help: "Show only revoked grants"),
       .limit,
     ])
@@ -27,8 +30,8 @@ enum GrantsCommand: Command {
     let client = try context.operatorClient()
     try await context.printList {
       try await client.grants(
-        of: product, transaction: transaction, device: device, revokedOnly: arguments.isSet("revoked"),
-        after: $0)
+        of: product, transaction: transaction, device: device, customer: arguments.value("customer"),
+        revokedOnly: arguments.isSet("revoked"), after: $0)
     } asTable: {
       try print($0, on: context.console)
     }

@@ -1,6 +1,6 @@
 import ServiceRuntime
 
-/// The options that name a customer to the server: by its own name, by a transaction or by a device.
+/// The options that name a customer to the server: by its own name, by a transaction, a device or the application's user.
 struct CustomerSelection {
   /// The options as a command's help shows them.
   static let options: [CommandOption] = [
@@ -8,10 +8,12 @@ struct CustomerSelection {
     .value("transaction", "ID", environment: .none, help: "The customer who paid with this transaction"),
     .value("device", "ID", environment: .none, help: "The customers whose purchases this device showed"),
     .value(
-      "store-name", "NAME", environment: .none, help: "The store of the transaction, or of the device"),
+      "account", "NAME", environment: .none, help: "The customers who bought for this user of an application"),
+    .value(
+      "store-name", "NAME", environment: .none, help: "The store of the transaction, the device or the user"),
     .value(
       "environment", "NAME", environment: .none,
-      help: "The environment of the transaction: Production or Sandbox"),
+      help: "The environment of the transaction, or the user: Production or Sandbox"),
   ]
 
   /// The customer's name at the server; nil where another option names the customer.
@@ -20,9 +22,11 @@ struct CustomerSelection {
   let transaction: String?
   /// The identifier of a device; nil likewise.
   let device: String?
-  /// The store in which the transaction or the device is looked for; nil for all.
+  /// The application's name for its user; nil likewise.
+  let account: String?
+  /// The store in which the transaction, the device or the user is looked for; nil for all.
   let store: String?
-  /// The environment of the transaction; nil for all.
+  /// The environment of the transaction or the user; nil for all.
   let environment: String?
 
   /// Throws wrong usage unless exactly one option names the customer.
@@ -30,10 +34,11 @@ struct CustomerSelection {
     customer = arguments.value("customer")
     transaction = arguments.value("transaction")
     device = arguments.value("device")
+    account = arguments.value("account")
     store = arguments.value("store-name")
     environment = arguments.value("environment")
-    guard [customer, transaction, device].count(where: { $0 != nil }) == 1 else {
-      throw UsageError("give one of --customer, --transaction and --device")
+    guard [customer, transaction, device, account].count(where: { $0 != nil }) == 1 else {
+      throw UsageError("give one of --customer, --transaction, --device and --account")
     }
   }
 }

@@ -64,6 +64,53 @@ struct ConsoleCustomerTests {
     }
   }
 
+  @Test("an application's user leads to the customer's page, with what was granted and why")
+  func applicationUser() async throws {
+    try await ServerHarness.run(options: ["--console", "everywhere"]) { server in
+      try await server.publish(package)
+      let receipt = try server.store.receipt(of: [server.purchase()], device: server.device.id)
+      let grant = try await server.api.call(
+        "POST", "/v1/grants",
+        body: GrantRequest(
+          proof: Proof(store: "sandbox", receipt: receipt),
+          product: try #require(ProductIdentifier("com.example.issue1")), device: server.device,
+          account: ApplicationAccount("ada <17>")),
+        as: GrantResponse.self
+      ).value
+      let name = try server.shortName(of: grant)
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn()
+      let path = "/console/customers?account=ada%20%3C17%3E"
+      let page = try await browser.get(path)
+      #expect(page.status == 200)
+      #expect(page.text.contains("/console/deliveries/\(name)") && page.text.contains("\(server.device.id)"))
+      // What is revoked at once is a transaction's, or a device's.
+      #expect(!page.text.contains("customers/revoke"))
+      let explained = try await browser.get("\(path)&product=com.example.issue1")
+      #expect(explained.text.contains(">purchased<") && explained.text.contains("pullbox explain"))
+      let customer = try #require(
+        try await customers("transaction=\(Self.transaction)", server).first?.customer)
+      #expect(explained.text.contains("/console/customers?customer=\(customer)"))
+      let own = try await browser.get("/console/customers?customer=\(customer)")
+      #expect(own.text.contains("/console/deliveries/\(name)"))
+
+      func granted(_ query: String) async throws -> [String] {
+        let page: Page<OperatorGrant> = try await server.operatorAPI.get("/v1/operator/grants?\(query)")
+        return page.items.map { "\($0.grant)" }
+      }
+      #expect(try await granted("customer=\(customer)") == [name])
+      #expect(try await granted("customer=\(customer)&state=granted&device=\(server.device.id)") == [name])
+      for none in ["state=finished", "product=com.example.issue2", "device=none"] {
+        #expect(try await granted("customer=\(customer)&\(none)") == [], "\(none)")
+      }
+      #expect(try await granted("customer=\(String(repeating: "0", count: 32))") == [])
+      for wrong in ["transaction=1", "product=com.example.issue1&version=1.0"] {
+        let problem = try await server.problem { _ = try await granted("customer=\(customer)&\(wrong)") }
+        #expect(problem.code == .requestMalformed, "\(wrong)")
+      }
+    }
+  }
+
   @Test("a key that an operator ends opens nothing, and the audit log has who ended it and why")
   func ended() async throws {
     try await ServerHarness.run(options: ["--console", "everywhere"]) { server in
