@@ -180,6 +180,8 @@ struct QueryPlanTests {
           }
         }
       }
+      let ofVersion = AuditTable.Filter(product: product, version: version)
+      _ = try AuditTable.page(matching: ofVersion, limit: 2, in: connection)
       _ = try AuditTable.place(of: 1, in: connection)
       _ = try AuditTable.history(of: "com.example.a 1.0", limit: 2, in: connection)
     }

@@ -258,6 +258,65 @@ struct ApprovalTests {
     }
   }
 
+  @Test(
+    "what was asked and decided stands in the history of the product and of the version, and changes the state of neither"
+  )
+  func history() async throws {
+    try await run { server in
+      let ada = server.operatorAPI(with: Self.key("ada"))
+      let path = "/v1/operator/products/\(Self.issue)/versions/1.0"
+      let before: VersionRecord = try await ada.get(path)
+      let declined = try #require(try await ask(Self.withdraw, server).approval)
+      _ = try await decide(declined, "decline", server)
+      let after: VersionRecord = try await ada.get(path)
+      #expect(after.history?.count == before.history?.count)
+      let done = try #require(try await ask(Self.withdraw, server).approval)
+      _ = try await decide(done, "approve", server)
+      let sale = try #require(try await ask("\(Self.product)/withdraw", server).approval)
+
+      func steps(_ query: [(String, String)]) async throws -> [String] {
+        try await server.audit([("product", Self.issue), ("limit", "200")] + query)
+          .filter { $0.action.hasPrefix("approval.") }
+          .map { "\($0.action) \($0.subject) \($0.about ?? "-") \($0.actor)" }
+      }
+      let (version, issue) = ("\(Self.issue) 1.0", Self.issue)
+      let ofVersion = [
+        "approval.done approval \(done) \(version) ada", "approval.approve approval \(done) \(version) bob",
+        "approval.ask approval \(done) \(version) ada",
+        "approval.decline approval \(declined) \(version) bob",
+        "approval.ask approval \(declined) \(version) ada",
+      ]
+      #expect(try await steps([("version", "1.0")]) == ofVersion)
+      // However it is spelled.
+      #expect(try await steps([("version", "1")]) == ofVersion)
+      #expect(try await steps([]) == ["approval.ask approval \(sale) \(issue) ada"] + ofVersion)
+      let actions = try await server.audit([
+        ("product", Self.issue), ("version", "1.0"), ("action", "version.withdraw"),
+      ])
+      #expect(actions.count == 1)
+      // In pages, each entry once and in the order of the log.
+      var (read, next): ([String], String?) = ([], nil)
+      repeat {
+        let page: Page<AuditEntry> = try await server.operatorAPI.get(
+          "/v1/operator/audit",
+          query: [("product", Self.issue), ("limit", "3")] + (next.map { [("after", $0)] } ?? []))
+        read += page.items.map { "\($0.action) \($0.subject)" }
+        next = page.next
+      } while next != nil
+      let whole = try await server.audit([("product", Self.issue), ("limit", "200")])
+      #expect(read == whole.map { "\($0.action) \($0.subject)" })
+      let wrong = try await server.problem { _ = try await server.audit([("version", "1.0")]) }
+      #expect(wrong.code == .requestMalformed)
+
+      let browser = ConsoleBrowser(server)
+      try await browser.signIn(Self.key("bob"))
+      for page in ["/console/products/\(Self.issue)", "/console/products/\(Self.issue)/1.0"] {
+        let text = try await browser.get(page).text
+        #expect(text.contains("href=\"/console/approvals/\(done)\"") && text.contains("declined a step"))
+      }
+    }
+  }
+
   @Test("what was asked at one node is approved at another", .enabled(if: TestDatabase.isOnServer))
   func nodes() async throws {
     try await ServerHarness.runNodes(options: Self.options) { first, second in

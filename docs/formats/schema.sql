@@ -42,8 +42,11 @@ CREATE TABLE audit (
   subject TEXT NOT NULL,
   detail TEXT,
   product TEXT GENERATED ALWAYS AS ( CASE WHEN action LIKE 'product.%' OR action LIKE 'version.%' THEN substr(subject, 1, instr(subject || ' ', ' ') - 1) END) VIRTUAL,
-  environment TEXT
+  environment TEXT,
+  about TEXT,
+  about_product TEXT GENERATED ALWAYS AS (substr(about, 1, instr(about || ' ', ' ') - 1)) VIRTUAL
 ) STRICT;
+CREATE INDEX audit_by_about ON audit (about_product, at) WHERE about_product IS NOT NULL;
 CREATE INDEX audit_by_action ON audit (action, at);
 CREATE INDEX audit_by_actor ON audit (actor, at);
 CREATE INDEX audit_by_actor_and_action ON audit (actor, action, at);

@@ -166,18 +166,19 @@ package enum ApprovalTable {
     }
   }
 
-  /// Writes down what `actor` did to a request, and who had asked. Its subject is the request: an entry about a version is a part of that
-  /// version's state, which the request is for.
+  /// Writes down what `actor` did to a request, and who had asked. Its subject is the request, and it is about the product or the version:
+  /// an entry whose subject is a version is a part of that version's state, which the request is for.
   package static func note(
     _ action: String, of approval: Approval, by actor: String, detail: String?, at now: Timestamp,
     in connection: borrowing Connection
   ) throws {
+    let isAboutProduct = ["product.", "version."].contains { approval.action.hasPrefix($0) }
     let asker = actor == approval.askedBy ? "" : ", asked for by \(approval.askedBy)"
     try AuditTable.add(
       AuditEntry(
         at: now, actor: actor, action: action, subject: "approval \(approval.id)",
-        detail: "\(approval.action) \(approval.subject)\(asker)" + (detail.map { ": \($0)" } ?? "")),
-      in: connection)
+        detail: "\(approval.action) \(approval.subject)\(asker)" + (detail.map { ": \($0)" } ?? ""),
+        about: isAboutProduct ? approval.subject : nil), in: connection)
   }
 
   /// Removes requests that were made before then, at most `limit`; whether there may be more.

@@ -10,22 +10,26 @@ package enum AuditTable {
   /// The actor of what the server does by itself, such as scheduled garbage collection.
   package static let serverActor = "server"
 
-  private static let columns = "id, at, actor, action, subject, detail, environment"
+  private static let columns = "id, at, actor, action, subject, detail, environment, about"
 
   /// Appends an entry. A write that is undone takes it along, so that the log has what happened alone.
   package static func add(_ entry: AuditEntry, in connection: borrowing Connection) throws {
     try connection.execute(
-      "INSERT INTO audit (at, actor, action, subject, detail, environment) VALUES (?, ?, ?, ?, ?, ?)",
+      """
+      INSERT INTO audit (at, actor, action, subject, detail, environment, about) VALUES (?, ?, ?, ?, ?, ?, ?)
+      """,
       [
         .timestamp(entry.at), .text(entry.actor), .text(entry.action), .text(entry.subject),
-        .optional(entry.detail), .optional(entry.environment),
+        .optional(entry.detail), .optional(entry.environment), .optional(entry.about),
       ])
   }
 
   /// Which entries to list; nil members ask for nothing.
   package struct Filter: Sendable {
-    /// About the product or one of its versions.
+    /// About the product or one of its versions, requests for a second operator among them.
     package var product: ProductIdentifier?
+    /// About this version of the product alone, as the table of versions spells it; it needs a product.
+    package var version: ContentVersion?
     /// The name of an operator key.
     package var actor: String?
     /// Such as `version.release`.
@@ -35,10 +39,11 @@ package enum AuditTable {
 
     /// Asks for entries that have all of these members.
     package init(
-      product: ProductIdentifier? = nil, actor: String? = nil, action: String? = nil,
-      times: TimeRange = TimeRange()
+      product: ProductIdentifier? = nil, version: ContentVersion? = nil, actor: String? = nil,
+      action: String? = nil, times: TimeRange = TimeRange()
     ) {
       self.product = product
+      self.version = version
       self.actor = actor
       self.action = action
       self.times = times
@@ -71,31 +76,49 @@ package enum AuditTable {
   package static func page(
     before place: Place = .end, matching filter: Filter, limit: Int, in connection: borrowing Connection
   ) throws -> [(id: Int64, entry: AuditEntry)] {
+    guard let product = filter.product else {
+      return try rows(before: place, matching: filter, index(for: filter), [], limit: limit, in: connection)
+    }
+    let version = filter.version.map { "\(product) \($0)" }
+    let own = try rows(
+      before: place, matching: filter, "audit_by_product",
+      [("product", product.description), ("subject", version)], limit: limit, in: connection)
+    let others = try rows(
+      before: place, matching: filter, "audit_by_about",
+      [("about_product", product.description), ("about", version)], limit: limit, in: connection)
+    let merged = (own + others).sorted {
+      Place(time: $1.entry.at, row: $1.id) < Place(time: $0.entry.at, row: $0.id)
+    }
+    return Array(merged.prefix(limit))
+  }
+
+  /// Those that an index leads to, by its columns and then by the rest of the filter.
+  private static func rows(
+    before place: Place, matching filter: Filter, _ index: String, _ columns: [(String, String?)],
+    limit: Int, in connection: borrowing Connection
+  ) throws -> [(id: Int64, entry: AuditEntry)] {
     let end = min(place, filter.times.until.map { Place(time: $0, row: .min) } ?? .end)
     var conditions = ["(at, id) < (?, ?)", "at >= ?"]
     var values: [SQLValue] = [
       .timestamp(end.time), .integer(end.row),
       .timestamp(filter.times.since ?? Timestamp(millisecondsSinceEpoch: .min)),
     ]
-    for (column, value) in [
-      ("product", filter.product?.description), ("actor", filter.actor), ("action", filter.action),
-    ] {
+    for (column, value) in columns + [("actor", filter.actor), ("action", filter.action)] {
       guard let value else { continue }
       conditions.append("\(column) = ?")
       values.append(.text(value))
     }
     return try connection.query(
       """
-      SELECT \(columns) FROM audit \(SQLDialect.index(index(for: filter))) WHERE \(conditions.joined(separator: " AND "))
+      SELECT \(Self.columns) FROM audit \(SQLDialect.index(index)) WHERE \(conditions.joined(separator: " AND "))
       ORDER BY at DESC, id DESC LIMIT ?
       """, values + [.integer(limit)]
     ).map { (try $0.integer("id"), try entry($0)) }
   }
 
-  /// Those of a product are few; the others are found by all that is asked, in the order of the list.
+  /// Of those of all products, the index that has them by all that is asked, in the order of the list. Those of a product are few.
   private static func index(for filter: Filter) -> String {
-    if filter.product != nil { return "audit_by_product" }
-    return switch (filter.actor, filter.action) {
+    switch (filter.actor, filter.action) {
     case (nil, nil): "audit_by_time"
     case (_, nil): "audit_by_actor"
     case (nil, _): "audit_by_action"
@@ -118,6 +141,6 @@ package enum AuditTable {
     AuditEntry(
       at: try row.timestamp("at"), actor: try row.text("actor"), action: try row.text("action"),
       subject: try row.text("subject"), detail: try row.optionalText("detail"),
-      environment: try row.optionalText("environment"))
+      environment: try row.optionalText("environment"), about: try row.optionalText("about"))
   }
 }

@@ -237,8 +237,11 @@ extension PostgreSQLSchema {
       detail TEXT COLLATE "C",
       product TEXT COLLATE "C" GENERATED ALWAYS AS (CASE WHEN action ILIKE 'product.%' OR action ILIKE 'version.%'
         THEN substr(subject, 1, strpos(subject || ' ', ' ') - 1) END) STORED,
-      environment TEXT COLLATE "C"
+      environment TEXT COLLATE "C",
+      about TEXT COLLATE "C",
+      about_product TEXT COLLATE "C" GENERATED ALWAYS AS (substr(about, 1, strpos(about || ' ', ' ') - 1)) STORED
     );
+    CREATE INDEX audit_by_about ON audit (about_product, at, id) WHERE about_product IS NOT NULL;
     CREATE INDEX audit_by_action ON audit (action, at, id);
     CREATE INDEX audit_by_actor ON audit (actor, at, id);
     CREATE INDEX audit_by_actor_and_action ON audit (actor, action, at, id);

@@ -31,7 +31,7 @@ struct ListRoutes: Sendable {
     routes.on(.get, "/v1/operator/irregularities", requires: .read, query: kinds) { request, _, _ in
       try .page(try await irregularities(request), of: request)
     }
-    let query = HTTPRequest.pageQuery.union(["product", "actor", "action"]).union(TimeRange.query)
+    let query = HTTPRequest.pageQuery.union(["product", "version", "actor", "action"]).union(TimeRange.query)
     routes.on(.get, "/v1/operator/audit", requires: .read, query: query) { request, _, _ in
       try .page(try await audit(request), of: request)
     }
@@ -57,8 +57,17 @@ struct ListRoutes: Sendable {
     let after = try request.cursor("after") { Int64($0) }
     let filter = AuditTable.Filter(
       product: try request.filter("product") { ProductIdentifier($0) },
-      actor: request.queryValue("actor"), action: request.queryValue("action"), times: try TimeRange(request))
+      version: try request.filter("version") { ContentVersion($0) }, actor: request.queryValue("actor"),
+      action: request.queryValue("action"), times: try TimeRange(request))
+    guard filter.version == nil || filter.product != nil else {
+      throw Problem(.requestMalformed, "version needs a product beside it")
+    }
     return try await database.read { connection in
+      var filter = filter
+      if let product = filter.product, let version = filter.version {
+        // However it is spelled.
+        filter.version = try VersionTable.find(product, version, in: connection)?.version ?? version
+      }
       let place = try after.map { row in
         guard let place = try AuditTable.place(of: row, in: connection) else { throw Problem.unknownCursor }
         return place

@@ -36,6 +36,15 @@ enum StepForm {
     }
   }
 
+  /// The detail of an entry; of a request for a second operator it leads there.
+  private static func detail(_ entry: AuditEntry) -> Markup {
+    let parts = entry.subject.split(separator: " ").map(String.init)
+    guard entry.about != nil, parts.count == 2, parts[0] == "approval" else {
+      return entry.detail.map { .foreign($0) } ?? .nothing
+    }
+    return Parts.link(.console("approvals", parts[1]), entry.detail ?? entry.subject)
+  }
+
   /// Entries of the audit log, the newest first.
   static func history(_ entries: [AuditEntry], _ visit: Visit) -> Markup {
     let words = visit.words
@@ -45,7 +54,7 @@ enum StepForm {
       entries.map { entry in
         [
           .init(Parts.time(entry.at, words)), .init(.foreign(entry.actor)), .init(words.action(entry.action)),
-          .init(entry.detail.map { .foreign($0) } ?? .nothing),
+          .init(detail(entry)),
         ]
       })
   }

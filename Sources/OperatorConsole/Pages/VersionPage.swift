@@ -134,7 +134,10 @@ struct VersionPage {
         query: [("product", product), ("version", version), ("state", "granted"), ("limit", "200")]),
       as: PullboxAPI.Page<OperatorGrant>.self)
     async let course = visit.get(Address(path.segments + ["course"]), as: ReleaseCourse.self)
-    let (record, costs, fetching, curve) = await (found, sizes, under, course)
+    async let changes = visit.get(
+      .interface("audit", query: [("product", product), ("version", version), ("limit", "50")]),
+      as: PullboxAPI.Page<AuditEntry>.self)
+    let (record, costs, fetching, curve, audit) = await (found, sizes, under, course, changes)
     var page = Page(
       words(.versionNamed, product, version), in: .products, reading: path,
       command: "pullbox versions \(shellWord(product))"
@@ -158,10 +161,7 @@ struct VersionPage {
           Parts.link(.console("products", product, version, "pages"), words(.pagesLook))
         }
         pictures(reading.value)
-        element(.section) {
-          element(.h2) { words(.history) }
-          StepForm.history(reading.value.history ?? [], visit)
-        }
+        Parts.section(words(.history), audit, words) { StepForm.history($0.items, visit) }
       }
     }
     switch (record, problem) {

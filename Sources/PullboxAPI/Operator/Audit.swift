@@ -14,11 +14,14 @@ public struct AuditEntry: Codable, Sendable {
   public var detail: String?
   /// The environment of the purchase that it is about, `Production` or `Sandbox`; absent for what is about none.
   public var environment: String?
+  /// The product, or the version as `PRODUCT VERSION`, that the action concerns where its subject is something else: of requests for a
+  /// second operator. Absent otherwise.
+  public var about: String?
 
   /// Creates the document from its members.
   public init(
     at: Timestamp, actor: String, action: String, subject: String, detail: String? = nil,
-    environment: String? = nil
+    environment: String? = nil, about: String? = nil
   ) {
     self.at = at
     self.actor = actor
@@ -26,6 +29,7 @@ public struct AuditEntry: Codable, Sendable {
     self.subject = subject
     self.detail = detail
     self.environment = environment
+    self.about = about
   }
 }
 

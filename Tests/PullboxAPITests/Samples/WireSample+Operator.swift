@@ -16,6 +16,7 @@ extension WireSample {
 
   static let auditEntry = """
     {
+      "about": "com.example.heroes.issue42 1.10",
       "action": "version.release",
       "actor": "ada",
       "at": "2026-11-21T05:26:07.666Z",
