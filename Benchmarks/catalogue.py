@@ -15,11 +15,12 @@ import zipfile
 from pathlib import Path
 
 import peers
+from console import console
 from measuring import memory, place, processor_time, run, say, settle
 from reporting import Median, Results, Target, row, show
 from services import Services, request
 
-ROWS = ["data", "feed", "owned", "search", "pages", "beside"]
+ROWS = ["data", "feed", "owned", "search", "pages", "beside", "console"]
 PRODUCTS, SERIES, OWNED = 100_000, 100, 5_000
 COMIC = "com.example.bench.comic"
 KIBIBYTE, MEBIBYTE = 1024, 1024 * 1024
@@ -37,7 +38,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench catalogue")
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW",
                         help=f"measure only this; may be repeated. Rows: {', '.join(ROWS)}")
-    parser.add_argument("--scale", type=float, default=1.0, metavar="PART", help="part of 100,000 products, 5,000 of them owned")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="PART", help="part of 100,000 products, 5,000 of them owned, and of a million grants")
     parser.add_argument("--questions", type=int, default=2000, metavar="N", help="questions of each kind")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="times that each is measured")
     parser.add_argument("--seconds", type=int, default=8, metavar="N", help="seconds of each run of downloads")
@@ -361,7 +362,7 @@ def main():
     arguments.work.mkdir(parents=True, exist_ok=True)
     results = Results(arguments.results or arguments.root / "Benchmarks/results/catalogue.json", "catalogue",
                       {"scale": arguments.scale, "questions": arguments.questions, "runs": arguments.runs})
-    work = {"data": data, "feed": feed, "owned": owned, "search": search, "pages": pages, "beside": beside}
+    work = {"data": data, "feed": feed, "owned": owned, "search": search, "pages": pages, "beside": beside, "console": console}
     for name in arguments.only or ROWS:
         work[name](results, arguments)
     for one in results.rows:
