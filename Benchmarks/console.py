@@ -8,6 +8,7 @@ import sqlite3
 import statistics
 import time
 import urllib.parse
+import zipfile
 
 from measuring import memory, say, settle
 from reporting import Median, row
@@ -47,8 +48,9 @@ class Deliveries:
     def make(self):
         services = Services(self.arguments, **self.SETTINGS)
         try:
-            package = self.work / "issue.bin"
-            package.write_bytes(bytes(range(256)) * 256)
+            package = self.work / "issue.cbz"
+            with zipfile.ZipFile(package, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr("page-1.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(range(256)) * 256)
             for number in range(PRODUCTS):
                 services.publish(f"{PRODUCT}{number}", package)
             package.unlink()
