@@ -179,3 +179,10 @@ size_t clinux_format_local_time(int64_t seconds, const char *format, char *buffe
   if (localtime_r(&time, &fields) == NULL) return 0;
   return strftime(buffer, capacity, format, &fields);
 }
+
+int64_t clinux_local_offset(int64_t seconds) {
+  time_t time = seconds;
+  struct tm fields;
+  tzset();
+  return localtime_r(&time, &fields) == NULL ? 0 : fields.tm_gmtoff;
+}

@@ -100,6 +100,9 @@ int64_t clinux_access_time(const struct stat *status);
 
 // localtime_r(3) and strftime(3) by the time zone of TZ; `tm` belongs to more than one C module. 0 when the buffer is too small.
 size_t clinux_format_local_time(int64_t seconds, const char *format, char *buffer, size_t capacity);
+// Seconds by which local time is ahead of UTC then (localtime_r(3), `tm_gmtoff`); the zone is read anew where it has changed. 0 for a
+// time without a date.
+int64_t clinux_local_offset(int64_t seconds);
 
 // The commit that the build was told of; empty where it was told none.
 const char *clinux_build_commit(void);
