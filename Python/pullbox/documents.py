@@ -84,6 +84,33 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkWindow:
+    """The times at which downloads may run, and when that changes."""
+
+    is_open: bool
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkBudget:
+    """The budget of this month, in bytes, and when it begins anew."""
+
+    limit: int
+    used: int
+    left: int
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkLimits:
+    """The bounds of downloads: bytes a second of all together, the times at which they run, and a month's budget."""
+
+    maximum_rate: int | None = None
+    window: NetworkWindow | None = None
+    budget: NetworkBudget | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentStatus:
     """How the agent stands."""
 
@@ -100,6 +127,7 @@ class AgentStatus:
     library_length: int | None = None
     reserve: int | None = None
     quota: int | None = None
+    network: NetworkLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +190,7 @@ class DownloadStatus:
     title: str | None = None
     stalled_since: datetime | None = None
     urgency: DownloadUrgency | None = None
+    wanted_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ import Testing
     record.notBefore = Timestamp(millisecondsSinceEpoch: 44)
     record.priority = -7
     record.urgency = .background
+    record.wantedBy = 4_294_967_294
     record.grant = GrantIdentifier("00112233445566778899aabbccddeeff")
     record.terms = try terms()
     record.bytesVerified = ByteCount(11)
@@ -57,6 +58,7 @@ import Testing
     #expect(read.machine == record.machine && read.identifier == record.identifier)
     #expect(
       read.sequence == record.sequence && read.priority == -7 && read.urgency == .background
+        && read.wantedBy == 4_294_967_294
         && read.grant == record.grant)
     #expect(read.terms?.digest == .of([1]) && read.terms?.version.description == "1.10")
     #expect(read.bytesVerified == ByteCount(11) && read.bytesReceived == ByteCount(22))

@@ -78,6 +78,8 @@ import Testing
     let cases: [(HoldCondition, Scheduler.Environment)] = [
       (.libraryOffline, Scheduler.Environment(isLibraryOffline: true)),
       (.draining, Scheduler.Environment(isDraining: true)),
+      (.outsideWindow, Scheduler.Environment(outsideWindowUntil: Timestamp(millisecondsSinceEpoch: 1))),
+      (.budgetSpent, Scheduler.Environment(budgetSpentUntil: Timestamp(millisecondsSinceEpoch: 1))),
     ]
     for (condition, environment) in cases {
       let change = Scheduler.Change(job: id, condition: condition)
@@ -93,6 +95,24 @@ import Testing
     }
     let unwanted = scheduler.plan(for: [try job(1, isWanted: false)], in: Scheduler.Environment())
     #expect(unwanted == Scheduler.Plan(holds: [Scheduler.Change(job: id, condition: .noReader)]))
+  }
+
+  @Test("windows and budget hold what fetches, and not what a person asked for now") func limits() throws {
+    let scheduler = Scheduler(maximumActive: 3)
+    let end = Timestamp(millisecondsSinceEpoch: 1_795_249_800_000)
+    let environment = Scheduler.Environment(outsideWindowUntil: end, budgetSpentUntil: end)
+    var asked = try job(1)
+    asked.urgency = .now
+    asked.passesLimits = true
+    var placing = try job(2)
+    placing.usesNetwork = false
+    var reading = try job(3)
+    reading.urgency = .now
+    let plan = scheduler.plan(for: [asked, placing, reading, try candidate(4)], in: environment)
+    #expect(plan.starts == [asked.work, placing.work], "a download asks for its grant when there is a place")
+    #expect(Set(plan.holds.map(\.condition)) == [.outsideWindow, .budgetSpent])
+    #expect(plan.holds.allSatisfy { .job($0.job) == reading.work })
+    #expect(environment.release(of: .outsideWindow) == end && environment.release(of: .preempted) == nil)
   }
 
   @Test("nothing starts while the agent drains") func drained() throws {

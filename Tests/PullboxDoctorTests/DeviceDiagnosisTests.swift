@@ -58,6 +58,11 @@ struct DeviceDiagnosisTests {
           $0.libraryLength = .gibibytes(2)
         }, .quotaShort
       ),
+      (
+        {
+          $0.network = NetworkLimits(budget: .init(limit: .gibibytes(2), used: .gibibytes(2), left: .zero))
+        }, .budgetSpent
+      ),
       ({ $0.downloads = ["failed": 2, "finished": 3] }, .downloadsFailed),
     ] as [((inout AgentStatus) -> Void, Cause)] {
       #expect(causes(.status(try status(change))) == [cause])

@@ -4,6 +4,15 @@ CREATE TABLE arrivals (
   is_listed INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE budget_periods (
+  first_day INTEGER PRIMARY KEY,
+  used INTEGER NOT NULL,
+  mark INTEGER NOT NULL,
+  is_current INTEGER NOT NULL,
+  is_borrowed INTEGER NOT NULL,
+  is_ahead INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE content_jobs (
   id TEXT PRIMARY KEY,
   digest TEXT NOT NULL UNIQUE,
@@ -50,7 +59,8 @@ CREATE TABLE downloads (
   ended_at INTEGER,
   bytes_reused INTEGER,
   losses INTEGER NOT NULL DEFAULT 0,
-  urgency TEXT NOT NULL DEFAULT 'normal'
+  urgency TEXT NOT NULL DEFAULT 'normal',
+  wanted_by INTEGER
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);

@@ -156,6 +156,10 @@ package enum HoldCondition: String, CaseIterable, Hashable, Sendable {
   case noReader = "no-reader"
   /// It was refused the room that it needs, and none has appeared since.
   case noRoom = "no-room"
+  /// No window is open in which downloads may run.
+  case outsideWindow = "outside-window"
+  /// The bytes of this month have come.
+  case budgetSpent = "budget-spent"
   /// A download that is wanted now has taken its place.
   case preempted
 
@@ -164,6 +168,8 @@ package enum HoldCondition: String, CaseIterable, Hashable, Sendable {
     switch self {
     case .libraryOffline: .libraryOffline
     case .noRoom: .insufficientSpace
+    case .outsideWindow: .outsideWindow
+    case .budgetSpent: .budgetSpent
     case .preempted: .preempted
     case .draining, .noReader: nil
     }

@@ -13,6 +13,9 @@ package struct DownloadRecord: MachineRecord {
   package var machine = DownloadMachine()
   /// How urgently it is wanted, before ``priority``.
   package var urgency = DownloadUrgency.normal
+  /// The user of the control socket who asked for ``DownloadUrgency/now``: it passes windows and budget. Nil where none did, or the
+  /// urgency is another one.
+  package var wantedBy: UInt32?
   /// Higher goes first among those of one urgency.
   package var priority = 0
   package var grant: GrantIdentifier?
@@ -54,6 +57,9 @@ package struct DownloadRecord: MachineRecord {
   /// Nothing will happen to it but by a user's request: it is kept in the database alone.
   package var isHistory: Bool { machine.state == .finished || machine.state == .cancelled }
 
+  /// Whether windows and budget do not hold it: a person asked for it now.
+  package var passesLimits: Bool { urgency == .now && wantedBy != nil }
+
   /// The content whose job is kept for this download: until the library has it, or it is given up.
   package var claimedDigest: SHA256Digest? {
     switch machine.state {
@@ -86,7 +92,7 @@ package struct DownloadRecord: MachineRecord {
       created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
       cause: working == nil ? machine.history.cause : working?.history.cause,
       bytesNeeded: reused.map { max(length - $0, .zero) }, bytesReused: reused,
-      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency)
+      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency, wantedBy: wantedBy)
   }
 }
 

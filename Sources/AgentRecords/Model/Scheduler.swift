@@ -38,12 +38,17 @@ package struct Scheduler: Hashable, Sendable {
     package var holds: Set<HoldCondition> = []
     /// For a job, whether a download waits for it.
     package var isWanted = true
+    /// For a job, whether it fetches something yet: windows and budget are for those.
+    package var usesNetwork = true
+    /// A person asked for it now: windows and budget do not hold it.
+    package var passesLimits = false
 
     package init(
       work: Work, product: ProductIdentifier, urgency: DownloadUrgency = .normal, priority: Int,
       sequence: Int64, isReady: Bool, isBusy: Bool, needsPlace: Bool, keepsPlace: Bool = false,
       isInterruptible: Bool = false, isEnding: Bool = false, bytesMissing: ByteCount = .zero,
-      holds: Set<HoldCondition> = [], isWanted: Bool = true
+      holds: Set<HoldCondition> = [], isWanted: Bool = true, usesNetwork: Bool = true,
+      passesLimits: Bool = false
     ) {
       self.work = work
       self.product = product
@@ -59,17 +64,37 @@ package struct Scheduler: Hashable, Sendable {
       self.bytesMissing = bytesMissing
       self.holds = holds
       self.isWanted = isWanted
+      self.usesNetwork = usesNetwork
+      self.passesLimits = passesLimits
     }
   }
 
-  /// The conditions outside the work: the library and the end of the agent.
+  /// The conditions outside the work: the library, the end of the agent, and the limits of time and of bytes.
   package struct Environment: Hashable, Sendable {
     package var isLibraryOffline = false
     package var isDraining = false
+    /// When the next window opens, while none is open.
+    package var outsideWindowUntil: Timestamp?
+    /// When the budget begins anew, while it is spent.
+    package var budgetSpentUntil: Timestamp?
 
-    package init(isLibraryOffline: Bool = false, isDraining: Bool = false) {
+    package init(
+      isLibraryOffline: Bool = false, isDraining: Bool = false, outsideWindowUntil: Timestamp? = nil,
+      budgetSpentUntil: Timestamp? = nil
+    ) {
       self.isLibraryOffline = isLibraryOffline
       self.isDraining = isDraining
+      self.outsideWindowUntil = outsideWindowUntil
+      self.budgetSpentUntil = budgetSpentUntil
+    }
+
+    /// When what is shown with that reason goes on by itself; nil for all that do not depend on a time.
+    package func release(of reason: StatusReason) -> Timestamp? {
+      switch reason {
+      case .outsideWindow: outsideWindowUntil
+      case .budgetSpent: budgetSpentUntil
+      default: nil
+      }
     }
   }
 
@@ -122,6 +147,10 @@ package struct Scheduler: Hashable, Sendable {
     if environment.isLibraryOffline { holds.insert(.libraryOffline) }
     if environment.isDraining { holds.insert(.draining) }
     if !candidate.isWanted { holds.insert(.noReader) }
+    if candidate.usesNetwork, !candidate.passesLimits {
+      if environment.outsideWindowUntil != nil { holds.insert(.outsideWindow) }
+      if environment.budgetSpentUntil != nil { holds.insert(.budgetSpent) }
+    }
     // The library says when there is room.
     if candidate.holds.contains(.noRoom) { holds.insert(.noRoom) }
     return holds

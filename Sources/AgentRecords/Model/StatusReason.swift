@@ -26,6 +26,10 @@ package struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringC
   static let verificationUndetermined = StatusReason("verification-undetermined")
   /// A download that is wanted now has taken its place.
   package static let preempted = StatusReason("preempted")
+  /// No window is open in which downloads may run.
+  package static let outsideWindow = StatusReason("outside-window")
+  /// The bytes of this month have come.
+  package static let budgetSpent = StatusReason("budget-spent")
   /// The volume on which the library lies is not there.
   package static let libraryOffline = StatusReason("library-offline")
   /// Something else answers in the service's place: a log-in page, a proxy, a filter.

@@ -64,7 +64,8 @@ extension AgentDatabase {
     try connection.execute(
       """
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
-        losses = ?, not_before = ?, priority = ?, urgency = ?, grant_id = ?, terms = ?, bytes_verified = ?, bytes_received = ?,
+        losses = ?, not_before = ?, priority = ?, urgency = ?, wanted_by = ?, grant_id = ?, terms = ?,
+        bytes_verified = ?, bytes_received = ?,
         bytes_reused = ?, placed_at = ?, content_path = ?, ended_at = ?
       WHERE id = ?
       """,
@@ -73,6 +74,7 @@ extension AgentDatabase {
         .optional(try machine.history.problem.map { try text($0) }), .optional(machine.history.cause),
         .integer(machine.history.failures), .integer(machine.history.losses), .optional(record.notBefore),
         .integer(record.priority), .text(record.urgency.rawValue),
+        .optional(record.wantedBy.map { Int64($0) }),
         .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue), .optional(record.placedAt),
@@ -146,6 +148,7 @@ extension AgentDatabase {
     record.notBefore = try row.optionalTimestamp("not_before")
     record.priority = Int(try row.integer("priority"))
     record.urgency = try require(DownloadUrgency(rawValue: try row.text("urgency")), "downloads.urgency")
+    record.wantedBy = try row.optionalInteger("wanted_by").map { UInt32(truncatingIfNeeded: $0) }
     record.grant = try row.optionalText("grant_id").map {
       try require(GrantIdentifier($0), "downloads.grant_id")
     }

@@ -10,6 +10,8 @@ extension AgentDatabase {
     case storeNotBefore = "store-not-before"
     /// The nanoseconds that placing a MiB takes.
     case placingPace = "placing-nanoseconds-per-mebibyte"
+    /// The bytes that ever came over the network, while they were counted.
+    case networkCount = "network-bytes"
     /// The microseconds that a report takes.
     case reportTime = "report-microseconds"
   }
@@ -46,6 +48,11 @@ extension AgentDatabase {
     try set(.placingPace, times.placing.map { Int64(clamping: $0 * Self.mebibyte * 1e9) })
     try set(.reportTime, times.reporting.map { Int64(clamping: $0 * 1e6) })
   }
+
+  /// The bytes that ever came; zero before any were counted.
+  package func networkCount() throws -> ByteCount { ByteCount(try integer(.networkCount) ?? 0) }
+
+  package func setNetworkCount(_ count: ByteCount) throws { try set(.networkCount, count.rawValue) }
 
   private static let mebibyte = Double(ByteCount.mebibytes(1).rawValue)
 

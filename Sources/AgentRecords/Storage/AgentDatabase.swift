@@ -104,6 +104,7 @@ package struct AgentDatabase: Sendable {
     listings,
     ownership,
     urgency,
+    budget,
   ]
 
   private static let urgency = Migration(

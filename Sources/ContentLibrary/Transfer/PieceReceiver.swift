@@ -135,6 +135,11 @@ final class PieceReceiver: TransferReceiver {
         guard let buffer = buffers.acquire(otherwise: { handle?.resume() }) else { return .pause }
         state.spare = buffer
       }
+      // Last, since bytes that may come count as come.
+      if let pace = progress.pace {
+        let handle = state.handle
+        guard pace.take(bytes.count, otherwise: { handle?.resume() }) else { return .pause }
+      }
       var offset = 0
       while offset < bytes.count {
         let rest = bytes.extracting(droppingFirst: offset)

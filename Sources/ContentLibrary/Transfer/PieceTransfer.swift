@@ -124,6 +124,7 @@ package struct PieceTransfer: Sendable {
     } catch {
       failure = error
     }
+    progress.pace?.rest()
     path.speeds.record(progress.bytesReceived - before, in: path.clock.now() - began)
     if let rest = receiver.removeRest() { path.partials.keep(rest, of: manifest.digest) }
     queue.close()
@@ -154,8 +155,9 @@ package struct PieceTransfer: Sendable {
       ])
     request.connectTimeout = limits.connectTimeout
     request.maximumReceiveSpeed = limits.maximumSpeed
+    let cap = [limits.maximumSpeed, progress.pace?.smallestRate].compactMap { $0 }.min()
     request.lowSpeed = ClientRequest.LowSpeedLimit(
-      bytesPerSecond: path.speeds.floor(under: limits.maximumSpeed), duration: limits.stallAfter)
+      bytesPerSecond: path.speeds.floor(under: cap), duration: limits.stallAfter)
     return request
   }
 
@@ -184,10 +186,15 @@ package final class TransferProgress: Sendable {
   private let verified: Atomic<Int64>
   /// Less than zero until it is known.
   private let reused: Atomic<Int64>
+  /// Its part of the rate and of the budget; nil where nothing bounds it.
+  package let pace: TransferPace?
 
   /// The counts go on from those of the job's record; `reused` is nil where the library was not looked at
   /// yet.
-  package init(received: ByteCount, verified: ByteCount, reused: ByteCount? = nil) {
+  package init(
+    received: ByteCount, verified: ByteCount, reused: ByteCount? = nil, pace: TransferPace? = nil
+  ) {
+    self.pace = pace
     self.received = Atomic(received.rawValue)
     self.reused = Atomic(reused?.rawValue ?? -1)
     self.verified = Atomic(verified.rawValue)

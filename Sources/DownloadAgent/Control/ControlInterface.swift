@@ -158,7 +158,9 @@ struct ControlInterface: Sendable {
       guard change.priority.map(AgentDownloadChange.priorities.contains) ?? true else {
         throw Problem(.requestMalformed, "priority is a number from -1000 to 1000")
       }
-      return try .json(try await downloads.change(change, of: try Self.download(parameters)))
+      return try .json(
+        try await downloads.change(
+          change, of: try Self.download(parameters), by: request.credentials?.user))
     }
   }
 
@@ -180,7 +182,7 @@ struct ControlInterface: Sendable {
       libraryPath: library.paths.library, freeSpace: held.free, downloads: counts,
       unfinishedTransactions: await transactions.unfinishedCount, libraryState: held.state,
       libraryLength: held.length, reserve: library.space.reserve, quota: library.space.quota,
-      waitingForRoom: await downloads.waitingForRoomCount)
+      waitingForRoom: await downloads.waitingForRoomCount, network: await downloads.networkLimits)
   }
 }
 

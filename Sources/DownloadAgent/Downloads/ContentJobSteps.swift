@@ -29,6 +29,8 @@ struct ContentJobSteps: Sendable {
   let library: Library
   /// The buffers of received pieces, shared by all transfers.
   let buffers: BufferPool
+  /// The rate of all transfers together, and the budget.
+  let pacer: TransferPacer
   /// The clock of placing and of setbacks.
   let clock: any WallClock
   /// Publishers' keys; when empty, the keys that products name are trusted.
@@ -77,6 +79,7 @@ struct ContentJobSteps: Sendable {
   private func manifest(_ record: ContentJobRecord) async throws -> Outcome {
     let terms = record.terms
     let received = try await server.manifest(terms)
+    pacer.note(received.bytes.count)
     let manifest = try received.verified(against: terms.manifestDigest)
     guard manifest.digest == terms.digest, manifest.length == terms.length,
       manifest.product == terms.product, manifest.version == terms.version

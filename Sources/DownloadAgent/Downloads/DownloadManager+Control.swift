@@ -98,16 +98,30 @@ extension DownloadManager {
   }
 
   /// Sets what the scheduler orders downloads by, also of one that is over: what the change does not name stays. A download that is
-  /// wanted now may take the place of another one at once. Throws `download-unknown`, and what the database
-  /// throws.
-  func change(_ change: AgentDownloadChange, of identifier: DownloadIdentifier) throws -> DownloadStatus {
+  /// wanted now may take the place of another one at once, and where a `user` asks for it, it passes windows and budget. Throws
+  /// `download-unknown`, and what the database throws.
+  ///
+  /// - Parameter user: the number of the user who asks; nil for the agent itself.
+  func change(
+    _ change: AgentDownloadChange, of identifier: DownloadIdentifier, by user: UInt32? = nil
+  ) throws -> DownloadStatus {
     var record = try record(identifier)
     record.priority = change.priority ?? record.priority
     record.urgency = change.urgency ?? record.urgency
+    record.wantedBy =
+      record.urgency != .now ? nil : change.urgency == nil ? record.wantedBy : user ?? record.wantedBy
+    if let user, change.urgency == .now {
+      log.info(
+        "a person wants a download now",
+        [
+          "download": "\(identifier)", "product": LogValue(record.product.description), "uid": "\(user)",
+        ])
+    }
     if runner[identifier] == nil { try database.save(record) }
     try runner.update(identifier) { [record] known in
       known.priority = record.priority
       known.urgency = record.urgency
+      known.wantedBy = record.wantedBy
     }
     publish(identifier)
     schedule()
@@ -172,6 +186,10 @@ extension DownloadManager {
     status.title = jobSteps.library.titles[record.product]
     if status.reason == StatusReason.insufficientSpace.rawValue, let working {
       status.space = jobSteps.library.space.shortage(of: working.identifier)
+    }
+    if status.state == .waiting {
+      let release = environment.release(of: StatusReason(rawValue: status.reason))
+      status.notBefore = release ?? status.notBefore
     }
     return status
   }

@@ -27,7 +27,7 @@ extension DownloadManager {
       var job = ContentJobRecord(identifier: .random(), grant: grant, terms: terms)
       job.bytesReceived = record.bytesReceived
       job.fetchesEverything = record.machine.hasFetchedEverything
-      jobs.insert(job, context: JobActivity(job), isSaved: false)
+      jobs.insert(job, context: JobActivity(job, jobSteps.pacer), isSaved: false)
       jobsByDigest[terms.digest] = job.identifier
       processJob(.termsRenewed(isSameManifest: true), of: job.identifier)
     }

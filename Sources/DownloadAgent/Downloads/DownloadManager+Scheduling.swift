@@ -18,6 +18,8 @@ extension DownloadManager {
   /// the state alone.
   func schedule() {
     guard isRestored, !runner.isStopping else { return }
+    let jobCandidates = jobCandidates
+    setPaces(of: jobCandidates)
     let plan = scheduler.plan(for: downloadCandidates + jobCandidates, in: environment)
     for change in plan.holds { processJob(.held(change.condition), of: change.job) }
     for change in plan.releases { processJob(.released(change.condition), of: change.job) }
@@ -64,7 +66,8 @@ extension DownloadManager {
         isInterruptible: machine.state == .active && machine.phase != .place
           && machine.reason != .renewingTicket,
         isEnding: !machine.isLive, bytesMissing: missing,
-        holds: machine.holds, isWanted: !waiting.isEmpty)
+        holds: machine.holds, isWanted: !waiting.isEmpty, usesNetwork: machine.phase != .place,
+        passesLimits: waiting.contains(where: \.passesLimits))
     }
   }
 }

@@ -47,10 +47,11 @@ actor DownloadManager {
     /// Remove what is staged, and the job, as soon as no step runs.
     var discardIsDue = false
 
-    /// An activity that goes on from the counts of the record.
-    init(_ record: ContentJobRecord) {
+    /// An activity that goes on from the counts of the record, with a part of its own of the pacer's rate.
+    init(_ record: ContentJobRecord, _ pacer: TransferPacer) {
       progress = TransferProgress(
-        received: record.bytesReceived, verified: record.bytesVerified, reused: record.bytesReused)
+        received: record.bytesReceived, verified: record.bytesVerified, reused: record.bytesReused,
+        pace: pacer.join())
     }
   }
 
@@ -101,6 +102,14 @@ actor DownloadManager {
   var endsSincePruning = 0
   /// Nothing is held before the first look at the library.
   var environment = Scheduler.Environment()
+  /// The limits of rate, time and bytes, and what the clock says of them.
+  var limitState: LimitState
+  /// The zone of this device.
+  let calendar: LocalCalendar
+  /// Whether the periods of the budget are on the device.
+  var areBudgetPeriodsSaved = true
+  /// The count of received bytes on the device.
+  nonisolated let networkCount: NetworkCountRecord
   /// Nothing starts before everything is known.
   private(set) var isRestored = false
   /// The instant at which progress is persisted next.
@@ -116,9 +125,13 @@ actor DownloadManager {
   /// time.
   init(
     database: AgentDatabase, steps: DownloadSteps, jobSteps: ContentJobSteps, maximumActive: Int,
-    retryPolicy: RetryPolicy, hub: EventHub, inbox: TransactionInbox, clock: any MonotonicClock, log: Log
+    retryPolicy: RetryPolicy, hub: EventHub, inbox: TransactionInbox, limits: DownloadLimits,
+    calendar: LocalCalendar, clock: any MonotonicClock, log: Log
   ) {
     self.database = database
+    self.calendar = calendar
+    limitState = LimitState(limits, calendar: calendar)
+    networkCount = NetworkCountRecord(database)
     self.steps = steps
     self.jobSteps = jobSteps
     scheduler = Scheduler(maximumActive: maximumActive)
@@ -163,11 +176,12 @@ actor DownloadManager {
     }
     let known = try database.contentJobs()
     let live = known.filter { claims[$0.digest] != nil && $0.machine.isLive }
+    try restoreLimits()
     try steps.library.look()
     await discard(discardLeftovers(except: Set(live.map(\.identifier))))
     for record in known where !live.contains(record) { removeRecord(of: record.identifier) }
     for record in live {
-      jobs.insert(record, context: JobActivity(record), isSaved: true)
+      jobs.insert(record, context: JobActivity(record, jobSteps.pacer), isSaved: true)
       jobsByDigest[record.digest] = record.identifier
       processJob(.restored, of: record.identifier)
     }
@@ -229,6 +243,7 @@ actor DownloadManager {
     changeEnvironment { $0.isDraining = true }
     for step in runner.stopSteps() + jobs.stopSteps() { await step.value }
     for identifier in jobs.entries.keys { saveProgress(of: identifier) }
+    endCounting()
   }
 
   /// Takes a new download into memory, tells observers, and looks for a place.
@@ -263,6 +278,7 @@ actor DownloadManager {
     _ = runner.dequeueDueRetries()
     _ = jobs.dequeueDueRetries()
     discardOldStaging()
+    lookAtLimits()
     for (identifier, entry) in jobs.entries where entry.record.machine.isTransferring {
       let progress = entry.context.progress
       jobs[identifier]?.context.estimator.record(
@@ -281,7 +297,7 @@ actor DownloadManager {
     let hasFailed = jobs.entries.values.contains { $0.record.failedAt != nil }
     return [
       isTransferring ? Self.tick : nil, hasFailed ? Self.cleaningInterval : nil, runner.timeToNextRetry,
-      jobs.timeToNextRetry,
+      jobs.timeToNextRetry, timeToNextLimit,
     ].compactMap { $0 }.min()
   }
 }

@@ -60,6 +60,25 @@ public enum AgentCommand {
       .value("maximum-downloads", "N", fallback: "3", help: "Downloads that transfer at once, 1 to 8"),
       CommandOption.value("maximum-speed", "BYTES", help: "Bytes a second that each download takes at most")
         .example("2MiB"),
+      CommandOption.value(
+        "maximum-rate", "SIZE",
+        help:
+          "Bytes a second that all downloads together take at most, such as 2MiB; the urgent ones go first"
+      ).appliedAtReload().example("2MiB"),
+      CommandOption.list(
+        "windows", "WINDOW",
+        help:
+          "When downloads may run, in local time, such as 01:00-06:00 or sat,sun 00:00-24:00; always unless given"
+      ).appliedAtReload().example("01:00-06:00"),
+      CommandOption.value(
+        "monthly-budget", "SIZE",
+        help: "Bytes of content a month, such as 20GiB; downloads wait when they have come"
+      ).appliedAtReload().example("20GiB"),
+      CommandOption.value(
+        "budget-day", "N",
+        help:
+          "Day of the month on which the budget begins anew, 1 to 31; where a month has no such day, its last; 1 unless given"
+      ).appliedAtReload().example("15"),
       .list(
         "trusted-publisher-keys", "ID",
         help: "A publisher's key; content that none of these signed is refused"
@@ -112,9 +131,11 @@ public enum AgentCommand {
   public static func main() -> Never {
     Heap.limit()
     TaskThreads.install()
-    Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log, _ in
+    Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log, source in
       let service = try AgentService(configuration: configuration, log: log)
-      return Daemon.Parts(services: [service], addresses: { service.boundAddresses })
+      return Daemon.Parts(
+        services: [service], addresses: { service.boundAddresses },
+        reload: { await service.reload(from: source) })
     }
   }
 }

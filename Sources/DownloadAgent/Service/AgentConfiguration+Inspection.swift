@@ -8,6 +8,7 @@ extension AgentConfiguration {
   /// directory shows.
   public func inspect(_ findings: inout ConfigurationFindings) {
     findings.check("server") { try check() }
+    findings.check("windows") { _ = try downloadLimits() }
     findings.check("controlUsers") { _ = try controlAccess() }
     findings.check("arrivalsOf") { _ = try arrivalPolicies() }
     let environment = findings.environment

@@ -1,6 +1,7 @@
 public import AgentRecords
 import CLinux
 public import Commerce
+import CoreTypes
 import Glibc
 import HTTPClient
 import PullboxAPI
@@ -43,6 +44,14 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var maximumDownloads: Int?
   /// Bytes a second of each download, more than 0; no cap unless given.
   public var maximumSpeed: Int64?
+  /// Bytes a second of all downloads together, 1 KiB or more; no bound unless given.
+  public var maximumRate: ConfigurationSize?
+  /// When downloads may run, in local time, each `[DAYS ]HH:MM-HH:MM`; always unless given.
+  public var windows: [String]?
+  /// Bytes of content in a month; no bound unless given.
+  public var monthlyBudget: ConfigurationSize?
+  /// The day of the month on which the budget begins anew, 1 to 31; 1 unless given.
+  public var budgetDay: Int?
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
@@ -145,6 +154,43 @@ extension AgentConfiguration {
       }
     }
     return policies
+  }
+
+  /// The limits of downloads. Throws ``ConfigurationError`` for a window that is none, and for numbers out of their bounds.
+  func downloadLimits() throws(ConfigurationError) -> DownloadLimits {
+    var faults: [ConfigurationFault] = []
+    if let maximumRate, maximumRate.bytes < .kibibytes(1) {
+      faults.append(
+        ConfigurationFault(subject: "maximumRate", message: "1KiB a second or more is expected"))
+    }
+    var limits = DownloadLimits(rate: maximumRate?.bytes)
+    do throws(DownloadWindows.SyntaxError) {
+      limits.windows = try windows.map { texts throws(DownloadWindows.SyntaxError) in
+        try DownloadWindows(texts)
+      }
+    } catch {
+      let isEmpty = windows?.isEmpty ?? true
+      faults.append(
+        ConfigurationFault(
+          subject: isEmpty ? "windows" : "windows.\(error.index)", message: error.description))
+    }
+    if let monthlyBudget {
+      limits.budget = NetworkBudget.Terms(limit: monthlyBudget.bytes, day: budgetDay ?? 1)
+      if monthlyBudget.bytes <= .zero {
+        faults.append(ConfigurationFault(subject: "monthlyBudget", message: "more than no byte is expected"))
+      }
+    }
+    if let budgetDay {
+      if !(1...31).contains(budgetDay) {
+        faults.append(
+          ConfigurationFault(subject: "budgetDay", message: "a day of the month is expected, 1 to 31"))
+      } else if monthlyBudget == nil {
+        faults.append(
+          ConfigurationFault(subject: "budgetDay", message: "a monthlyBudget is expected with it"))
+      }
+    }
+    if let error = ConfigurationError(faults) { throw error }
+    return limits
   }
 
   /// The account's token: never an argument or a variable, which other processes can read. Blocks. Throws

@@ -40,6 +40,8 @@ public final class AgentService: Service {
     var probes = NetworkGate.standardBackoff
     /// The time between two comment lines of a resting event stream.
     var heartbeat: Duration = .seconds(15)
+    /// The zone of windows and of the budget.
+    var calendar = LocalCalendar { LocalOffset.seconds(at: $0) }
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 6
     /// The file operations for staging, for the library and for the files beside the database.
@@ -73,6 +75,8 @@ public final class AgentService: Service {
   private let monitoring: HTTPServer?
   /// Shows the library to programs of this device; nil where no address is configured.
   private let catalog: CatalogServer?
+  /// The configuration of the start.
+  private let configuration: AgentConfiguration
   /// The log of the agent.
   private let log: Log
   /// The fields of the log line that the agent writes once it answers.
@@ -100,6 +104,7 @@ public final class AgentService: Service {
     let paths = try configuration.paths
     lock = try StateDirectory.claim(paths.state)
     self.log = log
+    self.configuration = configuration
     let opened = try Self.openState(
       configuration, paths: paths, operations: tuning.fileOperations, log: log, at: wallClock.now())
     let identity = opened.identity
@@ -143,6 +148,7 @@ public final class AgentService: Service {
       clock: wallClock, pauses: clock, operations: tuning.fileOperations, log: log)
     let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
+    let downloadLimits = try configuration.downloadLimits()
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadManager(
       database: database,
@@ -150,10 +156,11 @@ public final class AgentService: Service {
         server: delivery, store: store, library: library, clock: wallClock),
       jobSteps: ContentJobSteps(
         server: delivery, client: client, library: library,
-        buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)), clock: wallClock,
+        buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)),
+        pacer: TransferPacer(rate: downloadLimits.rate, clock: clock), clock: wallClock,
         trustedKeys: trustedKeys, limits: limits),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
-      inbox: inbox, clock: clock, log: log)
+      inbox: inbox, limits: downloadLimits, calendar: tuning.calendar, clock: clock, log: log)
     transactions = TransactionManager(
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
@@ -249,14 +256,32 @@ public final class AgentService: Service {
     log.info("the agent answers", facts)
   }
 
-  /// Runs downloads and transactions until the task is cancelled. Five loops, none of which ends by itself.
+  /// Runs downloads and transactions until the task is cancelled. Six loops, none of which ends by itself.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
+      group.addTask { [downloads] in await downloads.runPacer() }
       group.addTask { [downloads] in await downloads.reports.run() }
       group.addTask { [transactions] in await transactions.run() }
       group.addTask { [arrivals] in await arrivals.run() }
       group.addTask { [watch] in await watch.run() }
+    }
+  }
+
+  /// Reads the configuration again: the limits of downloads and the level of the log count at once, for downloads that run as well. Where
+  /// something is wrong, all stays as it was, and the log says why.
+  public func reload(from source: ConfigurationSource<AgentConfiguration>) async {
+    do {
+      let new = try await BlockingPool.shared.run { try source.read().configuration }
+      try new.check()
+      try await downloads.setLimits(try new.downloadLimits())
+      log.level = LogLevel(name: new.logLevel) ?? log.level
+      log.info("reloaded", ["level": LogValue(new.logLevel)])
+      let keys = new.keysThatNeedRestart(since: configuration, options: AgentCommand.description.options)
+      guard !keys.isEmpty else { return }
+      log.warning("some changes need a restart", ["keys": LogValue(keys.joined(separator: " "))])
+    } catch {
+      log.refuseReload(error)
     }
   }
 

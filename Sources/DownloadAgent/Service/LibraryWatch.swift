@@ -39,6 +39,7 @@ struct LibraryWatch: Sendable {
       } catch {
         log.warning("the library cannot be looked at", ["error": LogValue(error)])
       }
+      await downloads.lookAtClock()
       // Between two downloads; within one the same memory is needed again at once.
       if await !downloads.isTransferring { await BlockingPool.shared.run { Heap.trim() } }
       let isWaited = await downloads.waitsForLibrary

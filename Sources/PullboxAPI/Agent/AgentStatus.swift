@@ -64,12 +64,15 @@ public struct AgentStatus: Codable, Sendable {
   /// Bytes that the library may occupy; absent when only the volume bounds it.
   public var quota: ByteCount?
 
+  /// The bounds of downloads; absent where none is set.
+  public var network: NetworkLimits?
+
   /// Creates the document from its members.
   public init(
     device: DeviceIdentifier, server: Peer, store: Peer, started: Timestamp, libraryPath: String,
     freeSpace: ByteCount, downloads: [String: Int], unfinishedTransactions: Int,
     libraryState: LibraryItem.State? = nil, libraryLength: ByteCount? = nil, reserve: ByteCount? = nil,
-    quota: ByteCount? = nil, waitingForRoom: Int? = nil
+    quota: ByteCount? = nil, waitingForRoom: Int? = nil, network: NetworkLimits? = nil
   ) {
     self.device = device
     self.server = server
@@ -84,5 +87,6 @@ public struct AgentStatus: Codable, Sendable {
     self.libraryLength = libraryLength
     self.reserve = reserve
     self.quota = quota
+    self.network = network
   }
 }

@@ -65,6 +65,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var stalledSince: Timestamp?
   /// How urgently it is wanted; absent from agents that do not tell.
   public var urgency: DownloadUrgency?
+  /// The user of this device, by number, who asked for it now, so that it passes windows and budget; absent where none did.
+  public var wantedBy: UInt32?
 
   /// Creates the document from its members.
   public init(
@@ -74,7 +76,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     progress: Double, timeRemaining: Double?, speed: Double, error: Problem?, contentPath: String?,
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
     space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
-    title: String? = nil, stalledSince: Timestamp? = nil, urgency: DownloadUrgency? = nil
+    title: String? = nil, stalledSince: Timestamp? = nil, urgency: DownloadUrgency? = nil,
+    wantedBy: UInt32? = nil
   ) {
     self.id = id
     self.product = product
@@ -100,6 +103,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.title = title
     self.stalledSince = stalledSince
     self.urgency = urgency
+    self.wantedBy = wantedBy
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -130,6 +134,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(title, forKey: .title)
     try container.encodeIfPresent(stalledSince, forKey: .stalledSince)
     try container.encodeIfPresent(urgency, forKey: .urgency)
+    try container.encodeIfPresent(wantedBy, forKey: .wantedBy)
   }
 }
 

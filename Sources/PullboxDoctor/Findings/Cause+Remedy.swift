@@ -190,6 +190,10 @@ extension Cause {
       Remedy(
         "make room on the library's file system, or lower the agent's --space-reserve: pullbox remove ID gives back what can "
           + "be fetched again")
+    case .budgetSpent:
+      Remedy(
+        "wait for the day on which it begins anew, raise monthlyBudget, or ask for one now: pullbox urgency DOWNLOAD now"
+      )
     case .quotaShort:
       Remedy("raise the agent's --quota: pullbox remove ID gives back what can be fetched again")
     case .serverUnreachableForAgent:

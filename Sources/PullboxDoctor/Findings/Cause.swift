@@ -103,6 +103,8 @@ public enum Cause: String, CaseIterable, Sendable {
   case spaceShort = "space-short"
   /// Downloads have little room within the quota.
   case quotaShort = "quota-short"
+  /// The budget of the month is spent: downloads wait for its end.
+  case budgetSpent = "budget-spent"
   /// The delivery server did not answer the agent.
   case serverUnreachableForAgent = "server-unreachable-for-agent"
   /// The payment store did not answer the agent.

@@ -30,7 +30,8 @@ public enum DeviceDiagnosis {
           status.server, check: "agent-server", name: "the delivery server", cause: .serverUnreachableForAgent
         ),
         peer(status.store, check: "agent-store", name: "the payment store", cause: .storeUnreachableForAgent),
-        library(status, mayRead: seen.mayReadLibrary), space(status), quota(status), downloads(status),
+        library(status, mayRead: seen.mayReadLibrary), space(status), quota(status), limits(status),
+        downloads(status),
       ].compactMap { $0 }
     }
   }
@@ -87,6 +88,25 @@ public enum DeviceDiagnosis {
     guard room < littleSpace else { return Finding("quota", .ok, "\(length) of \(quota) used") }
     return Finding(
       "quota", .warning, "\(length) of \(quota) used: downloads have \(room)", cause: .quotaShort)
+  }
+
+  /// Nil without limits. A limit is as its owner wants it: a spent budget is a warning, for its end may be far.
+  private static func limits(_ status: AgentStatus) -> Finding? {
+    guard let limits = status.network else { return nil }
+    if let budget = limits.budget, budget.left == .zero {
+      let until = budget.until.map { " until \($0)" } ?? ""
+      return Finding(
+        "limits", .warning, "the budget of \(budget.limit) a month is spent: downloads wait\(until)",
+        cause: .budgetSpent)
+    }
+    let parts = [
+      limits.maximumRate.map { "\($0) a second" },
+      limits.window.map { window in
+        (window.isOpen ? "a window is open" : "no window is open")
+          + (window.until.map { " until \($0)" } ?? "")
+      }, limits.budget.map { "\($0.left) of \($0.limit) left" },
+    ]
+    return Finding("limits", .ok, parts.compactMap { $0 }.joined(separator: ", "))
   }
 
   /// A warning at most.

@@ -93,6 +93,7 @@ enum StatusReport {
       ("downloads", downloads.isEmpty ? "none" : downloads.joined(separator: ", ")),
       ("transactions", "\(status.unfinishedTransactions) unfinished"),
     ]
+    if let limits = status.network { rows.append(("limits", limitsText(limits))) }
     if let updates {
       rows.append(
         (
@@ -109,6 +110,21 @@ enum StatusReport {
       rows.append(("packages", "\(packages.packages) at the server, \(state)"))
     }
     return rows
+  }
+
+  /// How fast, when, and how much a month.
+  private static func limitsText(_ limits: NetworkLimits) -> String {
+    var parts: [String] = []
+    if let rate = limits.maximumRate { parts.append("\(rate) a second") }
+    if let window = limits.window {
+      let until = window.until.map { " until \(LocalTime.text($0))" } ?? ""
+      parts.append(window.isOpen ? "downloads run\(until)" : "downloads wait\(until)")
+    }
+    if let budget = limits.budget {
+      let until = budget.until.map { " until \(LocalTime.text($0))" } ?? ""
+      parts.append("\(budget.left) of \(budget.limit) left\(until)")
+    }
+    return parts.joined(separator: ", ")
   }
 
   /// Nil has none.

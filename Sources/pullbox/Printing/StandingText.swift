@@ -7,6 +7,7 @@ import ServiceRuntime
 enum StandingText {
   /// Words for the reasons of docs/agent.md. A reason that is not here is shown as the agent says it.
   private static let waits = [
+    "outside-window": "waits for its window", "budget-spent": "waits: the budget of this month is spent",
     "queued": "waits for its turn", "preempted": "waits for a download that is wanted now",
     "waiting-for-content": "waits for its content",
     "server-unreachable": "the server cannot be reached",

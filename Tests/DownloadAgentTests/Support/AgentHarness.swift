@@ -37,7 +37,8 @@ final class AgentHarness: Sendable {
     server: String, store: String? = nil, maximumDownloads: Int? = nil,
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
     ownershipRhythm: ArrivalFollower.Rhythm? = nil, queuePage: Int? = nil,
-    stallAfter: Duration = .seconds(20),
+    stallAfter: Duration = .seconds(20), wallClock: any WallClock = SystemWallClock(),
+    calendar: LocalCalendar? = nil,
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
@@ -63,11 +64,12 @@ final class AgentHarness: Sendable {
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }
     if let ownershipRhythm { tuning.ownershipRhythm = ownershipRhythm }
+    if let calendar { tuning.calendar = calendar }
     if let queuePage { tuning.queuePage = queuePage }
     tuning.fileOperations = operations
     let agent = try AgentService(
       configuration: configuration, log: log, clock: SystemMonotonicClock(),
-      wallClock: SystemWallClock(), tuning: tuning)
+      wallClock: wallClock, tuning: tuning)
     try await agent.start()
     return try await withThrowingTaskGroup(of: Void.self) { group in
       if runs { group.addTask { try await agent.run() } }

@@ -5,6 +5,11 @@ extension WireSample {
   static let shortage = """
     {"free": 1288490188, "needed": 2040109465, "quota": 5368709120, "removable": 734003200, "reserve": 0}
     """
+  static let networkWindow = #"{"isOpen": false, "until": "2026-11-22T00:00:00.000Z"}"#
+  static let networkBudget =
+    #"{"left": 20401094656, "limit": 21474836480, "until": "2026-11-30T23:00:00.000Z", "used": 1073741824}"#
+  static let networkLimits =
+    #"{"budget": \#(networkBudget), "maximumRate": 2097152, "window": \#(networkWindow)}"#
   static let download = """
     {
       "bytesNeeded": 8388608,
@@ -34,7 +39,8 @@ extension WireSample {
       "title": "Heroes nº 42",
       "transaction": "2000000000000001",
       "urgency": "now",
-      "version": "1.10"
+      "version": "1.10",
+      "wantedBy": 1000
     }
     """
   /// Before the grant is there: `timeRemaining` is null, which says "unknown"; the others are absent.
@@ -243,6 +249,7 @@ extension WireSample {
         "libraryLength": 250011648,
         "libraryPath": "/var/lib/pullbox/library",
         "libraryState": "present",
+        "network": \(networkLimits),
         "quota": 107374182400,
         "reserve": 33554432,
         "server": \(peer),
@@ -287,6 +294,9 @@ extension WireSample {
     WireSample(LibraryResponse.self, #"{"items": [\#(item), \#(itemWithoutTitle)]}"#),
     WireSample(LibraryVerification.self, verification),
     WireSample(LibraryVerification.Fault.self, libraryFault),
+    WireSample(NetworkLimits.self, networkLimits, minimal: "{}"),
+    WireSample(NetworkLimits.Window.self, networkWindow, minimal: #"{"isOpen": true}"#),
+    WireSample(NetworkLimits.Budget.self, networkBudget, minimal: #"{"left": 0, "limit": 1, "used": 2}"#),
     WireSample(
       NewsResponse.self, #"{"entries": [\#(newsEntry), \#(feedEntry)]}"#, minimal: #"{"entries": []}"#),
     WireSample(NewsEntry.self, newsEntry, minimal: plainFeedEntry),

@@ -32,6 +32,19 @@ struct StatusReportTests {
     #expect(row("server", status).hasPrefix("http://shop, answers (GET /healthz, 2026-"))
   }
 
+  @Test("the limits of downloads are said, and nothing where there are none")
+  func limits() throws {
+    var status = try status()
+    #expect(row("limits", status).isEmpty)
+    let end = Timestamp(millisecondsSinceEpoch: 1_795_327_805_000)
+    status.network = NetworkLimits(
+      maximumRate: .mebibytes(2), window: .init(isOpen: false, until: end),
+      budget: .init(limit: .gibibytes(20), used: .gibibytes(15), left: .gibibytes(5)))
+    #expect(
+      row("limits", status)
+        == "2.0 MiB a second, downloads wait until \(LocalTime.text(end)), 5.0 GiB of 20.0 GiB left")
+  }
+
   @Test(
     "a service that does not answer, one that refuses the device, and a library that is away are not well")
   func faults() throws {
