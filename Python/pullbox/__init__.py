@@ -15,7 +15,8 @@ from .documents import (
     AccountBonus, AccountOffer, AgentCodePreview, AgentProduct, AgentProductsResponse, AgentPublicationResponse,
     AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, DownloadState, DownloadStatus, DownloadUrgency,
     EntitledProduct, FaultKind, FeedEntry, LibraryChange, LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification,
-    ListedPrice, NetworkBudget, NetworkLimits, NetworkWindow, NewReaderKey, NewsEntry, Peer, Price, ProductListing, PublicationListing, ReaderKey, SpaceShortage, StoreAccount,
+    ListedPrice, NetworkBudget, NetworkLimits, NetworkWindow, NewReaderKey, NewsEntry, Peer, PendingPrice, Price, ProductListing,
+    PublicationListing, ReaderKey, SpaceShortage, StoreAccount,
     StoreSubscription, SubscriptionState, current, version_key,
 )
 from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
@@ -27,7 +28,8 @@ __all__ = [
     "AgentProduct", "AgentProductsResponse", "AgentPublicationResponse", "AgentPublicationsResponse", "AgentStatus", "AgentTransaction",
     "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault",
     "FaultKind", "FeedEntry", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification",
-    "ListedPrice", "Lost", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey",
+    "ListedPrice", "Lost", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice",
+    "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",
     "UnexpectedResponse", "Unreachable", "current", "default_socket_path", "version_key",
 ]

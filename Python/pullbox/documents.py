@@ -418,6 +418,15 @@ class AgentCodePreview:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingPrice:
+    """A price that the renewals of a subscription are to have."""
+
+    price: Price
+    needs_consent: bool
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSubscription:
     """A subscription of the account."""
 
@@ -431,6 +440,8 @@ class StoreSubscription:
     grace_period_expires_date: datetime | None = None
     resume_date: datetime | None = None
     expiration_intent: int | None = None
+    new_price: PendingPrice | None = None
+    revocation_date: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@ public import Commerce
 public import CoreTypes
 
 /// A subscription of an account, of which there is one for each publication.
-public struct StoreSubscription: Codable, Sendable {
+public struct StoreSubscription: Codable, Hashable, Sendable {
   /// Where a subscription stands.
   public enum State: String, Codable, Sendable {
     case active
@@ -34,12 +34,17 @@ public struct StoreSubscription: Codable, Sendable {
   /// The reason why the subscription expired, with the numbers of `verifyReceipt`: 1 the customer ended it, 2 the payment
   /// failed, 3 the customer did not accept a higher price. Present only if it has expired.
   public var expirationIntent: Int?
+  /// The price of the next renewals, where it is to be another one; absent otherwise, and from stores that do not tell.
+  public var newPrice: PendingPrice?
+  /// When the payment of the last period was given back or taken back; absent otherwise, and from stores that do not tell.
+  public var revocationDate: Timestamp?
 
   /// Creates the document from its members.
   public init(
     originalId: TransactionIdentifier, product: ProductIdentifier, state: State, autoRenew: Bool,
     renewalProduct: ProductIdentifier? = nil, purchaseDate: Timestamp, expiresDate: Timestamp,
-    gracePeriodExpiresDate: Timestamp? = nil, resumeDate: Timestamp? = nil, expirationIntent: Int? = nil
+    gracePeriodExpiresDate: Timestamp? = nil, resumeDate: Timestamp? = nil, expirationIntent: Int? = nil,
+    newPrice: PendingPrice? = nil, revocationDate: Timestamp? = nil
   ) {
     self.originalId = originalId
     self.product = product
@@ -51,6 +56,31 @@ public struct StoreSubscription: Codable, Sendable {
     self.gracePeriodExpiresDate = gracePeriodExpiresDate
     self.resumeDate = resumeDate
     self.expirationIntent = expirationIntent
+    self.newPrice = newPrice
+    self.revocationDate = revocationDate
+  }
+}
+
+/// A price that the renewals of a subscription are to have.
+public struct PendingPrice: Codable, Hashable, Sendable {
+  /// In the account's territory.
+  public var price: Price
+  /// Whether the subscription ends with its period unless the customer accepts the price.
+  public var needsConsent: Bool
+  /// Whether the customer has accepted it.
+  public var isAccepted: Bool
+
+  private enum CodingKeys: String, CodingKey {
+    case price
+    case needsConsent
+    case isAccepted = "accepted"
+  }
+
+  /// Creates the document from its members.
+  public init(price: Price, needsConsent: Bool, isAccepted: Bool) {
+    self.price = price
+    self.needsConsent = needsConsent
+    self.isAccepted = isAccepted
   }
 }
 

@@ -25,7 +25,12 @@ package struct StoredSubscription: Hashable, Sendable {
         originalId: try StoredTransaction.identifier(originalID), product: life.plan.product, state: state,
         autoRenew: life.autoRenews, renewalProduct: life.nextPlan?.product, purchaseDate: life.start,
         expiresDate: life.expires, gracePeriodExpiresDate: life.graceEnd, resumeDate: life.pauseEnd,
-        expirationIntent: life.intent?.rawValue)
+        expirationIntent: life.intent?.rawValue,
+        newPrice: life.phase == .expired
+          ? nil
+          : life.increase.map {
+            PendingPrice(price: $0.price, needsConsent: $0.needsConsent, isAccepted: $0.isAccepted)
+          })
     }
   }
 }

@@ -8,8 +8,22 @@ import ServiceRuntime
 extension PaymentStore {
   /// The account's subscriptions, also those that are over, the earliest first.
   func subscriptions(of account: Account) async throws -> [StoreSubscription] {
-    try await database.read { try SubscriptionTable.list(in: $0, account: account.id) }
-      .map { try $0.published }
+    try await database.read { connection in
+      try SubscriptionTable.list(in: connection, account: account.id).map {
+        try Self.published($0, in: connection)
+      }
+    }
+  }
+
+  /// The subscription as clients see it, with the end of what its last payment bought.
+  private static func published(
+    _ subscription: StoredSubscription, in connection: borrowing Connection
+  ) throws -> StoreSubscription {
+    var published = try subscription.published
+    let last = try TransactionTable.last(
+      in: connection, account: subscription.account, originalID: subscription.originalID)
+    published.revocationDate = last?.sale?.revocation?.date
+    return published
   }
 
   /// Changes the plan of the next renewal, whether there is one, and the consent to a price, in that order.
@@ -76,7 +90,7 @@ extension PaymentStore {
       }
       try body(&subscription, calendar, now, connection)
       try ChangeRecorder.put(subscription, in: connection)
-      return try subscription.published
+      return try Self.published(subscription, in: connection)
     }
   }
 

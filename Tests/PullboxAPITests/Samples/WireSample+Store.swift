@@ -62,17 +62,21 @@ extension WireSample {
       "state": "purchased"
     }
     """
+  static let pendingPrice =
+    #"{"accepted": false, "needsConsent": true, "price": {"amount": "5.99", "currency": "EUR"}}"#
   static let subscription = """
     {
       "autoRenew": true,
       "expirationIntent": 2,
       "expiresDate": "2026-12-21T08:30:00.000Z",
       "gracePeriodExpiresDate": "2027-01-06T08:30:00.000Z",
+      "newPrice": \(pendingPrice),
       "originalId": "2000000000000001",
       "product": "com.example.heroes.monthly",
       "purchaseDate": "2026-11-21T08:30:00.000Z",
       "renewalProduct": "com.example.heroes.yearly",
       "resumeDate": "2027-01-21T08:30:00.000Z",
+      "revocationDate": "2026-12-01T08:30:00.000Z",
       "state": "billing-retry"
     }
     """
@@ -184,6 +188,7 @@ extension WireSample {
     WireSample(
       StoreLicense.self, #"{"accounts": ["a1"], "license": 1, "product": "com.example.issue1", "seats": 30}"#),
     WireSample(StoreOffer.self, offer, minimal: #"{"payment": "free-trial", "period": "P1W"}"#),
+    WireSample(PendingPrice.self, pendingPrice),
     WireSample(StoreSubscription.self, subscription, minimal: running),
     WireSample(StoreTime.self, #"{"month": "5m", "renewals": 6}"#),
     WireSample(
