@@ -19,39 +19,14 @@ extension AgentClient {
     generator: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
     _ handle: (AgentUpdate) async throws -> FollowAction
   ) async throws {
-    var generator = generator
-    var failures = 0
-    var followed = FollowedEntries(transactions)
-    var wasConnected = false
-    while true {
-      var reason: APICallError?
-      do {
-        let events = try await events()
-        // After the stream is open: what ended before is in the lists, what ends later is an event.
-        let update = try await snapshot(&followed)
-        wasConnected = true
-        failures = 0
-        if try await handle(update) == .stop { return }
-        for try await event in events {
-          guard followed.isNews(event) else { continue }
-          followed.note(event)
-          if try await handle(.event(event)) == .stop { return }
-        }
-      } catch let error as APICallError {
-        guard wasConnected, error.isTemporary else { throw error }
-        reason = error
-      }
-      try Task.checkCancellation()
-      failures += 1
-      guard failures <= maximumFailures else { throw reason ?? Self.gone }
-      let delay = backoff.delay(afterFailures: failures, using: &generator)
-      if try await handle(.lost(reason, retryIn: delay)) == .stop { return }
-      try await clock.sleep(for: delay)
-    }
+    var follower = AgentFollower(
+      self, transactions, backoff: backoff, maximumFailures: maximumFailures, clock: clock,
+      generator: generator)
+    while try await handle(try await follower.next()) == .continue {}
   }
 
   /// Returns the live transactions and downloads, and those that were live before.
-  private func snapshot(_ followed: inout FollowedEntries) async throws(APICallError) -> AgentUpdate {
+  func snapshot(_ followed: inout FollowedEntries) async throws(APICallError) -> AgentUpdate {
     var transactions = try await self.transactions(.live)
     var downloads = try await self.downloads(.live)
     for id in followed.transactions.subtracting(transactions.map(\.id)).sorted(by: { "\($0)" < "\($1)" }) {
@@ -84,10 +59,6 @@ extension AgentClient {
       guard case .problem(let problem) = error, problem.status == 404 else { throw error }
       return nil
     }
-  }
-
-  private static var gone: APICallError {
-    .problem(Problem(.unavailable, "the agent stopped and did not come back"))
   }
 }
 
