@@ -7,6 +7,8 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
   /// Waiting, active, paused, finished, failed or cancelled.
   public typealias State = DownloadStatus.State
 
+  /// The download as the agent tells it, with every member.
+  public let status: DownloadStatus
   /// The agent's identifier of the download.
   public let id: DownloadIdentifier
   /// The product that is delivered.
@@ -49,6 +51,7 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
   public let stalledSince: Timestamp?
 
   init(_ status: DownloadStatus) {
+    self.status = status
     id = status.id
     product = status.product
     version = status.version
@@ -70,4 +73,14 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
     bytesReused = status.bytesReused
     stalledSince = status.stalledSince
   }
+
+  /// The name for people: the title, else the product's identifier.
+  public var name: String { title ?? product.description }
+
+  /// ``progress`` in percent, rounded down: 0 to 100.
+  public var percent: Int { Int(clamping: progress * 100) }
+
+  /// How it stands, in words for people: `waits for room: needs 1.9 GiB, 1.2 GiB free`, `failed: …`, `finished`. In English, as all of the
+  /// kit's texts are; an app of another language reads ``state`` and ``reason``.
+  public var statusText: String { StandingText.of(status) }
 }

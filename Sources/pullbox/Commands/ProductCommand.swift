@@ -71,7 +71,7 @@ enum ProductCommand: Command {
       var product = entry.product
       if title != nil || text != nil {
         let locale = try locale(arguments.value("locale"), of: product)
-        var texts = product.localizations[locale] ?? Product.Localization(title: "", description: "")
+        var texts = product.localizations[locale] ?? Commerce.Product.Localization(title: "", description: "")
         if let title { texts.title = title }
         if let text { texts.description = text }
         product.localizations[locale] = texts
@@ -109,7 +109,7 @@ enum ProductCommand: Command {
   }
 
   /// The language that is given, else the product's only one, else `en-US` for a product without texts.
-  private static func locale(_ given: String?, of product: Product) throws(UsageError) -> String {
+  private static func locale(_ given: String?, of product: Commerce.Product) throws(UsageError) -> String {
     if let given { return given }
     let locales = product.localizations.keys.sorted()
     switch locales.count {

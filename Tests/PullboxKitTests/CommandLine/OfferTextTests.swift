@@ -1,6 +1,7 @@
 import Commerce
 import CoreTypes
 import PullboxAPI
+import PullboxKit
 import ServiceRuntime
 import Testing
 

@@ -1,10 +1,10 @@
-import CoreTypes
-import PullboxAPI
+package import CoreTypes
+package import PullboxAPI
 import ServiceRuntime
 
 /// Says in words how a download or a transaction stands: what it waits for, what would help, when the next try is. A reason of
 /// a newer agent is shown as it is. Pure.
-enum StandingText {
+package enum StandingText {
   /// Words for the reasons of docs/agent.md. A reason that is not here is shown as the agent says it.
   private static let waits = [
     "outside-window": "waits for its window", "budget-spent": "waits: the budget of this month is spent",
@@ -41,7 +41,7 @@ enum StandingText {
   /// The agent's error comes before the words of its reason, and a cause follows unless it is said already.
   ///
   /// - Parameter now: from which the next try is counted.
-  static func of(_ download: DownloadStatus, now: Timestamp = SystemWallClock().now()) -> String {
+  package static func of(_ download: DownloadStatus, now: Timestamp = SystemWallClock().now()) -> String {
     switch download.state {
     case .active: return download.reason
     case .finished: return "finished"
@@ -60,30 +60,31 @@ enum StandingText {
   }
 
   /// The step of the transaction, and why it does not go on.
-  static func of(_ transaction: AgentTransaction, now: Timestamp = SystemWallClock().now()) -> String {
+  package static func of(_ transaction: AgentTransaction, now: Timestamp = SystemWallClock().now()) -> String
+  {
     guard let why = why(transaction) else { return transaction.step }
     return "\(transaction.step): \(why)" + next(transaction.notBefore, now: now)
       + caused(transaction.cause, unless: why)
   }
 
   /// Why a transaction waits or failed; nil where it does neither.
-  static func why(_ transaction: AgentTransaction) -> String? {
+  package static func why(_ transaction: AgentTransaction) -> String? {
     transaction.error?.description ?? transaction.reason.map { waits[$0] ?? $0 }
   }
 
   /// How a download has ended, as a sentence.
-  static func ending(of download: DownloadStatus) -> String {
+  package static func ending(of download: DownloadStatus) -> String {
     let verb =
       switch download.state {
       case .cancelled: "was cancelled"
       case .paused: "is paused"
       default: of(download)
       }
-    return "the download of \(download.name) \(verb)"
+    return "the download of \(download.title ?? download.product.description) \(verb)"
   }
 
   /// The numbers of a shortage: needed, free or left of the quota, kept free, removable.
-  static func words(_ space: SpaceShortage) -> String {
+  package static func words(_ space: SpaceShortage) -> String {
     var text = "needs \(space.needed), \(space.free) "
     text += space.quota.map { "left of the quota of \($0)" } ?? "free"
     if space.reserve > .zero { text += ", of which \(space.reserve) stay" }
