@@ -16,7 +16,7 @@ from . import coding
 from .connection import Exchange
 from .documents import (
     AgentCodePreview, AgentProductsResponse, AgentPublicationResponse, AgentPublicationsResponse, AgentStatus, AgentTransaction,
-    DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem, LibraryVerification, NewReaderKey, NewsEntry, ReaderKey,
+    ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem, LibraryVerification, NewReaderKey, NewsEntry, ReaderKey,
     StoreSubscription,
 )
 from .errors import AgentError, Problem, UnexpectedResponse, Unreachable
@@ -272,7 +272,7 @@ class AgentClient:
         return list((await self._get(_Items, "/v1/library")).items)
 
     async def verify(self, product: str) -> list[LibraryVerification]:
-        """Reads every placed file of the product. Raises ``library-item-unknown`` and ``library-offline``, as the next five do."""
+        """Reads every placed file of the product. Raises ``library-item-unknown`` and ``library-offline``, as the next eight do."""
         answer = await self._call(_Verifications, "POST", f"/v1/library/{_segment(product)}/verify", b"", timeout=3600)
         return list(answer.items)
 
@@ -289,6 +289,19 @@ class AgentClient:
     async def note_opened(self, product: str) -> list[LibraryItem]:
         """Tells that a reader opens the product now: what was opened last is removed last to make room."""
         return list((await self._call(_Items, "POST", f"/v1/library/{_segment(product)}/opened", b"")).items)
+
+    async def sections(self, product: str) -> ContentSections:
+        """The parts of the content that are fetched and given up by themselves, of the version that is read."""
+        return await self._get(ContentSections, f"/v1/library/{_segment(product)}/sections")
+
+    async def fetch(self, product: str, section: str) -> ContentSection:
+        """Asks for a section, which stays wanted. Raises ``section-unknown`` and ``purchase-required``; without a download it is here."""
+        path = f"/v1/library/{_segment(product)}/sections/{_segment(section)}"
+        return await self._call(ContentSection, "PUT", path, b"")
+
+    async def drop(self, product: str, section: str) -> None:
+        """Removes the files of a section. Raises ``section-unknown`` and ``section-required``."""
+        await self._exchange("DELETE", f"/v1/library/{_segment(product)}/sections/{_segment(section)}")
 
     async def remove(self, product: str) -> None:
         """Removes every version from this device; it can be restored."""

@@ -29,6 +29,14 @@ class DownloadState(StrEnum):
         return self in (DownloadState.FINISHED, DownloadState.FAILED, DownloadState.CANCELLED)
 
 
+class SectionPolicy(StrEnum):
+    """When devices fetch a section."""
+
+    REQUIRED = "required"
+    PREFETCH = "prefetch"
+    ON_DEMAND = "on-demand"
+
+
 class DownloadUrgency(StrEnum):
     """How urgently a download is wanted."""
 
@@ -191,6 +199,7 @@ class DownloadStatus:
     stalled_since: datetime | None = None
     urgency: DownloadUrgency | None = None
     wanted_by: int | None = None
+    section: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +224,28 @@ class LibraryItem:
     because: str | None = None
     until: datetime | None = None
     owned_as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSection:
+    """A part of placed content that is fetched and given up by itself; ``title`` is by language."""
+
+    tag: str
+    policy: SectionPolicy
+    files: int
+    length: int
+    is_here: bool = field(metadata={"wire": "here"})
+    title: dict[str, str] | None = None
+    download: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSections:
+    """The sections of the version that is read, by tag."""
+
+    product: str
+    version: str
+    sections: tuple[ContentSection, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ TYPES: dict[str, dict[str, type]] = {
         "AgentStatus": pullbox.AgentStatus, "AgentStatus.Peer": pullbox.Peer, "NetworkLimits": pullbox.NetworkLimits,
         "NetworkLimits.Window": pullbox.NetworkWindow, "NetworkLimits.Budget": pullbox.NetworkBudget, "AgentTransaction": pullbox.AgentTransaction,
         "AgentTransactionsResponse": client._Transactions, "DownloadStatus": pullbox.DownloadStatus,
+        "ContentSection": pullbox.ContentSection, "ContentSections": pullbox.ContentSections,
         "DownloadsClearResponse": client._Cleared, "DownloadsResponse": client._Downloads, "LibraryEvent": pullbox.LibraryEvent,
         "LibraryItem": pullbox.LibraryItem, "LibraryRepairResponse": client._Repair, "LibraryResponse": client._Items,
         "LibraryVerification": pullbox.LibraryVerification, "LibraryVerification.Fault": pullbox.LibraryFault,

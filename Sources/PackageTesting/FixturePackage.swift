@@ -1,6 +1,6 @@
 import Commerce
 package import ContentPackage
-import ContentPacking
+package import ContentPacking
 import CoreTypes
 import PullboxTesting
 import SystemCalls
@@ -68,7 +68,7 @@ package struct FixturePackage: Sendable {
   /// A folder of those files by path, packed.
   package static func folder(
     of files: [String: [UInt8]], product: String = product, version: String = "1.0",
-    following previous: Manifest? = nil
+    sections: SectionRules = .none, following previous: Manifest? = nil
   ) throws -> FixturePackage {
     let directory = try TemporaryDirectory()
     for (path, bytes) in files {
@@ -78,9 +78,34 @@ package struct FixturePackage: Sendable {
     }
     let output = directory.path("package.zip")
     let packed = try builder(product, version).pack(
-      folder: directory.path("source"), to: output, following: previous)
+      folder: directory.path("source"), to: output, sections: sections, following: previous)
     return FixturePackage(
       bytes: try FileSystem.read(output, upTo: .gibibytes(1)), manifest: packed.manifest, files: files)
+  }
+
+  /// A folder of two pages of 1.5 MB that are required, a section `lang-fr` that is fetched by itself, and a section `hires` that is
+  /// fetched when it is asked for, each of two pages of 1.5 MB.
+  ///
+  /// - Parameter firstPage: replaces `001.jpg`; nil keeps the usual page.
+  package static func inSections(
+    version: String = "1.0", firstPage: [UInt8]? = nil, following previous: Manifest? = nil
+  ) throws -> FixturePackage {
+    var files: [String: [UInt8]] = [:]
+    for (folder, seed) in [("", UInt64(20)), ("fr/", 30), ("hires/", 40)] {
+      for page in 1...2 {
+        files["\(folder)00\(page).jpg"] = noise(1_500_000 + page, seed: seed + UInt64(page))
+      }
+    }
+    if let firstPage { files["001.jpg"] = firstPage }
+    func rule(_ tag: String, _ policy: SectionPolicy, _ pattern: String) throws -> SectionRules.Rule {
+      guard let tag = SectionTag(tag), let pattern = PathPattern(pattern) else { throw SampleError() }
+      return SectionRules.Rule(section: ManifestSection(tag: tag, policy: policy), patterns: [pattern])
+    }
+    return try folder(
+      of: files, version: version,
+      sections: SectionRules([
+        rule("lang-fr", .prefetch, "fr/"), rule("hires", .onDemand, "hires/"),
+      ]), following: previous)
   }
 
   /// The packer for a product and a version. Throws ``SampleError`` for texts that are no identifiers.

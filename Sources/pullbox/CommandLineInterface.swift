@@ -15,6 +15,7 @@ enum CommandLineInterface {
         PinCommand.self,
         UnpinCommand.self, RestoreCommand.self, UpdateCommand.self,
         NewsCommand.self, ReadersCommand.self, RepairCommand.self, RemoveCommand.self,
+        SectionsCommand.self, FetchCommand.self, DropCommand.self,
         TransactionsCommand.self,
         StatusCommand.self,
         DoctorCommand.self,

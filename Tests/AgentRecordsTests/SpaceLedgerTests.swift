@@ -103,7 +103,7 @@ import Testing
 
   private func candidate(
     _ product: String, _ version: String, size: Int64, placed: Int64, opened: Int64? = nil,
-    superseded: Bool = false
+    superseded: Bool = false, sections: [String: Int64] = [:]
   ) throws -> Eviction.Candidate {
     Eviction.Candidate(
       record: LibraryRecord(
@@ -111,7 +111,9 @@ import Testing
         name: nil, digest: .of([]), manifestDigest: nil, length: .zero, sizeOnDisk: .mebibytes(size),
         placedAt: Timestamp(millisecondsSinceEpoch: placed), title: nil,
         lastOpened: opened.map { Timestamp(millisecondsSinceEpoch: $0) }),
-      isSuperseded: superseded)
+      isSuperseded: superseded,
+      sections: Dictionary(
+        uniqueKeysWithValues: try sections.map { (try #require(SectionTag($0)), .mebibytes($1)) }))
   }
 
   @Test(
@@ -125,12 +127,32 @@ import Testing
       try candidate("corrected", "1.0", size: 10, placed: 60, superseded: true),
     ]
     func selected(_ missing: Int64) -> [String] {
-      Eviction.selection(from: candidates, toFree: .mebibytes(missing)).map(\.product.description)
+      Eviction.plan(from: candidates, toFree: .mebibytes(missing)).records.map(\.product.description)
     }
     #expect(selected(0) == [])
     #expect(selected(5) == ["corrected"])
     #expect(selected(11) == ["corrected", "old"])
     #expect(selected(40) == ["corrected", "old", "new", "read"])
     #expect(selected(41) == [])
+  }
+
+  @Test("sections that are fetched on demand go before whole content, and count once where that goes too")
+  func sectionsFirst() throws {
+    let candidates = [
+      try candidate("new", "1.0", size: 10, placed: 50, sections: ["hires": 4, "audio": 2]),
+      try candidate("old", "1.0", size: 10, placed: 2, sections: ["hires": 5]),
+    ]
+    func planned(_ missing: Int64) -> [String] {
+      let plan = Eviction.plan(from: candidates, toFree: .mebibytes(missing))
+      return plan.sections.map { "\($0.record.product)#\($0.tag)" } + plan.records.map(\.product.description)
+    }
+    #expect(planned(0) == [])
+    #expect(planned(5) == ["old#hires"])
+    #expect(planned(6) == ["old#hires", "new#audio"])
+    #expect(planned(11) == ["old#hires", "new#audio", "new#hires"])
+    #expect(planned(12) == ["new#audio", "new#hires", "old"])
+    #expect(planned(16) == ["new#audio", "new#hires", "old"])
+    #expect(planned(20) == ["old", "new"])
+    #expect(planned(21) == [])
   }
 }

@@ -1,4 +1,5 @@
 import Commerce
+import ContentPackage
 import CoreTypes
 import Crypto
 import Database
@@ -149,15 +150,15 @@ final class ServerHarness: Sendable {
 
   private struct Unparsed: Error {}
 
-  /// Uploads `bytes` as a single file and releases it as that version; answers the record.
+  /// Uploads `bytes` as a single file, or as the package of a manifest, and releases it as that version; answers the record.
   @discardableResult
   func publish(
     _ bytes: [UInt8], as product: String = "com.example.issue1", version: String = "1.0",
-    description: ProductDescription = ProductDescription()
+    manifest: Manifest? = nil, description: ProductDescription = ProductDescription()
   ) async throws -> VersionRecord {
     _ = try await operatorAPI.call(
       "PUT", "/v1/operator/products/\(product)", body: description, as: OperatorProduct.self)
-    let record = try await submit(bytes, as: product, version: version)
+    let record = try await submit(bytes, as: product, version: version, manifest: manifest)
     for step in ["submit", "approve", "release"] {
       _ = try await operatorAPI.call(
         "POST", "/v1/operator/products/\(product)/versions/\(version)/\(step)", body: ReasonBody(),
@@ -166,9 +167,13 @@ final class ServerHarness: Sendable {
     return record
   }
 
-  func submit(_ bytes: [UInt8], as product: String, version: String) async throws -> VersionRecord {
-    let upload = try await upload(bytes)
-    let submission = VersionSubmission(upload: upload, version: try #require(ContentVersion(version)))
+  func submit(
+    _ bytes: [UInt8], as product: String, version: String, manifest: Manifest? = nil
+  ) async throws -> VersionRecord {
+    let upload = try await upload(bytes, name: manifest == nil ? "issue.cbz" : "issue.zip")
+    let submission = VersionSubmission(
+      upload: upload, version: try #require(ContentVersion(version)),
+      manifest: manifest.map { Base64.encode($0.canonicalBytes()) })
     return try await operatorAPI.call(
       "POST", "/v1/operator/products/\(product)/versions", body: submission, as: VersionRecord.self
     ).value

@@ -35,12 +35,12 @@ struct ProblemTests {
     400 completion-malformed checksum-unsupported digest-mismatch request-malformed store-unknown
     401 proof-missing renewal-secret-missing unauthorized
     403 clock-skew forbidden not-permitted proof-refused receipt-needed second-key-required second-operator-required
-    404 call-unknown content-unknown download-unknown grant-unknown library-item-unknown not-found preview-unknown price-tier-unknown publication-unknown subscription-unknown \
+    404 call-unknown content-unknown download-unknown grant-unknown library-item-unknown not-found preview-unknown price-tier-unknown publication-unknown section-unknown subscription-unknown \
     transaction-unknown \
     upload-unknown
     405 method-not-allowed
     408 request-timeout
-    409 already-subscribed grant-ambiguous idempotency-key-in-use price-changed state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
+    409 already-subscribed grant-ambiguous idempotency-key-in-use price-changed section-required state-conflict transaction-unpaid upload-incomplete upload-offset-mismatch version-conflict
     410 upload-expired
     412 precondition-failed upload-protocol-unsupported
     413 request-too-large upload-too-large

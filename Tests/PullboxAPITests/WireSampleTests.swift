@@ -11,7 +11,12 @@ struct WireSampleTests {
   ]
 
   private func tables(of sample: WireSample) -> Set<String> {
-    sample.name == "AgentStatus" ? Self.tables.union(["downloads"]) : Self.tables
+    switch sample.name {
+    case "AgentStatus": Self.tables.union(["downloads"])
+    // By language.
+    case "ContentSection": Self.tables.union(["title"])
+    default: Self.tables
+    }
   }
 
   /// The sentence that the text is refused with; nil where it is read.

@@ -1,4 +1,4 @@
-import Commerce
+package import Commerce
 package import CoreTypes
 package import Crypto
 package import PullboxAPI
@@ -16,6 +16,11 @@ package struct ContentJobRecord: MachineRecord {
   package var bytesReceived = ByteCount.zero
   /// Bytes of the package that the library had; nil until that was looked at.
   package var bytesReused: ByteCount?
+  /// The sections that it brings beside what is required; those that the manifest does not have count for nothing.
+  package var sections: Set<SectionTag> = []
+  /// Bytes of the pieces that these sections and what is required need; nil until the manifest told, and for content without
+  /// sections, which needs all.
+  package var bytesNeeded: ByteCount?
   package var notBefore: Timestamp?
   /// When it failed; what it has staged is kept for a while.
   package var failedAt: Timestamp?

@@ -10,6 +10,8 @@ package struct DownloadRecord: MachineRecord {
   package let sequence: Int64
   package let transaction: TransactionIdentifier
   package let product: ProductIdentifier
+  /// The section that it brings to content that is placed already; nil for the content itself.
+  package let section: SectionTag?
   package var machine = DownloadMachine()
   /// How urgently it is wanted, before ``priority``.
   package var urgency = DownloadUrgency.normal
@@ -36,12 +38,13 @@ package struct DownloadRecord: MachineRecord {
 
   package init(
     identifier: DownloadIdentifier, sequence: Int64, transaction: TransactionIdentifier,
-    product: ProductIdentifier
+    product: ProductIdentifier, section: SectionTag? = nil
   ) {
     self.identifier = identifier
     self.sequence = sequence
     self.transaction = transaction
     self.product = product
+    self.section = section
   }
 
   /// How it ended, for its transaction.
@@ -53,6 +56,9 @@ package struct DownloadRecord: MachineRecord {
     case .cancelled: .cancelled
     }
   }
+
+  /// The sections that must be in the library beside what is required.
+  package var sections: Set<SectionTag> { section.map { [$0] } ?? [] }
 
   /// Nothing will happen to it but by a user's request: it is kept in the database alone.
   package var isHistory: Bool { machine.state == .finished || machine.state == .cancelled }
@@ -77,22 +83,22 @@ package struct DownloadRecord: MachineRecord {
     let working = machine.awaitsJob && isWorked ? job?.machine : nil
     let verified = job?.bytesVerified ?? bytesVerified
     let reused = terms == nil ? nil : job.map(\.bytesReused) ?? bytesReused
-    let length = terms?.length ?? .zero
+    let length = working.flatMap { _ in job?.bytesNeeded } ?? terms?.length
     let notBefore = working == nil ? self.notBefore : working?.state == .waiting ? job?.notBefore : nil
     return DownloadStatus(
       id: identifier, product: product, version: terms?.version, transaction: transaction,
       state: working?.state == .active ? .active : machine.state,
       reason: (working?.shownReason ?? machine.reason).rawValue, bytesVerified: verified,
-      bytesTotal: terms?.length, bytesReceived: job?.bytesReceived ?? bytesReceived,
+      bytesTotal: length, bytesReceived: job?.bytesReceived ?? bytesReceived,
       progress: machine.state == .finished
-        ? 1 : ProgressEstimator.fraction(verified: verified, of: terms?.length),
+        ? 1 : ProgressEstimator.fraction(verified: verified, of: length),
       timeRemaining: estimate.timeRemaining, speed: estimate.speed,
       error: working == nil ? machine.history.problem : working?.history.problem,
       contentPath: machine.state == .finished ? contentPath : nil, priority: priority,
       created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
       cause: working == nil ? machine.history.cause : working?.history.cause,
-      bytesNeeded: reused.map { max(length - $0, .zero) }, bytesReused: reused,
-      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency, wantedBy: wantedBy)
+      bytesNeeded: reused.map { max((length ?? .zero) - $0, .zero) }, bytesReused: reused,
+      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency, wantedBy: wantedBy, section: section)
   }
 }
 

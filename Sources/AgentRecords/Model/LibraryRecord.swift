@@ -28,6 +28,8 @@ package struct LibraryRecord: Hashable, Sendable {
   package var isDamaged = false
   /// The server has gone back to a version before it.
   var isRolledBack = false
+  /// The sections that are here, the required ones among them; nil where everything is.
+  package var sections: Set<SectionTag>?
 
   /// Creates the record of content that was placed at `placedAt`, from its manifest. `listedTitle` is the server's title,
   /// for a manifest without one.
@@ -35,14 +37,14 @@ package struct LibraryRecord: Hashable, Sendable {
     self.init(
       product: manifest.product, version: manifest.version, name: manifest.name, digest: manifest.digest,
       manifestDigest: manifest.manifestDigest, length: manifest.unpackedLength, sizeOnDisk: sizeOnDisk,
-      placedAt: placedAt, title: manifest.displayTitle ?? listedTitle)
+      placedAt: placedAt, title: manifest.displayTitle ?? listedTitle, sections: manifest.selection)
   }
 
   package init(
     product: ProductIdentifier, version: ContentVersion, name: String?, digest: SHA256Digest,
     manifestDigest: SHA256Digest?, length: ByteCount, sizeOnDisk: ByteCount, placedAt: Timestamp,
     title: String?, lastOpened: Timestamp? = nil, isPinned: Bool = false, isDamaged: Bool = false,
-    isRolledBack: Bool = false
+    isRolledBack: Bool = false, sections: Set<SectionTag>? = nil
   ) {
     self.product = product
     self.version = version
@@ -57,6 +59,7 @@ package struct LibraryRecord: Hashable, Sendable {
     self.isPinned = isPinned
     self.isDamaged = isDamaged
     self.isRolledBack = isRolledBack
+    self.sections = sections
   }
 
   /// For what was opened never: when it came.

@@ -14,8 +14,8 @@ extension AgentDatabase {
         """
         INSERT OR REPLACE INTO content_jobs (id, digest, phase, state, reason, problem, cause, failures,
           losses, renewals, violations, violated_since, not_before, grant_id, terms, bytes_verified, bytes_received,
-          bytes_wasted, failed_at, bytes_reused)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          bytes_wasted, failed_at, bytes_reused, sections, bytes_needed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
           .text(record.identifier.description), .text(record.digest.hexadecimal),
@@ -29,7 +29,8 @@ extension AgentDatabase {
           .text(record.grant.description), .text(try Self.text(record.terms)),
           .byteCount(record.bytesVerified), .byteCount(record.bytesReceived),
           .byteCount(machine.budget.wasted), .optional(record.failedAt),
-          .optional(record.bytesReused?.rawValue),
+          .optional(record.bytesReused?.rawValue), .text(Self.joinedTags(record.sections)),
+          .optional(record.bytesNeeded?.rawValue),
         ])
     }
   }
@@ -75,6 +76,8 @@ extension AgentDatabase {
     record.bytesVerified = try row.byteCount("bytes_verified")
     record.bytesReceived = try row.byteCount("bytes_received")
     record.bytesReused = try row.optionalInteger("bytes_reused").map { ByteCount($0) }
+    record.sections = try sectionTags(try row.text("sections"), "content_jobs.sections")
+    record.bytesNeeded = try row.optionalInteger("bytes_needed").map { ByteCount($0) }
     return record
   }
 

@@ -12,26 +12,29 @@ extension AgentDatabase {
     try database.writeBlocking(locking: [.everything]) { connection in
       try products.compactMap { product in
         let known = try connection.first(
-          "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? LIMIT 1",
+          "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? AND section IS NULL LIMIT 1",
           [.text(transaction.description), .text(product.description)])
         guard known == nil else { return nil }
-        return try Self.insert(product, for: transaction, now: now, in: connection)
+        return try Self.insert(product, section: nil, for: transaction, now: now, in: connection)
       }
     }
   }
 
   /// One more download, whatever others there are.
+  ///
+  /// - Parameter section: the part of the content that it brings; nil for what is required.
   package func createDownload(
-    for transaction: TransactionIdentifier, product: ProductIdentifier, now: Timestamp
+    for transaction: TransactionIdentifier, product: ProductIdentifier, section: SectionTag? = nil,
+    now: Timestamp
   ) throws -> DownloadRecord {
     try database.writeBlocking(locking: [.everything]) { connection in
-      try Self.insert(product, for: transaction, now: now, in: connection)
+      try Self.insert(product, section: section, for: transaction, now: now, in: connection)
     }
   }
 
   private static func insert(
-    _ product: ProductIdentifier, for transaction: TransactionIdentifier, now: Timestamp,
-    in connection: borrowing Connection
+    _ product: ProductIdentifier, section: SectionTag?, for transaction: TransactionIdentifier,
+    now: Timestamp, in connection: borrowing Connection
   ) throws -> DownloadRecord {
     let identifier = DownloadIdentifier.random()
     let new = DownloadRecord(
@@ -39,17 +42,18 @@ extension AgentDatabase {
     try connection.execute(
       """
       INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, priority,
-        bytes_verified, bytes_received, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?)
+        bytes_verified, bytes_received, created_at, section)
+      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)
       """,
       [
         .text(identifier.description), .text(transaction.description), .text(product.description),
         .text(new.machine.phase.rawValue), .text(new.machine.state.rawValue),
         .text(new.machine.reason.rawValue), .integer(new.priority), .timestamp(now),
+        .optional(section?.description),
       ])
     var record = DownloadRecord(
       identifier: identifier, sequence: connection.lastInsertedRowID, transaction: transaction,
-      product: product)
+      product: product, section: section)
     record.created = now
     return record
   }
@@ -139,7 +143,8 @@ extension AgentDatabase {
       sequence: try row.integer("sequence"),
       transaction: try require(
         TransactionIdentifier(try row.text("transaction_id")), "downloads.transaction_id"),
-      product: try require(ProductIdentifier(try row.text("product")), "downloads.product"))
+      product: try require(ProductIdentifier(try row.text("product")), "downloads.product"),
+      section: try row.optionalText("section").map { try require(SectionTag($0), "downloads.section") })
     record.machine = DownloadMachine(
       phase: try require(DownloadMachine.Phase(rawValue: try row.text("phase")), "downloads.phase"),
       state: try require(DownloadMachine.State(rawValue: try row.text("state")), "downloads.state"),

@@ -46,14 +46,15 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest_digest,
-          size_on_disk, last_opened, pinned, damaged, stamps, rolled_back)
+          size_on_disk, last_opened, pinned, damaged, stamps, rolled_back, sections)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?, ?)
+          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?, ?, ?)
         ON CONFLICT (product, version) DO UPDATE SET path = excluded.path, digest = excluded.digest,
           length = excluded.length, placed_at = excluded.placed_at, title = excluded.title,
           manifest_digest = excluded.manifest_digest, size_on_disk = excluded.size_on_disk,
           last_opened = excluded.last_opened, pinned = excluded.pinned, damaged = excluded.damaged,
-          stamps = excluded.stamps, rolled_back = excluded.rolled_back, manifest = NULL
+          stamps = excluded.stamps, rolled_back = excluded.rolled_back, sections = excluded.sections,
+          manifest = NULL
         """,
         [
           .text(record.product.description), .text(record.version.description), .text(record.relativePath),
@@ -62,6 +63,7 @@ extension AgentDatabase {
           .byteCount(record.sizeOnDisk), .optional(record.lastOpened), .integer(record.isPinned ? 1 : 0),
           .text(record.product.description), .integer(record.isDamaged ? 1 : 0), .optional(stamps?.encoded),
           .integer(try Self.isRolledBack(record, in: connection) ? 1 : 0),
+          .optional(record.sections.map { Self.joinedTags($0) }),
         ])
     }
   }
@@ -208,7 +210,8 @@ extension AgentDatabase {
       length: try row.byteCount("length"), sizeOnDisk: try row.byteCount("size_on_disk"),
       placedAt: try row.timestamp("placed_at"), title: try row.optionalText("title"),
       lastOpened: try row.optionalTimestamp("last_opened"), isPinned: try row.boolean("pinned"),
-      isDamaged: try row.boolean("damaged"), isRolledBack: try row.boolean("rolled_back"))
+      isDamaged: try row.boolean("damaged"), isRolledBack: try row.boolean("rolled_back"),
+      sections: try row.optionalText("sections").map { try sectionTags($0, "library.sections") })
   }
 }
 

@@ -105,6 +105,7 @@ package struct AgentDatabase: Sendable {
     ownership,
     urgency,
     budget,
+    contentSections,
   ]
 
   private static let urgency = Migration(

@@ -14,8 +14,8 @@ extension GrantStore {
     var grant: GrantRecord
     /// Every product that the transaction was to bring to the device.
     var owed: Set<ProductIdentifier>
-    /// The length of the part of the package that the device has in versions that it completed, with their manifests; nil
-    /// where that was not looked at.
+    /// The length of the part of the package that the device has in versions that it completed, or that belongs to sections that are not
+    /// required, with the manifests of these versions; nil where that was not looked at.
     fileprivate var kept: (manifests: [SHA256Digest], length: ByteCount)?
 
     /// The grants and debts of the transaction are this write's alone. What is offered of the products says whether one is still owed, and
@@ -33,8 +33,8 @@ extension GrantStore {
     }
   }
 
-  /// Looks at what the device has of earlier versions where it is told to: most completions need no such thing. Throws
-  /// `grant-unknown`.
+  /// Looks at what the device has of earlier versions, and at what is not required, where it is told to: most completions need no such
+  /// thing. Throws `grant-unknown`.
   func completionBasis(
     of id: GrantIdentifier, withKeptContent: Bool = false
   ) async throws -> CompletionBasis {
@@ -96,8 +96,8 @@ extension GrantStore {
           of: grant.number, made: grant.created, at: now, in: connection)
         if !check.mayHaveLostCounts {
           let manifests = try ReusableContent.manifests(completedBeside: grant, in: connection)
-          guard manifests == basis.kept?.manifests ?? [] else { return nil }
-          check.delivered += basis.kept?.length ?? .zero
+          guard let kept = basis.kept, kept.manifests == manifests else { return nil }
+          check.delivered += kept.length
         }
       }
       let missing = try check.missingStep(in: completion)

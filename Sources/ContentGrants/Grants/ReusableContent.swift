@@ -42,12 +42,14 @@ enum ReusableContent {
   }
 }
 
-/// How much of a package a device has that has another one of the same product: what their manifests say, of up to 16 MiB each.
+/// How much of a package a device need not be sent: what it has of another one of the same product, and what belongs to sections that are
+/// not required. That is what the manifests say, of up to 16 MiB each.
 /// Each two are compared once, on a thread of its own, and not within a write. The last 8192 results are
 /// remembered. Requests for one pair at one time share the comparison.
 package final class KeptLengths: Sendable {
   private struct Pair: Hashable {
-    var older: SHA256Digest
+    /// Nil where the device has no other version.
+    var older: SHA256Digest?
     var newer: SHA256Digest
   }
 
@@ -60,12 +62,12 @@ package final class KeptLengths: Sendable {
   /// How often two manifests were compared.
   var comparisonCount: Int { comparisons.load(ordering: .relaxed) }
 
-  /// How much there is, at most, of the package with the manifest `newer` in one with a manifest of `older`. A
+  /// How much there is, at most, of the package with the manifest `newer` that is not required, or is in one with a manifest of `older`. A
   /// manifest that is missing or damaged counts as nothing in common. Throws ``DatabaseError``.
   func longest(
     of newer: SHA256Digest, in older: [SHA256Digest], _ database: Database
   ) async throws -> ByteCount {
-    var longest = ByteCount.zero
+    var longest = try await length(Pair(older: nil, newer: newer), database)
     for older in older {
       longest = max(longest, try await length(Pair(older: older, newer: newer), database))
     }
@@ -76,12 +78,12 @@ package final class KeptLengths: Sendable {
     if let length = known.withLock({ $0.value(for: pair) }) { return length }
     return try await questions.answer(to: pair) { [self] in
       let length = try await thread.run { () throws -> ByteCount? in
-        guard let newer = try Self.manifest(pair.newer, in: database),
-          let older = try Self.manifest(pair.older, in: database)
-        else { return nil }
-        return VersionDifference(from: older, to: newer).keptLength
+        guard let required = try Self.manifest(pair.newer, in: database)?.selecting([]) else { return nil }
+        guard let digest = pair.older else { return required.length - PieceMap(required).bytesNeeded }
+        guard let older = try Self.manifest(digest, in: database) else { return nil }
+        return VersionDifference(from: older, to: required).keptLength
       }
-      comparisons.add(1, ordering: .relaxed)
+      if pair.older != nil { comparisons.add(1, ordering: .relaxed) }
       // A manifest that is not there, or damaged, may be there again.
       guard let length else { return .zero }
       known.withLock { $0.insert(length, for: pair, length: Self.entryLength) }

@@ -19,7 +19,11 @@ extension Library {
   /// The item that holds the content of `terms`, compared with the manifest that they name; nil when it is not here, or is
   /// not right. What was right and is not any more is damaged from now on. Files that have not changed since
   /// they were last right are not read again.
-  package func held(_ terms: DownloadTerms) async throws -> LibraryItem? {
+  ///
+  /// - Parameter sections: those that must be here beside what is required; tags that the content does not have count for nothing.
+  package func held(
+    _ terms: DownloadTerms, sections: Set<SectionTag> = []
+  ) async throws -> LibraryItem? {
     try await exclusion.run(terms.product) {
       let record = try await BlockingPool.shared.run { [self] in
         try requireOnline()
@@ -27,6 +31,10 @@ extension Library {
       }
       guard let record, record.digest == terms.digest, record.manifestDigest == terms.manifestDigest else {
         return nil
+      }
+      if let here = record.sections, !sections.isSubset(of: here) {
+        let known = try await BlockingPool.shared.run { [self] in try manifest(of: record)?.sections ?? [] }
+        guard sections.intersection(known.map(\.tag)).isSubset(of: here) else { return nil }
       }
       guard try await check(record, everything: false).isWhole else { return nil }
       var whole = record
@@ -59,7 +67,8 @@ extension Library {
     }
   }
 
-  /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it.
+  /// Places content as `body` does at the path that it is given, replaces what is there, and keeps the manifest beside it. What is whole and
+  /// gains sections stays where it is until the new content takes its name: a reader sees the one or the other.
   /// `body` returns the files, by their number in the manifest, that have or had another name. Where the task is
   /// cancelled, the step that runs is the last before this throws `CancellationError`, at most that of the manifest with its
   /// folders; ``recordPlaced(_:at:)`` finds what was placed by then. Throws ``StepFailure`` with
@@ -69,21 +78,31 @@ extension Library {
   ) async throws -> LibraryItem {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
-      try await BlockingPool.shared.run { [self] in
+      let extended = try await BlockingPool.shared.run { [self] () -> LibraryRecord? in
         try requireOnline()
-        // What is there has no claim to the name: it has no record, or is damaged.
         let record = try database.libraryRecord(of: manifest.product, version: manifest.version)
         let replaced = try record.flatMap { try self.manifest(of: $0) }
+        // Otherwise what is there has no claim to the name: it has no record, or is damaged.
+        if let record, try isExtended(record, by: manifest) { return record }
         try keepForeignFiles(
           of: manifest.product, manifest.version,
           beside: OwnFiles([manifest] + (replaced.map { [$0] } ?? [])))
+        return nil
       }
       try Task.checkCancellation()
       try await BlockingPool.shared.run { [self] in try write(manifest) }
       try Task.checkCancellation()
-      // From here on nothing is at its place until `body` has put it there.
-      try await BlockingPool.shared.run { [self] in try moveAside(target) }
-      let shared = try await body(target)
+      let shared: Set<Int>
+      if extended != nil {
+        let next = extensionPath(of: manifest)
+        try await BlockingPool.shared.run { [operations] in _ = try operations.removeRecursively(next) }
+        shared = try await body(next)
+        try await BlockingPool.shared.run { [self] in try exchange(next, for: target, of: manifest) }
+      } else {
+        // From here on nothing is at its place until `body` has put it there.
+        try await BlockingPool.shared.run { [self] in try moveAside(target) }
+        shared = try await body(target)
+      }
       let finding = try await checkPlaced(manifest, at: target, shared: shared)
       return try await BlockingPool.shared.run { [self] in
         // The next try begins with nothing: what it links it compares again, and what is not right it fetches.
@@ -91,8 +110,10 @@ extension Library {
           throw StepFailure.retry(
             .storageFailure, cause: "what was placed at \(target) is not what was written")
         }
-        let record = LibraryRecord(
-          manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
+        var record = LibraryRecord(
+          manifest, placedAt: extended?.placedAt ?? now, sizeOnDisk: finding.sizeOnDisk,
+          listedTitle: titles[manifest.product])
+        record.lastOpened = extended?.lastOpened
         try database.save(record, stamps: finding.stamps)
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
@@ -123,6 +144,7 @@ extension Library {
         try requireOnline()
         return try operations.status(of: target) != nil
       }
+      try await takeExtension(of: manifest, to: target)
       guard isThere, let finding = try await findingIfReadable(manifest, at: target), finding.isWhole else {
         return nil
       }

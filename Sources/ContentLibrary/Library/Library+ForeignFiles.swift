@@ -13,9 +13,9 @@ extension Library {
     fileprivate let files: Set<String>
     fileprivate let folders: Set<String>
 
-    /// Those that one of the manifests names.
+    /// Those that one of the manifests names, of every section.
     init(_ manifests: [Manifest]) {
-      let paths = manifests.flatMap { manifest in manifest.files.map(\.path) }
+      let paths = manifests.flatMap { manifest in manifest.unabridged.files.map(\.path) }
       files = Set(paths.map(\.text))
       folders = Set(
         paths.flatMap { path in
@@ -59,7 +59,7 @@ extension Library {
   }
 
   /// Each keeps its path below `others`, with a number behind it where that is taken.
-  private func moveForeignFiles(
+  func moveForeignFiles(
     from root: String, to others: String, beside own: OwnFiles
   ) throws(SystemError) {
     var listing = ForeignFileListing(own)

@@ -37,7 +37,8 @@ extension Library {
     guard let digest = record.manifestDigest,
       let bytes = try read(path(of: record.product, record.version))
     else { return nil }
-    return try? UnverifiedManifest(bytes).verified(against: digest)
+    guard let whole = try? UnverifiedManifest(bytes).verified(against: digest) else { return nil }
+    return record.sections.map(whole.selecting) ?? whole
   }
 
   /// Nil where there is none, or it cannot be read.
@@ -143,9 +144,10 @@ extension Library {
       let bytes = try operations.read(path, upTo: PackageLimits.standard.maximumManifestLength)
       return (bytes, status.modified)
     }
-    guard case .some(.some(let kept)) = kept, let manifest = try? UnverifiedManifest(kept.bytes).proposed(),
-      manifest.product == product, manifest.version == version
+    guard case .some(.some(let kept)) = kept, let whole = try? UnverifiedManifest(kept.bytes).proposed(),
+      whole.product == product, whole.version == version
     else { return nil }
+    let manifest = try selecting(sectionsOf: whole, thatLieAt: content)
     let finding: ContentCheck.Finding
     do {
       finding = try ContentCheck(manifest, at: content, operations: operations).run(

@@ -1,5 +1,6 @@
 package import AgentRecords
 package import Commerce
+import ContentPackage
 package import CoreTypes
 package import PullboxAPI
 import ServiceRuntime
@@ -12,13 +13,17 @@ extension Library {
     package var removable: @Sendable (ContentJobIdentifier) async -> Removable
     /// Called after each removal, when the product is free for others again.
     package var noteRemoval: @Sendable (LibraryItem) async -> Void
+    /// Called after a section of content was removed that stays otherwise.
+    package var noteChange: @Sendable (LibraryItem) async -> Void
 
     package init(
       removable: @escaping @Sendable (ContentJobIdentifier) async -> Removable,
-      noteRemoval: @escaping @Sendable (LibraryItem) async -> Void
+      noteRemoval: @escaping @Sendable (LibraryItem) async -> Void,
+      noteChange: @escaping @Sendable (LibraryItem) async -> Void = { _ in }
     ) {
       self.removable = removable
       self.noteRemoval = noteRemoval
+      self.noteChange = noteChange
     }
   }
 
@@ -71,18 +76,18 @@ extension Library {
   }
 
   /// Content of which nothing tells its own files from those of other programs would be kept whole, and makes no room.
-  private func selection(
+  private func plan(
     from candidates: [Eviction.Candidate], toFree missing: ByteCount
-  ) throws(SystemError) -> [LibraryRecord] {
+  ) throws(SystemError) -> Eviction.Plan {
     var candidates = candidates
     while true {
-      let selected = Eviction.selection(from: candidates, toFree: missing)
+      let plan = Eviction.plan(from: candidates, toFree: missing)
       var kept: [LibraryRecord] = []
-      for record in selected {
+      for record in plan.records {
         let isKnown = try ownFiles(of: record) != nil
         if !isKnown { kept.append(record) } else if try !canBeLookedAt(record) { kept.append(record) }
       }
-      if kept.isEmpty { return selected }
+      if kept.isEmpty { return plan }
       candidates.removeAll { kept.contains($0.record) }
     }
   }
@@ -105,9 +110,9 @@ extension Library {
   ) async throws -> Bool {
     guard let advice = evictionAdvice else { return false }
     let removable = await advice.removable(job)
-    let selected = try await BlockingPool.shared.run { [self] in
+    let plan = try await BlockingPool.shared.run { [self] in
       let records = try database.libraryRecords()
-      let candidates = records.filter { record in
+      let candidates = try records.filter { record in
         !record.isPinned && record.product != product && removable.products.contains(record.product)
           && removable.placedBefore.map { record.placedAt < $0 } ?? true
       }
@@ -116,11 +121,13 @@ extension Library {
         record.lastOpened = lastOpened(record)
         return Eviction.Candidate(
           record: record,
-          isSuperseded: records.contains { $0.product == record.product && $0.version > record.version })
+          isSuperseded: records.contains { $0.product == record.product && $0.version > record.version },
+          sections: try sectionsOnDemand(of: record))
       }
-      return try selection(from: candidates, toFree: missing)
+      return try self.plan(from: candidates, toFree: missing)
     }
-    for record in selected {
+    for section in plan.sections { try await evict(section) }
+    for record in plan.records {
       let removed = try await exclusion.run(record.product) {
         try await BlockingPool.shared.run { [self] () -> LibraryItem? in
           try requireOnline()
@@ -138,6 +145,39 @@ extension Library {
       log.info("content was removed to make room", ["path": LogValue(directory(of: record))])
       await advice.noteRemoval(removed)
     }
-    return !selected.isEmpty
+    return !plan.isEmpty
+  }
+
+  /// Removes the files of a section, unless the content was pinned since that was chosen.
+  private func evict(_ section: Eviction.Section) async throws {
+    let changed = try await exclusion.run(section.record.product) {
+      try await BlockingPool.shared.run { [self] () -> LibraryItem? in
+        try requireOnline()
+        guard
+          let current = try database.libraryRecord(
+            of: section.record.product, version: section.record.version), !current.isPinned,
+          let manifest = try manifest(of: current)
+        else { return nil }
+        return try remove(section.tag, from: current, manifest)
+      }
+    }
+    guard let changed else { return }
+    log.info(
+      "a section was removed to make room",
+      ["path": LogValue(changed.path), "section": LogValue("\(section.tag)")])
+    await evictionAdvice?.noteChange(changed)
+  }
+
+  /// The sections of the record that are fetched on demand and are here, with the bytes of their files.
+  private func sectionsOnDemand(of record: LibraryRecord) throws -> [SectionTag: ByteCount] {
+    guard let manifest = try manifest(of: record) else { return [:] }
+    var lengths: [SectionTag: ByteCount] = [:]
+    for section in manifest.sections
+    where section.policy == .onDemand && manifest.selectedSections.contains(section.tag) {
+      lengths[section.tag] = manifest.files.reduce(.zero) { sum, file in
+        file.section == section.tag ? sum + file.length : sum
+      }
+    }
+    return lengths
   }
 }

@@ -45,25 +45,31 @@ public struct Manifest: Hashable, Sendable {
   public let digest: SHA256Digest
   /// The digests of the package's pieces, in order; see ``PieceLayout``.
   public let pieces: [SHA256Digest]
-  /// Bytes of all files together.
-  public let unpackedLength: ByteCount
+  /// Bytes of ``files`` together.
+  public private(set) var unpackedLength: ByteCount
   /// The title that readers show for the content, 1 to 1024 characters; nil when it is not known.
   public let title: String?
   /// Pages of the publication, 1 to 1,000,000; nil when they cannot be counted.
   public let pageCount: Int?
   /// The file that shows the cover; nil when there is none.
-  public let cover: PackagePath?
+  public private(set) var cover: PackagePath?
   /// The pages in the order they are read.
-  public let readingOrder: [PackagePath]?
-  /// Sorted by path.
-  public let files: [ManifestFile]
+  public private(set) var readingOrder: [PackagePath]?
+  /// Sorted by path. Of a manifest that speaks of some sections (``selecting(_:)``), their files alone.
+  public private(set) var files: [ManifestFile]
   /// The features that a reader must know to read this manifest, ascending; empty for most manifests. A
   /// reader refuses a manifest with a feature that it does not know (`manifest-feature-unknown`).
   public let requiredFeatures: [ManifestName]
   /// The notes of the publisher's tools for readers that know more than this one; nil when there are none.
   public let extensions: ManifestExtensions?
+  /// The parts that devices fetch by themselves, by tag; empty for content that is one whole.
+  public let sections: [ManifestSection]
   /// The digest of the canonical bytes: what a grant carries.
   public let manifestDigest: SHA256Digest
+  /// The sections that this value speaks of, with the required ones; nil where it speaks of all.
+  public private(set) var selection: Set<SectionTag>?
+  /// The members of the whole, where this value speaks of a part.
+  private var whole: WholeMembers?
 
   /// The title as it is to be shown and kept beside the manifest: without U+0000 and invisible characters
   /// (`removingInvisibleFormatting`), which a manifest of other tools may have. Nil when nothing is left.
@@ -86,13 +92,16 @@ public struct Manifest: Hashable, Sendable {
   /// `canonicalBytes` must be the ones of `draft`.
   init(_ draft: ManifestDraft, canonicalBytes: [UInt8], limits: PackageLimits) throws(PackageValidationError)
   {
-    let faults = draft.faults(canonicalLength: ByteCount(canonicalBytes.count), limits: limits)
+    let (sections, issues) = draft.readSections()
+    let faults = draft.faults(canonicalLength: ByteCount(canonicalBytes.count), limits: limits) + issues
     guard faults.isEmpty else { throw PackageValidationError(faults) }
-    self.init(checked: draft, digest: .of(canonicalBytes))
+    self.init(checked: draft, sections: sections, digest: .of(canonicalBytes))
   }
 
   /// A manifest of a draft that was checked.
-  private init(checked draft: ManifestDraft, digest manifestDigest: SHA256Digest) {
+  private init(
+    checked draft: ManifestDraft, sections: [ManifestSection], digest manifestDigest: SHA256Digest
+  ) {
     product = draft.product
     version = draft.version
     kind = draft.kind
@@ -109,26 +118,85 @@ public struct Manifest: Hashable, Sendable {
     files = draft.files
     requiredFeatures = draft.requiredFeatures
     extensions = draft.extensions
+    self.sections = sections
     self.manifestDigest = manifestDigest
   }
 
-  /// The document as it is sent and stored: canonical JSON (RFC 8785), ``manifestDigest`` being its digest.
+  /// The document as it is sent and stored: canonical JSON (RFC 8785), ``manifestDigest`` being its digest. Of a manifest that
+  /// speaks of some sections the same as of the whole.
   public func canonicalBytes() -> [UInt8] { draft.canonicalBytes() }
 
-  /// The members, for a manifest that changes some of them.
+  /// The members of the whole, for a manifest that changes some of them.
   package var draft: ManifestDraft {
     ManifestDraft(
       product: product, version: version, kind: kind, name: name, mediaType: mediaType, length: length,
-      digest: digest, pieces: pieces, unpackedLength: unpackedLength, title: title, pageCount: pageCount,
-      cover: cover, readingOrder: readingOrder, files: files, requiredFeatures: requiredFeatures,
-      extensions: extensions)
+      digest: digest, pieces: pieces, unpackedLength: whole?.unpackedLength ?? unpackedLength, title: title,
+      pageCount: pageCount, cover: whole.map(\.cover) ?? cover,
+      readingOrder: whole.map(\.readingOrder) ?? readingOrder, files: whole?.files ?? files,
+      requiredFeatures: requiredFeatures, extensions: extensions)
   }
 }
 
 extension Manifest {
-  /// Manifests are equal when their canonical bytes are, which the digest tells.
+  /// The members that are shorter in a manifest that speaks of some sections.
+  fileprivate struct WholeMembers: Sendable {
+    let files: [ManifestFile]
+    let unpackedLength: ByteCount
+    let cover: PackagePath?
+    let readingOrder: [PackagePath]?
+  }
+
+  /// The tags of the sections that every device has.
+  public var requiredSections: Set<SectionTag> {
+    Set(sections.lazy.filter { $0.policy == .required }.map(\.tag))
+  }
+
+  /// The sections that this value speaks of: all of them, or ``selection``.
+  public var selectedSections: Set<SectionTag> { selection ?? Set(sections.map(\.tag)) }
+
+  /// A manifest of the same package that speaks of the files of these sections, of the required ones, and of what belongs to none.
+  /// Tags that the manifest does not have count for nothing. The same manifest where that is everything.
+  public func selecting(_ tags: Set<SectionTag>) -> Manifest {
+    let known = Set(sections.map(\.tag))
+    let selection = requiredSections.union(tags.intersection(known))
+    var result = self
+    let members =
+      whole
+      ?? WholeMembers(files: files, unpackedLength: unpackedLength, cover: cover, readingOrder: readingOrder)
+    guard selection != known else {
+      result.files = members.files
+      result.unpackedLength = members.unpackedLength
+      result.cover = members.cover
+      result.readingOrder = members.readingOrder
+      result.selection = nil
+      result.whole = nil
+      return result
+    }
+    result.files = members.files.filter { $0.section.map(selection.contains) ?? true }
+    result.unpackedLength = result.files.reduce(.zero) { $0 + $1.length }
+    let paths = Set(result.files.map(\.path))
+    result.cover = members.cover.flatMap { paths.contains($0) ? $0 : nil }
+    result.readingOrder = members.readingOrder?.filter(paths.contains)
+    result.selection = selection
+    result.whole = members
+    return result
+  }
+
+  /// Names what this value speaks of, for caches: the manifest's digest, and for a choice of sections one of its own.
+  public var identity: SHA256Digest {
+    guard let selection else { return manifestDigest }
+    let tags = selection.sorted().map(\.description).joined(separator: " ")
+    return .of(Array("\(manifestDigest) \(tags)".utf8))
+  }
+
+  /// The manifest of everything, whatever this value speaks of.
+  public var unabridged: Manifest { selection == nil ? self : selecting(Set(sections.map(\.tag))) }
+}
+
+extension Manifest {
+  /// Manifests are equal when their canonical bytes are, which the digest tells, and when they speak of the same sections.
   public static func == (left: Manifest, right: Manifest) -> Bool {
-    left.manifestDigest == right.manifestDigest
+    left.manifestDigest == right.manifestDigest && left.selection == right.selection
   }
 
   /// Hashes the manifest's digest.
@@ -154,6 +222,8 @@ public struct ManifestFile: Hashable, Sendable {
   /// The notes of the publisher's tools about this file for readers that know more than this one; nil when
   /// there are none.
   public let extensions: ManifestExtensions?
+  /// The section that the file belongs to, which its extensions tell; nil for a file of none.
+  public let section: SectionTag?
 
   /// Creates the entry; a manifest checks it against the others.
   public init(
@@ -167,6 +237,7 @@ public struct ManifestFile: Hashable, Sendable {
     self.method = method
     self.digest = digest
     self.extensions = extensions
+    section = extensions?.sectionTag
   }
 
   /// The part of the package it takes.

@@ -71,6 +71,8 @@ extension PackageValidationIssue.Code {
   public static let manifestFeatureUnknown = Self(rawValue: "manifest-feature-unknown")
   /// An extension point breaks a rule: names, number, depth or length.
   public static let manifestExtensionInvalid = Self(rawValue: "manifest-extension-invalid")
+  /// Sections break a rule: tags, policies, titles, or which files belong to them.
+  public static let sectionInvalid = Self(rawValue: "section-invalid")
   /// The files are not in the order of their paths' bytes.
   public static let filesNotSorted = Self(rawValue: "files-not-sorted")
   /// The number of pieces does not follow from the length.

@@ -62,6 +62,13 @@ public struct FileStamps: Hashable, Sendable {
     return filled
   }
 
+  /// Those of the files with these numbers, in that order.
+  public func selecting(_ files: [Int]) -> FileStamps {
+    var selected = FileStamps(unknown: files.count)
+    selected.stamps = files.map { stamps[$0] }
+    return selected
+  }
+
   /// Inode and time of change of each file, 8 bytes each, little-endian; zeros where nothing is known.
   public var encoded: [UInt8] {
     stamps.flatMap { stamp in

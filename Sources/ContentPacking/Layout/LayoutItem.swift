@@ -1,3 +1,4 @@
+import Commerce
 public import ContentPackage
 public import CoreTypes
 import Crypto
@@ -16,28 +17,34 @@ struct LayoutItem: Hashable, Sendable {
   var length: UInt64
   /// The SHA-256 of the file itself.
   var digest: SHA256Digest
+  /// The section that it belongs to; nil for none.
+  var section: SectionTag?
 
   /// A file that was measured just now.
-  init(_ file: SourceFile, _ measured: FileMeasurement) {
+  init(_ file: SourceFile, _ measured: FileMeasurement, section: SectionTag? = nil) {
     self.init(
       path: file.path, method: measured.method, storedLength: UInt64(measured.storedLength),
-      length: UInt64(file.length.rawValue), digest: measured.digest)
+      length: UInt64(file.length.rawValue), digest: measured.digest, section: section)
   }
 
-  /// A file of an earlier package, as its manifest has it.
-  init(_ file: ManifestFile) {
+  /// A file of a package, as its manifest has it.
+  init(_ file: ManifestFile, section: SectionTag? = nil) {
     self.init(
       path: file.path, method: file.method, storedLength: UInt64(file.storedLength.rawValue),
-      length: UInt64(file.length.rawValue), digest: file.digest)
+      length: UInt64(file.length.rawValue), digest: file.digest, section: section)
   }
 
   /// An item of all members.
-  init(path: PackagePath, method: StorageMethod, storedLength: UInt64, length: UInt64, digest: SHA256Digest) {
+  init(
+    path: PackagePath, method: StorageMethod, storedLength: UInt64, length: UInt64, digest: SHA256Digest,
+    section: SectionTag? = nil
+  ) {
     self.path = path
     self.method = method
     self.storedLength = storedLength
     self.length = length
     self.digest = digest
+    self.section = section
   }
 
   /// Bytes of its local header.

@@ -1,3 +1,4 @@
+import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
@@ -24,12 +25,16 @@ struct PackageLayout: Hashable, Sendable {
   /// Where the central directory starts.
   let end: UInt64
 
-  /// The order of files that have no place yet: by path, the small ones behind the others.
+  /// The order of files that have no place yet: those of no section, then each section's by tag, so that a section shares few pieces with
+  /// others. Among these by path, the small ones behind the others.
   static func precedes(
-    _ left: (path: PackagePath, length: UInt64), _ right: (path: PackagePath, length: UInt64)
-  )
-    -> Bool
-  {
+    _ left: (path: PackagePath, length: UInt64, section: SectionTag?),
+    _ right: (path: PackagePath, length: UInt64, section: SectionTag?)
+  ) -> Bool {
+    if left.section != right.section {
+      guard let last = right.section else { return false }
+      return left.section.map { $0 < last } ?? true
+    }
     let (leftIsSmall, rightIsSmall) = (left.length < smallFileLength, right.length < smallFileLength)
     return leftIsSmall == rightIsSmall ? left.path < right.path : rightIsSmall
   }
@@ -74,7 +79,9 @@ struct PackageLayout: Hashable, Sendable {
   /// Indices into the items.
   private static func order(_ items: [LayoutItem]) -> [Int] {
     items.indices.sorted {
-      precedes((items[$0].path, items[$0].length), (items[$1].path, items[$1].length))
+      precedes(
+        (items[$0].path, items[$0].length, items[$0].section),
+        (items[$1].path, items[$1].length, items[$1].section))
     }
   }
 }

@@ -1,3 +1,4 @@
+import Commerce
 import ContentPackage
 import CoreTypes
 import Crypto
@@ -28,6 +29,8 @@ struct FolderPacker: ~Copyable {
   }
 
   private let source: SourceFolder
+  /// The sections of the files that belong to one.
+  private let sections: [PackagePath: SectionTag]
   private let root: Directory
   private let limits: PackageLimits
   private let progress: PackageBuilder.Progress?
@@ -46,12 +49,14 @@ struct FolderPacker: ~Copyable {
   /// `readings` is how often the source will be read. The output is made here, and is gone unless
   /// ``publish()`` is reached.
   init(
-    source: SourceFolder, output path: String, limits: PackageLimits, readings: Int64,
+    source: SourceFolder, sections: [PackagePath: SectionTag] = [:], output path: String,
+    limits: PackageLimits, readings: Int64,
     progress: PackageBuilder.Progress?
   ) throws(SystemError) {
     let root = try Directory(opening: source.path)
     let output = try PackageOutput(creating: path)
     self.source = source
+    self.sections = sections
     self.limits = limits
     self.progress = progress
     total = ByteCount(readings * source.files.reduce(0) { $0 + $1.length.rawValue })
@@ -64,7 +69,8 @@ struct FolderPacker: ~Copyable {
   mutating func packAll() throws {
     let order = source.files.sorted {
       PackageLayout.precedes(
-        ($0.path, UInt64($0.length.rawValue)), ($1.path, UInt64($1.length.rawValue)))
+        ($0.path, UInt64($0.length.rawValue), sections[$0.path]),
+        ($1.path, UInt64($1.length.rawValue), sections[$1.path]))
     }
     for file in order { try pack(file) }
   }
@@ -75,14 +81,14 @@ struct FolderPacker: ~Copyable {
     var items: [LayoutItem] = []
     for file in source.files {
       let descriptor = try open(file)
-      items.append(LayoutItem(file, try measure(file, descriptor)))
+      items.append(LayoutItem(file, try measure(file, descriptor), section: sections[file.path]))
       advance(by: Int(file.length.rawValue))
     }
     let layout = PackageLayout(of: items, following: previous)
     for placement in layout.placements {
       try pad(to: placement.offset)
       try pack(source.files[placement.item])
-      guard files.last.map(LayoutItem.init) == items[placement.item] else {
+      guard files.last.map({ LayoutItem($0, section: sections[$0.path]) }) == items[placement.item] else {
         throw changed(source.files[placement.item])
       }
     }

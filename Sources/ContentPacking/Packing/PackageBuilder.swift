@@ -28,14 +28,18 @@ public struct PackageBuilder: Sendable {
 
   /// Packs the folder at `path` into one archive at `output`, which appears whole and durable or not at all. Files that
   /// `previous` has too keep their places and bytes as far as can be; the folder is read twice then, which `progress` counts.
+  /// Files of one of the `sections` lie behind those of none, each section's together, where they have no place from before.
   public func pack(
-    folder path: String, to output: String, following previous: Manifest? = nil, progress: Progress? = nil
+    folder path: String, to output: String, sections: SectionRules = .none,
+    following previous: Manifest? = nil, progress: Progress? = nil
   ) throws -> PackedPackage {
     let source = try SourceFolder(scanning: path)
     let faults = source.faults + source.limitFaults(limits)
     guard faults.isEmpty else { throw PackageValidationError(faults) }
+    let tags = try sections.assignment(of: source.files.map(\.path))
     var packer = try FolderPacker(
-      source: source, output: output, limits: limits, readings: previous == nil ? 1 : 2, progress: progress)
+      source: source, sections: tags, output: output, limits: limits, readings: previous == nil ? 1 : 2,
+      progress: progress)
     if let previous {
       try packer.packAll(following: previous)
     } else {
@@ -45,13 +49,14 @@ public struct PackageBuilder: Sendable {
     let paths = Dictionary(
       source.files.map { ($0.path.text, $0.path) }, uniquingKeysWith: { first, _ in first })
     let packed = try packer.publish()
-    let manifest = try Manifest(
-      ManifestDraft(
-        product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
-        length: packed.length, digest: packed.digest, pieces: packed.pieces,
-        unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
-        pageCount: metadata.pageCount, cover: metadata.cover.flatMap { paths[$0] },
-        readingOrder: metadata.readingOrder?.compactMap { paths[$0] }, files: packed.files), limits: limits)
+    var draft = ManifestDraft(
+      product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
+      length: packed.length, digest: packed.digest, pieces: packed.pieces,
+      unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
+      pageCount: metadata.pageCount, cover: metadata.cover.flatMap { paths[$0] },
+      readingOrder: metadata.readingOrder?.compactMap { paths[$0] }, files: packed.files)
+    draft.setSections(sections.rules.map(\.section), of: tags)
+    let manifest = try Manifest(draft, limits: limits)
     return PackedPackage(manifest: manifest, skipped: source.skipped, report: report)
   }
 

@@ -111,7 +111,7 @@ extension ControlInterface {
   }
 
   /// The product of the path. Throws `library-item-unknown` for a text that cannot be one.
-  private static func product(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
+  static func product(_ parameters: PathParameters) throws(Problem) -> ProductIdentifier {
     guard let product = ProductIdentifier(parameters["product"]) else {
       throw Problem(.libraryItemUnknown, "that is no product's identifier")
     }
@@ -119,7 +119,7 @@ extension ControlInterface {
   }
 
   /// The problem for a product that the library does not hold; it names the nearest one where that is near.
-  private func unknown(_ product: ProductIdentifier) async throws -> Problem {
+  func unknown(_ product: ProductIdentifier) async throws -> Problem {
     let nearest = EditDistance.nearest(
       to: product.description, among: Set(try await library.items().map(\.product)).sorted())
     return Problem(
@@ -128,7 +128,7 @@ extension ControlInterface {
   }
 
   /// Turns ``LibraryOfflineError`` into `library-offline`.
-  private static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+  static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()
     } catch let error as LibraryOfflineError {

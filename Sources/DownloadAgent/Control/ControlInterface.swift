@@ -57,6 +57,7 @@ struct ControlInterface: Sendable {
     addLists(to: &routes)
     addDownloads(to: &routes)
     addLibrary(to: &routes)
+    addSections(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in

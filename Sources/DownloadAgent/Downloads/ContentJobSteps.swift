@@ -98,7 +98,8 @@ struct ContentJobSteps: Sendable {
         received.bytes.span, to: paths.manifest, permissions: 0o600, operations: operations)
     }
     library.titles.note(manifest.displayTitle, of: manifest.product)
-    return Outcome(event: .manifestVerified)
+    let needed = Self.bytesNeeded(by: manifest.selecting(record.sections))
+    return Outcome(event: .manifestVerified, change: { $0.bytesNeeded = needed })
   }
 
   /// Checks the manifest's signatures, and pins their keys to the product. Throws a permanent failure when
@@ -157,8 +158,9 @@ struct ContentJobSteps: Sendable {
       throw error
     }
     await session.endReservation()
-    progress.setVerified(terms.length)
-    return Outcome(event: .transferCompleted)
+    let needed = Self.bytesNeeded(by: session.manifest)
+    progress.setVerified(needed ?? terms.length)
+    return Outcome(event: .transferCompleted, change: { $0.bytesNeeded = needed })
   }
 
   /// Unpacks what is left and moves the whole to its place, while the room for it is kept. Answers how many
@@ -172,6 +174,7 @@ struct ContentJobSteps: Sendable {
     }
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     let manifest = session.manifest
+    let needed = Self.bytesNeeded(by: manifest) ?? terms.length
     let pieces = try await session.open()
     let item: LibraryItem? = try await library.space.whilePlacing(manifest, for: record.identifier) {
       if pieces.isComplete {
@@ -187,9 +190,10 @@ struct ContentJobSteps: Sendable {
     guard let item else {
       // What is left counts as verified by the next transfer; what is lost counts here, and only here.
       progress.setVerified(pieces.bytesVerified)
-      return Outcome(event: .contentLost(terms.length - pieces.bytesVerified, of: terms.length))
+      return Outcome(
+        event: .contentLost(max(.zero, needed - pieces.bytesVerified), of: terms.length))
     }
-    progress.setVerified(terms.length)
+    progress.setVerified(needed)
     return Outcome(event: .placed, placed: item)
   }
 
@@ -206,14 +210,20 @@ struct ContentJobSteps: Sendable {
 }
 
 extension ContentJobSteps {
+  /// Bytes of the pieces that a manifest needs which speaks of some sections; nil where it needs all.
+  private static func bytesNeeded(by manifest: Manifest) -> ByteCount? {
+    manifest.selection.map { _ in PieceMap(manifest).bytesNeeded }
+  }
+
   /// Reads the manifest that was verified before; its digest is compared again, since it comes from a disk.
-  /// Nil where there is none that can be read. A session stays open from step to step while its manifest is
-  /// the same.
+  /// Nil where there is none that can be read. It speaks of the job's sections. A session stays open from step to step while its
+  /// manifest is the same.
   private func openSession(
     of record: ContentJobRecord, terms: DownloadTerms
   ) async throws -> StagingSession? {
     if let known = sessions.session(of: record.identifier),
-      known.manifest.manifestDigest == terms.manifestDigest
+      known.manifest.manifestDigest == terms.manifestDigest,
+      known.manifest == known.manifest.selecting(record.sections)
     {
       return known
     }
@@ -225,7 +235,7 @@ extension ContentJobSteps {
         paths.manifest, upTo: PackageLimits.standard.maximumManifestLength
       ).flatMap { try? UnverifiedManifest($0).verified(against: terms.manifestDigest) }
     }
-    guard let manifest else { return nil }
+    guard let manifest = manifest?.selecting(record.sections) else { return nil }
     library.titles.note(manifest.displayTitle, of: manifest.product)
     let session = StagingSession(manifest: manifest, paths: paths, operations: operations)
     sessions.keep(session, of: record.identifier)

@@ -128,11 +128,12 @@ extension DownloadManager {
     return try status(identifier)
   }
 
-  /// How each product of a transaction stands. Of several downloads of one product that one counts which has delivered it, else what
+  /// How each product of a transaction stands; sections count for nothing, since a transaction ends without them. Of several downloads of one product that one counts which has delivered it, else what
   /// is under way, else the last. Throws what the database throws. They come in no particular order. The list
   /// is empty for a transaction without downloads.
   func outcomes(of transaction: TransactionIdentifier) throws -> [TransactionMachine.Outcome] {
-    Dictionary(grouping: try records(of: transaction), by: \.product).values.compactMap { records in
+    let records = try records(of: transaction).filter { $0.section == nil }
+    return Dictionary(grouping: records, by: \.product).values.compactMap { records in
       let outcomes = records.map(\.outcome)
       return [.delivered, .pending].first(where: outcomes.contains) ?? outcomes.last
     }

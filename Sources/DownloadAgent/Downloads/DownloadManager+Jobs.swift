@@ -13,7 +13,10 @@ extension DownloadManager {
     guard let record = runner[identifier]?.record, let terms = record.terms, let grant = record.grant else {
       return
     }
+    let sections = sections(for: record)
     if let known = jobsByDigest[terms.digest], let job = jobs[known]?.record {
+      // What a step works with stays as it is; what it does not bring is fetched afterwards.
+      if jobs[known]?.step == nil, job.machine.phase != .place { addSections(sections, to: known) }
       let isSameManifest = job.terms.manifestDigest == terms.manifestDigest
       // Another product's download shares what is fetched, and finds its own files by it afterwards.
       if isSameManifest || !isWorked(job) {
@@ -26,6 +29,7 @@ extension DownloadManager {
     } else {
       var job = ContentJobRecord(identifier: .random(), grant: grant, terms: terms)
       job.bytesReceived = record.bytesReceived
+      job.sections = sections
       job.fetchesEverything = record.machine.hasFetchedEverything
       jobs.insert(job, context: JobActivity(job, jobSteps.pacer), isSaved: false)
       jobsByDigest[terms.digest] = job.identifier

@@ -87,6 +87,7 @@ extension DownloadManager {
           logFailure(failure, of: "download", identifier.description)
         }
         process(outcome.event, of: identifier, change: outcome.change)
+        fetch(outcome.sections, behind: record)
       }
     }
     forgetIfOver(identifier)

@@ -207,16 +207,26 @@ actor DownloadManager {
   /// One more download for a product that is owned and not here, unless one is under way already. One that had failed goes on in
   /// its place. Returns the one that began; nil where one was under way. It belongs to the transaction that
   /// pays for it, also where that is over.
+  ///
+  /// - Parameters:
+  ///   - section: the part of the content that it brings; nil for the content itself.
+  ///   - urgency: that of a download that begins.
   func addMissing(
-    _ product: ProductIdentifier, for transaction: TransactionIdentifier
+    _ product: ProductIdentifier, section: SectionTag? = nil, for transaction: TransactionIdentifier,
+    urgency: DownloadUrgency = .normal
   ) throws -> DownloadIdentifier? {
-    let known = runner.entries.values.map(\.record).filter { $0.product == product }
+    let known = runner.entries.values.map(\.record).filter { $0.product == product && $0.section == section }
     guard known.allSatisfy(\.machine.state.isFinal) else { return nil }
     if let failed = known.last(where: { $0.transaction == transaction && $0.machine.state == .failed }) {
       _ = try request(.resumeRequested, of: failed.identifier)
       return failed.identifier
     }
-    let record = try database.createDownload(for: transaction, product: product, now: steps.clock.now())
+    var record = try database.createDownload(
+      for: transaction, product: product, section: section, now: steps.clock.now())
+    if urgency != record.urgency {
+      record.urgency = urgency
+      try database.save(record)
+    }
     begin(record)
     return record.identifier
   }

@@ -20,6 +20,8 @@ struct DownloadSteps: Sendable {
     var grantState: GrantState?
     /// The library items that changed because of the versions that the server offers now.
     var changed: [LibraryItem] = []
+    /// The sections that are fetched by themselves now that the content is here.
+    var sections: [SectionTag] = []
   }
 
   /// The client of the delivery server, for grants and reports.
@@ -30,6 +32,8 @@ struct DownloadSteps: Sendable {
   let library: Library
   /// The wall clock of records and of statuses.
   let clock: any WallClock
+  /// The sections of content that are fetched by themselves.
+  var preferences = SectionPreferences()
 
   /// Never throws: an error becomes the event that the step failed. Nil when the task was cancelled.
   func run(_ phase: DownloadMachine.Phase, of record: DownloadRecord) async -> Outcome? {
@@ -72,7 +76,9 @@ struct DownloadSteps: Sendable {
   /// they were last right are not read again.
   private func content(_ record: DownloadRecord) async throws -> Outcome {
     guard let terms = record.terms else { throw StepFailure(.grantNeeded, .requestGrant) }
-    guard let held = try await library.held(terms) else { return Outcome(event: .contentMissing) }
+    guard let held = try await library.held(terms, sections: record.sections) else {
+      return Outcome(event: .contentMissing)
+    }
     return Outcome(
       event: .contentHeld,
       change: { record in
@@ -90,8 +96,11 @@ struct DownloadSteps: Sendable {
       return Outcome(event: .contentLost)
     }
     // Nothing is reported that is not right at this moment.
-    guard try await library.held(terms) != nil else { return Outcome(event: .contentLost) }
+    guard try await library.held(terms, sections: record.sections) != nil else {
+      return Outcome(event: .contentLost)
+    }
     let response = try await server.complete(grant, terms: terms, placedAt: placedAt)
-    return Outcome(event: .reportAccepted, grantState: response.state)
+    let sections = try await library.sectionsToFetch(of: terms.product, terms.version, by: preferences)
+    return Outcome(event: .reportAccepted, grantState: response.state, sections: sections)
   }
 }

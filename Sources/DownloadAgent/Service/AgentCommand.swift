@@ -95,8 +95,13 @@ public enum AgentCommand {
       .value(
         "locale", "TAG",
         help:
-          "Language of the titles of new issues and corrections, such as fr-FR; that of LC_ALL, LC_MESSAGES or LANG unless given"
+          "Language of the titles of new issues and corrections, and of sections that are fetched by themselves, such as fr-FR; that of LC_ALL, LC_MESSAGES or LANG unless given"
       ).example("fr-FR"),
+      .list(
+        "sections", "TAG[=ask]",
+        help:
+          "Section of content that is fetched by itself whatever its publisher says, or with =ask only when it is asked for"
+      ).example("hires=ask"),
       .flag(
         "consumption-consent",
         help: "The payment store may learn how much of a purchase was delivered when it decides on a refund"),

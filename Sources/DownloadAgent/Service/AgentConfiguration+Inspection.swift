@@ -11,6 +11,7 @@ extension AgentConfiguration {
     findings.check("windows") { _ = try downloadLimits() }
     findings.check("controlUsers") { _ = try controlAccess() }
     findings.check("arrivalsOf") { _ = try arrivalPolicies() }
+    findings.check("sections") { _ = try sectionPreferences(locale: nil) }
     let environment = findings.environment
     if namesToken(environment: environment) {
       findings.check("accountTokenFile") { _ = try accountToken(environment: environment) }

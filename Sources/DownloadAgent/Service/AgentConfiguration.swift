@@ -62,6 +62,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var arrivalsOf: [String]?
   /// The reader's language, by its BCP 47 tag, for titles of what arrives by itself; that of the agent's environment unless given.
   public var locale: String?
+  /// The sections of content that are fetched by themselves whatever their policy says, each `TAG`, or left to a person, each `TAG=ask`.
+  public var sections: [String]?
   /// Whether the payment store may learn how much of a purchase was delivered, when it decides on a refund: what the device's
   /// customer agreed to, or took back; left as it is unless given.
   public var consumptionConsent: Bool?
@@ -191,6 +193,26 @@ extension AgentConfiguration {
     }
     if let error = ConfigurationError(faults) { throw error }
     return limits
+  }
+
+  /// Which sections of content are fetched by themselves. Throws for an entry that is neither `TAG` nor `TAG=ask`, and for a tag that is named twice.
+  ///
+  /// - Parameter locale: the reader's language; nil where it is not known.
+  func sectionPreferences(locale: String?) throws(ConfigurationError) -> SectionPreferences {
+    var preferences = SectionPreferences(locale: locale)
+    for (index, text) in (sections ?? []).enumerated() {
+      let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+      guard let tag = parts.first.flatMap({ SectionTag($0) }),
+        parts.count == 1 || parts.dropFirst() == ["ask"]
+      else {
+        throw ConfigurationError(
+          subject: "sections.\(index)", message: "'\(text)' is neither TAG nor TAG=ask")
+      }
+      guard preferences.rules.updateValue(parts.count == 1 ? .fetch : .ask, forKey: tag) == nil else {
+        throw ConfigurationError(subject: "sections.\(index)", message: "\(tag) is named twice")
+      }
+    }
+    return preferences
   }
 
   /// The account's token: never an argument or a variable, which other processes can read. Blocks. Throws

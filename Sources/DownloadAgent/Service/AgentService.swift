@@ -146,6 +146,7 @@ public final class AgentService: Service {
       paths: paths, database: database, mayBegin: opened.mayBegin,
       reserve: configuration.spaceReserve?.bytes ?? .mebibytes(32), quota: configuration.quota?.bytes,
       clock: wallClock, pauses: clock, operations: tuning.fileOperations, log: log)
+    let locale = configuration.locale ?? ReaderLocale.tag(environment)
     let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
     let downloadLimits = try configuration.downloadLimits()
@@ -153,7 +154,8 @@ public final class AgentService: Service {
     downloads = DownloadManager(
       database: database,
       steps: DownloadSteps(
-        server: delivery, store: store, library: library, clock: wallClock),
+        server: delivery, store: store, library: library, clock: wallClock,
+        preferences: try configuration.sectionPreferences(locale: locale)),
       jobSteps: ContentJobSteps(
         server: delivery, client: client, library: library,
         buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)),
@@ -170,14 +172,15 @@ public final class AgentService: Service {
       hub: hub, policies: try configuration.arrivalPolicies(),
       listings: ListingKeeper(
         library: library, server: delivery, store: store, hub: hub,
-        locale: configuration.locale ?? ReaderLocale.tag(environment), clock: clock, log: log,
+        locale: locale, clock: clock, log: log,
         backoff: tuning.listingRetry),
       clock: clock, wallClock: wallClock, log: log,
       backoff: tuning.feedRetry, secondLook: tuning.feedSecondLook, arrivalRhythm: tuning.arrivalRhythm,
       ownershipRhythm: tuning.ownershipRhythm)
     library.evictionAdvice = Library.EvictionAdvice(
       removable: { [transactions] in await transactions.removable(for: $0) },
-      noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) })
+      noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) },
+      noteChange: { [hub] item in hub.publish(.library(LibraryEvent(change: .changed, item: item))) })
     watch = LibraryWatch(library: library, downloads: downloads, clock: clock, log: log)
     let running = WeakServerReference()
     let metrics = ServiceMetrics(

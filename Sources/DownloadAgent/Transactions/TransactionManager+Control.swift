@@ -70,11 +70,15 @@ extension TransactionManager {
 
   /// Starts a download of a product that is owned, whatever the library holds of it, unless one is under way. Throws the
   /// ``Problem`` that stands in the way. It is `purchase-required` for what is not owned any more.
-  func refetch(_ product: ProductIdentifier) async throws -> DownloadIdentifier? {
+  ///
+  /// - Parameter section: the part of the content that is wanted; nil for the content itself.
+  func refetch(
+    _ product: ProductIdentifier, section: SectionTag? = nil
+  ) async throws -> DownloadIdentifier? {
     guard let item = try await owned().first(where: { $0.product == product }) else {
       throw Problem(.purchaseRequired, "\(product) is not owned any more")
     }
-    return try await downloads.addMissing(product, for: item.transaction)
+    return try await downloads.addMissing(product, section: section, for: item.transaction)
   }
 
   /// A product that the account did not own a moment ago, by the grant that the server has for it now: it was bought or released

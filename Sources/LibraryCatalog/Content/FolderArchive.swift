@@ -89,7 +89,7 @@ final class FolderChecksums: Sendable {
 
   /// Reads all files of the folder the first time. Throws what opening throws, and `content-damaged` where a file changed meanwhile.
   func checksums(of manifest: Manifest, in files: PlacedFiles) async throws -> [UInt32] {
-    if let known = checksums.withLock({ $0.value(for: manifest.manifestDigest) }) { return known }
+    if let known = checksums.withLock({ $0.value(for: manifest.identity) }) { return known }
     var found: [UInt32] = []
     for index in manifest.files.indices {
       let file = try await files.open(index, of: manifest)
@@ -105,7 +105,7 @@ final class FolderChecksums: Sendable {
     try await files.requireWhole(manifest)
     let made = found
     checksums.withLock {
-      $0.insert(made, for: manifest.manifestDigest, length: ByteCount(4 * made.count))
+      $0.insert(made, for: manifest.identity, length: ByteCount(4 * made.count))
     }
     return made
   }

@@ -84,7 +84,7 @@ extension LibraryCatalog {
   private func archive(
     of manifest: Manifest, to request: HTTPRequest, type: String
   ) async throws -> HTTPResponse {
-    let tag = "\"\(manifest.manifestDigest)-zip\""
+    let tag = "\"\(manifest.identity)-zip\""
     // Its length does not depend on them.
     let length = FolderArchive(manifest, checksums: manifest.files.map { _ in 0 }).length
     var range: Range<Int64>?

@@ -67,6 +67,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var urgency: DownloadUrgency?
   /// The user of this device, by number, who asked for it now, so that it passes windows and budget; absent where none did.
   public var wantedBy: UInt32?
+  /// The section that it brings to content that is placed already; absent for a download of the content itself.
+  public var section: SectionTag?
 
   /// Creates the document from its members.
   public init(
@@ -77,7 +79,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
     space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
     title: String? = nil, stalledSince: Timestamp? = nil, urgency: DownloadUrgency? = nil,
-    wantedBy: UInt32? = nil
+    wantedBy: UInt32? = nil, section: SectionTag? = nil
   ) {
     self.id = id
     self.product = product
@@ -104,6 +106,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.stalledSince = stalledSince
     self.urgency = urgency
     self.wantedBy = wantedBy
+    self.section = section
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -135,6 +138,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(stalledSince, forKey: .stalledSince)
     try container.encodeIfPresent(urgency, forKey: .urgency)
     try container.encodeIfPresent(wantedBy, forKey: .wantedBy)
+    try container.encodeIfPresent(section, forKey: .section)
   }
 }
 

@@ -245,6 +245,12 @@ public struct ProblemCode: Hashable, Sendable {
   /// The agent's library has nothing of that product.
   public static let libraryItemUnknown = ProblemCode(
     "library-item-unknown", status: 404, title: "The library does not hold this")
+  /// The content has no section of that tag.
+  public static let sectionUnknown = ProblemCode(
+    "section-unknown", status: 404, title: "The content has no such section")
+  /// The content is not read without that section, so that it is not dropped.
+  public static let sectionRequired = ProblemCode(
+    "section-required", status: 409, title: "The content is not read without this section")
   /// The user of the calling process may watch the agent and change nothing.
   public static let notPermitted = ProblemCode(
     "not-permitted", status: 403, title: "This user may not change what the agent does")
@@ -296,7 +302,7 @@ public struct ProblemCode: Hashable, Sendable {
     preconditionFailed,
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,
-    notPermitted, libraryOffline, priceChanged, storeUnavailable,
+    sectionUnknown, sectionRequired, notPermitted, libraryOffline, priceChanged, storeUnavailable,
     insufficientStorage,
   ]
 

@@ -49,6 +49,8 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
   public let bytesReused: ByteCount?
   /// When the last byte arrived, while it is transferred and nothing has for three seconds.
   public let stalledSince: Timestamp?
+  /// The section that it brings to content that is placed already; nil for a download of the content itself.
+  public let section: SectionTag?
 
   init(_ status: DownloadStatus) {
     self.status = status
@@ -72,6 +74,7 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
     bytesNeeded = status.bytesNeeded
     bytesReused = status.bytesReused
     stalledSince = status.stalledSince
+    section = status.section
   }
 
   /// The name for people: the title, else the product's identifier.

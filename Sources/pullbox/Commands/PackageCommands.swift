@@ -28,13 +28,14 @@ enum PackCommand: Command {
         "previous", "FILE", environment: .none,
         help: "Manifest or package of the version before; unchanged files keep their bytes"),
       SigningKeys.option,
-    ])
+    ] + SectionOptions.options)
 
   /// The folder's own name is the product where neither the option nor the description names one, if it is an
   /// identifier.
   static func run(_ context: CommandContext) async throws {
     let path = try context.operand(0)
     let output = try context.arguments.required("output")
+    let sections = try SectionOptions.rules(context.arguments)
     let source = try await BlockingPool.shared.run { try PublishSource(inspecting: path) }
     guard source.form == .folder else {
       throw CommandFailure(
@@ -54,8 +55,8 @@ enum PackCommand: Command {
     let previousPath = context.arguments.value("previous")
     let previous = try await BlockingPool.shared.run { try previousPath.map(Self.previousManifest) }
     let package = try await PreparedPackage.make(
-      from: source, product: product, version: version, output: output, following: previous,
-      on: context.console)
+      from: source, product: product, version: version, output: output, sections: sections,
+      following: previous, on: context.console)
     let manifest = package.packed.manifest
     try await BlockingPool.shared.run {
       try StoredSignatures.write(keys.signatures(of: manifest), to: StoredSignatures.path(beside: output))
@@ -236,16 +237,43 @@ enum ManifestReport {
     if let pages = manifest.pageCount { rows.append(("pages", String(pages))) }
     if let cover = manifest.cover?.text ?? report.cover { rows.append(("cover", cover)) }
     if let format = report.format { rows.append(("content", format.clause)) }
+    rows += sectionRows(manifest)
     for (name, text) in rows {
       console.print(name + String(repeating: " ", count: 12 - name.count) + text)
     }
     guard listsFiles, !manifest.files.isEmpty else { return }
+    let hasSections = !manifest.sections.isEmpty
     let table = TextTable(
-      columns: [.number("SIZE"), .number("STORED"), .text("METHOD"), .text("FILE")],
-      rows: manifest.files.map {
-        [$0.length.description, $0.storedLength.description, $0.method.rawValue, $0.path.text]
+      columns: [.number("SIZE"), .number("STORED"), .text("METHOD")]
+        + (hasSections ? [.text("SECTION")] : []) + [.text("FILE")],
+      rows: manifest.files.map { file in
+        [file.length.description, file.storedLength.description, file.method.rawValue]
+          + (hasSections ? [file.section?.description ?? "-"] : []) + [file.path.text]
       })
     console.print("")
     for line in table.lines(width: Terminal.standardOutput.columns) { console.print(line) }
+  }
+
+  /// A row for the part that is fetched with the content, and one for each section with what it adds to that.
+  private static func sectionRows(_ manifest: Manifest) -> [(String, String)] {
+    guard !manifest.sections.isEmpty else { return [] }
+    let required = manifest.selecting([])
+    var rows = [
+      (
+        "required",
+        "\(PieceMap(required).bytesNeeded) of the package, \(CountText.of(required.files.count, "file"))"
+      )
+    ]
+    for section in manifest.sections {
+      let files = manifest.files.filter { $0.section == section.tag }
+      let length = files.reduce(ByteCount.zero) { $0 + $1.storedLength }
+      let title = section.titles.sorted { $0.key < $1.key }.first.map { ", \($0.value)" } ?? ""
+      rows.append(
+        (
+          "section",
+          "\(section.tag) (\(section.policy.rawValue)): \(length), \(CountText.of(files.count, "file"))\(title)"
+        ))
+    }
+    return rows
   }
 }

@@ -47,7 +47,7 @@ enum PublishCommand: Command {
       .flag(
         "update", environment: .none,
         help: "Also change a product that the server knows to its description"),
-    ])
+    ] + SectionOptions.options)
 
   /// Packs before it creates the product, so that content that is refused leaves nothing at the server. Keys
   /// that the product does not name are refused before packing.
@@ -57,6 +57,8 @@ enum PublishCommand: Command {
     let source = try await BlockingPool.shared.run {
       try PublishSource(inspecting: path, manifest: manifestPath)
     }
+    let sections = try SectionOptions.rules(context.arguments)
+    try SectionOptions.check(sections, of: source)
     let product = try product(of: source, context)
     let client = try context.patientClient()
     if source.form == .descriptionOnly {
@@ -76,7 +78,11 @@ enum PublishCommand: Command {
     let work = try await BlockingPool.shared.run { try CommandStateDirectory().makeWorkDirectory() }
     let package = try await PreparedPackage.make(
       from: source, product: product, version: version, output: work.path + "/package.zip",
-      following: previous, on: context.console)
+      sections: sections, following: previous, on: context.console)
+    if let previous, !previous.sections.isEmpty, package.packed.manifest.sections.isEmpty {
+      let tags = previous.sections.map(\.tag.description).joined(separator: ", ")
+      context.console.note("version \(previous.version) has sections (\(tags)), and this one has none")
+    }
     if !context.arguments.isSet("as-file") { try requirePublication(package, at: path) }
     PublicationNotes(package.packed).note(on: context.console)
     if !isKnown || context.arguments.isSet("update") {

@@ -125,10 +125,11 @@ struct PreparedPackage: Sendable {
   ///
   /// - Parameters:
   ///   - output: where a folder is packed to. Its bytes are removed by the owner of the directory.
+  ///   - sections: the parts that devices fetch by themselves; of a folder alone.
   ///   - previous: the manifest whose unchanged files keep their bytes; nil for none.
   static func make(
     from source: PublishSource, product: ProductIdentifier, version: ContentVersion,
-    output: String, following previous: Manifest?, on console: Console
+    output: String, sections: SectionRules = .none, following previous: Manifest?, on console: Console
   ) async throws -> PreparedPackage {
     let clock = SystemMonotonicClock()
     let start = clock.now()
@@ -141,7 +142,7 @@ struct PreparedPackage: Sendable {
         case .package(let manifest):
           try read(source.path, against: manifest, builder: builder) { bar.report($0, of: $1) }
         case .folder, .descriptionOnly:
-          try builder.pack(folder: source.path, to: output, following: previous) {
+          try builder.pack(folder: source.path, to: output, sections: sections, following: previous) {
             bar.report($0, of: $1)
           }
         }

@@ -31,6 +31,7 @@ extension WireSample {
       "product": "com.example.heroes.issue42",
       "progress": 0.5,
       "reason": "transferring",
+      "section": "lang-fr",
       "space": \(shortage),
       "speed": 1048576.5,
       "stalledSince": "2026-11-21T08:30:00.000Z",
@@ -279,6 +280,14 @@ extension WireSample {
       AgentTransactionsResponse.self,
       #"{"next": "2000000000000001", "transactions": [\#(agentTransaction)]}"#,
       minimal: #"{"transactions": []}"#),
+    WireSample(
+      ContentSection.self,
+      #"{"download": "5b0c2f9a1d3e4f60", "files": 2, "here": false, "length": 2097152, "policy": "on-demand", "tag": "hires", "title": {"en": "High resolution"}}"#,
+      minimal: #"{"files": 1, "here": true, "length": 0, "policy": "required", "tag": "a"}"#),
+    WireSample(
+      ContentSections.self,
+      #"{"product": "com.example.heroes.issue42", "sections": [{"files": 1, "here": true, "length": 0, "policy": "prefetch", "tag": "lang-fr"}], "version": "1.0"}"#,
+      minimal: #"{"product": "a", "sections": [], "version": "1"}"#),
     WireSample(DownloadIdentifier.self, #""5b0c2f9a1d3e4f60""#),
     WireSample(DownloadStatus.self, download, minimal: downloadWithoutGrant),
     WireSample(DownloadsClearResponse.self, #"{"removed": 12}"#),

@@ -1,0 +1,71 @@
+import Commerce
+import ContentLibrary
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+import ServiceRuntime
+
+extension ControlInterface {
+  /// Adds the routes of sections: those of the version that is read, one that is wanted, one that is given up. A product that the library does
+  /// not hold is `library-item-unknown`, a tag that it does not have `section-unknown`.
+  func addSections(to routes: inout APIRoutes) {
+    routes.on(.get, "/v1/library/{product}/sections") { _, parameters in
+      try .json(await sections(of: try Self.product(parameters)))
+    }
+    routes.on(.put, "/v1/library/{product}/sections/{tag}") { _, parameters in
+      let product = try Self.product(parameters)
+      let section = try await section(parameters, of: product)
+      guard !section.isHere else {
+        try await library.choose(true, section.tag, of: product)
+        return try .json(section)
+      }
+      let begun = try await transactions.refetch(product, section: section.tag)
+      // What a person asked for stays wanted, also of the next version.
+      try await library.choose(true, section.tag, of: product)
+      var answer = section
+      answer.download = begun ?? section.download
+      return try .json(answer, status: .accepted)
+    }
+    routes.on(.delete, "/v1/library/{product}/sections/{tag}") { _, parameters in
+      let product = try Self.product(parameters)
+      let section = try await section(parameters, of: product)
+      guard section.policy != .required else {
+        throw Problem(.sectionRequired, "\(product) is not read without \(section.tag)")
+      }
+      try await library.choose(false, section.tag, of: product)
+      let unreported = try await downloads.cancel(section.tag, of: product)
+      let changed = try await Self.online { try await library.drop(section.tag, of: product) }
+      await downloads.contentRemoved(of: unreported)
+      for item in changed { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
+      return HTTPResponse(status: .noContent)
+    }
+  }
+
+  /// The sections of the product, each with the download that brings it.
+  private func sections(of product: ProductIdentifier) async throws -> ContentSections {
+    guard var answer = try await Self.online({ try await library.sections(of: product) }) else {
+      throw try await unknown(product)
+    }
+    let downloads = await downloads.sectionDownloads(of: product)
+    for index in answer.sections.indices {
+      answer.sections[index].download = downloads[answer.sections[index].tag]
+    }
+    return answer
+  }
+
+  /// The section of the path.
+  private func section(
+    _ parameters: PathParameters, of product: ProductIdentifier
+  ) async throws -> ContentSection {
+    let name = parameters["tag"]
+    let known = try await sections(of: product).sections
+    guard let section = known.first(where: { $0.tag.description == name }) else {
+      let tags = known.map(\.tag.description).joined(separator: ", ")
+      throw Problem(
+        .sectionUnknown,
+        known.isEmpty
+          ? "\(product) has no sections" : "\(product) has the sections \(tags), and none of that tag")
+    }
+    return section
+  }
+}
