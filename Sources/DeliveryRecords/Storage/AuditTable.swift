@@ -116,7 +116,7 @@ package enum AuditTable {
     ).map { (try $0.integer("id"), try entry($0)) }
   }
 
-  /// Of those of all products, the index that has them by all that is asked, in the order of the list. Those of a product are few.
+  /// The index for entries of all products that has them by all that is asked, in the order of the list. Those of a product are few.
   private static func index(for filter: Filter) -> String {
     switch (filter.actor, filter.action) {
     case (nil, nil): "audit_by_time"

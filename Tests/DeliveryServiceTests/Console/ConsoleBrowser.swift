@@ -91,7 +91,7 @@ final class ConsoleBrowser {
     return String(page[field.upperBound...].prefix { $0 != "\"" })
   }
 
-  /// What the first form of a step on that page says of itself: by whom, once, and for which state.
+  /// The hidden fields of the first form of a step on that page: by whom, once, and for which state.
   func state(of page: String) throws -> [(String, String)] {
     try ["token", "once", "tag"].map { name in
       (name, try #require(hidden(name, of: page), "\(name)").replacing("&quot;", with: "\""))
