@@ -121,12 +121,12 @@ class AgentClient:
         """How the agent stands. With ``asks`` it asks both services first, for five seconds at most."""
         return await self._get(AgentStatus, "/v1/status", [("ask", "true")] if asks else [])
 
-    async def transactions(self, part: str = "all") -> list[AgentTransaction]:
-        """The transactions by identifier; ``part`` is ``all``, ``live`` or ``over``."""
+    async def transactions(self, part: str = "all", *, session: str | None = None) -> list[AgentTransaction]:
+        """The transactions by identifier; ``part`` is ``all``, ``live`` or ``over``, ``session`` the app that began them."""
         found: list[AgentTransaction] = []
         after: str | None = None
         while True:
-            page = await self._get(_Transactions, "/v1/transactions", _page(part, after, 1000))
+            page = await self._get(_Transactions, "/v1/transactions", _page(part, after, 1000, session))
             found += page.transactions
             after = page.next if page.transactions else None
             if after is None:
@@ -170,7 +170,7 @@ class AgentClient:
 
     async def buy(
         self, product: str, *, quantity: int | None = None, key: str | None = None, shown: str | None = None,
-        application_username: str | None = None, opt_in: bool | None = None,
+        application_username: str | None = None, opt_in: bool | None = None, session: str | None = None,
     ) -> AgentTransaction:
         """Buys at the store, and returns once the store has accepted the purchase; what follows is the agent's work.
 
@@ -179,7 +179,8 @@ class AgentClient:
         that it buys once; an application that repeats a purchase later gives the same key again.
         """
         body = coding.write({
-            "product": product, "quantity": quantity, "shown": shown, "application_username": application_username, "opt_in": opt_in})
+            "product": product, "quantity": quantity, "shown": shown, "application_username": application_username, "opt_in": opt_in,
+            "session": session})
         return await self._ask_once("/v1/purchases", key, body)
 
     async def preview(self, code: str, *, locale: str | None = None) -> AgentCodePreview:
@@ -202,13 +203,14 @@ class AgentClient:
         return await self._call(StoreSubscription, "PATCH", f"/v1/subscriptions/{_segment(original_id)}", body)
 
     async def restore(
-        self, products: Collection[str] | None = None, *, order: str | None = None, limit: int | None = None
+        self, products: Collection[str] | None = None, *, order: str | None = None, limit: int | None = None,
+        session: str | None = None,
     ) -> list[str]:
         """Fetches what is owned, wanted and not in the library, and returns those products. ``order`` is ``newest`` or ``smallest``.
 
         Raises ``purchase-required`` where one of ``products`` is not owned; nothing is fetched then.
         """
-        body = coding.write({"products": None if products is None else list(products), "order": order, "limit": limit})
+        body = coding.write({"products": None if products is None else list(products), "order": order, "limit": limit, "session": session})
         return list((await self._call(_Restored, "POST", "/v1/restore", body)).products)
 
     async def restore_plan(self) -> list[EntitledProduct]:
@@ -221,13 +223,13 @@ class AgentClient:
 
     # ---- downloads
 
-    async def downloads(self, state: str = "all", *, limit: int | None = None) -> list[DownloadStatus]:
-        """The downloads, the newest first; ``state`` is ``all``, ``live``, ``over`` or a state of theirs."""
+    async def downloads(self, state: str = "all", *, limit: int | None = None, session: str | None = None) -> list[DownloadStatus]:
+        """The downloads, the newest first; ``state`` is ``all``, ``live``, ``over`` or a state of theirs, ``session`` their app."""
         found: list[DownloadStatus] = []
         after: str | None = None
         while limit is None or len(found) < limit:
             wanted = 1000 if limit is None else min(1000, limit - len(found))
-            page = await self._get(_Downloads, "/v1/downloads", _page(state, after, wanted))
+            page = await self._get(_Downloads, "/v1/downloads", _page(state, after, wanted, session))
             found += page.downloads
             after = page.next if page.downloads else None
             if after is None:
@@ -261,6 +263,10 @@ class AgentClient:
     async def set_urgency(self, identifier: str, urgency: DownloadUrgency) -> DownloadStatus:
         """Says how urgently it is wanted: ``NOW`` takes the place of a less urgent one, which goes on later and loses nothing."""
         return await self._call(DownloadStatus, "PATCH", f"/v1/downloads/{_segment(identifier)}", coding.write({"urgency": urgency}))
+
+    async def set_session(self, identifier: str, session: str) -> DownloadStatus:
+        """Makes it the download of the app of that name: 1 to 64 characters of ``A-Z a-z 0-9 . _ -``."""
+        return await self._call(DownloadStatus, "PATCH", f"/v1/downloads/{_segment(identifier)}", coding.write({"session": session}))
 
     async def _step(self, identifier: str, verb: str) -> DownloadStatus:
         return await self._call(DownloadStatus, "POST", f"/v1/downloads/{_segment(identifier)}/{verb}", b"")
@@ -476,8 +482,8 @@ def _segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def _page(state: str, after: str | None, limit: int) -> list[tuple[str, str]]:
-    return [("limit", str(max(1, limit))), *_optional(state=None if state == "all" else str(state), after=after)]
+def _page(state: str, after: str | None, limit: int, session: str | None = None) -> list[tuple[str, str]]:
+    return [("limit", str(max(1, limit))), *_optional(state=None if state == "all" else str(state), after=after, session=session)]
 
 
 def _optional(**values: str | None) -> list[tuple[str, str]]:

@@ -152,6 +152,7 @@ class AgentTransaction:
     not_before: datetime | None = None
     cause: str | None = None
     title: str | None = None
+    session: str | None = None
 
     @property
     def is_over(self) -> bool:
@@ -200,6 +201,7 @@ class DownloadStatus:
     urgency: DownloadUrgency | None = None
     wanted_by: int | None = None
     section: str | None = None
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ TYPES: dict[str, dict[str, type]] = {
 }
 # Documents that a client writes, and texts.
 WRITTEN = {
-    "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRestoreRequest", "DownloadIdentifier", "ShownPrice"}
+    "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRestoreRequest", "DownloadIdentifier", "SessionName", "ShownPrice"}
 
 
 def members(kind: type) -> list[str]:

@@ -71,7 +71,7 @@ struct DocumentedMembersTests {
     ("AgentCodePreview", "account preview listing"),
     ("AgentRestoreRequest", "products order limit"),
     ("AgentRestoreResponse", "products"),
-    ("AgentDownloadChange", "priority urgency"),
+    ("AgentDownloadChange", "priority urgency session"),
     ("AgentTransactionsResponse", "transactions"),
     ("AgentTransaction", "id product state step reason error downloads title"),
     ("DownloadsResponse", "downloads"),

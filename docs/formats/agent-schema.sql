@@ -60,7 +60,8 @@ CREATE TABLE downloads (
   bytes_reused INTEGER,
   losses INTEGER NOT NULL DEFAULT 0,
   urgency TEXT NOT NULL DEFAULT 'normal',
-  wanted_by INTEGER
+  wanted_by INTEGER,
+  session TEXT
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);
@@ -135,7 +136,8 @@ CREATE TABLE transactions (
   tries INTEGER NOT NULL,
   cause TEXT,
   not_before INTEGER,
-  ended_at INTEGER
+  ended_at INTEGER,
+  session TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_end ON transactions (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX transactions_unfinished ON transactions (id) WHERE ended_at IS NULL;

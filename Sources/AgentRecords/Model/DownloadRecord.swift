@@ -18,6 +18,8 @@ package struct DownloadRecord: MachineRecord {
   /// The user of the control socket who asked for ``DownloadUrgency/now``: it passes windows and budget. Nil where none did, or the
   /// urgency is another one.
   package var wantedBy: UInt32?
+  /// The app that asked for it.
+  package var session: SessionName?
   /// Higher goes first among those of one urgency.
   package var priority = 0
   package var grant: GrantIdentifier?
@@ -98,7 +100,8 @@ package struct DownloadRecord: MachineRecord {
       created: created, notBefore: notBefore.flatMap { $0 > now ? $0 : nil },
       cause: working == nil ? machine.history.cause : working?.history.cause,
       bytesNeeded: reused.map { max((length ?? .zero) - $0, .zero) }, bytesReused: reused,
-      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency, wantedBy: wantedBy, section: section)
+      stalledSince: estimate.stall.map { now - $0 }, urgency: urgency, wantedBy: wantedBy,
+      section: section, session: session)
   }
 }
 

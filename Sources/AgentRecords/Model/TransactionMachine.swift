@@ -263,6 +263,8 @@ package struct TransactionRecord: MachineRecord {
   package var machine = TransactionMachine()
   /// Until when a retry waits, also over a restart.
   package var notBefore: Timestamp?
+  /// The app that bought it.
+  package var session: SessionName?
 
   package init(
     identifier: TransactionIdentifier, product: ProductIdentifier, storeState: StoreTransaction.State,
@@ -279,6 +281,6 @@ package struct TransactionRecord: MachineRecord {
     AgentTransaction(
       id: identifier, product: product, state: storeState.rawValue, step: machine.step.rawValue,
       reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads,
-      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause, title: title)
+      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause, title: title, session: session)
   }
 }

@@ -7,7 +7,8 @@ extension AgentDatabase {
   /// Creates a download for each of `products` that this transaction has none for, in that order. One write.
   /// Products that have one are left out of the answer.
   package func createDownloads(
-    for transaction: TransactionIdentifier, products: [ProductIdentifier], now: Timestamp
+    for transaction: TransactionIdentifier, products: [ProductIdentifier], session: SessionName? = nil,
+    now: Timestamp
   ) throws -> [DownloadRecord] {
     try database.writeBlocking(locking: [.everything]) { connection in
       try products.compactMap { product in
@@ -15,7 +16,8 @@ extension AgentDatabase {
           "SELECT 1 FROM downloads WHERE transaction_id = ? AND product = ? AND section IS NULL LIMIT 1",
           [.text(transaction.description), .text(product.description)])
         guard known == nil else { return nil }
-        return try Self.insert(product, section: nil, for: transaction, now: now, in: connection)
+        return try Self.insert(
+          product, section: nil, for: transaction, session: session, now: now, in: connection)
       }
     }
   }
@@ -25,15 +27,17 @@ extension AgentDatabase {
   /// - Parameter section: the part of the content that it brings; nil for what is required.
   package func createDownload(
     for transaction: TransactionIdentifier, product: ProductIdentifier, section: SectionTag? = nil,
-    now: Timestamp
+    session: SessionName? = nil, now: Timestamp
   ) throws -> DownloadRecord {
     try database.writeBlocking(locking: [.everything]) { connection in
-      try Self.insert(product, section: section, for: transaction, now: now, in: connection)
+      try Self.insert(
+        product, section: section, for: transaction, session: session, now: now, in: connection)
     }
   }
 
   private static func insert(
     _ product: ProductIdentifier, section: SectionTag?, for transaction: TransactionIdentifier,
+    session: SessionName?,
     now: Timestamp, in connection: borrowing Connection
   ) throws -> DownloadRecord {
     let identifier = DownloadIdentifier.random()
@@ -42,19 +46,21 @@ extension AgentDatabase {
     try connection.execute(
       """
       INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, priority,
-        bytes_verified, bytes_received, created_at, section)
-      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)
+        bytes_verified, bytes_received, created_at, section, session)
+      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?, ?, ?)
       """,
       [
         .text(identifier.description), .text(transaction.description), .text(product.description),
         .text(new.machine.phase.rawValue), .text(new.machine.state.rawValue),
         .text(new.machine.reason.rawValue), .integer(new.priority), .timestamp(now),
         .optional(section?.description),
+        .optional(session?.description),
       ])
     var record = DownloadRecord(
       identifier: identifier, sequence: connection.lastInsertedRowID, transaction: transaction,
       product: product, section: section)
     record.created = now
+    record.session = session
     return record
   }
 
@@ -68,7 +74,7 @@ extension AgentDatabase {
     try connection.execute(
       """
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
-        losses = ?, not_before = ?, priority = ?, urgency = ?, wanted_by = ?, grant_id = ?, terms = ?,
+        losses = ?, not_before = ?, priority = ?, urgency = ?, wanted_by = ?, session = ?, grant_id = ?, terms = ?,
         bytes_verified = ?, bytes_received = ?,
         bytes_reused = ?, placed_at = ?, content_path = ?, ended_at = ?
       WHERE id = ?
@@ -78,7 +84,7 @@ extension AgentDatabase {
         .optional(try machine.history.problem.map { try text($0) }), .optional(machine.history.cause),
         .integer(machine.history.failures), .integer(machine.history.losses), .optional(record.notBefore),
         .integer(record.priority), .text(record.urgency.rawValue),
-        .optional(record.wantedBy.map { Int64($0) }),
+        .optional(record.wantedBy.map { Int64($0) }), .optional(record.session?.description),
         .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue), .optional(record.placedAt),
@@ -101,14 +107,15 @@ extension AgentDatabase {
     try downloads(where: "id = ?", [.text(identifier.description)]).first
   }
 
-  /// The latest ones before `sequence` that are in one of `states`, the newest first.
+  /// The latest ones before `sequence` that are in one of `states`, the newest first; those of `session` alone, unless that is nil.
   package func downloads(
-    in states: [DownloadStatus.State], before sequence: Int64, limit: Int
+    in states: [DownloadStatus.State], of session: SessionName? = nil, before sequence: Int64, limit: Int
   ) throws -> [DownloadRecord] {
     let marks = states.map { _ in "?" }.joined(separator: ", ")
     return try downloads(
-      where: "sequence < ? AND state IN (\(marks))",
-      [.integer(sequence)] + states.map { .text($0.rawValue) } + [.integer(limit)],
+      where: "sequence < ? AND state IN (\(marks)) AND session IS coalesce(?, session)",
+      [.integer(sequence)] + states.map { .text($0.rawValue) }
+        + [.optional(session?.description), .integer(limit)],
       order: "sequence DESC LIMIT ?")
   }
 
@@ -154,6 +161,9 @@ extension AgentDatabase {
     record.priority = Int(try row.integer("priority"))
     record.urgency = try require(DownloadUrgency(rawValue: try row.text("urgency")), "downloads.urgency")
     record.wantedBy = try row.optionalInteger("wanted_by").map { UInt32(truncatingIfNeeded: $0) }
+    record.session = try row.optionalText("session").map {
+      try require(SessionName($0), "downloads.session")
+    }
     record.grant = try row.optionalText("grant_id").map {
       try require(GrantIdentifier($0), "downloads.grant_id")
     }

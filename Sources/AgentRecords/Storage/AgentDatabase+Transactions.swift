@@ -34,11 +34,11 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT INTO transactions
-          (id, product, store_state, step, reason, problem, cause, tries, not_before, ended_at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          (id, product, store_state, step, reason, problem, cause, tries, not_before, ended_at, session)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET store_state = excluded.store_state, step = excluded.step,
           reason = excluded.reason, problem = excluded.problem, cause = excluded.cause, tries = excluded.tries,
-          not_before = excluded.not_before,
+          not_before = excluded.not_before, session = excluded.session,
           ended_at = iif(excluded.ended_at IS NULL, NULL, coalesce(ended_at, excluded.ended_at))
         """,
         [
@@ -47,6 +47,7 @@ extension AgentDatabase {
           .text(machine.step.rawValue), .optional(machine.reason?.rawValue),
           .optional(try machine.problem.map { try Self.text($0) }), .optional(machine.cause),
           .integer(machine.tries), .optional(record.notBefore), .optional(machine.isOver ? now : nil),
+          .optional(record.session?.description),
         ])
     }
   }
@@ -71,9 +72,10 @@ extension AgentDatabase {
     ) { row in try Self.transaction(row) }
   }
 
-  /// One page by identifier, from the first after `after`, each with its downloads, oldest first.
+  /// One page by identifier, from the first after `after`, each with its downloads, oldest first; those of `session` alone, unless that is
+  /// nil.
   package func transactions(
-    _ filter: TransactionFilter?, after: TransactionIdentifier?, limit: Int
+    _ filter: TransactionFilter?, of session: SessionName? = nil, after: TransactionIdentifier?, limit: Int
   ) throws -> [(record: TransactionRecord, downloads: [DownloadIdentifier])] {
     let condition =
       switch filter {
@@ -82,8 +84,8 @@ extension AgentDatabase {
       case nil: ""
       }
     let found = try transactions(
-      where: "id > ? \(condition) ORDER BY id LIMIT ?",
-      [.text(after?.description ?? ""), .integer(limit)])
+      where: "id > ? \(condition) AND session IS coalesce(?, session) ORDER BY id LIMIT ?",
+      [.text(after?.description ?? ""), .optional(session?.description), .integer(limit)])
     return try database.readBlocking { connection in
       try found.map { record in
         (record, try Self.downloadIdentifiers(of: record.identifier, in: connection))
@@ -135,6 +137,9 @@ extension AgentDatabase {
       problem: try value(Problem.self, try row.optionalText("problem")),
       cause: try row.optionalText("cause"), tries: Int(try row.integer("tries")))
     record.notBefore = try row.optionalTimestamp("not_before")
+    record.session = try row.optionalText("session").map {
+      try require(SessionName($0), "transactions.session")
+    }
     return record
   }
 }

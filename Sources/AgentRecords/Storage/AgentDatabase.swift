@@ -106,11 +106,19 @@ package struct AgentDatabase: Sendable {
     urgency,
     budget,
     contentSections,
+    sessions,
   ]
 
   private static let urgency = Migration(
     "how urgently downloads are wanted",
     script: "ALTER TABLE downloads ADD COLUMN urgency TEXT NOT NULL DEFAULT 'normal';")
+
+  private static let sessions = Migration(
+    "the apps that asked",
+    script: """
+      ALTER TABLE transactions ADD COLUMN session TEXT;
+      ALTER TABLE downloads ADD COLUMN session TEXT;
+      """)
 
   /// The columns for the checks of placed content, and the table with the library's identifier.
   private static let placedContent = Migration(

@@ -5,7 +5,7 @@ import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
 
-/// The query of `GET /v1/downloads` and `GET /v1/transactions`: `state`, `after` and `limit`.
+/// The query of `GET /v1/downloads` and `GET /v1/transactions`: `state`, `session`, `after` and `limit`.
 struct ListQuery: Hashable, Sendable {
   /// The values of `limit` that are taken.
   static let limits = 1...1000
@@ -14,6 +14,8 @@ struct ListQuery: Hashable, Sendable {
 
   /// `live`, `over`, or a word that the list's own states have; nil for all.
   let state: String?
+  /// The app whose items are asked for; nil for all.
+  let session: SessionName?
   /// The last item of the page before.
   let after: String?
   /// Items of the page, at most.
@@ -21,8 +23,13 @@ struct ListQuery: Hashable, Sendable {
 
   /// Throws `request-malformed`.
   init(_ request: HTTPRequest) throws(Problem) {
-    try request.requireQuery(only: ["state", "after", "limit"])
+    try request.requireQuery(only: ["state", "session", "after", "limit"])
     state = request.queryValue("state")
+    let name = request.queryValue("session")
+    session = name.flatMap { SessionName($0) }
+    guard name == nil || session != nil else {
+      throw Problem(.requestMalformed, "session is 1 to 64 characters of A-Z a-z 0-9 . _ -")
+    }
     after = request.queryValue("after")
     limit = try request.number("limit", in: Self.limits, default: Self.usualLimit)
   }
@@ -56,7 +63,8 @@ struct ListQuery: Hashable, Sendable {
   func page(of downloads: DownloadManager) async throws -> DownloadsResponse {
     let states = try downloadStates()
     let after = try place { DownloadIdentifier($0) }
-    let items = try await downloads.downloads(in: states, after: after, limit: limit + 1)
+    let items = try await downloads.downloads(
+      in: states, of: session, after: after, limit: limit + 1)
     let (page, next) = cut(items) { $0.id.description }
     return DownloadsResponse(downloads: page, next: next)
   }
@@ -65,7 +73,8 @@ struct ListQuery: Hashable, Sendable {
   func page(of transactions: TransactionManager) async throws -> AgentTransactionsResponse {
     let filter = try transactionFilter()
     let after = try place { TransactionIdentifier($0) }
-    let items = try await transactions.statuses(filter, after: after, limit: limit + 1)
+    let items = try await transactions.statuses(
+      filter, of: session, after: after, limit: limit + 1)
     let (page, next) = cut(items) { $0.id.description }
     return AgentTransactionsResponse(transactions: page, next: next)
   }

@@ -13,17 +13,19 @@ extension DownloadManager {
   /// `after`. A page shorter than `limit` is the last one. Throws `download-unknown` for an `after` that there
   /// is not. What is at work comes from memory, so that the states and the progress are those of now.
   func downloads(
-    in states: Set<DownloadStatus.State> = Set(DownloadStatus.State.allCases),
+    in states: Set<DownloadStatus.State> = Set(DownloadStatus.State.allCases), of session: SessionName? = nil,
     after: DownloadIdentifier? = nil, limit: Int = maximumPage
   ) throws -> [DownloadStatus] {
     let end = try after.map { try record($0).sequence } ?? .max
     // What waits for its job is shown in the job's state, which the database does not have.
-    let live = runner.entries.values.map(\.record).filter { $0.sequence < end }
+    let live = runner.entries.values.map(\.record).filter {
+      $0.sequence < end && $0.session == session ?? $0.session
+    }
     let ended: [DownloadStatus.State] = [.finished, .cancelled].filter(states.contains)
     let past =
       ended.isEmpty
       ? []
-      : try database.downloads(in: ended, before: end, limit: limit).filter {
+      : try database.downloads(in: ended, of: session, before: end, limit: limit).filter {
         runner[$0.identifier] == nil
       }
     let found = live.map { (sequence: $0.sequence, status: status(of: $0)) }
@@ -110,6 +112,7 @@ extension DownloadManager {
     record.urgency = change.urgency ?? record.urgency
     record.wantedBy =
       record.urgency != .now ? nil : change.urgency == nil ? record.wantedBy : user ?? record.wantedBy
+    record.session = change.session ?? record.session
     if let user, change.urgency == .now {
       log.info(
         "a person wants a download now",
@@ -122,10 +125,18 @@ extension DownloadManager {
       known.priority = record.priority
       known.urgency = record.urgency
       known.wantedBy = record.wantedBy
+      known.session = record.session
     }
     publish(identifier)
     schedule()
     return try status(identifier)
+  }
+
+  /// The downloads of the transaction that bear no name yet are those of the app. Throws what the database throws.
+  func noteSession(_ session: SessionName, of transaction: TransactionIdentifier) throws {
+    for record in try records(of: transaction) where record.session == nil {
+      _ = try change(AgentDownloadChange(session: session), of: record.identifier)
+    }
   }
 
   /// How each product of a transaction stands; sections count for nothing, since a transaction ends without them. Of several downloads of one product that one counts which has delivered it, else what

@@ -198,10 +198,12 @@ actor DownloadManager {
 
   /// Creates the downloads of a transaction that it does not have yet. Throws what the database throws, and
   /// then none is created.
-  func add(_ products: [ProductIdentifier], for transaction: TransactionIdentifier) throws {
-    for record in try database.createDownloads(for: transaction, products: products, now: steps.clock.now()) {
-      begin(record)
-    }
+  func add(
+    _ products: [ProductIdentifier], for transaction: TransactionIdentifier, session: SessionName? = nil
+  ) throws {
+    let records = try database.createDownloads(
+      for: transaction, products: products, session: session, now: steps.clock.now())
+    for record in records { begin(record) }
   }
 
   /// One more download for a product that is owned and not here, unless one is under way already. One that had failed goes on in
@@ -213,16 +215,17 @@ actor DownloadManager {
   ///   - urgency: that of a download that begins.
   func addMissing(
     _ product: ProductIdentifier, section: SectionTag? = nil, for transaction: TransactionIdentifier,
-    urgency: DownloadUrgency = .normal
+    session: SessionName? = nil, urgency: DownloadUrgency = .normal
   ) throws -> DownloadIdentifier? {
     let known = runner.entries.values.map(\.record).filter { $0.product == product && $0.section == section }
     guard known.allSatisfy(\.machine.state.isFinal) else { return nil }
     if let failed = known.last(where: { $0.transaction == transaction && $0.machine.state == .failed }) {
+      if let session { _ = try change(AgentDownloadChange(session: session), of: failed.identifier) }
       _ = try request(.resumeRequested, of: failed.identifier)
       return failed.identifier
     }
     var record = try database.createDownload(
-      for: transaction, product: product, section: section, now: steps.clock.now())
+      for: transaction, product: product, section: section, session: session, now: steps.clock.now())
     if urgency != record.urgency {
       record.urgency = urgency
       try database.save(record)

@@ -12,9 +12,10 @@ extension TransactionManager {
   /// One page of the transactions the agent knows, by identifier, from the first after `after`: all of them, or those
   /// that are over or not. A page shorter than `limit` is the last one. Throws what the database throws.
   func statuses(
-    _ filter: TransactionFilter? = nil, after: TransactionIdentifier? = nil, limit: Int = maximumPage
+    _ filter: TransactionFilter? = nil, of session: SessionName? = nil, after: TransactionIdentifier? = nil,
+    limit: Int = maximumPage
   ) throws -> [AgentTransaction] {
-    try database.transactions(filter, after: after, limit: limit).map { record, downloads in
+    try database.transactions(filter, of: session, after: after, limit: limit).map { record, downloads in
       record.status(downloads: downloads, title: titles[record.product])
     }
   }
@@ -123,7 +124,9 @@ extension TransactionManager {
       missing.map(\.product).filter { titles[$0] == nil }.prefix(wanted.limit ?? .max).map { $0 })
     for item in missing where !started.contains(item.product) {
       guard started.count < wanted.limit ?? .max else { break }
-      if try await downloads.addMissing(item.product, for: item.transaction) != nil {
+      let begun = try await downloads.addMissing(
+        item.product, for: item.transaction, session: wanted.session)
+      if begun != nil {
         started.append(item.product)
       }
     }

@@ -9,7 +9,7 @@ import ServiceRuntime
 extension TransactionManager {
   /// The store's queue lists the transaction. Throws where it cannot be looked up. Calling it again for what
   /// is known changes what the store says of it and nothing else.
-  func observe(_ transaction: StoreTransaction) async throws {
+  func observe(_ transaction: StoreTransaction, session: SessionName? = nil) async throws {
     if runner[transaction.id] == nil {
       let known = try database.transaction(transaction.id)
       let record =
@@ -24,7 +24,10 @@ extension TransactionManager {
         ["transaction": "\(transaction.id)", "product": "\(transaction.product)"])
     }
     runner[transaction.id]?.context.isListed = true
-    await process(.observed(transaction.state), of: transaction.id) { $0.storeState = transaction.state }
+    await process(.observed(transaction.state), of: transaction.id) { record in
+      record.storeState = transaction.state
+      record.session = record.session ?? session
+    }
   }
 
   /// One transition, persisted before its actions are performed. What cannot be persisted is not done, which false says; a
@@ -85,7 +88,8 @@ extension TransactionManager {
       questions.signal()
     case .createDownloads(let products):
       do {
-        try await downloads.add(products, for: identifier)
+        try await downloads.add(
+          products, for: identifier, session: runner[identifier]?.record.session)
       } catch {
         // The step says that there are downloads; that there are none is noticed when the delay is over.
         log.error(

@@ -180,7 +180,7 @@ actor TransactionManager {
     } catch {
       throw error.problem(of: .store)
     }
-    return try await begin(transaction)
+    return try await begin(transaction, session: request.session)
   }
 
   /// Redeems a code at the store, as ``purchase(_:key:)`` buys.
@@ -206,8 +206,12 @@ actor TransactionManager {
 
   /// Takes up what the store has just sold. The queue is asked as well, since its answer may be the first to
   /// know the next state.
-  private func begin(_ transaction: StoreTransaction) async throws -> AgentTransaction {
-    try await observe(transaction)
+  private func begin(
+    _ transaction: StoreTransaction, session: SessionName? = nil
+  ) async throws -> AgentTransaction {
+    try await observe(transaction, session: session)
+    // The queue may have told of it before.
+    if let session { try await downloads.noteSession(session, of: transaction.id) }
     pollSoon()
     let identifiers = await downloads.downloads(of: transaction.id)
     let record =

@@ -23,12 +23,14 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var cause: String?
   /// The title of the product that was bought; absent until the agent knows it.
   public var title: String?
+  /// The app that bought it; absent where none named itself.
+  public var session: SessionName?
 
   /// Creates the document from its members.
   public init(
     id: TransactionIdentifier, product: ProductIdentifier, state: String, step: String, reason: String?,
     error: Problem?, downloads: [DownloadIdentifier], notBefore: Timestamp? = nil, cause: String? = nil,
-    title: String? = nil
+    title: String? = nil, session: SessionName? = nil
   ) {
     self.id = id
     self.product = product
@@ -40,10 +42,11 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
     self.notBefore = notBefore
     self.cause = cause
     self.title = title
+    self.session = session
   }
 }
 
-/// `GET /v1/transactions?state=&after=&limit=` of the agent.
+/// `GET /v1/transactions?state=&session=&after=&limit=` of the agent.
 public struct AgentTransactionsResponse: Codable, Sendable {
   /// The transactions of this page, by identifier.
   public var transactions: [AgentTransaction]
@@ -70,12 +73,15 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   public var shown: ShownPrice?
   /// Whether the buyer gives the store contact data, for the bonus of a subscription; absent for no.
   public var optIn: Bool?
+  /// The app that buys: the transaction and its downloads bear its name. The store is not told. Absent for none.
+  public var session: SessionName?
 
   /// Creates the request. What is nil is left out of it.
   public init(
     product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
-    shown: ShownPrice? = nil, optIn: Bool? = nil
+    shown: ShownPrice? = nil, optIn: Bool? = nil, session: SessionName? = nil
   ) {
+    self.session = session
     self.optIn = optIn
     self.product = product
     self.quantity = quantity
@@ -100,12 +106,17 @@ public struct AgentRestoreRequest: Codable, Hashable, Sendable {
   public var order: Order?
   /// At most so many downloads are begun, the first by ``order``: 1 or more.
   public var limit: Int?
+  /// The app whose downloads begin; absent for none.
+  public var session: SessionName?
 
   /// Creates the request. What is nil is left out of it.
-  public init(products: [ProductIdentifier]? = nil, order: Order? = nil, limit: Int? = nil) {
+  public init(
+    products: [ProductIdentifier]? = nil, order: Order? = nil, limit: Int? = nil, session: SessionName? = nil
+  ) {
     self.products = products
     self.order = order
     self.limit = limit
+    self.session = session
   }
 }
 

@@ -69,6 +69,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var wantedBy: UInt32?
   /// The section that it brings to content that is placed already; absent for a download of the content itself.
   public var section: SectionTag?
+  /// The app that asked for it; absent where none named itself.
+  public var session: SessionName?
 
   /// Creates the document from its members.
   public init(
@@ -79,7 +81,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
     space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
     title: String? = nil, stalledSince: Timestamp? = nil, urgency: DownloadUrgency? = nil,
-    wantedBy: UInt32? = nil, section: SectionTag? = nil
+    wantedBy: UInt32? = nil, section: SectionTag? = nil, session: SessionName? = nil
   ) {
     self.id = id
     self.product = product
@@ -107,6 +109,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.urgency = urgency
     self.wantedBy = wantedBy
     self.section = section
+    self.session = session
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -139,6 +142,7 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(urgency, forKey: .urgency)
     try container.encodeIfPresent(wantedBy, forKey: .wantedBy)
     try container.encodeIfPresent(section, forKey: .section)
+    try container.encodeIfPresent(session, forKey: .session)
   }
 }
 
@@ -214,7 +218,7 @@ public struct DownloadIdentifier: Hashable, Sendable, Comparable, LosslessString
   }
 }
 
-/// `GET /v1/downloads?state=&after=&limit=` of the agent.
+/// `GET /v1/downloads?state=&session=&after=&limit=` of the agent.
 public struct DownloadsResponse: Codable, Sendable {
   /// The downloads of this page, the newest first.
   public var downloads: [DownloadStatus]
@@ -246,13 +250,16 @@ public struct AgentDownloadChange: Codable, Hashable, Sendable {
   public var priority: Int?
   /// How urgently it is wanted; ``DownloadUrgency/normal`` unless changed.
   public var urgency: DownloadUrgency?
+  /// The app whose download it is from now on.
+  public var session: SessionName?
 
   /// The values that ``AgentDownloadChange/priority`` may have.
   public static let priorities = -1000...1000
 
   /// Creates the request. What is nil is left out of it, and stays as it is or takes its default.
-  public init(priority: Int? = nil, urgency: DownloadUrgency? = nil) {
+  public init(priority: Int? = nil, urgency: DownloadUrgency? = nil, session: SessionName? = nil) {
     self.priority = priority
     self.urgency = urgency
+    self.session = session
   }
 }

@@ -32,6 +32,7 @@ extension WireSample {
       "progress": 0.5,
       "reason": "transferring",
       "section": "lang-fr",
+      "session": "org.example.Reader",
       "space": \(shortage),
       "speed": 1048576.5,
       "stalledSince": "2026-11-21T08:30:00.000Z",
@@ -114,6 +115,7 @@ extension WireSample {
       "notBefore": "2026-11-21T08:31:00.250Z",
       "product": "com.example.heroes.issue42",
       "reason": "download-failed",
+      "session": "org.example.Reader",
       "state": "purchased",
       "step": "delivering",
       "title": "Heroes nº 42"
@@ -148,7 +150,9 @@ extension WireSample {
   static let agent = [
     WireSample(
       AgentReaderRequest.self, #"{"locale": "fr-FR", "title": "Tablet"}"#, minimal: #"{"title": "Tablet"}"#),
-    WireSample(AgentDownloadChange.self, #"{"priority": -1000, "urgency": "background"}"#, minimal: "{}"),
+    WireSample(
+      AgentDownloadChange.self,
+      #"{"priority": -1000, "session": "org.example.Reader", "urgency": "background"}"#, minimal: "{}"),
     WireSample(
       AgentPurchaseRequest.self,
       """
@@ -157,6 +161,7 @@ extension WireSample {
         "optIn": true,
         "product": "com.example.coins",
         "quantity": 10,
+        "session": "org.example.Reader",
         "shown": "0.99 EUR"
       }
       """,
@@ -237,7 +242,8 @@ extension WireSample {
         }
         """),
     WireSample(
-      AgentRestoreRequest.self, #"{"limit": 3, "order": "newest", "products": ["com.example.a"]}"#,
+      AgentRestoreRequest.self,
+      #"{"limit": 3, "order": "newest", "products": ["com.example.a"], "session": "org.example.Reader"}"#,
       minimal: "{}"),
     WireSample(AgentRestoreResponse.self, #"{"products": ["com.example.a", "com.example.b"]}"#),
     WireSample(
@@ -310,6 +316,7 @@ extension WireSample {
       NewsResponse.self, #"{"entries": [\#(newsEntry), \#(feedEntry)]}"#, minimal: #"{"entries": []}"#),
     WireSample(NewsEntry.self, newsEntry, minimal: plainFeedEntry),
     WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
+    WireSample(SessionName.self, #""org.example.Reader""#),
     WireSample(
       SpaceShortage.self, shortage,
       minimal: #"{"free": 1288490188, "needed": 2040109465, "removable": 734003200, "reserve": 33554432}"#),
