@@ -287,6 +287,14 @@ let testSupport: [Target] = [
       "ContentPackage", "ContentPacking", "Commerce", "Crypto", "CoreTypes", "SystemCalls",
       "PullboxTesting",
     ]),
+  // For the tests of apps, a product of this package.
+  .target(
+    name: "PullboxKitTesting",
+    dependencies: [
+      "PullboxKit", "SandboxStore", "DeliveryService", "DownloadAgent", "PullboxAPI", "PullboxAPIClient",
+      "Commerce", "ContentPacking", "HTTPClient", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxTesting",
+    ]),
   .target(name: "HTTPTesting", dependencies: ["HTTPParsing"], path: "Tests/HTTPTesting"),
   .target(
     name: "StorageTesting",
@@ -521,6 +529,12 @@ let tests: [Target] = [
       "HTTPServer", "ServiceRuntime", "SystemCalls", "Crypto", "CoreTypes", "PullboxTesting",
     ]),
   .testTarget(
+    name: "PullboxKitTestingTests",
+    dependencies: [
+      "PullboxKitTesting", "PullboxKit", "PullboxAPI", "PullboxAPIClient", "Commerce", "CoreTypes",
+      "PullboxTesting",
+    ]),
+  .testTarget(
     name: "PullboxDoctorTests",
     dependencies: [
       "PullboxDoctor", "PullboxAPI", "PullboxAPIServer", "HTTPClient", "HTTPServer", "Commerce",
@@ -543,6 +557,7 @@ let package = Package(
     .executable(name: "pullbox-agent", targets: ["pullbox-agent"]),
     .executable(name: "pullbox-sandbox", targets: ["pullbox-sandbox"]),
     .library(name: "PullboxKit", targets: ["PullboxKit"]),
+    .library(name: "PullboxKitTesting", targets: ["PullboxKitTesting"]),
   ],
   targets: systemLibraries + groundwork + plumbing + monitoring + domain + contract + delivery + agent
     + sandbox + console + services

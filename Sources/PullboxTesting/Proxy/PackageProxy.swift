@@ -1,3 +1,4 @@
+public import CoreTypes
 internal import Synchronization
 internal import SystemCalls
 
@@ -14,6 +15,8 @@ public final class PackageProxy: Sendable {
     var nextIdentifier: UInt64 = 0
     /// Whether ``close()`` was called.
     var isClosed = false
+    /// Whether connections are accepted and closed at once.
+    var isAway = false
   }
 
   /// Kept small so that little is under way when something is killed.
@@ -27,6 +30,8 @@ public final class PackageProxy: Sendable {
   private let acceptor = BlockingThread(name: "proxy accept")
   /// The changes to passing bytes, shared by all connections.
   private let rules = ProxyRules()
+  /// The rate of passing bytes, shared by all connections.
+  private let pace = ProxyPace()
   /// Guards the connections, which end on threads of their own.
   private let state = Mutex(State())
 
@@ -59,6 +64,15 @@ public final class PackageProxy: Sendable {
   /// Returns once a connection waits at the hold: everything before it was forwarded.
   public func waitUntilHeld() async { await rules.waitUntilHeld() }
 
+  /// Bytes a second that go to clients, over all connections; nil for as many as can be.
+  public func setRate(_ rate: ByteCount?) { pace.setRate(rate) }
+
+  /// Whether the server behind it can be reached: connections are cut, and new ones closed at once, while it cannot.
+  public func setReachable(_ isReachable: Bool) {
+    state.withLock { $0.isAway = !isReachable }
+    if !isReachable { cutConnections() }
+  }
+
   /// Package bytes that went to clients, in order; adjacent ones joined.
   public var forwarded: [Range<Int64>] { rules.forwarded }
 
@@ -72,6 +86,7 @@ public final class PackageProxy: Sendable {
     state.withLock { $0.isClosed = true }
     listener.shutDown()
     cutConnections()
+    pace.setRate(nil)
     release()
   }
 
@@ -79,12 +94,12 @@ public final class PackageProxy: Sendable {
   /// there is no server. Blocks.
   private func accept() {
     while let client = try? listener.accept() {  // Throws when closed.
-      guard let upstream = state.withLock({ $0.isClosed ? nil : $0.upstream }) else { continue }
+      guard let upstream = state.withLock({ $0.isClosed || $0.isAway ? nil : $0.upstream }) else { continue }
       // The server is down: the client finds its connection closed.
       guard let server = try? LoopbackSocket.connected(to: upstream, receiveBuffer: Self.buffer) else {
         continue
       }
-      let connection = ProxyConnection(client: client, server: server, rules: rules)
+      let connection = ProxyConnection(client: client, server: server, rules: rules, pace: pace)
       let identifier = state.withLock { state in
         state.nextIdentifier += 1
         state.connections[state.nextIdentifier] = connection

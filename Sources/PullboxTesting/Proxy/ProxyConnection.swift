@@ -8,13 +8,16 @@ final class ProxyConnection: Sendable {
   private let server: LoopbackSocket
   /// The rules that package bytes are held to.
   private let rules: ProxyRules
+  /// The rate that responses are held to.
+  private let pace: ProxyPace
   /// The thread that copies requests.
   private let upward = BlockingThread(name: "proxy up")
   /// The thread that copies responses.
   private let downward = BlockingThread(name: "proxy down")
 
   /// A connection between two sockets that are open. Nothing is copied before ``run()``.
-  init(client: LoopbackSocket, server: LoopbackSocket, rules: ProxyRules) {
+  init(client: LoopbackSocket, server: LoopbackSocket, rules: ProxyRules, pace: ProxyPace) {
+    self.pace = pace
     self.client = client
     self.server = server
     self.rules = rules
@@ -47,8 +50,9 @@ final class ProxyConnection: Sendable {
   private func copyResponses() {
     var scanner = PackageScanner()
     reading: while true {
-      let bytes = server.receive(upTo: 65_536)
+      let bytes = server.receive(upTo: pace.chunk)
       guard !bytes.isEmpty else { break }
+      pace.wait(for: bytes.count)
       for segment in scanner.scan(bytes) {
         switch segment {
         case .other(let part):

@@ -1,0 +1,275 @@
+import Foundation
+import PullboxKit
+import PullboxKitTesting
+import Testing
+
+/// The tests that an app's developer writes against the testing library, with the kit alone beside it.
+@Suite("A store, a server and an agent in the process of an app's tests", .timeLimit(.minutes(3)))
+struct TestSessionTests {
+  private static func page(_ seed: UInt8, length: Int = 40_000) -> [UInt8] {
+    // JPEG's first bytes, and bytes that no compressor shortens much.
+    var state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
+    return [0xFF, 0xD8, 0xFF, 0xE0]
+      + (0..<length).map { _ in
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return UInt8(truncatingIfNeeded: state)
+      }
+  }
+
+  @Test("a purchase is confirmed at its price, delivered byte for byte, and finished by the agent")
+  func purchase() async throws {
+    try await TestSession.with { session in
+      let page = Self.page(1)
+      let id = try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["pages/1.jpg": page])
+      let shown = try await Product.products(
+        for: ["com.example.issue1", "com.example.none"], from: session.agent)
+      let product = try #require(shown.first)
+      #expect(shown.count == 1 && product.displayName == "Heroes 1" && product.displayPrice == "$2.99")
+      let result = try await product.purchase { offer in
+        #expect(offer.displayPrice == "$2.99" && offer.isTest)
+        return true
+      }
+      guard case .delivering(let transaction) = result else {
+        Issue.record("\(result)")
+        return
+      }
+      let delivery = try await transaction.delivered
+      let path = try #require(delivery.path)
+      #expect(try Self.read("\(path)/pages/1.jpg") == page)
+      #expect(delivery.items.map(\.product) == [id])
+      for try await unfinished in Transaction.unfinished(from: session.agent) {
+        Issue.record("\(unfinished.id)")
+      }
+      #expect(try await Transaction.latest(for: id, from: session.agent)?.state == .finished)
+      // Bought again, it charges nothing and asks no one.
+      let again = try #require(try await Product.products(for: [id.description], from: session.agent).first)
+      let held = try await again.purchase { _ in
+        Issue.record("what is owned is not asked about")
+        return true
+      }
+      guard case .delivered(let here) = held else {
+        Issue.record("\(held)")
+        return
+      }
+      #expect(here == delivery)
+      // Removed, it is fetched again, and charged no more than before.
+      try await session.agent.remove(id)
+      guard case .delivering(let fetched) = try await again.purchase(confirm: { _ in false }) else {
+        Issue.record("what is owned and not here is fetched")
+        return
+      }
+      #expect(try await fetched.delivered.items.map(\.version) == delivery.items.map(\.version))
+      #expect(try Self.read("\(path)/pages/1.jpg") == page)
+    }
+  }
+
+  @Test("a buyer who says no, and a payment that is declined, buy nothing")
+  func declines() async throws {
+    try await TestSession.with { session in
+      try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["1.jpg": Self.page(1)])
+      let product = try #require(
+        try await Product.products(for: ["com.example.issue1"], from: session.agent).first)
+      guard case .declined(let refusal) = try await product.purchase(confirm: { _ in false }) else {
+        Issue.record("bought")
+        return
+      }
+      #expect(refusal.reason == .cancelledByBuyer)
+      try await session.declineNextPurchase()
+      let declined = try await product.purchase(confirm: { _ in true })
+      guard case .declined(let payment) = declined else {
+        Issue.record("\(declined)")
+        return
+      }
+      #expect(payment.reason == .paymentFailed)
+    }
+  }
+
+  @Test("a purchase that waits for a decision is pending, and comes once it is approved")
+  func approval() async throws {
+    try await TestSession.with { session in
+      try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["1.jpg": Self.page(1)])
+      let product = try #require(
+        try await Product.products(for: ["com.example.issue1"], from: session.agent).first)
+      try await session.interruptNextPurchase()
+      guard case .pending(let transaction) = try await product.purchase(confirm: { _ in true }) else {
+        Issue.record("not pending")
+        return
+      }
+      try await session.decide(transaction.id, approve: true)
+      #expect(try await transaction.delivered.items.count == 1)
+    }
+  }
+
+  @Test("what was refunded is owned no more, and is again when the refund is taken back")
+  func refund() async throws {
+    try await TestSession.with { session in
+      let id = try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["1.jpg": Self.page(1)])
+      let product = try #require(try await Product.products(for: [id.description], from: session.agent).first)
+      guard case .delivering(let transaction) = try await product.purchase(confirm: { _ in true }) else {
+        Issue.record("not delivering")
+        return
+      }
+      _ = try await transaction.delivered
+      #expect(try await Self.owned(session) == [id])
+      try await session.refund(transaction.id)
+      // Receipts are fetched once for the questions of a minute, and a store's word serves for five.
+      session.advance(by: .seconds(400))
+      #expect(try await Self.owned(session).isEmpty)
+      try await session.reverseRefund(of: transaction.id)
+      session.advance(by: .seconds(400))
+      #expect(try await Self.owned(session) == [id])
+      await #expect(throws: AppStore.NotOffered.self) { try await transaction.requestRefund() }
+    }
+  }
+
+  @Test(
+    "a slow way shows progress on the way, a broken one loses nothing, and no server means what this device knows"
+  )
+  func ways() async throws {
+    try await TestSession.with { session in
+      let pages = Dictionary(
+        uniqueKeysWithValues: (1...4).map { ("\($0).jpg", Self.page(UInt8($0), length: 1 << 20)) })
+      let id = try await session.publish("com.example.issue1", title: "Heroes 1", price: "2.99", pages: pages)
+      let product = try #require(try await Product.products(for: [id.description], from: session.agent).first)
+      session.slowDown(to: .mebibytes(2))
+      guard case .delivering(let transaction) = try await product.purchase(confirm: { _ in true }) else {
+        Issue.record("not delivering")
+        return
+      }
+      var between = 0
+      for try await download in transaction.progress where (0.01..<0.99).contains(download.progress) {
+        between += 1
+        if between == 1 { session.breakConnections() }
+        if between == 2 { session.slowDown(to: nil) }
+      }
+      #expect(between >= 2)
+      let path = try #require(try await transaction.delivered.path)
+      for (name, bytes) in pages { #expect(try Self.read("\(path)/\(name)") == bytes) }
+
+      session.setServerReachable(false)
+      var known: [Transaction.Entitlement] = []
+      for try await entitlement in Transaction.currentEntitlements(from: session.agent) {
+        known.append(entitlement)
+      }
+      #expect(known.map(\.product) == [id])
+      #expect(known.first?.asOf != nil)
+      session.setServerReachable(true)
+    }
+  }
+
+  @Test(
+    "a subscription's life in one test: price that needs consent, declined renewal, grace, end; each has its message"
+  )
+  func subscription() async throws {
+    try await TestSession.with { session in
+      try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", publication: "com.example.heroes",
+        pages: ["1.jpg": Self.page(1)])
+      let id = try await session.publishSubscription(
+        "com.example.heroes.monthly", title: "Heroes", price: "4.99", publication: "com.example.heroes")
+      let product = try #require(try await Product.products(for: [id.description], from: session.agent).first)
+      #expect(product.subscription?.displayTerms == "$4.99 a month")
+      _ = try await product.purchase { _ in true }
+      let begun = try #require(try await SubscriptionInfo.status(for: id, from: session.agent))
+      #expect(begun.state == .subscribed && begun.willAutoRenew)
+      let price = try #require(Price(amount: "5.99", currency: "USD"))
+      try await session.raisePrice(of: begun.id, to: price, needsConsent: true)
+      let asked = try #require(try await SubscriptionInfo.status(for: id, from: session.agent))
+      guard case .priceConsent(let pending) = asked.state else {
+        Issue.record("\(asked.state)")
+        return
+      }
+      #expect(pending.price == price)
+      var messages = Message.messages(from: session.agent).makeAsyncIterator()
+      #expect(try await messages.next()?.reason == .priceIncrease(subscription: begun.id, pending))
+      #expect(try await asked.manage(.acceptPrice).state == .subscribed)
+      try await session.failRenewals(of: begun.id)
+      session.advance(by: .seconds(32 * 86_400))
+      let grace = try #require(try await SubscriptionInfo.status(for: id, from: session.agent))
+      guard case .inGracePeriod(let until) = grace.state else {
+        Issue.record("\(grace.state)")
+        return
+      }
+      #expect(until > begun.expires)
+      messages = Message.messages(from: session.agent).makeAsyncIterator()
+      #expect(try await messages.next()?.reason == .renewalDeclined(subscription: begun.id))
+      try await session.letRenewalsSucceed(of: begun.id)
+      #expect(try await SubscriptionInfo.status(for: id, from: session.agent)?.state == .subscribed)
+      try await session.expire(begun.id)
+      let over = try #require(try await SubscriptionInfo.status(for: id, from: session.agent))
+      guard case .expired = over.state else {
+        Issue.record("\(over.state)")
+        return
+      }
+    }
+  }
+
+  @Test(
+    "a subscription whose payment was given back is revoked, and is subscribed to again when that is taken back"
+  )
+  func revocation() async throws {
+    try await TestSession.with { session in
+      try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", publication: "com.example.heroes",
+        pages: ["1.jpg": Self.page(1)])
+      let id = try await session.publishSubscription(
+        "com.example.heroes.monthly", title: "Heroes", price: "4.99", publication: "com.example.heroes")
+      let product = try #require(
+        try await Product.products(for: [id.description], from: session.agent).first)
+      _ = try await product.purchase { _ in true }
+      let begun = try #require(try await SubscriptionInfo.status(for: id, from: session.agent))
+      try await session.refund(begun.id)
+      guard case .revoked = try await SubscriptionInfo.status(for: id, from: session.agent)?.state else {
+        Issue.record("not revoked")
+        return
+      }
+      try await session.reverseRefund(of: begun.id)
+      #expect(try await SubscriptionInfo.status(for: id, from: session.agent)?.state == .subscribed)
+      // By the publication as well.
+      let series = try #require(ProductIdentifier("com.example.heroes"))
+      #expect(try await SubscriptionInfo.status(for: series, from: session.agent)?.id == begun.id)
+    }
+  }
+
+  @Test("a code gives what it is for; storefront and restore plan tell what they are asked")
+  func codes() async throws {
+    var options = TestSession.Options()
+    options.territory = "FRA"
+    try await TestSession.with(options) { session in
+      let id = try await session.publish(
+        "com.example.issue1", title: "Heroes 1", pages: ["1.jpg": Self.page(1)])
+      #expect(try await Storefront.current(from: session.agent).countryCode == "FRA")
+      let code = try await session.makeCode(for: id)
+      guard case .delivering(let transaction) = try await AppStore.redeem(code, from: session.agent) else {
+        Issue.record("not delivering")
+        return
+      }
+      _ = try await transaction.delivered
+      try await session.agent.remove(id)
+      let plan = try await AppStore.plan(from: session.agent)
+      #expect(plan.missing.map(\.product) == [id] && plan.present.isEmpty)
+      #expect(try await AppStore.sync([], from: session.agent).isEmpty)
+      #expect(try await AppStore.sync([id], from: session.agent) == [id])
+    }
+  }
+
+  private static func owned(_ session: TestSession) async throws -> [ProductIdentifier] {
+    var found: [ProductIdentifier] = []
+    for try await entitlement in Transaction.currentEntitlements(from: session.agent) {
+      found.append(entitlement.product)
+    }
+    return found
+  }
+
+  private static func read(_ path: String) throws -> [UInt8] { try [UInt8](contentsOf: path) }
+}
+
+extension [UInt8] {
+  fileprivate init(contentsOf path: String) throws { self = Array(try Data(contentsOf: URL(filePath: path))) }
+}
