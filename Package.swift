@@ -262,8 +262,8 @@ let executables: [Target] = [
 
 // Built with everything else, so that what apps are shown keeps compiling.
 let examples: [Target] = [
-  .executableTarget(
-    name: "ReaderExample", dependencies: ["PullboxKit", "Commerce"], path: "Examples/ReaderExample")
+  .executableTarget(name: "Reader", dependencies: ["PullboxKit"], path: "Examples/Reader"),
+  .executableTarget(name: "OneScreen", dependencies: ["PullboxKit"], path: "Examples/OneScreen"),
 ]
 
 // What is measured without a process around it; the others start the executables.
@@ -545,7 +545,7 @@ let tests: [Target] = [
     dependencies: [
       "PullboxAPI", "HTTPClient", "HTTPServer", "Commerce", "Receipts", "SystemCalls", "Crypto", "CoreTypes",
       "PullboxTesting",
-      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "ReaderExample",
+      "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "Reader", "OneScreen",
     ]),
 ]
 

@@ -54,6 +54,20 @@ public final class ChildProcess: Sendable {
     waiting = Task { await thread.run { Self.wait(for: identifier) } }
   }
 
+  /// Starts `executable` (a path) on a terminal, with only `environment`.
+  public init(
+    _ executable: String, _ arguments: [String], environment: [String: String], on terminal: PseudoTerminal
+  ) throws {
+    let side = terminal.programSide
+    let identifier = try Self.spawn(
+      executable, arguments: [executable] + arguments, environment: environment.map { "\($0)=\($1)" },
+      streams: [side, side, side])
+    self.identifier = identifier
+    let thread = BlockingThread(name: "wait \(identifier)")
+    // Unstructured, as in the other initializer.
+    waiting = Task { await thread.run { Self.wait(for: identifier) } }
+  }
+
   /// Returns when the process has ended.
   public func ending() async -> Ending { await waiting.value }
 

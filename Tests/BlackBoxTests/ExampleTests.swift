@@ -1,36 +1,136 @@
+import Commerce
 import PullboxAPI
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @Suite("Examples", .timeLimit(.minutes(5)))
 struct ExampleTests {
-  @Test("the reader's app buys an issue, shows its progress and ends when the store has closed the purchase")
+  /// Runs `body` with an example on a terminal, whose text is shown for a test that fails.
+  private func run(
+    _ name: String, _ arguments: [String], in stack: Stack,
+    _ body: (PseudoTerminal) async throws -> Void
+  ) async throws -> ChildProcess.Ending {
+    let terminal = try PseudoTerminal()
+    var environment = Executables.environment
+    environment["PULLBOX_AGENT_SOCKET"] = stack.agentSocket
+    environment["TERM"] = "xterm"
+    environment["TZ"] = "UTC"
+    let process = try ChildProcess(
+      Executables.path(name), arguments, environment: environment, on: terminal)
+    let watching = Task {
+      _ = await process.ending()
+      terminal.close()
+    }
+    defer { watching.cancel() }
+    do {
+      try await body(terminal)
+    } catch {
+      await process.killAndWait()
+      throw error
+    }
+    let ending = await process.ending()
+    #expect(ending == .exited(0), "\(terminal.text.suffix(3000))")
+    return ending
+  }
+
+  @Test(
+    "the reader's app shows prices, buys, shows progress, opens, and restores what is chosen; a correction comes by itself"
+  )
   func reader() async throws {
+    try await Stack.with { stack in
+      let file = try await Material.file("file.cbz", length: 12 * pieceLength, in: stack.directory)
+      let other = try await Material.file("other.cbz", length: 300_000, seed: 2, in: stack.directory)
+      let price = try #require(Price(amount: "2.99", currency: "USD"))
+      try await stack.describe(
+        "com.example.file",
+        ProductDescription(
+          localizations: ["en-US": Product.Localization(title: "Kestrel", description: "")],
+          prices: ["USA": price]))
+      try await stack.release(file, as: "com.example.file")
+      try await stack.publish(other, as: "com.example.other")
+      stack.serverProxy.hold(at: 6 * pieceLength + 100)
+      _ = try await run("Reader", ["--with", "true"], in: stack) { terminal in
+        #expect(await terminal.wait(for: "$2.99"))
+        let number = try Self.number(of: "Kestrel", in: terminal.text)
+        try terminal.type("buy \(number)")
+        #expect(await terminal.wait(for: "for $2.99, in the store for tests? y/n"))
+        try terminal.type("n")
+        #expect(await terminal.wait(for: "nothing was bought"))
+        try terminal.type("buy \(number)")
+        #expect(await terminal.wait(for: "y/n", after: terminal.text.count))
+        try terminal.type("y")
+        #expect(await terminal.wait(for: "you may leave, it comes all the same"))
+        #expect(await terminal.wait(for: "[######"))
+        try terminal.type("open 1")
+        #expect(await terminal.wait(for: "cannot be opened yet"))
+        stack.serverProxy.release()
+        #expect(await terminal.wait(for: "  new"))
+        try terminal.type("open 1")
+        #expect(await terminal.wait(for: "is open"))
+        let corrected = try await Material.file(
+          "new.cbz", length: 12 * pieceLength, seed: 3, in: stack.directory)
+        stack.serverProxy.hold(at: 2 * pieceLength)
+        try await stack.release(corrected, as: "com.example.file", version: "1.1")
+        #expect(await terminal.wait(for: "correction: "))
+        let before = terminal.text.count
+        stack.serverProxy.release()
+        #expect(await terminal.wait(for: "  new", after: before))
+        // What came by itself is known by now: what is removed stays away until it is asked for.
+        try terminal.type("remove 1")
+        #expect(await terminal.wait(for: "from this device? y/n"))
+        try terminal.type("y")
+        #expect(await terminal.wait(for: "1 more that you own: restore"))
+        try terminal.type("restore")
+        #expect(await terminal.wait(for: "OWNED, AND NOT HERE"))
+        let chosen = terminal.text.count
+        try terminal.type("1")
+        #expect(await terminal.wait(for: "1 of 1 are being fetched"))
+        #expect(await terminal.wait(for: "  new", after: chosen))
+        try terminal.type("quit")
+      }
+    }
+  }
+
+  /// The number before a product's line in the shop.
+  private static func number(of title: String, in text: String) throws -> Int {
+    let line = text.split(separator: "\r\n").last { $0.contains(title) && $0.contains("$") }
+    return try #require(line.flatMap { $0.split(separator: " ").first }.flatMap { Int($0) })
+  }
+
+  @Test("an app of one screen takes forty lines, and lists, asks, buys, shows progress and reads")
+  func oneScreen() async throws {
+    let path = Executables.root + "/Examples/OneScreen/OneScreen.swift"
+    #expect(try Executables.text(path).split(separator: "\n").count <= 40)
     try await Stack.with { stack in
       let file = try await Material.file("file.cbz", length: 3_000_001, in: stack.directory)
       try await stack.publish(file, as: "com.example.file")
-      let outcome = try await Executables.run(
-        Executables.path("ReaderExample"), [stack.agentSocket, "com.example.file"], in: stack.directory)
-      #expect(outcome.ending == .exited(0), "\(outcome.errors)")
-      let lines = outcome.output.split(separator: "\n").map(String.init)
-      #expect(lines.first == "The agent answers.")
-      #expect(lines.last == "com.example.file: finished")
+      _ = try await run("OneScreen", [], in: stack) { terminal in
+        #expect(await terminal.wait(for: "Which one?"))
+        try terminal.type("1")
+        #expect(await terminal.wait(for: "for free? y/n"))
+        try terminal.type("y")
+        #expect(await terminal.wait(for: "Read it at /"))
+      }
       let download = try await stack.agent.finishedDownload(of: "com.example.file")
-      let path = try #require(download.contentPath)
-      #expect(lines.contains { $0.hasPrefix("com.example.file: 100 %") && $0.hasSuffix(", \(path)") })
+      #expect(download.contentPath != nil)
       #expect(try await stack.unfinishedTransactions().isEmpty)
     }
   }
 
-  @Test("the reader's app says why it cannot work")
+  @Test("the reader's app says why it cannot work, and is less than 600 lines")
   func refusals() async throws {
     let directory = try TemporaryDirectory()
-    let app = Executables.path("ReaderExample")
-    let alone = try await Executables.run(app, [directory.path("agent.sock")], in: directory)
+    let app = Executables.path("Reader")
+    let alone = try await Executables.run(app, ["--socket", directory.path("agent.sock")], in: directory)
     #expect(alone.ending == .exited(1))
-    #expect(alone.errors.hasPrefix("ReaderExample: "))
-    let without = try await Executables.run(app, [], in: directory)
-    #expect(without.ending == .exited(2))
-    #expect(without.errors == "ReaderExample: usage: ReaderExample SOCKET [PRODUCT]\n")
+    #expect(alone.errors.hasPrefix("Reader: "))
+    let wrong = try await Executables.run(app, ["--with"], in: directory)
+    #expect(wrong.ending == .exited(2))
+    #expect(wrong.errors == "Reader: usage: Reader [--socket PATH] [--with PROGRAM]\n")
+    let lines = try ["Reader", "Screen", "Session"].map {
+      try Executables.text(Executables.root + "/Examples/Reader/\($0).swift").split(separator: "\n").count
+    }
+    #expect(lines.reduce(0, +) < 600)
   }
 }
