@@ -1,0 +1,99 @@
+import PullboxKit
+import PullboxKitTesting
+
+/// The samples of docs/kit.md, in their order, with the little around them that makes them a program. That they compile, with the two imports of
+/// an app and its tests, is what they are here for; `DocumentSampleTests` holds the page to them.
+enum DocumentSamples {
+  static func shop() async throws {
+    let products = try await Product.all()
+    for product in products {
+      print(product.displayName, product.isHeld ? "owned" : product.displayPrice)
+    }
+  }
+
+  static func purchase(_ product: Product) async throws {
+    switch try await product.purchase(confirm: { offer in await ask("Buy for \(offer.displayPrice)?") }) {
+    case .delivered(let delivery): open(delivery.path)
+    case .delivering(let transaction): open(try await transaction.delivered.path)
+    case .pending: say("The store has not decided. It comes by itself.")
+    case .declined(let refusal): say(refusal.description)
+    }
+  }
+
+  static func progress(_ transaction: Transaction) async throws {
+    for try await download in transaction.progress {
+      show(download.progress, download.statusText)
+    }
+  }
+
+  static func updates() async throws {
+    for try await transaction in Transaction.updates {
+      show(transaction.title ?? transaction.product.description, transaction.statusText ?? "")
+    }
+  }
+
+  static func entitlements() async throws {
+    for try await entitlement in Transaction.currentEntitlements {
+      unlock(entitlement.product, until: entitlement.until)
+    }
+  }
+
+  static func restore() async throws {
+    let plan = try await AppStore.plan()
+    say("\(plan.missing.count) issues, \(plan.length)")
+    let begun = try await AppStore.sync(Set(plan.missing.prefix(3).map(\.product)))
+    say("\(begun.count)")
+  }
+
+  static func subscription(_ product: Product) async throws {
+    if let status = try await SubscriptionInfo.status(for: product.id) {
+      switch status.state {
+      case .subscribed, .paused: say(status.statusText)
+      case .inGracePeriod, .inBillingRetry: say(status.statusText)
+      case .priceConsent(let price):
+        let accepts = await ask("It will cost \(price.price.amount) \(price.price.currency). Go on?")
+        _ = try await status.manage(accepts ? .acceptPrice : .end)
+      case .expired, .revoked: offerAgain()
+      }
+    }
+  }
+
+  static func messages() async throws {
+    for try await message in Message.messages { say(message.text) }
+  }
+
+  static func model() async throws {
+    let shop = try ShopModel()
+    async let running: Void = shop.run()
+    await shop.load(["com.example.heroes.issue42"])
+    for await state in shop.states {
+      for row in state.rows { show(row.product.displayName, row.statusText) }
+    }
+    try await running
+  }
+
+  static func session(page: [UInt8]) async throws {
+    try await TestSession.with { session in
+      try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["1.jpg": page])
+      let product = try await Product.products(for: ["com.example.issue1"], from: session.agent)[0]
+      try await session.declineNextPurchase()
+      guard case .declined = try await product.purchase(confirm: { _ in true }) else { return fail() }
+      session.slowDown(to: .kibibytes(512))
+      guard case .delivering(let transaction) = try await product.purchase(confirm: { _ in true }) else {
+        return fail()
+      }
+      _ = try await transaction.delivered
+      try await session.refund(transaction.id)
+      session.advance(by: .seconds(86_400))
+    }
+  }
+
+  private static func ask(_ question: String) async -> Bool { !question.isEmpty }
+  private static func open(_ path: String?) {}
+  private static func say(_ text: String) {}
+  private static func show(_ values: Any...) {}
+  private static func unlock(_ product: ProductIdentifier, until: Timestamp?) {}
+  private static func offerAgain() {}
+  private static func fail() {}
+}
