@@ -16,8 +16,8 @@ from .documents import (
     AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, ContentSection, ContentSections, DownloadState, DownloadStatus, DownloadUrgency,
     EntitledProduct, FaultKind, FeedEntry, LibraryChange, LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification,
     ListedPrice, NetworkBudget, NetworkLimits, NetworkWindow, NewReaderKey, NewsEntry, Peer, PendingPrice, Price, ProductListing,
-    PublicationListing, ReaderKey, SectionPolicy, SpaceShortage, StoreAccount,
-    StoreSubscription, SubscriptionState, current, version_key,
+    PublicationListing, ReaderKey, ReadingDevice, ReadingLocations, ReadingLocator, ReadingProgress, ReadingStatus, ReadingText,
+    SectionPolicy, SpaceShortage, StoreAccount, StoreSubscription, SubscriptionState, current, version_key,
 )
 from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvent, AgentEvents, EventReset, ServerSentEvent, ServerSentEventParser
@@ -29,7 +29,8 @@ __all__ = [
     "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ContentSection", "ContentSections", "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault",
     "FaultKind", "FeedEntry", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification",
     "ListedPrice", "Lost", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice",
-    "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey", "SectionPolicy",
+    "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey", "ReadingDevice", "ReadingLocations", "ReadingLocator",
+    "ReadingProgress", "ReadingStatus", "ReadingText", "SectionPolicy",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",
     "UnexpectedResponse", "Unreachable", "current", "default_socket_path", "version_key",
 ]

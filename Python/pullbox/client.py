@@ -16,8 +16,8 @@ from . import coding
 from .connection import Exchange
 from .documents import (
     AgentCodePreview, AgentProductsResponse, AgentPublicationResponse, AgentPublicationsResponse, AgentStatus, AgentTransaction,
-    ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem, LibraryVerification, NewReaderKey, NewsEntry, ReaderKey,
-    StoreSubscription,
+    ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem, LibraryVerification,
+    NewReaderKey, NewsEntry, ReaderKey, ReadingStatus, StoreSubscription,
 )
 from .errors import AgentError, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvents
@@ -308,6 +308,18 @@ class AgentClient:
     async def drop(self, product: str, section: str) -> None:
         """Removes the files of a section. Raises ``section-unknown`` and ``section-required``."""
         await self._exchange("DELETE", f"/v1/library/{_segment(product)}/sections/{_segment(section)}")
+
+    async def reading(self, product: str) -> ReadingStatus:
+        """How far the product was read on this device, by any program; raises ``library-item-unknown``."""
+        return await self._get(ReadingStatus, f"/v1/library/{_segment(product)}/progress")
+
+    async def report_reading(
+            self, product: str, *, page: int | None = None, progression: float | None = None,
+            locator: dict[str, object] | None = None) -> ReadingStatus:
+        """Tells how far the product is read now: the page from 0, the part of the whole from 0 to 1, and a locator of Readium's as JSON.
+        Returns what counts from then on."""
+        body = coding.write({"page": page, "progression": progression, "locator": locator})
+        return await self._call(ReadingStatus, "PUT", f"/v1/library/{_segment(product)}/progress", body)
 
     async def remove(self, product: str) -> None:
         """Removes every version from this device; it can be restored."""

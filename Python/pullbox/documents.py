@@ -251,6 +251,65 @@ class ContentSections:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingDevice:
+    """Where something was read, by a name that no other device has and by one for people."""
+
+    id: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingLocations:
+    """A place within a resource and the whole; ``position`` counts from one, progressions are parts from 0 to 1."""
+
+    fragments: tuple[str, ...] | None = None
+    progression: float | None = None
+    position: int | None = None
+    total_progression: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingText:
+    """The text at a place and around it."""
+
+    before: str | None = None
+    highlight: str | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingLocator:
+    """A place as Readium's applications name it."""
+
+    href: str
+    type: str
+    title: str | None = None
+    locations: ReadingLocations | None = None
+    text: ReadingText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingProgress:
+    """How far something was read: ``page`` counts from zero, ``progression`` is a part from 0 to 1."""
+
+    modified: datetime
+    device: ReadingDevice
+    page: int | None = None
+    locator: ReadingLocator | None = None
+    position: str | None = None
+    progression: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingStatus:
+    """The version that is read now, its pages, and the latest word; None where it was not read."""
+
+    version: str
+    pages: int | None = None
+    progress: ReadingProgress | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryEvent:
     """Something came into the library or left it."""
 

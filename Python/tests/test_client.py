@@ -37,6 +37,8 @@ class CallTests(FakeAgentTestCase):
                 ("POST /v1/library/a/pin", items, lambda: agent.set_pinned("a", True)),
                 ("POST /v1/library/a/unpin", items, lambda: agent.set_pinned("a", False)),
                 ("POST /v1/library/a/opened", items, lambda: agent.note_opened("a")),
+                ("GET /v1/library/a/progress", {"version": "1.0"}, lambda: agent.reading("a")),
+                ("PUT /v1/library/a/progress", {"version": "1.0", "pages": 3}, lambda: agent.report_reading("a", page=1)),
                 ("POST /v1/library/a/verify", {"items": []}, lambda: agent.verify("a")),
                 ("POST /v1/library/a/repair", downloads, lambda: agent.repair("a")),
                 ("DELETE /v1/library/a%2Fb%20c", None, lambda: agent.remove("a/b c")),
@@ -60,6 +62,20 @@ class CallTests(FakeAgentTestCase):
         self.assertEqual(self.last_body(), {})
         await self.agent.set_urgency("d1", pullbox.DownloadUrgency.BACKGROUND)
         self.assertEqual(self.last_body(), {"urgency": "background"})
+
+    async def test_reading_is_told_and_asked(self) -> None:
+        locations = {"position": 4, "totalProgression": 0.4, "fragments": ["page=4"]}
+        progress = {
+            "modified": "2026-11-29T08:30:00.000Z", "device": {"id": "6f1c", "name": "Tablet"}, "page": 3, "progression": 0.4,
+            "locator": {"href": "pages/4.jpg", "type": "image/jpeg", "locations": locations}}
+        self.answers.append(answer(200, {"version": "1.1", "pages": 10, "progress": progress}))
+        status = await self.agent.report_reading("a", page=3, locator={"href": "pages/4.jpg", "type": "image/jpeg"})
+        self.assertEqual(self.last_body(), {"page": 3, "locator": {"href": "pages/4.jpg", "type": "image/jpeg"}})
+        self.assertEqual((status.version, status.pages), ("1.1", 10))
+        assert status.progress is not None and status.progress.locator is not None and status.progress.locator.locations is not None
+        self.assertEqual((status.progress.page, status.progress.device.name), (3, "Tablet"))
+        self.assertEqual(status.progress.locator.locations.total_progression, 0.4)
+        self.assertEqual(status.progress.locator.locations.fragments, ("page=4",))
 
     async def test_lists_are_read_page_by_page(self) -> None:
         self.answers += [

@@ -30,6 +30,9 @@ TYPES: dict[str, dict[str, type]] = {
         "LibraryItem": pullbox.LibraryItem, "LibraryRepairResponse": client._Repair, "LibraryResponse": client._Items,
         "LibraryVerification": pullbox.LibraryVerification, "LibraryVerification.Fault": pullbox.LibraryFault,
         "LibraryVerificationResponse": client._Verifications, "NewsEntry": pullbox.NewsEntry, "NewsResponse": client._News,
+        "ReadingProgress": pullbox.ReadingProgress, "ReadingProgress.Device": pullbox.ReadingDevice,
+        "ReadingProgress.Locator": pullbox.ReadingLocator, "ReadingProgress.Locator.Locations": pullbox.ReadingLocations,
+        "ReadingProgress.Locator.Text": pullbox.ReadingText, "ReadingResponse": pullbox.ReadingStatus,
         "SpaceShortage": pullbox.SpaceShortage,
     },
     "WireSample+Catalog.swift": {
@@ -48,7 +51,8 @@ TYPES: dict[str, dict[str, type]] = {
 }
 # Documents that a client writes, and texts.
 WRITTEN = {
-    "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRestoreRequest", "DownloadIdentifier", "SessionName", "ShownPrice"}
+    "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRestoreRequest", "DownloadIdentifier",
+    "ReadingReport", "SessionName", "ShownPrice"}
 
 
 def members(kind: type) -> list[str]:

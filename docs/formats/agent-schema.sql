@@ -99,7 +99,9 @@ CREATE TABLE listings (
   cover TEXT,
   cover_url TEXT,
   locale TEXT,
-  is_due INTEGER NOT NULL
+  is_due INTEGER NOT NULL,
+  publication TEXT,
+  published INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE offered (
@@ -115,11 +117,26 @@ CREATE TABLE ownership (
   as_of INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE publications (
+  publication TEXT PRIMARY KEY,
+  title TEXT NOT NULL,
+  locale TEXT
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE publisher_keys (
   product TEXT NOT NULL,
   key_id TEXT NOT NULL,
   PRIMARY KEY (product, key_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE reading (
+  product TEXT PRIMARY KEY,
+  modified INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  page_name TEXT,
+  document TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reading_by_time ON reading (modified);
 
 CREATE TABLE services (
   name TEXT PRIMARY KEY,

@@ -1,3 +1,4 @@
+package import Commerce
 package import CoreTypes
 import ServiceRuntime
 
@@ -14,12 +15,21 @@ package struct KeptListing: Hashable, Sendable {
   package var coverURL: String?
   /// The language in which the server was asked last.
   package var locale: String?
+  /// The publication that it is an issue of; nil for none, and until the server has told.
+  package var publication: ProductIdentifier?
+  /// When the issue appeared; nil where that is not known.
+  package var published: Timestamp?
 
-  package init(title: String? = nil, cover: String? = nil, coverURL: String? = nil, locale: String? = nil) {
+  package init(
+    title: String? = nil, cover: String? = nil, coverURL: String? = nil, locale: String? = nil,
+    publication: ProductIdentifier? = nil, published: Timestamp? = nil
+  ) {
     self.title = title
     self.cover = cover
     self.coverURL = coverURL
     self.locale = locale
+    self.publication = publication
+    self.published = published
   }
 
   /// The text on one line, without what makes it read as another. Nil for one that is too long, and where nothing is left.
@@ -27,6 +37,18 @@ package struct KeptListing: Hashable, Sendable {
     guard text.utf8.count <= maximumTitleLength else { return nil }
     let line = PlainText.line(text)
     return line.allSatisfy(\.isWhitespace) ? nil : line
+  }
+}
+
+/// The server's title of a publication that issues of the library belong to.
+package struct KeptPublication: Hashable, Sendable {
+  package var title: String
+  /// The language in which the server was asked.
+  package var locale: String?
+
+  package init(title: String, locale: String? = nil) {
+    self.title = title
+    self.locale = locale
   }
 }
 

@@ -8,12 +8,14 @@ extension AgentDatabase {
   package func listings() throws -> [ProductIdentifier: KeptListing] {
     try database.readBlocking { connection in
       var listings: [ProductIdentifier: KeptListing] = [:]
-      for row in try connection.query("SELECT product, title, cover, cover_url, locale FROM listings") {
+      for row in try connection.query("SELECT * FROM listings") {
         guard let product = ProductIdentifier(try row.text("product")) else { continue }
         listings[product] = KeptListing(
           title: try row.optionalText("title"),
           cover: try row.optionalText("cover").flatMap { CoverPicture.isFileName($0) ? $0 : nil },
-          coverURL: try row.optionalText("cover_url"), locale: try row.optionalText("locale"))
+          coverURL: try row.optionalText("cover_url"), locale: try row.optionalText("locale"),
+          publication: try row.optionalText("publication").flatMap { ProductIdentifier($0) },
+          published: try row.optionalTimestamp("published"))
       }
       return listings
     }
@@ -54,10 +56,14 @@ extension AgentDatabase {
   package func save(_ listing: KeptListing, of product: ProductIdentifier, isDue: Bool) throws -> Bool {
     try database.writeBlocking(locking: [.everything]) { connection in
       try connection.execute(
-        "UPDATE listings SET title = ?, cover = ?, cover_url = ?, locale = ?, is_due = ? WHERE product = ?",
+        """
+        UPDATE listings SET title = ?, cover = ?, cover_url = ?, locale = ?, publication = ?, published = ?, is_due = ?
+        WHERE product = ?
+        """,
         [
           .optional(listing.title), .optional(listing.cover), .optional(listing.coverURL),
-          .optional(listing.locale), .boolean(isDue), .text(product.description),
+          .optional(listing.locale), .optional(listing.publication?.description),
+          .optional(listing.published), .boolean(isDue), .text(product.description),
         ]) > 0
     }
   }
@@ -121,6 +127,49 @@ extension AgentDatabase {
       }
     }
   }
+
+  /// The titles of the publications that listings name.
+  package func publicationTitles() throws -> [ProductIdentifier: KeptPublication] {
+    try database.readBlocking { connection in
+      var titles: [ProductIdentifier: KeptPublication] = [:]
+      for row in try connection.query("SELECT publication, title, locale FROM publications") {
+        guard let publication = ProductIdentifier(try row.text("publication")) else { continue }
+        titles[publication] = KeptPublication(
+          title: try row.text("title"), locale: try row.optionalText("locale"))
+      }
+      return titles
+    }
+  }
+
+  /// Keeps the title of a publication, and forgets those that no listing names.
+  package func save(_ kept: KeptPublication, of publication: ProductIdentifier) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        """
+        INSERT INTO publications (publication, title, locale) VALUES (?, ?, ?)
+        ON CONFLICT (publication) DO UPDATE SET title = excluded.title, locale = excluded.locale
+        """, [.text(publication.description), .text(kept.title), .optional(kept.locale)])
+      _ = try connection.execute(
+        """
+        DELETE FROM publications
+        WHERE publication NOT IN (SELECT publication FROM listings WHERE publication IS NOT NULL)
+        """)
+    }
+  }
+
+  package static let publications = Migration(
+    "which publications the listings are of",
+    script: """
+      ALTER TABLE listings ADD COLUMN publication TEXT;
+      ALTER TABLE listings ADD COLUMN published INTEGER;
+      -- What was told before there were these is asked again.
+      UPDATE listings SET is_due = 1;
+      CREATE TABLE publications (
+        publication TEXT PRIMARY KEY,
+        title TEXT NOT NULL,
+        locale TEXT
+      ) STRICT, WITHOUT ROWID;
+      """)
 
   package static let listings = Migration(
     "what the server calls what has arrived",

@@ -107,6 +107,8 @@ package struct AgentDatabase: Sendable {
     budget,
     contentSections,
     sessions,
+    publications,
+    reading,
   ]
 
   private static let urgency = Migration(

@@ -50,8 +50,6 @@ extension FeedComposer {
       summary: publication.description, images: cover.map(images) ?? [])
   }
 
-  /// The media type of how far something was read.
-  static let progressType = "application/vnd.readium.progression+json"
   private static let page = FeedLink.Kind.other("text/html")
 
   private func kind(
@@ -109,7 +107,7 @@ extension FeedComposer {
       .other(PackagePages.manifestType(isComic: facts?.stream != nil)))
     var links = [manifest]
     if progress != nil {
-      links.append(FeedLink(.progression, to: CatalogPage(.progress(id)), .other(Self.progressType)))
+      links.append(FeedLink(.progression, to: CatalogPage(.progress(id)), .other(ReadingProgress.mediaType)))
     }
     guard let stream = facts?.stream else { return links }
     let mark = progress?.marks[id]

@@ -2,6 +2,7 @@ import CatalogDocuments
 package import Commerce
 import CoreTypes
 package import DeliveryRecords
+import PullboxAPI
 
 /// How far a reader has read, of all products.
 package struct ReaderProgress: Sendable {
@@ -12,9 +13,6 @@ package struct ReaderProgress: Sendable {
   /// `marks` are the latest first.
   package init(_ marks: [ReadingMark]) {
     self.marks = Dictionary(marks.map { ($0.product, $0) }, uniquingKeysWith: { first, _ in first })
-    shelf = Shelf(marks.filter { ($0.millionths ?? 0) < Self.whole }.map(\.product))
+    shelf = Shelf(marks.filter { ($0.millionths ?? 0) < ReadingProgress.whole }.map(\.product))
   }
-
-  /// All of a product, in the unit of ``ReadingMark/millionths``.
-  static let whole = 1_000_000
 }

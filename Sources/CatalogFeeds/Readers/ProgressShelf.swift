@@ -4,7 +4,7 @@ package import ContentGrants
 import CoreTypes
 import Database
 package import DeliveryRecords
-import PullboxAPI
+package import PullboxAPI
 package import PullboxAPIServer
 
 /// Keeps how far customers have read: the later of two words about a product stays, and of two of one time that of the device whose name

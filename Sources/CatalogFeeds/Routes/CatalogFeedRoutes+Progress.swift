@@ -30,14 +30,14 @@ extension CatalogFeedRoutes {
         }
         var response = try HTTPResponse.json(
           shown(of: readable, to: request)(found), to: request, cacheControl: "no-cache, private")
-        if response.status == .ok { response.headers["Content-Type"] = FeedComposer.progressType }
+        if response.status == .ok { response.headers["Content-Type"] = ReadingProgress.mediaType }
         return response
       })
     routes.public(
       .put, "/opds/progress/{id}", query: [],
       use: keyed { request, parameters, key in
         let readable = try await readable(CatalogRoutes.product(parameters), for: request, key)
-        var told = try await Self.word(ReadingProgress.self, of: request)
+        var told = try await request.decodeOnce(ReadingProgress.self, upTo: ReadingProgress.maximumLength)
         // The place is KOReader's word alone, and that of an earlier page where an application gives it back.
         told.position = nil
         let kept = try told.kept(at: infrastructure.clock.now(), of: readable.facts?.stream?.count)
@@ -48,29 +48,10 @@ extension CatalogFeedRoutes {
         return HTTPResponse(
           status: .ok,
           headers: [
-            "Content-Type": FeedComposer.progressType, "Cache-Control": "no-store",
+            "Content-Type": ReadingProgress.mediaType, "Cache-Control": "no-store",
             "ETag": EntityTag.of(bytes),
           ], body: .bytes(bytes))
       })
-  }
-
-  /// The document in which an application tells something. Throws `request-malformed` for one that is none, and where a member is there
-  /// twice or a text has half of a character.
-  static func word<Value: Decodable>(
-    _ type: Value.Type, of request: HTTPRequest
-  ) async throws(Problem) -> Value {
-    let bytes = try await request.document(upTo: ReadingProgress.maximumLength)
-    guard !JSONString.hasLoneSurrogate(inDocument: bytes) else {
-      throw Problem(.requestMalformed, APIJSON.loneSurrogate)
-    }
-    guard !APIJSON.hasRepeatedMember(inDocument: bytes) else {
-      throw Problem(.requestMalformed, "a member is there twice")
-    }
-    do {
-      return try APIJSON.decode(type, from: bytes)
-    } catch {
-      throw Problem(.requestMalformed, APIJSON.explain(error))
-    }
   }
 
   /// A responder for those who show a key, and no others.

@@ -78,7 +78,7 @@ extension CatalogFeedRoutes {
     routes.public(
       .put, "/opds/koreader/syncs/progress", query: [],
       use: keyed { request, _, key in
-        let told = try await Self.word(Position.self, of: request)
+        let told = try await request.decodeOnce(Position.self, upTo: ReadingProgress.maximumLength)
         guard told.percentage.map({ (0...1).contains($0) }) ?? true else {
           throw Problem(.requestMalformed, "percentage is a part of the whole, a number from 0 to 1")
         }

@@ -5,6 +5,7 @@ import Synchronization
 /// The server's listings that the records hold, read by everything that shows an item.
 package final class KeptListings: Sendable {
   private let listings = Mutex<[ProductIdentifier: KeptListing]>([:])
+  private let publications = Mutex<[ProductIdentifier: KeptPublication]>([:])
   /// The products with arrivals since the server was asked last.
   private let expected = Mutex<Set<ProductIdentifier>>([])
 
@@ -35,7 +36,24 @@ package final class KeptListings: Sendable {
   }
 
   /// In place of all that was known.
-  package func load(_ all: [ProductIdentifier: KeptListing]) {
+  package func load(
+    _ all: [ProductIdentifier: KeptListing], publications titles: [ProductIdentifier: KeptPublication]
+  ) {
     listings.withLock { $0 = all }
+    publications.withLock { $0 = titles }
+  }
+
+  /// The title of a publication; nil where the server has told nothing.
+  package subscript(publication publication: ProductIdentifier) -> KeptPublication? {
+    get { publications.withLock { $0[publication] } }
+    set { publications.withLock { $0[publication] = newValue } }
+  }
+
+  /// The publications that listings name, whose titles are not known in that language, by identifier.
+  package func publications(withoutTitleIn locale: String?) -> [ProductIdentifier] {
+    let named = Set(listings.withLock { $0.values.compactMap(\.publication) })
+    return publications.withLock { known in
+      named.filter { known[$0].map { $0.locale != locale } ?? true }
+    }.sorted()
   }
 }

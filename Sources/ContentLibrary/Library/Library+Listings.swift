@@ -22,6 +22,12 @@ extension Library {
     if isKept, let title = listing.title { titles.noteListed(title, of: product) }
   }
 
+  /// Keeps the server's title of a publication that listings name.
+  package func keep(_ kept: KeptPublication, ofPublication publication: ProductIdentifier) async throws {
+    try await BlockingPool.shared.run { [database] in try database.save(kept, of: publication) }
+    listings[publication: publication] = kept
+  }
+
   /// Puts the cover of that address beside the manifests, in place of an earlier one; nil for none. What was forgotten meanwhile has
   /// none. Throws what ``requireRoomForCover()`` throws.
   package func keep(

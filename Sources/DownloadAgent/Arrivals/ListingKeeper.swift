@@ -118,6 +118,7 @@ actor ListingKeeper {
     var turn = Turn()
     do {
       try await keepTitles(of: due, &turn)
+      try await keepPublications()
       try await keepCovers(&turn)
     } catch {
       try Task.checkCancellation()
@@ -200,6 +201,8 @@ actor ListingKeeper {
     var listing = before
     listing.title = told.flatMap { KeptListing.title($0.title) } ?? before.title
     listing.locale = locale
+    listing.publication = told.map(\.publication) ?? before.publication
+    listing.published = told.map(\.publicationDate) ?? before.published
     let address = told?.coverURL.flatMap { $0 != before.coverURL || before.cover == nil ? $0 : nil }
     try await library.keep(listing, of: product, isDue: address != nil)
     turn.covers[product] = address

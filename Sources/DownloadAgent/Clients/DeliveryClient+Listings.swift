@@ -37,6 +37,26 @@ extension DeliveryClient {
     }
   }
 
+  /// A publication with the texts that fit `locale` best; nil where nothing of it is for sale to the account.
+  func publication(
+    _ publication: ProductIdentifier, for account: StoreAccount, locale: String?
+  ) async throws(APICallError) -> PublicationListing? {
+    var api = api
+    api.timeout = Self.patience
+    api.maximumResponseLength = Self.maximumListings
+    let (path, query) = ("/v1/publications/\(publication)", query(for: account) + [("limit", "1")])
+    guard let locale else {
+      return try await api.get(path, query: query, as: PublicationResponse.self).publication
+    }
+    do {
+      return try await api.get(path, query: query + [("locale", locale)], as: PublicationResponse.self)
+        .publication
+    } catch {
+      guard case .problem(let problem) = error, problem.status == 400 else { throw error }
+      return try await api.get(path, query: query, as: PublicationResponse.self).publication
+    }
+  }
+
   /// The bytes at an address of this server's. Nil for another's, and where the server has no cover. An
   /// address of this server's begins with one slash. 403, 404 and 410 mean that there is none.
   func cover(at address: String) async throws(APICallError) -> [UInt8]? {

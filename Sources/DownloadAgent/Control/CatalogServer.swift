@@ -15,7 +15,7 @@ final class CatalogServer: Sendable {
   /// Makes the key where there is none yet; nothing listens before the start. Blocks. Throws ``ConfigurationError`` for an address that is
   /// not this device's own, and for a key that cannot be used.
   init(
-    at address: String, of library: Library, state: String, clock: any MonotonicClock,
+    at address: String, of library: Library, reading: ReadingShelf, state: String, clock: any MonotonicClock,
     wallClock: any WallClock, log: Log
   ) throws(ConfigurationError) {
     let address = try CatalogAddress.parse(address)
@@ -23,7 +23,8 @@ final class CatalogServer: Sendable {
     let running = WeakServerReference()
     let catalog = LibraryCatalog(
       on: LibraryCatalog.Infrastructure(
-        library: library, key: key, started: wallClock.now(), clock: wallClock, timer: clock, log: log,
+        library: library, reading: reading, key: key, started: wallClock.now(), clock: wallClock,
+        timer: clock, log: log,
         base: { Self.base(of: running.addresses) }))
     self.key = key
     server = HTTPServer(

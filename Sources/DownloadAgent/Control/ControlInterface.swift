@@ -3,6 +3,7 @@ import Commerce
 import ContentLibrary
 import CoreTypes
 import HTTPServer
+import LibraryCatalog
 import Monitoring
 import PullboxAPI
 import PullboxAPIServer
@@ -20,6 +21,8 @@ struct ControlInterface: Sendable {
   let arrivals: ArrivalFollower
   /// The content on this device.
   let library: Library
+  /// How far it was read.
+  let reading: ReadingShelf
   /// The offers of server and store together.
   let shop: Shop
   /// The hub of the event stream.
@@ -40,6 +43,8 @@ struct ControlInterface: Sendable {
   let started: Timestamp
   /// The clock of heartbeats.
   let clock: any MonotonicClock
+  /// The clock of what readers tell.
+  let wallClock: any WallClock
   /// The log of failures and of changes that were asked for.
   let log: Log
   /// The metrics, with the counts of requests.
@@ -58,6 +63,7 @@ struct ControlInterface: Sendable {
     addDownloads(to: &routes)
     addLibrary(to: &routes)
     addSections(to: &routes)
+    addReading(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in

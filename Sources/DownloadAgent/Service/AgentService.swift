@@ -66,7 +66,7 @@ public final class AgentService: Service {
   /// The hub of the event stream.
   let hub: EventHub
   /// Closed by ``stop()``, after the last step.
-  private let library: Library
+  let library: Library
   /// The watch over the library's volume and its room.
   private let watch: LibraryWatch
   /// The server of the control interface, on a Unix socket.
@@ -191,12 +191,15 @@ public final class AgentService: Service {
           downloads: downloads, transactions: transactions, library: library, server: serverMonitor,
           store: storeMonitor)
       ])
+    let reading = ReadingShelf(library: library)
     catalog = try configuration.catalogListen.map { [library] address in
       try CatalogServer(
-        at: address, of: library, state: paths.state, clock: clock, wallClock: wallClock, log: log)
+        at: address, of: library, reading: reading, state: paths.state, clock: clock, wallClock: wallClock,
+        log: log)
     }
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, arrivals: arrivals, library: library,
+      reading: reading,
       shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock, log: log),
       hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor,
@@ -204,7 +207,7 @@ public final class AgentService: Service {
         delivery: delivery, store: store, clock: clock,
         storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
       access: access, catalog: catalog,
-      started: wallClock.now(), clock: clock,
+      started: wallClock.now(), clock: clock, wallClock: wallClock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)
     facts = [
       "version": LogValue(ProductVersion.current), "device": LogValue("\(identity.identifier)"),
@@ -239,7 +242,7 @@ public final class AgentService: Service {
     try await BlockingPool.shared.run { [database, library] in
       for record in try database.libraryRecords() { library.titles.note(record.title, of: record.product) }
       let listings = try database.listings()
-      library.listings.load(listings)
+      library.listings.load(listings, publications: try database.publicationTitles())
       library.ownership.load(try database.ownership())
       for (product, listing) in listings {
         if let title = listing.title { library.titles.noteListed(title, of: product) }

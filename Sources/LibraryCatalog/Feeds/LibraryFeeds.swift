@@ -1,3 +1,4 @@
+import AgentRecords
 import CatalogDocuments
 import Commerce
 import ContentPackage
@@ -25,11 +26,22 @@ struct LibraryFeeds: Sendable {
   private let items: [ProductIdentifier: LibraryItem]
   /// In the order in which they came, the latest first.
   private let shelf: Shelf
+  /// Those that were begun and not read to their ends, the latest first.
+  private let reading: Shelf
+  /// The publications that are known of issues, and the issues of each.
+  private let publications: PublicationShelves
   /// Whether the library's volume is away.
   private let isOffline: Bool
 
   /// Content that is damaged, that is away, or that the account is known to own no more, is not shown.
-  init(_ all: [LibraryItem], title: String, started: Timestamp) {
+  ///
+  /// - Parameters:
+  ///   - readings: how far products were read, the latest first.
+  ///   - listings: what the server has told of products that belong to publications.
+  init(
+    _ all: [LibraryItem], title: String, started: Timestamp, readings: [ReadingRecord] = [],
+    listings: [ProductIdentifier: PublicationShelves.Listing] = [:]
+  ) {
     self.title = title
     isOffline = all.contains { $0.state == .offline }
     var items: [ProductIdentifier: LibraryItem] = [:]
@@ -42,6 +54,9 @@ struct LibraryFeeds: Sendable {
       items.values.sorted { one, other in
         one.placedAt == other.placedAt ? one.product < other.product : one.placedAt > other.placedAt
       }.map(\.product))
+    let shown = items
+    reading = Shelf(readings.filter { !$0.isRead && shown[$0.product] != nil }.map(\.product))
+    publications = PublicationShelves(listings.filter { shown[$0.key] != nil })
     updated = items.values.map(\.placedAt).max() ?? started
   }
 
@@ -64,10 +79,17 @@ struct LibraryFeeds: Sendable {
   /// The product as feeds show it; nil for one that they do not.
   func item(_ product: ProductIdentifier) -> LibraryItem? { items[product] }
 
-  /// Chooses the products of a page. Throws `request-malformed` for a cursor that is not of it.
+  /// Chooses the products of a page; of a list of publications none. Throws `request-malformed` for a cursor that is not of it, and
+  /// `publication-unknown`.
   func selection(of page: CatalogPage) throws(Problem) -> Selection {
     let shelf =
-      if case .search(let words) = page.place { Shelf(found(words)) } else { self.shelf }
+      switch page.place {
+      case .search(let words): Shelf(found(words))
+      case .reading: reading
+      case .publications: Shelf([])
+      case .publication(let publication): try publications.issues(of: publication)
+      default: self.shelf
+      }
     let length = page.place == .start ? Self.groupLength : Self.pageLength
     let found = try shelf.page(
       after: page.after, length: length, looks: .max, isShown: { _ in true }, of: { items[$0] })
@@ -89,13 +111,25 @@ struct LibraryFeeds: Sendable {
   }
 
   /// Returns the feed of what was chosen.
-  func feed(_ selection: Selection, facts: [ProductIdentifier: PlacedFacts]) -> CatalogFeed {
+  ///
+  /// - Parameter marks: how far the products were read, as their versions of now have it.
+  func feed(
+    _ selection: Selection, facts: [ProductIdentifier: PlacedFacts],
+    marks: [ProductIdentifier: ReadingProgress] = [:]
+  ) -> CatalogFeed {
     let page = selection.page
     var feed = CatalogFeed(page: page, title: title(of: page.place), updated: updated)
-    let publications = selection.items.map { publication($0, facts: facts[$0.product]) }
     if isOffline { feed.navigation.append(Self.offlineEntry) }
+    guard page.place != .publications else {
+      feed.navigation += self.publications.all.map(entry)
+      return feed
+    }
+    let publications = selection.items.map {
+      publication($0, facts: facts[$0.product], mark: marks[$0.product])
+    }
     guard page.place != .start else {
-      feed.navigation.append(Self.libraryEntry)
+      feed.navigation += [Self.readingEntry, Self.libraryEntry]
+      if !self.publications.all.isEmpty { feed.navigation.append(Self.publicationsEntry) }
       if !publications.isEmpty {
         feed.groups = [
           CatalogFeed.Group(
@@ -113,6 +147,9 @@ struct LibraryFeeds: Sendable {
   private func title(of place: CatalogPlace) -> String {
     switch place {
     case .owned: Self.libraryTitle
+    case .reading: Self.readingTitle
+    case .publications: Self.publicationsTitle
+    case .publication(let publication): publications.series(publication)?.title ?? publication.description
     case .search(let words): words.isEmpty ? "Search" : "Search: \(words.prefix(SearchIndex.maximumLength))"
     default: title
     }
@@ -129,19 +166,35 @@ struct LibraryFeeds: Sendable {
     return links
   }
 
+  /// The entry that leads to a publication, with the cover of its newest issue.
+  private func entry(_ series: CatalogFeed.Publication.Series) -> CatalogFeed.Navigation {
+    let newest = publications.newest(of: series.id).flatMap { items[$0] }
+    return CatalogFeed.Navigation(
+      CatalogPage(.publication(series.id)), .acquisition, title: series.title, summary: "",
+      images: newest.map { Self.images(of: $0.product, $0.version) } ?? [])
+  }
+
+  private static func images(of id: ProductIdentifier, _ version: ContentVersion) -> [CatalogFeed.Image] {
+    [nil, thumbnailWidth].map { width in
+      CatalogFeed.Image(
+        target: CatalogPage(.cover(id, version, width: width)), mediaType: nil, isThumbnail: width != nil)
+    }
+  }
+
   /// Returns a product as it is shown. Without facts it has no file and no pages.
-  func publication(_ item: LibraryItem, facts: PlacedFacts?) -> CatalogFeed.Publication {
+  func publication(
+    _ item: LibraryItem, facts: PlacedFacts?, mark: ReadingProgress? = nil
+  ) -> CatalogFeed.Publication {
     let (id, version) = (item.product, item.version)
     var publication = CatalogFeed.Publication(
       id: id, kind: facts?.package.isComic == true ? .comic : .book,
       title: item.productTitle ?? item.title ?? id.description, summary: "", updated: item.placedAt)
+    publication.series = publications.series(ofIssue: id)
+    publication.published = publications.published(id)
     guard let facts else { return publication }
     publication.pageCount = facts.package.pageCount
     if facts.hasCover || item.cover != nil {
-      publication.images = [nil, Self.thumbnailWidth].map { width in
-        CatalogFeed.Image(
-          target: CatalogPage(.cover(id, version, width: width)), mediaType: nil, isThumbnail: width != nil)
-      }
+      publication.images = Self.images(of: id, version)
     }
     let name = PackageFacts.fileName(of: id, facts.package)
     publication.links = [
@@ -151,17 +204,30 @@ struct LibraryFeeds: Sendable {
       FeedLink(
         .acquisition, to: CatalogPage(.manifest(id, version)),
         .other(PackagePages.manifestType(isComic: facts.package.stream != nil))),
+      FeedLink(.progression, to: CatalogPage(.progress(id)), .other(ReadingProgress.mediaType)),
     ]
     if let stream = facts.package.stream {
+      let lastRead = mark?.page.map { min($0 + 1, stream.count) }
       publication.links.append(
         FeedLink(
           .stream, to: CatalogPage(.pageTemplate(id, version)), .other(stream.mediaType),
-          stream: FeedLink.Stream(count: stream.count)))
+          stream: FeedLink.Stream(
+            count: stream.count, lastRead: lastRead, lastReadDate: lastRead == nil ? nil : mark?.modified)))
     }
     return publication
   }
 
   private static let libraryTitle = "Library"
+  private static let readingTitle = "Continue reading"
+  private static let publicationsTitle = "Publications"
+
+  private static let readingEntry = CatalogFeed.Navigation(
+    CatalogPage(.reading), .acquisition, title: readingTitle,
+    summary: "What was begun on this device and not read to its end, the latest first")
+
+  private static let publicationsEntry = CatalogFeed.Navigation(
+    CatalogPage(.publications), .navigation, title: publicationsTitle,
+    summary: "What lies on this device, by its publications")
 
   private static let libraryEntry = CatalogFeed.Navigation(
     CatalogPage(.owned), .acquisition, relation: .shelf, title: libraryTitle,

@@ -40,7 +40,7 @@ extension LibraryCatalog {
 
   /// The manifest of a version that may be read here, with the product as feeds show it. Throws `library-item-unknown` for what the library
   /// does not hold, and for what the account owns no more.
-  private func content(
+  func content(
     _ parameters: PathParameters
   ) async throws -> (item: LibraryItem, manifest: Manifest, feeds: LibraryFeeds) {
     let product = try Self.product(parameters)
@@ -53,7 +53,8 @@ extension LibraryCatalog {
       try await infrastructure.library.manifest(of: product, version: version)
     }
     guard let manifest else { throw Self.unknown(product) }
-    let feeds = LibraryFeeds([item], title: Self.title, started: infrastructure.started)
+    let feeds = LibraryFeeds(
+      [item], title: Self.title, started: infrastructure.started, listings: listings(of: [product]))
     return (item, manifest, feeds)
   }
 
@@ -107,7 +108,7 @@ extension LibraryCatalog {
 
   private func manifest(to request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     let (item, manifest, feeds) = try await content(parameters)
-    let pages = try await pages.pages(of: manifest, in: files)
+    let pages = try await pages.pages(of: manifest, in: files)?.namedByFolders()
     let bytes = try WebPublicationWriter(addresses: addresses(.json)).document(
       feeds.publication(item, facts: PlacedFacts(manifest)), item.version, pages: pages)
     return try answer(bytes, to: request, type: PackagePages.manifestType(isComic: pages != nil))

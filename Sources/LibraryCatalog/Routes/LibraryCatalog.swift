@@ -1,3 +1,4 @@
+import AgentRecords
 import CatalogDocuments
 import Commerce
 package import ContentLibrary
@@ -15,6 +16,7 @@ package struct LibraryCatalog: Sendable {
   /// The parts of the agent that the routes use.
   package struct Infrastructure: Sendable {
     package let library: Library
+    package let reading: ReadingShelf
     package let key: CatalogKey
     /// When the agent began.
     package let started: Timestamp
@@ -25,10 +27,11 @@ package struct LibraryCatalog: Sendable {
     package let base: @Sendable () -> String
 
     package init(
-      library: Library, key: CatalogKey, started: Timestamp, clock: any WallClock, timer: any MonotonicClock,
-      log: Log, base: @escaping @Sendable () -> String
+      library: Library, reading: ReadingShelf, key: CatalogKey, started: Timestamp, clock: any WallClock,
+      timer: any MonotonicClock, log: Log, base: @escaping @Sendable () -> String
     ) {
       self.library = library
+      self.reading = reading
       self.key = key
       self.started = started
       self.clock = clock
@@ -49,22 +52,23 @@ package struct LibraryCatalog: Sendable {
   let files: PlacedFiles
   let facts: PlacedFactsCache
   let checksums = FolderChecksums()
-  let pages = PlacedPagesCache()
+  let pages: PlacedPagesCache
   private let attempts: WrongPasswords
 
   package init(on infrastructure: Infrastructure) {
     self.infrastructure = infrastructure
-    files = PlacedFiles(library: infrastructure.library)
+    files = infrastructure.reading.files
+    pages = infrastructure.reading.pages
     facts = PlacedFactsCache(infrastructure.library)
     attempts = WrongPasswords(timer: infrastructure.timer)
   }
 
-  /// Returns the configuration of a server for it: one loop and few connections, hardly a body.
+  /// Returns the configuration of a server for it: one loop and few connections, and bodies that tell how far something was read.
   package static func configuration(_ address: ServerAddress) -> HTTPServerConfiguration {
     var configuration = HTTPServerConfiguration(addresses: [address])
     configuration.loops = 1
     configuration.maximumConnections = 64
-    configuration.maximumBodyLength = .kibibytes(1)
+    configuration.maximumBodyLength = ReadingProgress.maximumLength
     configuration.drainDeadline = .seconds(3)
     configuration.useProblemDocuments()
     return configuration
@@ -79,6 +83,7 @@ package struct LibraryCatalog: Sendable {
     }
     addFeeds(to: &routes)
     addContent(to: &routes)
+    addProgress(to: &routes)
     return routes.router { [log = infrastructure.log] request, error in
       log.error(
         "a request of the catalog failed",
@@ -102,6 +107,19 @@ package struct LibraryCatalog: Sendable {
       add("\(path)/owned", query: ["after"], to: &routes) { request, _ in
         try await feed(CatalogPage(.owned, after: Self.cursor(request)), to: request, in: form)
       }
+      add("\(path)/reading", query: ["after"], to: &routes) { request, _ in
+        try await feed(CatalogPage(.reading, after: Self.cursor(request)), to: request, in: form)
+      }
+      add("\(path)/publications", query: [], to: &routes) { request, _ in
+        try await feed(CatalogPage(.publications), to: request, in: form)
+      }
+      add("\(path)/publications/{id}", query: ["after"], to: &routes) { request, parameters in
+        guard let publication = ProductIdentifier(parameters["id"]) else {
+          throw Problem(.publicationUnknown)
+        }
+        let page = CatalogPage(.publication(publication), after: try Self.cursor(request))
+        return try await feed(page, to: request, in: form)
+      }
       add("\(path)/search", query: ["after", "q"], to: &routes) { request, _ in
         let place = CatalogPlace.search(request.queryValue("q") ?? "")
         return try await feed(CatalogPage(place, after: Self.cursor(request)), to: request, in: form)
@@ -118,10 +136,10 @@ package struct LibraryCatalog: Sendable {
 
   /// Adds a route for those who show the key. Throws `request-malformed` for other parameters than `query`, and for one twice.
   func add(
-    _ pattern: String, query: Set<String>, to routes: inout APIRoutes,
+    _ pattern: String, by method: HTTPMethod = .get, query: Set<String>, to routes: inout APIRoutes,
     use responder: @escaping APIRoutes.Responder
   ) {
-    routes.on(.get, pattern) { request, parameters in
+    routes.on(method, pattern) { request, parameters in
       guard try isSignedIn(request) else { return try authentication(status: .unauthorized) }
       try request.requireQuery(only: query)
       return try await responder(request, parameters)
@@ -161,20 +179,36 @@ package struct LibraryCatalog: Sendable {
   }
 
   /// The library as feeds show it now.
-  func feeds() async throws -> LibraryFeeds {
-    LibraryFeeds(
-      try await infrastructure.library.items(), title: Self.title, started: infrastructure.started)
+  func feeds(readings: [ReadingRecord] = []) async throws -> LibraryFeeds {
+    let items = try await infrastructure.library.items()
+    return LibraryFeeds(
+      items, title: Self.title, started: infrastructure.started, readings: readings,
+      listings: listings(of: items.map(\.product)))
+  }
+
+  /// The listings of those that belong to publications.
+  func listings(of products: [ProductIdentifier]) -> [ProductIdentifier: PublicationShelves.Listing] {
+    let known = infrastructure.library.listings
+    var listings: [ProductIdentifier: PublicationShelves.Listing] = [:]
+    for product in products {
+      guard let listing = known[product], let publication = listing.publication else { continue }
+      listings[product] = PublicationShelves.Listing(
+        publication: publication, title: known[publication: publication]?.title, published: listing.published)
+    }
+    return listings
   }
 
   private func feed(
     _ page: CatalogPage, to request: HTTPRequest, in form: FeedForm
   ) async throws -> HTTPResponse {
-    let feeds = try await feeds()
+    let readings = try await infrastructure.reading.all()
+    let feeds = try await feeds(readings: readings)
     let selection = try await BlockingPool.computing.run { try feeds.selection(of: page) }
     let facts = try await PlacedFiles.online { try await self.facts.facts(of: selection.items) }
+    let marks = try await infrastructure.reading.marks(of: selection.items, among: readings)
     let addresses = addresses(form)
     let bytes = try await BlockingPool.computing.run {
-      let feed = feeds.feed(selection, facts: facts)
+      let feed = feeds.feed(selection, facts: facts, marks: marks)
       return switch form {
       case .atom: AtomWriter(addresses: addresses, name: feeds.title).feed(feed)
       case .json: try PublicationsWriter(addresses: addresses).feed(feed)
@@ -189,7 +223,9 @@ package struct LibraryCatalog: Sendable {
     let feeds = try await feeds()
     guard let item = feeds.item(product) else { throw Self.unknown(product) }
     let facts = try await PlacedFiles.online { try await self.facts.facts(of: [item]) }
-    let publication = feeds.publication(item, facts: facts[product])
+    let marks = try await infrastructure.reading.marks(
+      of: [item], among: try await infrastructure.reading.all())
+    let publication = feeds.publication(item, facts: facts[product], mark: marks[product])
     let bytes =
       switch form {
       case .atom: AtomWriter(addresses: addresses(form), name: Self.title).entry(publication)

@@ -217,6 +217,20 @@ public struct AgentClient: Sendable {
     ).value.items
   }
 
+  /// How far the product was read on this device, by any program. Throws `library-item-unknown`.
+  public func reading(of product: ProductIdentifier) async throws(APICallError) -> ReadingResponse {
+    try await api.get("/v1/library/\(product)/progress")
+  }
+
+  /// Tells how far the product is read now, and returns what counts from then on: this, or a later word of another program. Throws
+  /// `library-item-unknown`, and `request-malformed` for a page that it does not have.
+  @discardableResult
+  public func report(
+    _ report: ReadingReport, of product: ProductIdentifier
+  ) async throws(APICallError) -> ReadingResponse {
+    try await api.call("PUT", "/v1/library/\(product)/progress", body: report, as: ReadingResponse.self).value
+  }
+
   /// Removes every version of the product from this device; it can be restored later. Throws
   /// `library-item-unknown` when there is none.
   public func remove(_ product: ProductIdentifier) async throws(APICallError) {

@@ -11,6 +11,7 @@ import SystemCalls
 import Testing
 
 @testable import AgentRecords
+@testable import ContentLibrary
 @testable import DownloadAgent
 
 /// How products are called and look that arrive by themselves.
@@ -272,5 +273,31 @@ struct ArrivalListingTests {
     ] as [([UInt8], String?)])
   func formats(bytes: [UInt8], name: String?) {
     #expect(CoverPicture(bytes)?.fileName == name)
+  }
+
+  @Test("the publication of an issue is learned with its title, and the publication's own title is asked for")
+  func publication() async throws {
+    let magazine = try #require(ProductIdentifier("com.example.heroes"))
+    let product = package.manifest.product
+    server.change { state in
+      state.listings[0].publication = magazine
+      state.listings[0].publicationDate = Timestamp(millisecondsSinceEpoch: 1_767_225_600_000)
+      state.publications = [
+        PublicationListing(id: magazine, title: "Les H\u{E9}ros\u{202E}", description: "", subscriptions: [])
+      ]
+    }
+    try await server.open { url in
+      try await run(.ask, at: url) { agent in
+        server.tell(try entry())
+        while agent.library.listings[publication: magazine] == nil { await Task.yield() }
+      }
+    }
+    // Known without the server, and after a restart.
+    try await harness.run(server: "http://127.0.0.1:9") { agent in
+      let listing = agent.library.listings[product]
+      #expect(listing?.publication == magazine && listing?.published?.rfc3339.hasPrefix("2026-01-01") == true)
+      #expect(agent.library.listings[publication: magazine]?.title == "Les H\u{E9}ros")
+      #expect(agent.library.listings[publication: magazine]?.locale == "fr-FR")
+    }
   }
 }

@@ -265,7 +265,7 @@ struct LibraryCatalogTests {
       #expect(try await program.get("/v1.2/owned", [("If-None-Match", tag)]).status == 304)
       let unknown = [
         "/v2/products/com.example.none": 404, "/v2/owned?after=com.example.none": 400,
-        "/v2/owned?page=2": 400, "/v2/publications": 404,
+        "/v2/owned?page=2": 400, "/v2/new": 404,
       ]
       for (path, status) in unknown { #expect(try await program.get(path).status == status, "\(path)") }
     }

@@ -10,6 +10,31 @@ extension WireSample {
     #"{"left": 20401094656, "limit": 21474836480, "until": "2026-11-30T23:00:00.000Z", "used": 1073741824}"#
   static let networkLimits =
     #"{"budget": \#(networkBudget), "maximumRate": 2097152, "window": \#(networkWindow)}"#
+  static let readingLocations = """
+    {"fragments": ["page=4"], "position": 4, "progression": 0.25, "totalProgression": 0.5}
+    """
+  static let readingLocator = """
+    {
+      "href": "pages/4.jpg",
+      "locations": \(readingLocations),
+      "text": {"after": "c", "before": "a", "highlight": "b"},
+      "title": "Page 4",
+      "type": "image/jpeg"
+    }
+    """
+  static let reading = """
+    {
+      "device": {"id": "6f1c", "name": "Tablet"},
+      "locator": \(readingLocator),
+      "modified": "2026-11-29T08:30:00.000Z",
+      "page": 3,
+      "position": "4",
+      "progression": 0.5
+    }
+    """
+  static let readingWithoutPlace = """
+    {"device": {"id": "6f1c"}, "modified": "2026-11-29T08:30:00.000Z"}
+    """
   static let download = """
     {
       "bytesNeeded": 8388608,
@@ -317,6 +342,29 @@ extension WireSample {
     WireSample(NewsEntry.self, newsEntry, minimal: plainFeedEntry),
     WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
     WireSample(SessionName.self, #""org.example.Reader""#),
+    WireSample(ReadingProgress.self, reading, minimal: readingWithoutPlace),
+    WireSample(
+      ReadingProgress.Device.self, #"{"id": "6f1c", "name": "Tablet"}"#, minimal: #"{"id": "6f1c"}"#),
+    WireSample(
+      ReadingProgress.Locator.self, readingLocator,
+      minimal: #"{"href": "pages/4.jpg", "type": "image/jpeg"}"#),
+    WireSample(ReadingProgress.Locator.Locations.self, readingLocations, minimal: "{}"),
+    WireSample(
+      ReadingProgress.Locator.Text.self, #"{"after": "c", "before": "a", "highlight": "b"}"#, minimal: "{}"),
+    WireSample(
+      ReadingReport.self,
+      """
+      {
+        "device": {"id": "6f1c"},
+        "locator": \(readingLocator),
+        "modified": "2026-11-29T08:30:00.000Z",
+        "page": 3,
+        "progression": 0.5
+      }
+      """, minimal: "{}"),
+    WireSample(
+      ReadingResponse.self, #"{"pages": 10, "progress": \#(reading), "version": "1.10"}"#,
+      minimal: #"{"version": "1.10"}"#),
     WireSample(
       SpaceShortage.self, shortage,
       minimal: #"{"free": 1288490188, "needed": 2040109465, "removable": 734003200, "reserve": 33554432}"#),
