@@ -34,14 +34,18 @@ final class InflatingFile: Sendable {
 
   private let file: ManifestFile
   private let operations: any FileOperations
+  /// Called with how far the file has come, and a hasher that has read so much of it.
+  private let note: @Sendable (Int64, SHA256Hasher) -> Void
   private let state: Mutex<State>
 
   /// `target` is empty.
   init(
-    _ file: ManifestFile, into target: consuming sending FileDescriptor, operations: any FileOperations
+    _ file: ManifestFile, into target: consuming sending FileDescriptor, operations: any FileOperations,
+    noting note: @escaping @Sendable (Int64, SHA256Hasher) -> Void = { _, _ in }
   ) throws {
     self.file = file
     self.operations = operations
+    self.note = note
     state = Mutex(
       State(
         stream: try InflateStream(), target: target,
@@ -51,10 +55,12 @@ final class InflatingFile: Sendable {
   /// Goes on at `checkpoint`, whose bytes are in `target`.
   init(
     _ file: ManifestFile, into target: consuming sending FileDescriptor, resumingAt checkpoint: Checkpoint,
-    operations: any FileOperations
+    operations: any FileOperations,
+    noting note: @escaping @Sendable (Int64, SHA256Hasher) -> Void = { _, _ in }
   ) throws {
     self.file = file
     self.operations = operations
+    self.note = note
     let count = Int(min(Int64(InflateStream.windowLength), checkpoint.length))
     var window: [UInt8] = []
     try operations.read(
@@ -65,6 +71,7 @@ final class InflatingFile: Sendable {
         hasher: checkpoint.hasher, position: checkpoint.position, length: checkpoint.length,
         lastByte: checkpoint.boundary.lastByte, isReadBack: true, checkpoint: checkpoint,
         buffer: Array(repeating: 0, count: Self.bufferLength)))
+    note(checkpoint.length, checkpoint.hasher)
   }
 
   /// Stored bytes that are inflated.
@@ -106,6 +113,7 @@ final class InflatingFile: Sendable {
         state.hasher.update(made)
         if !made.isEmpty { try operations.write(made, to: state.target, at: ByteCount(state.length)) }
         state.length += Int64(made.count)
+        if !made.isEmpty { note(state.length, state.hasher) }
         rest = rest.extracting(droppingFirst: step.consumed)
         if let unusedBits {
           state.checkpoint = Checkpoint(

@@ -24,10 +24,13 @@ struct Spool: ~Copyable, Sendable {
   private let directory: Directory
   private let operations: any FileOperations
   private var gaps: OpenFiles.File?
+  private let isReadOnly: Bool
 
-  init(_ directory: consuming Directory) {
+  /// One that is read beside its owner changes nothing.
+  init(_ directory: consuming Directory, isReadOnly: Bool = false) {
     operations = directory.operations
     self.directory = directory
+    self.isReadOnly = isReadOnly
   }
 
   /// Finds what an earlier process left; removes what it does not know.
@@ -52,8 +55,11 @@ struct Spool: ~Copyable, Sendable {
     return number
   }
 
+  /// The name of the file with all bytes of a piece.
+  static func name(ofPiece piece: Int) -> String { "p\(piece)" }
+
   mutating func keep(_ bytes: Span<UInt8>, of piece: Int) throws(SystemError) {
-    let file = try directory.openForWriting(named: "p\(piece)")
+    let file = try directory.openForWriting(named: Self.name(ofPiece: piece))
     try operations.write(bytes, to: file, at: .zero)
     pieces.insert(piece)
   }
@@ -62,14 +68,14 @@ struct Spool: ~Copyable, Sendable {
   func bytes(of piece: Int, count: Int) throws(SystemError) -> [UInt8]? {
     guard pieces.contains(piece) else { return nil }
     var bytes: [UInt8] = []
-    let file = try directory.open("p\(piece)", .readOnly)
+    let file = try directory.open(Self.name(ofPiece: piece), .readOnly)
     let isReadable = try operations.readIfReadable(upTo: count, of: file, at: .zero, into: &bytes)
     return isReadable && bytes.count == count ? bytes : nil
   }
 
   mutating func drop(_ piece: Int) throws(SystemError) {
     guard pieces.contains(piece) else { return }
-    try directory.removeFile("p\(piece)")
+    try directory.removeFile(Self.name(ofPiece: piece))
     pieces.remove(piece)
   }
 
@@ -88,7 +94,8 @@ struct Spool: ~Copyable, Sendable {
   ) throws(SystemError) -> Bool {
     let end = buffer.count + count
     if gaps == nil, try directory.statusOfFile(named: "gaps") != nil {
-      gaps = OpenFiles.File(try directory.openForWriting(named: "gaps"))
+      gaps = OpenFiles.File(
+        try isReadOnly ? directory.open("gaps", .readOnly) : directory.openForWriting(named: "gaps"))
     }
     if let gaps {
       let isReadable = try operations.readIfReadable(

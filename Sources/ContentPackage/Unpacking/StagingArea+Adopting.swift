@@ -30,6 +30,7 @@ extension StagingArea {
     } else {
       try takeFiles(of: older, in: source, room: room)
     }
+    publish()
     return pieces.bytesVerified - before
   }
 
@@ -137,7 +138,7 @@ extension StagingArea {
     return position == file.length.rawValue
   }
 
-  private func removeFromTree(_ path: PackagePath) throws(SystemError) {
+  func removeFromTree(_ path: PackagePath) throws(SystemError) {
     do {
       try tree.withParent(of: path.segments[...], creating: false) { directory, name throws(SystemError) in
         try directory.removeFile(name)

@@ -50,7 +50,7 @@ extension StagingArea {
     guard pieces.isVerified(plan.pieces(of: index).lowerBound) else { return nil }
     let entry = manifest.files[index]
     let inflation = try InflatingFile(
-      entry, into: try tree.replaceFile(at: entry.path), operations: operations)
+      entry, into: try tree.replaceFile(at: entry.path), operations: operations, noting: marker(of: index))
     inflating[index] = inflation
     return inflation
   }

@@ -19,6 +19,7 @@ extension StagingArea {
       if plan.pieces(of: index).contains(where: { pieces.isVerified($0) }) { try inflate(index) }
     }
     try dropVouched()
+    publish()
   }
 
   /// Returns the lengths of the files in the tree, -1 for none. Removes a file that is longer than the
@@ -69,43 +70,31 @@ extension StagingArea {
   private mutating func isThere(
     _ piece: Int, _ lengths: [Int64], _ readers: inout OpenFiles
   ) throws -> Bool {
-    let writes = plan.writes(for: piece)
-    let isReadable = writes.allSatisfy { write in
-      manifest.files[write.file].method == .stored
+    let slices = plan.slices(of: piece)
+    let isReadable = slices.allSatisfy { slice in
+      guard case .file(let write) = slice else { return true }
+      return manifest.files[write.file].method == .stored
         && lengths[write.file] >= write.offset + Int64(write.slice.count)
     }
     guard isReadable else { return false }
     try Task.checkCancellation()
     var hasher = SHA256Hasher()
     var buffer: [UInt8] = []
-    var gaps = plan.gaps(in: piece)[...]
-    for write in writes {
-      while let gap = gaps.first, gap.slice.lowerBound < write.slice.lowerBound {
-        guard try hash(gap, into: &hasher, &buffer) else { return false }
-        gaps.removeFirst()
-      }
-      let path = manifest.files[write.file].path
-      let file = try readers.file(write.file) { () throws(SystemError) in try tree.openFile(at: path) }
+    for slice in slices {
       buffer.removeAll(keepingCapacity: true)
-      let isReadable = try operations.readIfReadable(
-        upTo: write.slice.count, of: file.descriptor, at: ByteCount(write.offset), into: &buffer)
-      guard isReadable, buffer.count == write.slice.count else { return false }
+      switch slice {
+      case .gap(let gap):
+        guard try spool.readGap(gap.slice.count, at: gap.offset, into: &buffer) else { return false }
+      case .file(let write):
+        let path = manifest.files[write.file].path
+        let file = try readers.file(write.file) { () throws(SystemError) in try tree.openFile(at: path) }
+        let isReadable = try operations.readIfReadable(
+          upTo: write.slice.count, of: file.descriptor, at: ByteCount(write.offset), into: &buffer)
+        guard isReadable, buffer.count == write.slice.count else { return false }
+      }
       hasher.update(buffer.span)
     }
-    for gap in gaps {
-      guard try hash(gap, into: &hasher, &buffer) else { return false }
-    }
     return hasher.finalize() == manifest.pieces[piece]
-  }
-
-  /// False where the gap cannot be read.
-  private mutating func hash(
-    _ gap: UnpackPlan.Gap, into hasher: inout SHA256Hasher, _ buffer: inout [UInt8]
-  ) throws(SystemError) -> Bool {
-    buffer.removeAll(keepingCapacity: true)
-    guard try spool.readGap(gap.slice.count, at: gap.offset, into: &buffer) else { return false }
-    hasher.update(buffer.span)
-    return true
   }
 
   /// Deflated files that are whole, and those whose inflation can be taken up again.
@@ -123,7 +112,8 @@ extension StagingArea {
       }
       guard let checkpoint, checkpoint.position <= file.storedLength.rawValue else { continue }
       inflating[index] = try InflatingFile(
-        file, into: try tree.openForWriting(at: file.path), resumingAt: checkpoint, operations: operations)
+        file, into: try tree.openForWriting(at: file.path), resumingAt: checkpoint, operations: operations,
+        noting: marker(of: index))
       checkpoints[index] = checkpoint.position
     }
   }

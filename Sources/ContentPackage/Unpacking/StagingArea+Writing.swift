@@ -73,6 +73,7 @@ extension StagingArea {
     pieces.markVerified(piece)
     for file in completed { openFiles.close(file) }
     try dropVouched()
+    publish()
   }
 
   /// Writes a piece that has bytes of deflated files. The spool holds it until those bytes can be inflated.
@@ -93,6 +94,7 @@ extension StagingArea {
     }
     for file in completed { openFiles.close(file) }
     try dropVouched()
+    publish()
   }
 
   /// Writes the piece's bytes of stored files.

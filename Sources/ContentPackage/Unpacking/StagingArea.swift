@@ -30,6 +30,8 @@ public struct StagingArea: ~Copyable, Sendable {
   public internal(set) var pieces: PieceMap
 
   let plan: UnpackPlan
+  /// What others may read beside the owner; nil where nobody does.
+  let extents: StagedExtents?
   let operations: any FileOperations
   let root: Directory
   let tree: Directory
@@ -60,6 +62,13 @@ public struct StagingArea: ~Copyable, Sendable {
   public static func open(
     at path: String, manifest: Manifest, operations: any FileOperations = SystemFileOperations()
   ) throws -> StagingArea {
+    try open(at: path, manifest: manifest, operations: operations, publishing: nil)
+  }
+
+  /// The same, with what is verified and written told to `extents`, which are of the same manifest.
+  package static func open(
+    at path: String, manifest: Manifest, operations: any FileOperations, publishing extents: StagedExtents?
+  ) throws -> StagingArea {
     let isKnown = try claim(path, for: manifest, operations)
     let root = try Directory(opening: path, operations: operations)
     let tree = try root.subdirectory(creating: treeName)
@@ -69,14 +78,15 @@ public struct StagingArea: ~Copyable, Sendable {
     try operations.write(session.span, to: try root.openForWriting(named: sessionName), at: .zero)
     var area = StagingArea(
       path: path, manifest: manifest, operations: operations, root: root, tree: tree, spool: spool,
-      identity: identity, session: session)
+      identity: identity, session: session, extents: extents)
     if isKnown { try area.recover() }
     return area
   }
 
   private init(
     path: String, manifest: Manifest, operations: any FileOperations, root: consuming Directory,
-    tree: consuming Directory, spool: consuming Spool, identity: MountIdentity, session: [UInt8]
+    tree: consuming Directory, spool: consuming Spool, identity: MountIdentity, session: [UInt8],
+    extents: StagedExtents?
   ) {
     self.path = path
     self.manifest = manifest
@@ -86,6 +96,7 @@ public struct StagingArea: ~Copyable, Sendable {
     self.spool = spool
     self.identity = identity
     self.session = session
+    self.extents = extents
     pieces = PieceMap(manifest)
     plan = UnpackPlan(manifest)
     isUnpacked = Array(repeating: false, count: manifest.files.count)

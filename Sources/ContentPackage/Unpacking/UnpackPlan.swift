@@ -20,8 +20,15 @@ public struct UnpackPlan: Sendable {
     public let slice: Range<Int>
   }
 
+  /// A slice of a piece, whether it belongs to a file or not.
+  enum Slice: Hashable, Sendable {
+    case file(Write)
+    case gap(Gap)
+  }
+
   private let layout: PieceLayout
   private let ranges: [Range<Int64>]
+  private let isDeflated: [Bool]
   /// The files that take bytes in the package, by where they do.
   private let order: [Int]
   /// How many bytes the first files of ``order`` take together: none, the first, the first two, and so on.
@@ -32,6 +39,7 @@ public struct UnpackPlan: Sendable {
     layout = manifest.layout
     let ranges = manifest.files.map(\.storedRange)
     self.ranges = ranges
+    isDeflated = manifest.files.map { $0.method == .deflated }
     order = ranges.indices.filter { !ranges[$0].isEmpty }
       .sorted { ranges[$0].lowerBound < ranges[$1].lowerBound }
     takenBefore = order.reduce(into: [0]) { sums, file in
@@ -71,9 +79,35 @@ public struct UnpackPlan: Sendable {
     }
   }
 
+  /// All bytes of the piece, slice by slice.
+  func slices(of piece: Int) -> [Slice] {
+    var gaps = gaps(in: piece)[...]
+    var slices: [Slice] = []
+    for write in writes(for: piece) {
+      while let gap = gaps.first, gap.slice.lowerBound < write.slice.lowerBound {
+        slices.append(.gap(gaps.removeFirst()))
+      }
+      slices.append(.file(write))
+    }
+    return slices + gaps.map { .gap($0) }
+  }
+
   /// The pieces that hold bytes of `file`; none for a file that takes none.
   public func pieces(of file: Int) -> Range<Int> {
     layout.pieces(holding: ranges[file])
+  }
+
+  /// The pieces that are needed for those bytes of `file` itself: of a deflated one all, since it is inflated from its beginning.
+  package func pieces(of file: Int, holding bytes: Range<Int64>) -> Range<Int> {
+    guard !isDeflated[file] else { return pieces(of: file) }
+    let stored = ranges[file]
+    let part = stored.lowerBound + bytes.lowerBound..<stored.lowerBound + bytes.upperBound
+    return layout.pieces(holding: part.clamped(to: stored))
+  }
+
+  /// The pieces that bring what follows the byte at `offset` of `file`.
+  package func pieces(of file: Int, from offset: Int64) -> Range<Int> {
+    pieces(of: file, holding: offset..<max(offset, Int64(ranges[file].count)))
   }
 
   /// The files that have bytes in `pieces`, in the order of the package.
