@@ -16,21 +16,28 @@ final class PartialPieces: Sendable {
 
   private let entries = Mutex<[Entry]>([])
 
-  /// Keeps `piece` of the package with this digest, in place of one that was kept before. An empty one is not kept.
+  /// Keeps `piece` of the package with this digest, in place of what was kept of it before. An empty one is not kept.
   func keep(_ piece: ReceivedPiece, of digest: SHA256Digest) {
     entries.withLock { entries in
-      entries.removeAll { $0.digest == digest }
+      entries.removeAll { $0.digest == digest && $0.piece.index == piece.index }
       guard !piece.bytes.isEmpty, !piece.isWhole else { return }
       if entries.count == Self.maximumCount { entries.removeFirst() }
       entries.append(Entry(digest: digest, piece: piece))
     }
   }
 
-  /// Hands out what is kept for the package, and forgets it.
-  func remove(of digest: SHA256Digest) -> ReceivedPiece? {
+  /// Hands out what is kept of a piece of the package that fits, the latest, and forgets it.
+  func remove(of digest: SHA256Digest, where fits: (Int) -> Bool) -> ReceivedPiece? {
     entries.withLock { entries in
-      guard let index = entries.firstIndex(where: { $0.digest == digest }) else { return nil }
+      guard let index = entries.lastIndex(where: { $0.digest == digest && fits($0.piece.index) }) else {
+        return nil
+      }
       return entries.remove(at: index).piece
     }
+  }
+
+  /// Forgets what is kept of pieces of the package that fit.
+  func drop(of digest: SHA256Digest, where fits: (Int) -> Bool) {
+    entries.withLock { $0.removeAll { $0.digest == digest && fits($0.piece.index) } }
   }
 }

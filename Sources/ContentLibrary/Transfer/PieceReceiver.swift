@@ -36,6 +36,8 @@ final class PieceReceiver: TransferReceiver {
     var lacksPlace = false
     /// Bytes of the body that come before ``current`` goes on.
     var skip: Int64 = 0
+    /// Other pieces are wanted more: no more bytes are taken.
+    var isCut = false
   }
 
   /// The bytes of the package that the request named.
@@ -80,6 +82,27 @@ final class PieceReceiver: TransferReceiver {
     state.withLock { $0.handle }?.cancel()
   }
 
+  /// Ends the transfer because other pieces are wanted more. One whose answer has not shown yet that it is the server's goes on until
+  /// then, and is ended by its first bytes: what it may tell about the network is not lost.
+  func cut() {
+    let handle = state.withLock { state in
+      state.isCut = true
+      return state.isCertain ? state.handle : nil
+    }
+    handle?.cancel()
+  }
+
+  /// Whether ``cut()`` was called.
+  var wasCut: Bool { state.withLock { $0.isCut } }
+
+  /// The piece that is coming, or comes next; nil before the answer has begun, and where nothing of it is wanted any more.
+  var piece: Int? {
+    state.withLock { state in
+      guard state.verdict == .accepted else { return nil }
+      return state.current?.index ?? nextWanted(from: state.position)
+    }
+  }
+
   /// ``RangeResponse`` decides; only the digests of the pieces make bytes trusted.
   func receive(head: ResponseHead) -> HeadDecision {
     let response = RangeResponse.classify(
@@ -122,6 +145,7 @@ final class PieceReceiver: TransferReceiver {
   /// nothing that follows is wanted.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
+      if state.isCut, state.isCertain { return .stop }
       if state.lacksPlace {
         let handle = state.handle
         // Its own bytes stay where they are; the budget counts them from now on.

@@ -37,10 +37,12 @@ package struct PieceTransfer: Sendable {
   package let limits: Limits
   /// Shared by all transfers from this server.
   package var path = ServerPath()
+  /// The demand of the package's readers; nil where it cannot be read meanwhile.
+  package var demand: ReadingDemand?
 
   package init(
     client: HTTPClient, session: StagingSession, buffers: BufferPool, progress: TransferProgress,
-    limits: Limits, path: ServerPath = ServerPath()
+    limits: Limits, path: ServerPath = ServerPath(), demand: ReadingDemand? = nil
   ) {
     self.client = client
     self.session = session
@@ -48,11 +50,13 @@ package struct PieceTransfer: Sendable {
     self.progress = progress
     self.limits = limits
     self.path = path
+    self.demand = demand
   }
 
   /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is
-  /// cancelled. `url` is absolute. Pieces are asked for in runs, a piece whose beginning is there first. The
-  /// request after damage goes over a connection of its own.
+  /// cancelled. `url` is absolute. Pieces are asked for in runs, a piece whose beginning is there first. While the package has readers,
+  /// ``PieceOrder`` says which run is next, and a run that brings others is cut short. The request after damage goes over a
+  /// connection of its own.
   package func run(url: String, ticket: String) async throws {
     try path.checkScheme(of: url)
     var pieces = try await session.open()
@@ -62,14 +66,11 @@ package struct PieceTransfer: Sendable {
     var isSuspicious = false
     while !pieces.isComplete {
       let isProbe = try path.admit()
-      let resumed = partialPiece(lackedBy: pieces)
-      guard
-        let run = pieces.nextMissingRun(from: resumed?.index ?? position) ?? pieces.nextMissingRun(from: 0)
-      else { break }
-      position = run.upperBound
-      let result = try await fetch(
-        run, lacking: pieces, resuming: resumed, fresh: isSuspicious, probing: isProbe, url: url,
-        ticket: ticket)
+      if session.extents.isDamaged { pieces = try await session.open() }
+      guard let choice = await nextRun(lackedBy: pieces, from: position) else { break }
+      position = choice.run.upperBound
+      let (result, wasCut) = try await fetch(
+        choice, lacking: pieces, fresh: isSuspicious, probing: isProbe, url: url, ticket: ticket)
       pieces = result.pieces
       isSuspicious = !result.corrupt.isEmpty
       for piece in result.corrupt {
@@ -83,29 +84,49 @@ package struct PieceTransfer: Sendable {
         continue
       }
       // A response that ended properly and brought nothing would be asked for again forever.
-      if result.verifiedCount == 0, result.corrupt.isEmpty {
+      if result.verifiedCount == 0, result.corrupt.isEmpty, !wasCut {
         throw StepFailure.retry(
           .protocolViolation, cause: "an answer ended properly and brought no whole piece")
       }
     }
   }
 
-  /// Removes and returns the part of a missing piece that an earlier connection received.
-  private func partialPiece(lackedBy pieces: PieceMap) -> ReceivedPiece? {
-    guard let piece = path.partials.remove(of: session.manifest.digest), !pieces.isVerified(piece.index)
-    else {
-      return nil
-    }
-    return piece
+  /// A run of missing pieces to be asked for.
+  private struct Choice {
+    var run: Range<Int>
+    /// The part of its first piece that an earlier connection received.
+    var resumed: ReceivedPiece?
+    /// Whether it is cut short where readers want other pieces.
+    var isInterruptible = true
   }
 
-  /// One request for a run of missing pieces; `resumed` is of its first, if it is given. An error of the disk
-  /// is thrown before one of the network.
+  /// Nil when nothing is missing.
+  private func nextRun(lackedBy pieces: PieceMap, from position: Int) async -> Choice? {
+    let digest = session.manifest.digest
+    path.partials.drop(of: digest) { pieces.isVerified($0) }
+    let order = demand?.order ?? PieceOrder()
+    guard !order.isEmpty else {
+      let resumed = path.partials.remove(of: digest) { _ in true }
+      return order.nextRun(in: pieces, from: resumed?.index ?? position).map { run in
+        Choice(run: run, resumed: resumed)
+      }
+    }
+    guard var run = order.nextRun(in: pieces, from: position) else { return nil }
+    var isInterruptible = true
+    if await !session.accepts(run.lowerBound), let first = pieces.nextMissingRun(from: 0, maximumCount: 8) {
+      // What lies packed on the disk is inflated first, as far as so many pieces bring that.
+      (run, isInterruptible) = (first, false)
+    }
+    let resumed = path.partials.remove(of: digest) { $0 == run.lowerBound }
+    return Choice(run: run, resumed: resumed, isInterruptible: isInterruptible)
+  }
+
+  /// One request for a run of missing pieces. An error of the disk is thrown before one of the network.
   private func fetch(
-    _ run: Range<Int>, lacking known: PieceMap, resuming resumed: ReceivedPiece?, fresh: Bool, probing: Bool,
-    url: String, ticket: String
-  ) async throws -> StagingSession.WriteResult {
+    _ choice: Choice, lacking known: PieceMap, fresh: Bool, probing: Bool, url: String, ticket: String
+  ) async throws -> (written: StagingSession.WriteResult, wasCut: Bool) {
     let manifest = session.manifest
+    let (run, resumed) = (choice.run, choice.resumed)
     let whole = manifest.layout.range(of: run)
     let asked = whole.lowerBound + Int64(resumed?.bytes.count ?? 0)..<whole.upperBound
     let queue = PieceQueue(of: manifest)
@@ -119,27 +140,32 @@ package struct PieceTransfer: Sendable {
     var failure: HTTPClientError?
     let began = path.clock.now()
     let before = progress.bytesReceived
+    if choice.isInterruptible {
+      demand?.begin(run, piece: { receiver.piece ?? run.lowerBound }, cut: { receiver.cut() })
+    }
     do throws(HTTPClientError) {
       _ = try await client.stream(request, to: receiver)
     } catch {
       failure = error
     }
     progress.pace?.rest()
+    demand?.endRun()
+    let wasCut = receiver.wasCut && (failure?.code == .cancelled || failure?.code == .stopped)
     path.speeds.record(progress.bytesReceived - before, in: path.clock.now() - began)
     if let rest = receiver.removeRest() { path.partials.keep(rest, of: manifest.digest) }
     queue.close()
     let result = try await writing
-    let answer = error(of: failure, receiver)
+    let answer = wasCut ? nil : error(of: failure, receiver)
     path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, wasProbe: probing)
     if let error = result.failure { throw error }
     try Task.checkCancellation()
-    if result.isOutOfOrder { return result }
+    if result.isOutOfOrder { return (result, wasCut) }
     if let answer { throw StepFailure(answer, from: .server) }
-    if !receiver.isCertain, result.verifiedCount == 0 {
+    if !receiver.isCertain, result.verifiedCount == 0, !wasCut {
       throw StepFailure.retry(
         .networkNotOpen, cause: "an answer without the package's tag brought nothing of it")
     }
-    return result
+    return (result, wasCut)
   }
 
   /// One range, with `If-Range` (RFC 9110 section 13.1.5): other content comes whole then, and is refused.

@@ -24,6 +24,8 @@ package actor StagingSession {
   package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
   package nonisolated let manifest: Manifest
+  /// The bytes of it that can be read beside this session.
+  package nonisolated let extents: StagedExtents
   private let paths: ContentJobPaths
   private let operations: any FileOperations
   /// Nil before ``open()``, after an error, and once ``finish()`` has taken it.
@@ -42,16 +44,22 @@ package actor StagingSession {
     manifest: Manifest, paths: ContentJobPaths, operations: any FileOperations = SystemFileOperations()
   ) {
     self.manifest = manifest
+    extents = StagedExtents(manifest)
     self.paths = paths
     self.operations = operations
+  }
+
+  /// From now on readers are given what this session has.
+  package nonisolated func attach(to demand: ReadingDemand) {
+    demand.attach(extents, at: paths.staging, operations: operations)
   }
 
   /// Opens what an earlier process left, or starts with nothing; returns the pieces that are there. Opening
   /// again changes nothing while the area is still the one that was opened.
   package func open() throws -> PieceMap {
     finished = nil
-    if let pieces = area?.pieces {
-      if try keepingArea({ () throws in try area?.isCurrent() == true }) { return pieces }
+    if area != nil {
+      if try keepingArea({ () throws in try area?.isCurrent() == true }) { return try dropDamaged() }
       area = nil
     }
     if isVoid {
@@ -59,11 +67,27 @@ package actor StagingSession {
       isVoid = false
     }
     try operations.createDirectories(FileSystem.parent(of: paths.staging), permissions: 0o700)
-    let opened = try StagingArea.open(at: paths.staging, manifest: manifest, operations: operations)
+    // What was found damaged before is read again by this.
+    extents.clear()
+    let opened = try StagingArea.open(
+      at: paths.staging, manifest: manifest, operations: operations, publishing: extents)
     let pieces = opened.pieces
     area = consume opened
     return pieces
   }
+
+  /// The pieces that are there; those that readers have found damaged are not.
+  private func dropDamaged() throws -> PieceMap {
+    guard extents.isDamaged else { return area?.pieces ?? PieceMap(manifest) }
+    return try keepingArea {
+      _ = try area?.finishWrites()
+      _ = try area?.dropDamaged()
+      return area?.pieces ?? PieceMap(manifest)
+    }
+  }
+
+  /// Whether the piece could be written now, see `StagingArea.accepts(_:)`; true where no area is open.
+  func accepts(_ piece: Int) -> Bool { area?.accepts(piece) != false }
 
   /// Takes over what another version, placed at `path`, has of this one, with copies of `room` bytes at most;
   /// returns the pieces that are there then. See `StagingArea.adopt` about `byPiece`.
@@ -126,6 +150,10 @@ package actor StagingSession {
         continue
       }
       do {
+        if extents.isDamaged {
+          note(try finishWrites())
+          result.pieces = try dropDamaged()
+        }
         held += 1
         note(try begin(verification.get()))
       } catch is PieceMismatch {
@@ -183,6 +211,7 @@ package actor StagingSession {
   package func letGo() {
     area = nil
     finished = nil
+    extents.clear()
   }
 
   /// Makes everything durable where it is staged, so that ``place(at:)`` has only to give it its name; every piece must be there.

@@ -2,10 +2,10 @@ import CoreTypes
 import Crypto
 import Synchronization
 
-/// What is verified and written of a package on its way, file by file, for those that read it beside the staging area's owner. The area
+/// The verified and written bytes of a package on its way, file by file, for those that read it beside the staging area's owner. The area
 /// keeps it up to date; it outlives the area, and is empty while none is open.
 ///
-/// It says where bytes lie that were right when they were written. Whoever sends them compares them again, by ``StagedFile``.
+/// It says where bytes lie that were right when they were written. They are compared again before they are sent, by ``StagedFile``.
 package final class StagedExtents: Sendable {
   /// A place in a file that is being inflated: a hasher that has read all bytes before it.
   struct Mark: Sendable {
@@ -168,7 +168,7 @@ extension StagedExtents {
     }
   }
 
-  /// What readers have found damaged since the last call.
+  /// The bytes that readers have found damaged since the last call.
   func takeDamaged() -> Set<Damage> {
     state.withLock { state in
       defer { state.damaged = [] }
@@ -176,7 +176,7 @@ extension StagedExtents {
     }
   }
 
-  /// Bytes that were read are not the manifest's: nobody is given them, and the owner has them fetched again.
+  /// Bytes that were read are not the manifest's: no reader is given them, and the owner has them fetched again.
   func noteDamaged(_ damage: Damage) {
     change { state in
       state.damaged.insert(damage)

@@ -20,7 +20,7 @@ package final class StagedFile: Sendable {
   private struct State {
     /// Ascending, with a gap between any two.
     var checked: [Range<Int64>] = []
-    /// Of a file that is being inflated: all before it is checked.
+    /// The place up to which a file that is being inflated is checked.
     var mark = StagedExtents.Mark(length: 0, hasher: SHA256Hasher())
   }
 

@@ -2,7 +2,7 @@ import CoreTypes
 import Crypto
 package import SystemCalls
 
-/// What the area tells those who read beside its owner, and what it hears from them.
+/// The area's side of those who read beside its owner: it tells them what is there, and hears from them what is damaged.
 extension StagingArea {
   /// Tells what is verified and written by now.
   func publish() {

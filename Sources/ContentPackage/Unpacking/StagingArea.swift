@@ -30,7 +30,7 @@ public struct StagingArea: ~Copyable, Sendable {
   public internal(set) var pieces: PieceMap
 
   let plan: UnpackPlan
-  /// What others may read beside the owner; nil where nobody does.
+  /// The bytes that may be read beside the owner; nil where there are no readers.
   let extents: StagedExtents?
   let operations: any FileOperations
   let root: Directory

@@ -1,0 +1,126 @@
+package import ContentPackage
+import Synchronization
+package import SystemCalls
+
+/// The demand of readers for content that is on its way, and the way to what of it they can have: one for each content job. Readers say what they wait for
+/// and which page they have opened; the transfer asks which pieces come next, and is cut short where it brings others.
+package final class ReadingDemand: Sendable {
+  /// A run of pieces that is under way.
+  private struct Running {
+    var run: Range<Int>
+    /// The piece that is coming.
+    var piece: @Sendable () -> Int
+    var cut: @Sendable () -> Void
+  }
+
+  private struct State {
+    var extents: StagedExtents?
+    var sequence: ReadingSequence?
+    var staging = ""
+    var operations: (any FileOperations)?
+    /// Ascending by number.
+    var wanted: [(number: UInt64, pieces: Range<Int>)] = []
+    var next: UInt64 = 0
+    var ahead: [Int] = []
+    var running: Running?
+
+    var order: PieceOrder { PieceOrder(wanted: wanted.map(\.pieces), ahead: ahead) }
+  }
+
+  /// Signalled when bytes have come, and when they are known to be gone.
+  package let changes: ChangeSignal
+  private let state = Mutex(State())
+
+  package init(changes: ChangeSignal = ChangeSignal()) {
+    self.changes = changes
+  }
+
+  /// From now on readers are given what `extents` tell of the staging area at that path.
+  package func attach(_ extents: StagedExtents, at staging: String, operations: any FileOperations) {
+    let isKnown = state.withLock { state in
+      if state.extents === extents { return true }
+      state.extents = extents
+      state.sequence = ReadingSequence(extents.manifest)
+      state.staging = staging
+      state.operations = operations
+      // Of another manifest.
+      state.wanted = []
+      state.ahead = []
+      return false
+    }
+    guard !isKnown else { return }
+    extents.observe { [weak self] in self?.noteChange() }
+    noteChange()
+  }
+
+  /// The bytes that can be read; nil before the staging area was first opened.
+  package var extents: StagedExtents? { state.withLock { $0.extents } }
+
+  /// Opens a file of what is staged. Nil before ``attach(_:at:operations:)``. Blocks. Throws an error that `isFileMissing` before the file's first byte is
+  /// there, and once the content is at its place.
+  package func open(_ file: Int) throws(SystemError) -> StagedFile? {
+    let (extents, staging, operations) = state.withLock { ($0.extents, $0.staging, $0.operations) }
+    guard let extents, let operations else { return nil }
+    return try StagedFile(opening: file, of: extents, in: staging, operations: operations)
+  }
+
+  /// Bytes of a file are waited for: their pieces come before all that no reader waits for, and those behind them in the order of reading come
+  /// next. Returns the number for ``endWant(_:)``.
+  package func want(_ range: Range<Int64>, of file: Int) -> UInt64 {
+    let number = state.withLock { state in
+      state.next += 1
+      guard let extents = state.extents else { return state.next }
+      state.wanted.append((state.next, extents.plan.pieces(of: file, holding: range)))
+      return state.next
+    }
+    cutIfNeeded()
+    return number
+  }
+
+  /// They have come, or are waited for no more.
+  package func endWant(_ number: UInt64) {
+    state.withLock { state in state.wanted.removeAll { $0.number == number } }
+    cutIfNeeded()
+  }
+
+  /// A page was opened at that byte: what follows it in the order of reading comes before what does not.
+  package func noteOpened(_ file: Int, at offset: Int64) {
+    state.withLock { state in
+      guard let extents = state.extents, let sequence = state.sequence else { return }
+      state.ahead = sequence.pieces(
+        from: offset, of: file, in: extents.plan, count: PieceOrder.windowLength)
+    }
+    cutIfNeeded()
+  }
+
+  /// The last reader is gone: the server's order counts again.
+  package func noteReadersGone() {
+    state.withLock { $0.ahead = [] }
+  }
+
+  /// The order of this moment.
+  var order: PieceOrder { state.withLock { $0.order } }
+
+  /// A run is under way; `piece` tells which one is coming, `cut` ends it.
+  func begin(_ run: Range<Int>, piece: @escaping @Sendable () -> Int, cut: @escaping @Sendable () -> Void) {
+    state.withLock { $0.running = Running(run: run, piece: piece, cut: cut) }
+    // A reader may have asked since the run was chosen.
+    cutIfNeeded()
+  }
+
+  /// The run is over.
+  func endRun() {
+    state.withLock { $0.running = nil }
+  }
+
+  private func noteChange() {
+    changes.signal()
+    cutIfNeeded()
+  }
+
+  private func cutIfNeeded() {
+    let (order, running, extents) = state.withLock { ($0.order, $0.running, $0.extents) }
+    guard let running, let extents, !order.isEmpty else { return }
+    if order.cuts(running.run, at: running.piece(), in: extents.pieces) { running.cut() }
+  }
+}
