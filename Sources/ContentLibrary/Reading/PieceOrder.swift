@@ -21,7 +21,7 @@ struct PieceOrder: Hashable, Sendable {
   /// The missing pieces to be asked for in one request; nil when none is missing. The run goes on for as long as the pieces that are to
   /// come next lie next to each other, so that it ends early only where reading jumps. `position` is where the run before ended.
   func nextRun(in pieces: PieceMap, from position: Int) -> Range<Int>? {
-    var urgent = urgentPieces.lazy.filter { !pieces.isVerified($0) }.makeIterator()
+    var urgent = urgentPieces.lazy.filter { pieces.isMissing($0) }.makeIterator()
     guard let first = urgent.next() else {
       return pieces.nextMissingRun(from: position) ?? pieces.nextMissingRun(from: 0)
     }
@@ -38,7 +38,7 @@ struct PieceOrder: Hashable, Sendable {
   /// Whether the run is cut short while it brings `piece`: another one is wanted more, and does not come soon.
   func cuts(_ run: Range<Int>, at piece: Int, in pieces: PieceMap) -> Bool {
     // What the run has brought may be on its way to the disk.
-    let isMissing = { (index: Int) in !pieces.isVerified(index) && !(run.lowerBound..<piece).contains(index) }
+    let isMissing = { (index: Int) in pieces.isMissing(index) && !(run.lowerBound..<piece).contains(index) }
     let comesSoon = { (index: Int) in
       (piece...piece + Self.soonLength).contains(index) && run.contains(index)
     }

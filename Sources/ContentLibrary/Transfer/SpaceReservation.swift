@@ -137,7 +137,7 @@ package struct UnpackedShares: Sendable {
   package func need(without pieces: PieceMap) -> SpaceNeed {
     var unpacked = ByteCount.zero
     var deflated = ByteCount.zero
-    for piece in 0..<pieces.layout.count where !pieces.isVerified(piece) {
+    for piece in 0..<pieces.layout.count where pieces.isMissing(piece) {
       unpacked += share(of: piece)
       for write in plan.writes(for: piece) where manifest.files[write.file].method == .deflated {
         deflated += ByteCount(write.slice.count)
