@@ -24,6 +24,18 @@ import Testing
     #expect(!order.cuts(0..<10, at: 3, in: map(10)))
   }
 
+  @Test("a piece that the chosen sections do not need is asked for by no reader either") func sections()
+    throws
+  {
+    let manifest = try FixturePackage.inSections().manifest
+    let required = PieceMap(manifest.selecting([]))
+    let needed = (0..<manifest.layout.count).filter(required.isNeeded)
+    #expect(needed == [0, 1, 2] && manifest.layout.count > 3)
+    #expect(PieceOrder(wanted: [2..<5], ahead: [3, 4]).nextRun(in: required, from: 0) == 2..<3)
+    #expect(PieceOrder(wanted: [4..<5]).nextRun(in: required, from: 0) == 0..<3)
+    #expect(!PieceOrder(wanted: [4..<5]).cuts(0..<3, at: 0, in: required))
+  }
+
   @Test("what is waited for goes first, then what is read behind it, then the rest") func classes() {
     let order = PieceOrder(wanted: [50..<52], ahead: [50, 51, 20, 21])
     #expect(order.nextRun(in: map(100), from: 0) == 50..<52)
