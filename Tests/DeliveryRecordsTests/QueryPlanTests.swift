@@ -167,7 +167,7 @@ struct QueryPlanTests {
   }
 
   @Test("the audit log") func audit() async throws {
-    let product = product
+    let (product, version) = (product, version)
     let found = try await scans { connection in
       let noon = Timestamp(millisecondsSinceEpoch: 0)
       for times in [TimeRange(), TimeRange(since: noon), TimeRange(until: noon)] {
