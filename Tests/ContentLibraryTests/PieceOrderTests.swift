@@ -63,6 +63,7 @@ import Testing
     #expect(!wanted.cuts(50..<100, at: 51, in: map(100)), "it is coming")
     #expect(!wanted.cuts(50..<100, at: 52, in: map(100)), "it has come and is being written")
     #expect(!wanted.cuts(0..<100, at: 10, in: map(100, verified: 50..<52)), "it is there")
+    #expect(wanted.cuts(0..<100, at: 60, in: map(100, verified: 50..<51), lost: [51]), "it was damaged")
   }
 
   @Test("a run that brings what one waits for is not cut for another who asked later") func fair() {

@@ -121,6 +121,8 @@ package final class ReadingDemand: Sendable {
   private func cutIfNeeded() {
     let (order, running, extents) = state.withLock { ($0.order, $0.running, $0.extents) }
     guard let running, let extents, !order.isEmpty else { return }
-    if order.cuts(running.run, at: running.piece(), in: extents.pieces) { running.cut() }
+    let isCut = order.cuts(
+      running.run, at: running.piece(), in: extents.pieces, lost: extents.lostPieces)
+    if isCut { running.cut() }
   }
 }

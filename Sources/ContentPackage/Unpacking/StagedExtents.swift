@@ -35,6 +35,8 @@ package final class StagedExtents: Sendable {
     var whole: [Bool]
     var inflated: [Int: [Mark]] = [:]
     var damaged: Set<Damage> = []
+    /// Pieces that were there, were found damaged, and have not come again.
+    var lost: Set<Int> = []
     var observer: (@Sendable () -> Void)?
   }
 
@@ -141,6 +143,7 @@ extension StagedExtents {
           : pieces.isVerified(plan.pieces(of: file).lowerBound)
       }
       for damage in state.damaged { remove(damage, from: &state) }
+      if !state.lost.isEmpty { state.lost = state.lost.filter { !state.pieces.isVerified($0) } }
     }
   }
 
@@ -186,13 +189,21 @@ extension StagedExtents {
 
   private func remove(_ damage: Damage, from state: inout State) {
     switch damage {
-    case .piece(let piece): state.pieces.markMissing(piece)
+    case .piece(let piece):
+      state.pieces.markMissing(piece)
+      state.lost.insert(piece)
     case .file(let file):
       state.whole[file] = false
       state.inflated[file] = nil
-      for piece in plan.pieces(of: file) { state.pieces.markMissing(piece) }
+      for piece in plan.pieces(of: file) {
+        state.pieces.markMissing(piece)
+        state.lost.insert(piece)
+      }
     }
   }
+
+  /// The pieces that were there, were found damaged, and have not come again.
+  package var lostPieces: Set<Int> { state.withLock { $0.lost } }
 
   /// Whether a reader has found something damaged that the owner does not know of yet.
   package var isDamaged: Bool { state.withLock { !$0.damaged.isEmpty } }
