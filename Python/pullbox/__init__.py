@@ -13,11 +13,12 @@
 from .client import SYSTEM_SOCKET_PATH, AgentClient, default_socket_path
 from .documents import (
     AccountBonus, AccountOffer, AgentCodePreview, AgentProduct, AgentProductsResponse, AgentPublicationResponse,
-    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, ContentSection, ContentSections, DownloadState, DownloadStatus, DownloadUrgency,
-    EntitledProduct, FaultKind, FeedEntry, LibraryChange, LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification,
-    ListedPrice, NetworkBudget, NetworkLimits, NetworkWindow, NewReaderKey, NewsEntry, Peer, PendingPrice, Price, ProductListing,
-    PublicationListing, ReaderKey, ReadingDevice, ReadingLocations, ReadingLocator, ReadingProgress, ReadingStatus, ReadingText,
-    SectionPolicy, SpaceShortage, StoreAccount, StoreSubscription, SubscriptionState, current, version_key,
+    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, ContentFile, ContentFiles, ContentSection,
+    ContentSections, DownloadState, DownloadStatus, DownloadUrgency, EntitledProduct, FaultKind, FeedEntry, FilePart, LibraryChange,
+    LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification, ListedPrice, NetworkBudget, NetworkLimits, NetworkWindow,
+    NewReaderKey, NewsEntry, Peer, PendingPrice, Price, ProductListing, PublicationListing, ReaderKey, ReadingDevice, ReadingLocations,
+    ReadingLocator, ReadingProgress, ReadingStatus, ReadingText, SectionPolicy, SpaceShortage, StoreAccount, StoreSubscription,
+    SubscriptionState, current, version_key,
 )
 from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvent, AgentEvents, EventReset, ServerSentEvent, ServerSentEventParser
@@ -26,11 +27,12 @@ from .following import AgentUpdate, Backoff, Lost, Snapshot
 __all__ = [
     "SYSTEM_SOCKET_PATH", "AccountBonus", "AccountOffer", "AgentClient", "AgentCodePreview", "AgentError", "AgentEvent", "AgentEvents",
     "AgentProduct", "AgentProductsResponse", "AgentPublicationResponse", "AgentPublicationsResponse", "AgentStatus", "AgentTransaction",
-    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ContentSection", "ContentSections", "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault",
-    "FaultKind", "FeedEntry", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification",
-    "ListedPrice", "Lost", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice",
-    "Price", "Problem", "ProductListing", "PublicationListing", "ReaderKey", "ReadingDevice", "ReadingLocations", "ReadingLocator",
-    "ReadingProgress", "ReadingStatus", "ReadingText", "SectionPolicy",
+    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ContentFile", "ContentFiles", "ContentSection", "ContentSections",
+    "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault", "FaultKind", "FeedEntry", "FilePart",
+    "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification", "ListedPrice", "Lost",
+    "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice", "Price", "Problem",
+    "ProductListing", "PublicationListing", "ReaderKey", "ReadingDevice", "ReadingLocations", "ReadingLocator", "ReadingProgress",
+    "ReadingStatus", "ReadingText", "SectionPolicy",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",
     "UnexpectedResponse", "Unreachable", "current", "default_socket_path", "version_key",
 ]

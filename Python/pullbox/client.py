@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 import stat
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,8 +16,8 @@ from . import coding
 from .connection import Exchange
 from .documents import (
     AgentCodePreview, AgentProductsResponse, AgentPublicationResponse, AgentPublicationsResponse, AgentStatus, AgentTransaction,
-    ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem, LibraryVerification,
-    NewReaderKey, NewsEntry, ReaderKey, ReadingStatus, StoreSubscription,
+    ContentFile, ContentFiles, ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem,
+    LibraryVerification, NewReaderKey, NewsEntry, ReaderKey, ReadingStatus, StoreSubscription,
 )
 from .errors import AgentError, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvents
@@ -27,6 +27,10 @@ Value = TypeVar("Value")
 
 SYSTEM_SOCKET_PATH = "/run/pullbox/agent.sock"
 _PRODUCTS_AT_ONCE = 20
+_READ_LENGTH = 1 << 20
+"""Bytes of a file that are asked for at once."""
+_READ_WAIT = 25
+"""Seconds that the agent waits for bytes before it says that they are not here yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +329,50 @@ class AgentClient:
         """Removes every version from this device; it can be restored."""
         await self._exchange("DELETE", f"/v1/library/{_segment(product)}")
 
+    # ---- reading, also while content comes
+
+    async def files(self, *, download: str | None = None, product: str | None = None, version: str | None = None) -> ContentFiles:
+        """The files of what a download brings, or of a product, and how much of each is here. A manifest that has not come is waited for.
+
+        Raises ``download-unknown``, ``library-item-unknown`` or ``version-unknown``, and the reason of a download that has ended or waits for
+        room; so do the next two."""
+        address, query = _content(download, product, version)
+        while True:
+            target = f"{address}?{urlencode([*query, ('wait', str(_READ_WAIT))])}"
+            status, content = await self._exchange("GET", target)
+            if status != 202:
+                return coding.read(ContentFiles, content, status)
+
+    async def read(
+        self, file: ContentFile, start: int = 0, end: int | None = None, *, download: str | None = None, product: str | None = None,
+        version: str | None = None,
+    ) -> bytes:
+        """Bytes of a file, all of them unless ``start`` and ``end`` say less. Those that are not here yet are waited for, and their pieces come
+        before all others: the download is wanted now for as long as it is read."""
+        content = bytearray()
+        async for part in self.read_parts(file, start, end, download=download, product=product, version=version):
+            content += part
+        return bytes(content)
+
+    async def read_parts(
+        self, file: ContentFile, start: int = 0, end: int | None = None, *, download: str | None = None, product: str | None = None,
+        version: str | None = None,
+    ) -> AsyncIterator[bytes]:
+        """The same in parts of 1 MiB at most, each as soon as it has come."""
+        address, query = _content(download, product, version)
+        target = f"{address}/{quote(file.path, safe='/')}?{urlencode([*query, ('wait', str(_READ_WAIT))])}"
+        end = file.length if end is None else min(end, file.length)
+        while start < end:
+            last = min(end, start + _READ_LENGTH) - 1
+            fields = [("Range", f"bytes={start}-{last}"), ("If-Match", f'"{file.digest}"')]
+            status, part = await self._exchange("GET", target, fields=fields)
+            if status == 202:
+                continue
+            if status != 206 or not 0 < len(part) <= last + 1 - start:
+                raise UnexpectedResponse("another range than was asked for", status=status)
+            start += len(part)
+            yield part
+
     # ---- keys of applications for reading
 
     async def add_reader(self, title: str, *, locale: str | None = None) -> NewReaderKey:
@@ -492,6 +540,14 @@ def _segment(name: str) -> str:
     if not name or name in (".", ".."):
         raise ValueError(f"'{name}' is no name")
     return quote(name, safe="")
+
+
+def _content(download: str | None, product: str | None, version: str | None) -> tuple[str, list[tuple[str, str]]]:
+    if (download is None) == (product is None) or (download is not None and version is not None):
+        raise ValueError("a download is read, or a product, of which a version may be named")
+    if download is not None:
+        return f"/v1/downloads/{_segment(download)}/files", []
+    return f"/v1/library/{_segment(product or '')}/files", _optional(version=version)
 
 
 def _page(state: str, after: str | None, limit: int, session: str | None = None) -> list[tuple[str, str]]:

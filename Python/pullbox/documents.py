@@ -310,6 +310,40 @@ class ReadingStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """A run of bytes of a file that were compared with the publisher's manifest."""
+
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFile:
+    """One file of content; ``verified`` is what of it can be read at once."""
+
+    path: str
+    length: int
+    digest: str
+    verified: tuple[FilePart, ...]
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFiles:
+    """The files of content that is at its place or on its way."""
+
+    product: str
+    version: str
+    placed: bool
+    length: int
+    files: tuple[ContentFile, ...]
+
+    def page(self, number: int) -> ContentFile | None:
+        """The page of that number, counted from 1 in the order of reading."""
+        return next((file for file in self.files if file.page == number), None)
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryEvent:
     """Something came into the library or left it."""
 

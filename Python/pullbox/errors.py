@@ -37,6 +37,7 @@ class Problem(AgentError):
     instance: str | None = None
     missing_step: str | None = None
     retry_after_seconds: int | None = None
+    after: int | None = None
     faults: tuple[Fault, ...] | None = None
 
     @property

@@ -211,6 +211,33 @@ class EventTests(FakeAgentTestCase):
             self.assertEqual(found[1].value, pullbox.DownloadStatus(
                 "d1", "a", "1", pullbox.DownloadState.ACTIVE, "transferring", 10, 20, 0.5, 0.0))
 
+    async def test_a_file_is_read_part_by_part_while_it_comes(self) -> None:
+        file = {"path": "pages/é 1.png", "length": 8, "digest": "ab", "page": 1, "verified": [{"offset": 0, "length": 3}]}
+        listed = {"product": "p", "version": "1", "placed": False, "length": 8, "files": [file]}
+        soon = problem(202, "not-here-yet", after=1)
+        parts = [b"HTTP/1.1 206 Part\r\nContent-Length: %d\r\n\r\n" % len(part) + part for part in (b"abc", b"de", b"fgh")]
+        self.answers += [soon, answer(200, listed), parts[0], soon, parts[1], parts[2]]
+        files = await self.agent.files(product="p")
+        page = files.page(1)
+        assert page is not None and files.page(2) is None
+        self.assertEqual(page.verified, (pullbox.FilePart(offset=0, length=3),))
+        self.assertEqual(await self.agent.read(page, product="p", version="1"), b"abcdefgh")
+        lines = [request.split(b"\r\n") for request in self.requests]
+        self.assertEqual(lines[0][0], b"GET /v1/library/p/files?wait=25 HTTP/1.1")
+        self.assertEqual(lines[2][0], b"GET /v1/library/p/files/pages/%C3%A9%201.png?version=1&wait=25 HTTP/1.1")
+        ranges = [line for request in lines[2:] for line in request if line.startswith(b"Range: ")]
+        self.assertEqual(ranges, [b"Range: bytes=0-7", b"Range: bytes=3-7", b"Range: bytes=3-7", b"Range: bytes=5-7"])
+        self.assertIn(b'If-Match: "ab"', lines[2])
+
+    async def test_the_reason_of_a_download_that_brings_nothing_is_raised(self) -> None:
+        page = pullbox.ContentFile(path="a", length=5, digest="ab", verified=())
+        self.answers.append(problem(410, "download-cancelled"))
+        with self.assertRaises(pullbox.Problem) as caught:
+            await self.agent.read(page, download="d")
+        self.assertEqual(caught.exception.code, "download-cancelled")
+        with self.assertRaises(ValueError):
+            await self.agent.files()
+
     async def test_a_stream_goes_on_behind_the_last_change_or_says_that_all_begins_anew(self) -> None:
         numbered = event("download", DOWNLOAD)[:-1] + b"id: run-7\n\n"
         self.answers.append(stream(event("reset", {}), b"id: run-6\n\n", numbered))

@@ -27,6 +27,7 @@ TYPES: dict[str, dict[str, type]] = {
         "AgentTransactionsResponse": client._Transactions, "DownloadStatus": pullbox.DownloadStatus,
         "ContentSection": pullbox.ContentSection, "ContentSections": pullbox.ContentSections,
         "DownloadsClearResponse": client._Cleared, "DownloadsResponse": client._Downloads, "LibraryEvent": pullbox.LibraryEvent,
+        "ContentFile": pullbox.ContentFile, "ContentFile.Part": pullbox.FilePart, "ContentFiles": pullbox.ContentFiles,
         "LibraryItem": pullbox.LibraryItem, "LibraryRepairResponse": client._Repair, "LibraryResponse": client._Items,
         "LibraryVerification": pullbox.LibraryVerification, "LibraryVerification.Fault": pullbox.LibraryFault,
         "LibraryVerificationResponse": client._Verifications, "NewsEntry": pullbox.NewsEntry, "NewsResponse": client._News,

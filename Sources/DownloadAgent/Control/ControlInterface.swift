@@ -64,6 +64,7 @@ struct ControlInterface: Sendable {
     addLibrary(to: &routes)
     addSections(to: &routes)
     addReading(to: &routes)
+    addFiles(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in
@@ -172,7 +173,7 @@ struct ControlInterface: Sendable {
   }
 
   /// The download of the path. Throws `download-unknown` for a text that cannot be one.
-  private static func download(_ parameters: PathParameters) throws(Problem) -> DownloadIdentifier {
+  static func download(_ parameters: PathParameters) throws(Problem) -> DownloadIdentifier {
     guard let identifier = DownloadIdentifier(parameters["id"]) else {
       throw Problem(.downloadUnknown, "that is no download's identifier")
     }

@@ -48,13 +48,14 @@ struct ContentJobSteps: Sendable {
   ///
   /// - Parameter action: one of those that are steps; any other is a defect and traps.
   func run(
-    _ action: ContentJobMachine.Action, of record: ContentJobRecord, progress: TransferProgress
+    _ action: ContentJobMachine.Action, of record: ContentJobRecord, progress: TransferProgress,
+    demand: ReadingDemand
   ) async -> Outcome? {
     let (verified, received) = (progress.bytesVerified, progress.bytesReceived)
     do {
       switch action {
       case .run(.manifest): return try await manifest(record)
-      case .run(.transfer): return try await transfer(record, progress: progress)
+      case .run(.transfer): return try await transfer(record, progress: progress, demand: demand)
       case .run(.place): return try await place(record, progress: progress)
       case .renewTicket: return try await renewTicket(record)
       default: preconditionFailure("\(action) is no step")
@@ -126,11 +127,14 @@ struct ContentJobSteps: Sendable {
 
   /// Takes over what the library has, reserves the room for the rest, and fetches the pieces. Answers that
   /// the content is lost where its manifest is gone.
-  private func transfer(_ record: ContentJobRecord, progress: TransferProgress) async throws -> Outcome {
+  private func transfer(
+    _ record: ContentJobRecord, progress: TransferProgress, demand: ReadingDemand
+  ) async throws -> Outcome {
     let terms = record.terms
     guard let session = try await openSession(of: record, terms: terms) else {
       return Outcome(event: .contentLost(.zero, of: terms.length))
     }
+    session.attach(to: demand)
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     var pieces = try await session.open()
     let hasTriedSources = await session.hasTriedSources
@@ -149,7 +153,7 @@ struct ContentJobSteps: Sendable {
     await session.write(into: room, shares)
     let transfer = PieceTransfer(
       client: client, session: session, buffers: buffers, progress: progress, limits: limits,
-      path: server.path)
+      path: server.path, demand: demand)
     let url = server.api.url(terms.contentURL)
     do {
       try await transfer.run(url: url, ticket: terms.ticket)
@@ -213,6 +217,16 @@ extension ContentJobSteps {
   /// Bytes of the pieces that a manifest needs which speaks of some sections; nil where it needs all.
   private static func bytesNeeded(by manifest: Manifest) -> ByteCount? {
     manifest.selection.map { _ in PieceMap(manifest).bytesNeeded }
+  }
+
+  /// Opens what is staged, for its readers, while its job waits. Where that fails there is nothing to be read until the job goes on, which
+  /// says why.
+  func openForReading(_ record: ContentJobRecord, demand: ReadingDemand) async {
+    guard library.availability == .online,
+      let session = try? await openSession(of: record, terms: record.terms)
+    else { return }
+    _ = try? await session.open()
+    session.attach(to: demand)
   }
 
   /// Reads the manifest that was verified before; its digest is compared again, since it comes from a disk.

@@ -172,6 +172,7 @@ extension DownloadManager {
   func publish(_ identifier: DownloadIdentifier) {
     guard let record = runner[identifier]?.record else { return }
     hub.publish(.download(status(of: record)))
+    updateReading(of: identifier)
   }
 
   /// Whether its content is being moved to its place at this moment, which cannot be taken back.
@@ -195,6 +196,7 @@ extension DownloadManager {
     }
     let estimate = estimate(of: record, working)
     var status = record.status(working, estimate, now: steps.clock.now())
+    if isRead(record.identifier) { status.urgency = .now }
     status.title = jobSteps.library.titles[record.product]
     if status.reason == StatusReason.insufficientSpace.rawValue, let working {
       status.space = jobSteps.library.space.shortage(of: working.identifier)
@@ -212,7 +214,7 @@ extension DownloadManager {
   }
 
   /// From memory, else from the database. Throws `download-unknown`.
-  private func record(_ identifier: DownloadIdentifier) throws -> DownloadRecord {
+  func record(_ identifier: DownloadIdentifier) throws -> DownloadRecord {
     if let record = runner[identifier]?.record { return record }
     guard let record = try database.download(identifier) else {
       throw Problem(.downloadUnknown, "no download is called \(identifier)")

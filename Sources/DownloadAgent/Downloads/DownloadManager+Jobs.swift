@@ -31,7 +31,7 @@ extension DownloadManager {
       job.bytesReceived = record.bytesReceived
       job.sections = sections
       job.fetchesEverything = record.machine.hasFetchedEverything
-      jobs.insert(job, context: JobActivity(job, jobSteps.pacer), isSaved: false)
+      jobs.insert(job, context: JobActivity(job, jobSteps.pacer, changes: readingChanges), isSaved: false)
       jobsByDigest[terms.digest] = job.identifier
       processJob(.termsRenewed(isSameManifest: true), of: job.identifier)
     }
@@ -137,9 +137,10 @@ extension DownloadManager {
   private func start(_ action: ContentJobMachine.Action, of identifier: ContentJobIdentifier) {
     guard let entry = jobs[identifier], !jobs.isStopping else { return }
     jobs.wakeUp.signal()
-    jobs.startStep(of: identifier) { [jobSteps] in
+    jobs.startStep(of: identifier) { [jobSteps, opening = stagedOpenings[identifier]] in
+      await opening?.value
       let outcome = await jobSteps.run(
-        action, of: entry.record, progress: entry.context.progress)
+        action, of: entry.record, progress: entry.context.progress, demand: entry.context.demand)
       await self.endStep(of: identifier, with: outcome)
     }
   }
@@ -174,9 +175,12 @@ extension DownloadManager {
     jobSteps.sessions.remove(identifier)
     entry.context.progress.setVerified(.zero)
     let isRecorded = entry.record.machine.state == .finished
-    jobs.startStep(of: identifier) { [library = jobSteps.library, log] in
+    let opening = stagedOpenings[identifier]
+    jobs.startStep(of: identifier) { [jobSteps, log] in
+      await opening?.value
+      jobSteps.sessions.remove(identifier)
       do {
-        try await library.discard(identifier, isRecorded: isRecorded)
+        try await jobSteps.library.discard(identifier, isRecorded: isRecorded)
       } catch {
         // The next start of the agent removes what is left.
         log.warning("staged files cannot be removed", ["job": "\(identifier)", "error": LogValue(error)])

@@ -31,20 +31,26 @@ extension DownloadManager {
     }
   }
 
+  /// A download that is read is wanted now, for as long as it is.
+  private func urgency(of record: DownloadRecord) -> DownloadUrgency {
+    isRead(record.identifier) ? .now : record.urgency
+  }
+
   /// Those that are at work or could be. A download takes a place while it asks for a grant or is checked;
   /// the content is its job's. One that is wanted now asks at once, whatever runs, and keeps a place for its content meanwhile: nothing
   /// is stopped for a question that may be refused.
   private var downloadCandidates: [Scheduler.Candidate] {
     runner.entries.compactMap { identifier, entry in
       let (record, machine) = (entry.record, entry.record.machine)
+      let urgency = urgency(of: record)
       let isBusy = entry.step != nil || machine.state == .active
       guard isBusy || machine.isReady else { return nil }
       return Scheduler.Candidate(
-        work: .download(identifier), product: record.product, urgency: record.urgency,
+        work: .download(identifier), product: record.product, urgency: urgency,
         priority: record.priority, sequence: record.sequence,
         isReady: machine.isReady && runner.isDue(identifier), isBusy: isBusy,
-        needsPlace: record.urgency != .now && (machine.phase == .grant || machine.isChecked),
-        keepsPlace: record.urgency == .now && machine.phase != .report && !machine.isChecked)
+        needsPlace: urgency != .now && (machine.phase == .grant || machine.isChecked),
+        keepsPlace: urgency == .now && machine.phase != .report && !machine.isChecked)
     }
   }
 
@@ -58,7 +64,7 @@ extension DownloadManager {
       let missing = record.terms.length - entry.context.progress.bytesVerified
       return Scheduler.Candidate(
         work: .job(identifier), product: record.terms.product,
-        urgency: waiting.map(\.urgency).max() ?? .background,
+        urgency: waiting.map(urgency).max() ?? .background,
         priority: readers.map(\.priority).max() ?? 0, sequence: readers.map(\.sequence).min() ?? 0,
         // The plan says which of its holds are over.
         isReady: machine.state == .waiting && jobs.isDue(identifier),

@@ -46,9 +46,13 @@ actor DownloadManager {
     var placingSince: MonotonicInstant?
     /// Remove what is staged, and the job, as soon as no step runs.
     var discardIsDue = false
+    /// The demand of its readers, and the way to what of it they can have.
+    let demand: ReadingDemand
 
-    /// An activity that goes on from the counts of the record, with a part of its own of the pacer's rate.
-    init(_ record: ContentJobRecord, _ pacer: TransferPacer) {
+    /// An activity that goes on from the counts of the record, with a part of its own of the pacer's rate. Its readers look again at
+    /// `changes`.
+    init(_ record: ContentJobRecord, _ pacer: TransferPacer, changes: ChangeSignal) {
+      demand = ReadingDemand(changes: changes)
       progress = TransferProgress(
         received: record.bytesReceived, verified: record.bytesVerified, reused: record.bytesReused,
         pace: pacer.join())
@@ -98,6 +102,14 @@ actor DownloadManager {
   var phaseTimes = PhaseTimes()
   /// Those that the next start begins with.
   var savedPhaseTimes = PhaseTimes()
+  /// The downloads that have readers, or had some a moment ago.
+  var readings: [DownloadIdentifier: DownloadReading] = [:]
+  /// The staging areas that are being opened for readers while no step of their jobs runs.
+  var stagedOpenings: [ContentJobIdentifier: Task<Void, Never>] = [:]
+  /// How long a download stays wanted now when its last request has been answered: a reader turns pages.
+  var readingGrace: Duration = .seconds(60)
+  /// Signalled when something that readers may wait for has changed.
+  nonisolated let readingChanges = ChangeSignal()
   /// Ends since the history was pruned last.
   var endsSincePruning = 0
   /// Nothing is held before the first look at the library.
@@ -181,7 +193,8 @@ actor DownloadManager {
     await discard(discardLeftovers(except: Set(live.map(\.identifier))))
     for record in known where !live.contains(record) { removeRecord(of: record.identifier) }
     for record in live {
-      jobs.insert(record, context: JobActivity(record, jobSteps.pacer), isSaved: true)
+      jobs.insert(
+        record, context: JobActivity(record, jobSteps.pacer, changes: readingChanges), isSaved: true)
       jobsByDigest[record.digest] = record.identifier
       processJob(.restored, of: record.identifier)
     }
@@ -255,6 +268,7 @@ actor DownloadManager {
   func stop() async {
     changeEnvironment { $0.isDraining = true }
     for step in runner.stopSteps() + jobs.stopSteps() { await step.value }
+    for opening in stagedOpenings.values { await opening.value }
     for identifier in jobs.entries.keys { saveProgress(of: identifier) }
     endCounting()
   }
@@ -292,6 +306,7 @@ actor DownloadManager {
     _ = jobs.dequeueDueRetries()
     discardOldStaging()
     lookAtLimits()
+    endIdleReadings()
     for (identifier, entry) in jobs.entries where entry.record.machine.isTransferring {
       let progress = entry.context.progress
       jobs[identifier]?.context.estimator.record(
@@ -310,7 +325,7 @@ actor DownloadManager {
     let hasFailed = jobs.entries.values.contains { $0.record.failedAt != nil }
     return [
       isTransferring ? Self.tick : nil, hasFailed ? Self.cleaningInterval : nil, runner.timeToNextRetry,
-      jobs.timeToNextRetry, timeToNextLimit,
+      jobs.timeToNextRetry, timeToNextLimit, timeToNextIdleReading,
     ].compactMap { $0 }.min()
   }
 }

@@ -1,17 +1,22 @@
 import AgentRecords
 import Commerce
-import ContentLibrary
-import ContentPackage
+package import ContentLibrary
+package import ContentPackage
 import CoreTypes
-import HTTPServer
+package import HTTPServer
 import PullboxAPI
 import ServiceRuntime
 import SystemCalls
 
 /// Opens placed files for sending. A file is not opened that was not compared with its manifest, or has changed since; what changes it while
 /// it is sent is not seen.
-struct PlacedFiles: Sendable {
+package struct PlacedFiles: Sendable {
   let library: Library
+
+  /// The files of that library.
+  package init(library: Library) {
+    self.library = library
+  }
 
   /// A file as it was opened.
   private struct Opened: Sendable {
@@ -22,7 +27,7 @@ struct PlacedFiles: Sendable {
 
   /// Opens the file of that number in the manifest. Throws `content-damaged` for one that is not as it was published, and
   /// `library-offline`.
-  func open(_ index: Int, of manifest: Manifest) async throws -> SharedDescriptor {
+  package func open(_ index: Int, of manifest: Manifest) async throws -> SharedDescriptor {
     guard let opened = try await look(at: index, of: manifest) else { throw Self.damaged(manifest) }
     let known = try await BlockingPool.shared.run { [library] in
       try library.knownStamps(of: manifest)?.stamps[index]
@@ -101,7 +106,7 @@ struct PlacedFiles: Sendable {
   }
 
   /// Turns ``LibraryOfflineError`` into `library-offline`.
-  static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+  package static func online<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()
     } catch let error as LibraryOfflineError {

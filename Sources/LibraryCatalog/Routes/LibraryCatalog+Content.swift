@@ -5,7 +5,6 @@ import ContentLibrary
 import ContentPackage
 import CoreTypes
 import Crypto
-import HTTPParsing
 import HTTPServer
 import PullboxAPI
 import PullboxAPIServer
@@ -238,37 +237,15 @@ extension LibraryCatalog {
     return try request.number("width", in: PackagePages.widths, default: 1)
   }
 
-  /// Answers with bytes that have a strong validator: 200, 206, 304 or 416. Several ranges are answered with the whole (RFC 9110 §14.2).
+  /// Answers with bytes that have a strong validator: 200, 206, 304 or 416.
   private static func answer(
     _ request: HTTPRequest, entityTag: String, length: Int64, type: String,
     _ body: (Range<Int64>) -> ResponseBody
   ) throws(Problem) -> HTTPResponse {
-    var response = HTTPResponse(
-      status: .ok,
-      headers: [
-        "ETag": entityTag, "Accept-Ranges": "bytes", "Cache-Control": caching, "Vary": "Authorization",
-      ])
-    var range = 0..<length
-    switch (
-      Preconditions(request, entityTag: entityTag).verdict, RangeSet.requested(request, length: length)
-    ) {
-    case (.failed, _): throw Problem(.preconditionFailed, "what is here has the tag \(entityTag)")
-    case (.notModified, _):
-      response.status = .notModified
-      return response
-    case (.proceed, .unsatisfiable):
-      response.status = .rangeNotSatisfiable
-      response.headers["Content-Range"] = "bytes */\(length)"
-      return response
-    case (.proceed, .single(let part)):
-      response.status = .partialContent
-      response.headers["Content-Range"] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(length)"
-      range = part
-    case (.proceed, .ignore), (.proceed, .several), (.proceedWithoutRange, _): break
-    }
-    response.headers["Content-Type"] = type
-    response.body = body(range)
-    return response
+    let answer = try FileAnswer(
+      to: request, entityTag: entityTag, length: length, type: type,
+      headers: ["Cache-Control": caching, "Vary": "Authorization"])
+    return answer.range.map { answer.with(body($0)) } ?? answer.response
   }
 }
 

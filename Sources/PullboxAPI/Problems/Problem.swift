@@ -51,6 +51,8 @@ public struct Problem: Error, Hashable, Sendable, Codable {
   public var expiresDate: Timestamp?
   /// With `second-operator-required`: the number of the request that waits for an approval.
   public var approval: Int64?
+  /// With `not-here-yet`: the seconds after which the bytes may be there.
+  public var after: Int?
   /// Everything that is wrong, where several things are; absent otherwise.
   public var faults: [Fault]?
 
@@ -99,6 +101,7 @@ extension Problem {
     var serverTime: Timestamp?
     var expiresDate: Timestamp?
     var approval: Int64?
+    var after: Int?
     var faults: [Fault]?
 
     /// The codes that RFC 9110 §15 defines the classes of.
@@ -120,6 +123,7 @@ extension Problem {
       serverTime = value(.serverTime)
       expiresDate = value(.expiresDate)
       approval = value(.approval)
+      after = value(.after)
       faults = value(.faults)
     }
   }
@@ -148,6 +152,7 @@ extension Problem {
     serverTime = members.serverTime
     expiresDate = members.expiresDate
     approval = members.approval
+    after = members.after
     faults = members.faults
   }
 }

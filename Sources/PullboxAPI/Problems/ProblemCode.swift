@@ -282,6 +282,10 @@ public struct ProblemCode: Hashable, Sendable {
   public static let insufficientStorage = ProblemCode(
     "insufficient-storage", status: 507, title: "The device has too little free space")
 
+  /// The bytes of content that were asked for are on their way; ``Problem/after`` says when to ask again. No refusal.
+  public static let notHereYet = ProblemCode(
+    "not-here-yet", status: 202, title: "The bytes are on their way")
+
   static let all: [ProblemCode] = [
     receiptMalformed, receiptNotAuthentic, receiptWrongApplication, receiptWrongEnvironment, purchaseRequired,
     entitlementExpired, entitlementRevoked, deviceLimit, purchaseClaimed, productUnknown, publicationUnknown,
@@ -303,7 +307,7 @@ public struct ProblemCode: Hashable, Sendable {
     idempotencyKeyReused, idempotencyKeyInUse, callUnknown, catalogUnavailable, transactionUnknown,
     transactionUnpaid, alreadySubscribed, subscriptionUnknown, downloadUnknown, libraryItemUnknown,
     sectionUnknown, sectionRequired, notPermitted, libraryOffline, priceChanged, storeUnavailable,
-    insufficientStorage,
+    insufficientStorage, notHereYet,
   ]
 
   private static let byText = Dictionary(uniqueKeysWithValues: all.map { ($0.text, $0) })

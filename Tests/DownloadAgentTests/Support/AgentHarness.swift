@@ -129,6 +129,7 @@ final class AgentHarness: Sendable {
   ) async throws -> ClientResponse {
     var request = ClientRequest(method: method, url: "http://agent\(path)")
     request.unixSocketPath = socket
+    request.maximumResponseLength = .mebibytes(64)
     request.headers = headers
     if let body {
       request.headers.append(("Content-Type", "application/json"))

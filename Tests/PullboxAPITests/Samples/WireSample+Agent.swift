@@ -127,6 +127,23 @@ extension WireSample {
       "version": "1"
     }
     """
+  static let contentFile = """
+    {
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 1300000,
+      "page": 1,
+      "path": "pages/001.png",
+      "verified": [{"length": 1048576, "offset": 0}]
+    }
+    """
+  static let contentFileWithoutPage = """
+    {
+      "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "length": 44,
+      "path": "ComicInfo.xml",
+      "verified": []
+    }
+    """
   static let agentTransaction = """
     {
       "cause": "connect 127.0.0.1:8080: Connection refused",
@@ -319,6 +336,12 @@ extension WireSample {
       ContentSections.self,
       #"{"product": "com.example.heroes.issue42", "sections": [{"files": 1, "here": true, "length": 0, "policy": "prefetch", "tag": "lang-fr"}], "version": "1.0"}"#,
       minimal: #"{"product": "a", "sections": [], "version": "1"}"#),
+    WireSample(ContentFile.self, contentFile, minimal: contentFileWithoutPage),
+    WireSample(ContentFile.Part.self, #"{"length": 1048576, "offset": 0}"#),
+    WireSample(
+      ContentFiles.self,
+      #"{"files": [\#(contentFile), \#(contentFileWithoutPage)], "length": 1300044, "placed": false, "#
+        + #""product": "com.example.heroes.issue42", "version": "1.10"}"#),
     WireSample(DownloadIdentifier.self, #""5b0c2f9a1d3e4f60""#),
     WireSample(DownloadStatus.self, download, minimal: downloadWithoutGrant),
     WireSample(DownloadsClearResponse.self, #"{"removed": 12}"#),

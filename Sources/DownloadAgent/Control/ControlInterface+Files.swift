@@ -1,0 +1,63 @@
+import Commerce
+import ContentLibrary
+import CoreTypes
+import HTTPServer
+import PullboxAPI
+import PullboxAPIServer
+
+extension ControlInterface {
+  /// Adds the routes by which content is read: of a download that is under way, and of a product, before and after its content is at its
+  /// place.
+  func addFiles(to routes: inout APIRoutes) {
+    let reader = ContentReader(library, clock: clock)
+    routes.on(.get, "/v1/downloads/{id}/files") { request, parameters in
+      try request.requireQuery(only: ["wait"])
+      return try await reader.list(.coming(try await reading(parameters)), to: request)
+    }
+    routes.on(.get, "/v1/downloads/{id}/files/{path...}") { request, parameters in
+      try request.requireQuery(only: ["wait"])
+      return try await reader.file(
+        parameters["path"], of: .coming(try await reading(parameters)), to: request)
+    }
+    routes.on(.get, "/v1/library/{product}/files") { request, parameters in
+      try request.requireQuery(only: ["wait", "version"])
+      return try await reader.list(try await content(parameters, request), to: request)
+    }
+    routes.on(.get, "/v1/library/{product}/files/{path...}") { request, parameters in
+      try request.requireQuery(only: ["wait", "version"])
+      return try await reader.file(
+        parameters["path"], of: try await content(parameters, request), to: request)
+    }
+  }
+
+  private func reading(_ parameters: PathParameters) async throws -> DownloadReading.Request {
+    try await downloads.openReading(of: try Self.download(parameters))
+  }
+
+  /// The version that is read of a product: the one that the library holds, whole, else the one that a download brings. `version` names
+  /// another one. Throws `library-item-unknown`, and `version-unknown`.
+  private func content(
+    _ parameters: PathParameters, _ request: HTTPRequest
+  ) async throws -> ContentReader.Content {
+    let product = try Self.product(parameters)
+    var wanted: ContentVersion?
+    if let text = request.queryValue("version") {
+      guard let version = ContentVersion(text) else { throw Problem(.versionUnknown) }
+      wanted = version
+    }
+    let held = try await library.items().filter { item in
+      item.product == product && (wanted.map { $0 == item.version } ?? true)
+    }
+    if let item = held.filter({ $0.state == .present }).current(of: product) {
+      return .placed(product, item.version)
+    }
+    if let coming = try await downloads.openReading(ofProduct: product) {
+      let version = coming.reading.standing.status.version
+      if wanted.map({ version == nil || version == $0 }) ?? true { return .coming(coming) }
+    }
+    // What is damaged says so by itself.
+    if let item = held.current(of: product) { return .placed(product, item.version) }
+    if let wanted { throw Problem(.versionUnknown, "\(product) \(wanted) is neither here nor on its way") }
+    throw try await unknown(product)
+  }
+}

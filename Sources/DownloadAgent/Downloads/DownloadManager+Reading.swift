@@ -1,0 +1,103 @@
+import AgentRecords
+import Commerce
+import ContentLibrary
+import CoreTypes
+import PullboxAPI
+import ServiceRuntime
+
+// Downloads that are read while they come.
+extension DownloadManager {
+  /// A request reads the download: it is wanted now from here on, until ``readingGrace`` after the last such request. Throws
+  /// `download-unknown`.
+  func openReading(of identifier: DownloadIdentifier) throws -> DownloadReading.Request {
+    let record = try record(identifier)
+    let standing = standing(of: record)
+    if let known = readings[identifier] {
+      known.set(standing)
+      return known.begin()
+    }
+    let reading = DownloadReading(standing, changes: readingChanges, clock: clock, wakeUp: runner.wakeUp)
+    let request = reading.begin()
+    // One that is over is read, and not remembered.
+    guard !record.isHistory else { return request }
+    readings[identifier] = reading
+    publish(identifier)
+    openStaged(of: record)
+    schedule()
+    return request
+  }
+
+  /// The download of the product that is under way, to be read; nil where there is none. Of several the newest, since it brings the
+  /// newest version.
+  func openReading(ofProduct product: ProductIdentifier) throws -> DownloadReading.Request? {
+    let live = runner.entries.values.map(\.record).filter {
+      $0.product == product && !$0.machine.state.isFinal
+    }
+    return try live.max { $0.sequence < $1.sequence }.map { try openReading(of: $0.identifier) }
+  }
+
+  /// Whether it has readers now, or had some a moment ago.
+  func isRead(_ identifier: DownloadIdentifier) -> Bool { readings[identifier] != nil }
+
+  /// Its readers are told how it stands.
+  func updateReading(of identifier: DownloadIdentifier) {
+    guard let reading = readings[identifier], let record = runner[identifier]?.record else { return }
+    reading.set(standing(of: record))
+    openStaged(of: record)
+  }
+
+  /// Ends what is read no more: its urgency is what it was, and its pieces come in the server's order.
+  func endIdleReadings() {
+    for (identifier, reading) in readings where (reading.idleTime ?? .zero) >= readingGrace {
+      readings[identifier] = nil
+      if let record = runner[identifier]?.record { endDemand(of: record) }
+      publish(identifier)
+    }
+  }
+
+  /// Until the next one is to be ended; nil where all have open requests.
+  var timeToNextIdleReading: Duration? {
+    readings.values.compactMap { $0.idleTime.map { max(.zero, readingGrace - $0) } }.min()
+  }
+
+  private func endDemand(of record: DownloadRecord) {
+    guard let digest = record.claimedDigest, let job = jobsByDigest[digest].flatMap({ jobs[$0] }),
+      !(claims[digest] ?? []).contains(where: isRead)
+    else { return }
+    job.context.demand.noteReadersGone()
+  }
+
+  private func standing(of record: DownloadRecord) -> DownloadReading.Standing {
+    DownloadReading.Standing(status: status(of: record), source: source(of: record))
+  }
+
+  private func source(of record: DownloadRecord) -> DownloadReading.Source {
+    let isPlaced =
+      record.machine.state == .finished
+      || record.machine.phase == .report && record.placedAt != nil && record.machine.state != .cancelled
+    if isPlaced, let version = record.terms?.version { return .placed(record.product, version) }
+    // Of another product's job the files may have other names.
+    guard let digest = record.claimedDigest, let job = jobsByDigest[digest].flatMap({ jobs[$0] }),
+      job.record.terms.manifestDigest == record.terms?.manifestDigest
+    else { return .pending }
+    let isExpected = job.context.demand.extents != nil || job.record.machine.phase != .manifest
+    return isExpected ? .staged(job.context.demand) : .pending
+  }
+
+  /// Opens what an earlier process has staged before its job has a place to go on.
+  private func openStaged(of record: DownloadRecord) {
+    guard let digest = record.claimedDigest, let identifier = jobsByDigest[digest],
+      let job = jobs[identifier], job.context.demand.extents == nil, job.step == nil,
+      job.record.machine.isLive, job.record.machine.phase != .manifest, stagedOpenings[identifier] == nil
+    else { return }
+    // Unstructured: the pieces are read on the session's thread. A step that begins meanwhile waits for the end.
+    stagedOpenings[identifier] = Task { [jobSteps] in
+      await jobSteps.openForReading(job.record, demand: job.context.demand)
+      endOpening(of: identifier)
+    }
+  }
+
+  private func endOpening(of identifier: ContentJobIdentifier) {
+    stagedOpenings[identifier] = nil
+  }
+}
