@@ -87,3 +87,8 @@ public struct ContentDownload: Hashable, Sendable, Identifiable {
   /// kit's texts are; an app of another language reads ``state`` and ``reason``.
   public var statusText: String { StandingText.of(status) }
 }
+
+extension ContentDownload {
+  /// The content that it brings, to be read through the agent while it comes and after it is placed: see ``AgentClient/files(of:)``.
+  public var content: ReadableContent { .download(id) }
+}

@@ -197,7 +197,8 @@ enum OpenCommand: Command {
     discussion: """
       xdg-open chooses the program. When the agent makes room, it removes first what was \
       opened longest ago. With --print the path is printed, and nothing is started. PAGE \
-      counts from 1, of content whose pages lie in files of their own.
+      counts from 1, of content whose pages lie in files of their own. Of a product that \
+      is still on its way the page comes before the rest: page 1 unless another is named.
       """,
     operands: [.inLibrary(), .init("PAGE", isRequired: false)],
     options: [
@@ -209,11 +210,14 @@ enum OpenCommand: Command {
   static func run(_ context: CommandContext) async throws {
     let product = try context.product(0)
     let agent = try context.agent()
+    let page = context.arguments.operands.dropFirst().first
+    if try await agent.library().allSatisfy({ $0.product != product }),
+      let coming = try await coming(page, of: product, at: agent)
+    {
+      return try await open(coming, from: agent, context)
+    }
     let newest = try await PathCommand.newest(of: product, at: agent)
-    let path =
-      try context.arguments.operands.dropFirst().first.map {
-        try PlacedPage.path(of: $0, in: newest)
-      } ?? newest.path
+    let path = try page.map { try PlacedPage.path(of: $0, in: newest) } ?? newest.path
     if !context.arguments.isSet("print") {
       try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
     }
@@ -225,6 +229,26 @@ enum OpenCommand: Command {
     } else {
       context.console.note("opened \(path)")
     }
+  }
+}
+
+extension OpenCommand {
+  /// Nil where no download of the product is under way.
+  private static func coming(
+    _ page: String?, of product: ProductIdentifier, at agent: AgentClient
+  ) async throws -> ComingPage? {
+    guard try await agent.downloads(.live).contains(where: { $0.product == product }) else { return nil }
+    return try await ComingPage.find(page, of: product, at: agent)
+  }
+
+  /// It does not count as opened: the library does not hold it yet.
+  private static func open(
+    _ page: ComingPage, from agent: AgentClient, _ context: CommandContext
+  ) async throws {
+    let path = try await page.fetch(from: agent, keptIn: CommandStateDirectory())
+    guard !context.arguments.isSet("print") else { return context.console.print(path: path) }
+    try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
+    context.console.note("opened \(page.file.path) of \(page.product), which is still on its way")
   }
 }
 

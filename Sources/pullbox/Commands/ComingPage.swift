@@ -1,0 +1,71 @@
+import Commerce
+import CoreTypes
+import PullboxAPI
+import PullboxKit
+import ServiceRuntime
+import SystemCalls
+
+/// A page of content that is still on its way, which is brought before the rest and kept in a file for the program that shows it.
+struct ComingPage: Sendable {
+  let product: ProductIdentifier
+  let version: ContentVersion
+  let file: ContentFile
+
+  /// The page of that number, counted from 1, of what a download of the product brings: its first page unless one is named, and all of
+  /// content that is one file. Throws a failure for a page that it does not have, and `library-item-unknown` where nothing of the product
+  /// is under way.
+  static func find(
+    _ page: String?, of product: ProductIdentifier, at agent: AgentClient
+  ) async throws -> ComingPage {
+    let files = try await agent.files(of: .product(product))
+    let count = files.files.count { $0.page != nil }
+    let found: ContentFile?
+    if let page {
+      found = Int(page).flatMap { files.page($0) }
+    } else {
+      found = files.page(1) ?? (files.files.count == 1 ? files.files.first : nil)
+    }
+    guard let found else {
+      throw CommandFailure(
+        .failed,
+        count > 0
+          ? "\(page ?? ""): \(product) has the pages 1 to \(count)"
+          : "\(product) has no pages that lie in files of their own; it can be opened when it is here")
+    }
+    return ComingPage(product: product, version: files.version, file: found)
+  }
+
+  /// Waits for its bytes, and returns the path of a file that has them. Pages of other content that were opened so are removed.
+  func fetch(from agent: AgentClient, keptIn state: CommandStateDirectory) async throws -> String {
+    let parent = state.path + "/coming"
+    let directory = "\(parent)/\(product)-\(version)"
+    let target = "\(directory)/\(FileSystem.lastPart(of: file.path))"
+    try await BlockingPool.shared.run { () throws in
+      try FileSystem.createDirectories(directory, permissions: 0o700)
+      for entry in try FileSystem.list(parent) where "\(parent)/\(entry.name)" != directory {
+        try FileSystem.removeRecursively("\(parent)/\(entry.name)")
+      }
+    }
+    let writer = try await BlockingPool.shared.run { () throws(SystemError) in
+      PartialFile(try FileDescriptor.open(target + ".part", .readWrite, options: [.create, .truncate]))
+    }
+    var position = ByteCount.zero
+    for try await part in agent.contents(of: file, in: .product(product, version: version)) {
+      let offset = position
+      try await BlockingPool.shared.run { () throws(SystemError) in
+        try writer.descriptor.write(part.span, at: offset)
+      }
+      position = position + ByteCount(part.count)
+    }
+    try await BlockingPool.shared.run { () throws(SystemError) in
+      try FileSystem.rename(target + ".part", to: target)
+    }
+    return target
+  }
+}
+
+/// A descriptor that closures can hold.
+private final class PartialFile: Sendable {
+  let descriptor: FileDescriptor
+  init(_ descriptor: consuming FileDescriptor) { self.descriptor = descriptor }
+}
