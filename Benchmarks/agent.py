@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+import agent_reading
 from measuring import GIGABYTE, memory, peak_memory, processor_time, run, say
 from reporting import Results, Target, row, show
 from services import Daemon, Services, request
@@ -57,7 +58,7 @@ def package(arguments, product, length=None):
 class Agent:
     """An agent with a state directory and an account of its own, which fetches over `server`."""
 
-    def __init__(self, arguments, services, server=None):
+    def __init__(self, arguments, services, server=None, **settings):
         self.arguments, self.services = arguments, services
         self.directory = arguments.work / "agent"
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -69,7 +70,7 @@ class Agent:
         self.socket = self.directory / "agent.sock"
         self.daemon = Daemon(arguments.bin / "pullbox-agent", self.directory, {
             "state": str(self.directory / "state"), "server": server or services.server_url,
-            "store": services.store_url, "accountTokenFile": str(token), "socket": str(self.socket)})
+            "store": services.store_url, "accountTokenFile": str(token), "socket": str(self.socket)} | settings)
 
     def pullbox(self, *words):
         return run(self.arguments.bin / "pullbox", *words, env=os.environ | {"PULLBOX_AGENT_SOCKET": str(self.socket)})
@@ -509,8 +510,12 @@ def row_files(arguments, services):
             row("files-server", f"{what} of the server", "MiB", {"pullbox": [server]}, [Target(None, 96)])]
 
 
+def row_reading(arguments, services):
+    return agent_reading.rows(arguments, services, Agent, package)
+
+
 ROWS = {"file": row_file, "folder": row_folder, "check": row_check, "cuts": row_cuts, "history": row_history,
-        "files": row_files, "hostile": row_hostile}
+        "files": row_files, "hostile": row_hostile, "reading": row_reading}
 
 
 def main():
