@@ -1,4 +1,4 @@
-public import Commerce
+import Commerce
 public import PullboxAPI
 public import PullboxAPIClient
 
