@@ -56,6 +56,7 @@ public struct Transaction: Sendable, Identifiable, Hashable {
   /// Waits until everything that it pays for is on this device, verified, and the store has closed it: also through restarts of the agent,
   /// however long. Throws ``DeliveryFailure`` when it fails, or when one of its downloads has failed or was cancelled; `APICallError` when
   /// there is no agent at first, or it does not know the transaction; and `CancellationError`. The delivery goes on whether one waits or not.
+  /// A subscription's transaction waits for the issues of its period, and so may take as long as that.
   public var delivered: Delivery {
     get async throws {
       for try await update in updates where try await isDelivered(after: update) { break }
