@@ -23,14 +23,15 @@ from .documents import (
 from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvent, AgentEvents, EventReset, ServerSentEvent, ServerSentEventParser
 from .following import AgentUpdate, Backoff, Lost, Snapshot
+from .leases import LibraryLease
 
 __all__ = [
     "SYSTEM_SOCKET_PATH", "AccountBonus", "AccountOffer", "AgentClient", "AgentCodePreview", "AgentError", "AgentEvent", "AgentEvents",
     "AgentProduct", "AgentProductsResponse", "AgentPublicationResponse", "AgentPublicationsResponse", "AgentStatus", "AgentTransaction",
     "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ContentFile", "ContentFiles", "ContentSection", "ContentSections",
     "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault", "FaultKind", "FeedEntry", "FilePart",
-    "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryState", "LibraryVerification", "ListedPrice", "Lost",
-    "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice", "Price", "Problem",
+    "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryLease", "LibraryState", "LibraryVerification", "ListedPrice",
+    "Lost", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice", "Price", "Problem",
     "ProductListing", "PublicationListing", "ReaderKey", "ReadingDevice", "ReadingLocations", "ReadingLocator", "ReadingProgress",
     "ReadingStatus", "ReadingText", "SectionPolicy",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",

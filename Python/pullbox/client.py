@@ -22,6 +22,7 @@ from .documents import (
 from .errors import AgentError, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvents
 from .following import AgentUpdate, Backoff, FollowedEntries, Lost, Snapshot, known
+from .leases import LEASE_MEDIA_TYPE, LibraryLease
 
 Value = TypeVar("Value")
 
@@ -324,6 +325,29 @@ class AgentClient:
         Returns what counts from then on."""
         body = coding.write({"page": page, "progression": progression, "locator": locator})
         return await self._call(ReadingStatus, "PUT", f"/v1/library/{_segment(product)}/progress", body)
+
+    async def go_back(self, product: str, version: str | None = None) -> list[LibraryItem]:
+        """Goes back to the version before, or to the named one: from now on it is read, until a newer one comes. Raises ``version-unknown``,
+        and ``state-conflict`` where there is none to go back to."""
+        body = coding.write({"version": version})
+        return list((await self._call(_Items, "POST", f"/v1/library/{_segment(product)}/rollback", body)).items)
+
+    async def lease(self, product: str, version: str | None = None) -> LibraryLease:
+        """Keeps the version that is read, or the named one, until the lease is closed, whatever comes after it. Raises ``too-many-requests``
+        for a lease too many.
+
+            async with await agent.lease("com.example.heroes.issue42") as lease:
+                read(lease.item.path)
+        """
+        fields = [("Accept", LEASE_MEDIA_TYPE), ("Content-Type", "application/json")]
+        body = coding.write({"version": version})
+        async with _Limit(self.timeout):
+            exchange = await Exchange.begin(
+                self.socket_path, "POST", f"/v1/library/{_segment(product)}/leases", fields, body)
+            if exchange.status == 200 and exchange.media_type == LEASE_MEDIA_TYPE:
+                return await LibraryLease._read(exchange)
+            async with exchange:
+                raise self._refusal(exchange, await exchange.body())
 
     async def remove(self, product: str) -> None:
         """Removes every version from this device; it can be restored."""

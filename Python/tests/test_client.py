@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import unittest
 import unittest.mock
 
@@ -39,6 +40,7 @@ class CallTests(FakeAgentTestCase):
                 ("POST /v1/library/a/opened", items, lambda: agent.note_opened("a")),
                 ("GET /v1/library/a/progress", {"version": "1.0"}, lambda: agent.reading("a")),
                 ("PUT /v1/library/a/progress", {"version": "1.0", "pages": 3}, lambda: agent.report_reading("a", page=1)),
+                ("POST /v1/library/a/rollback", items, lambda: agent.go_back("a")),
                 ("POST /v1/library/a/verify", {"items": []}, lambda: agent.verify("a")),
                 ("POST /v1/library/a/repair", downloads, lambda: agent.repair("a")),
                 ("DELETE /v1/library/a%2Fb%20c", None, lambda: agent.remove("a/b c")),
@@ -62,6 +64,18 @@ class CallTests(FakeAgentTestCase):
         self.assertEqual(self.last_body(), {})
         await self.agent.set_urgency("d1", pullbox.DownloadUrgency.BACKGROUND)
         self.assertEqual(self.last_body(), {"urgency": "background"})
+
+    async def test_a_lease_has_its_item_and_ends_with_its_connection(self) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+        line = json.dumps(ITEM).encode() + b"\n"
+        self.answers.append(head + chunk(line[:10]) + chunk(line[10:] + b"\n") + chunk(b"\n") + b"0\r\n\r\n")
+        async with await self.agent.lease("a", "1") as lease:
+            self.assertEqual((lease.item.product, lease.item.path), ("a", "/library/a/1"))
+            self.assertEqual(self.last_body(), {"version": "1"})
+            await lease.ended()
+        self.answers.append(problem(404, "library-item-unknown"))
+        with self.assertRaises(pullbox.Problem):
+            await self.agent.lease("b")
 
     async def test_reading_is_told_and_asked(self) -> None:
         locations = {"position": 4, "totalProgression": 0.4, "fragments": ["page=4"]}

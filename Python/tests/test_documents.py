@@ -53,7 +53,7 @@ TYPES: dict[str, dict[str, type]] = {
 # Documents that a client writes, and texts.
 WRITTEN = {
     "AgentDownloadChange", "AgentPurchaseRequest", "AgentReaderRequest", "AgentRestoreRequest", "DownloadIdentifier",
-    "ReadingReport", "SessionName", "ShownPrice"}
+    "LibraryVersionRequest", "ReadingReport", "SessionName", "ShownPrice"}
 
 
 def members(kind: type) -> list[str]:

@@ -13,7 +13,7 @@ enum CommandLineInterface {
         ResumeCommand.self, CancelCommand.self,
         PriorityCommand.self, UrgencyCommand.self, LibraryCommand.self, PathCommand.self, OpenCommand.self,
         PinCommand.self,
-        UnpinCommand.self, RestoreCommand.self, UpdateCommand.self,
+        UnpinCommand.self, RollbackCommand.self, RestoreCommand.self, UpdateCommand.self,
         NewsCommand.self, ReadersCommand.self, RepairCommand.self, RemoveCommand.self,
         SectionsCommand.self, FetchCommand.self, DropCommand.self,
         TransactionsCommand.self,

@@ -85,7 +85,7 @@ CREATE TABLE library (
   last_opened INTEGER,
   pinned INTEGER NOT NULL DEFAULT 0,
   damaged INTEGER NOT NULL DEFAULT 0,
-  stamps BLOB, rolled_back INTEGER NOT NULL DEFAULT 0,
+  stamps BLOB, rolled_back INTEGER NOT NULL DEFAULT 0, gone_back INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (product, version)
 ) STRICT, WITHOUT ROWID;
 

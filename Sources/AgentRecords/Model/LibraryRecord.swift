@@ -27,7 +27,9 @@ package struct LibraryRecord: Hashable, Sendable {
   /// The last check found bytes that are not the manifest's, or bytes missing.
   package var isDamaged = false
   /// The server has gone back to a version before it.
-  var isRolledBack = false
+  package var isRolledBack = false
+  /// The reader has gone back to a version before it.
+  package var isGoneBack = false
   /// The sections that are here, the required ones among them; nil where everything is.
   package var sections: Set<SectionTag>?
 
@@ -44,7 +46,7 @@ package struct LibraryRecord: Hashable, Sendable {
     product: ProductIdentifier, version: ContentVersion, name: String?, digest: SHA256Digest,
     manifestDigest: SHA256Digest?, length: ByteCount, sizeOnDisk: ByteCount, placedAt: Timestamp,
     title: String?, lastOpened: Timestamp? = nil, isPinned: Bool = false, isDamaged: Bool = false,
-    isRolledBack: Bool = false, sections: Set<SectionTag>? = nil
+    isRolledBack: Bool = false, isGoneBack: Bool = false, sections: Set<SectionTag>? = nil
   ) {
     self.product = product
     self.version = version
@@ -59,8 +61,12 @@ package struct LibraryRecord: Hashable, Sendable {
     self.isPinned = isPinned
     self.isDamaged = isDamaged
     self.isRolledBack = isRolledBack
+    self.isGoneBack = isGoneBack
     self.sections = sections
   }
+
+  /// Whether an earlier version is read in place of it.
+  package var isLeft: Bool { isRolledBack || isGoneBack }
 
   /// For what was opened never: when it came.
   var lastUse: Timestamp { max(lastOpened ?? placedAt, placedAt) }
@@ -82,7 +88,7 @@ package struct LibraryRecord: Hashable, Sendable {
       product: product, version: version, path: "\(library)/\(relativePath)", digest: digest, length: length,
       placedAt: placedAt, title: title, state: isOffline ? .offline : isDamaged ? .damaged : .present,
       lengthOnDisk: sizeOnDisk, lastOpened: lastOpened, pinned: isPinned ? true : nil,
-      rolledBack: isRolledBack ? true : nil)
+      rolledBack: isLeft ? true : nil)
   }
 }
 

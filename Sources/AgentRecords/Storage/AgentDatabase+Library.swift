@@ -163,6 +163,24 @@ extension AgentDatabase {
     return record.version > offered
   }
 
+  /// From now on that version is read: those after it are left, those before it are not.
+  package func goBack(_ product: ProductIdentifier, to version: ContentVersion) throws {
+    let records = try libraryRecords().filter { $0.product == product }
+    try database.writeBlocking(locking: [.everything]) { connection in
+      for record in records {
+        try connection.execute(
+          "UPDATE library SET gone_back = ? WHERE product = ? AND version = ?",
+          [
+            .boolean(record.version > version), .text(product.description), .text(record.version.description),
+          ])
+      }
+    }
+  }
+
+  static let goneBack = Migration(
+    "versions that readers have gone back from",
+    script: "ALTER TABLE library ADD COLUMN gone_back INTEGER NOT NULL DEFAULT 0;")
+
   static let rollbacks = Migration(
     "versions that were taken back",
     script: "ALTER TABLE library ADD COLUMN rolled_back INTEGER NOT NULL DEFAULT 0;")
@@ -211,6 +229,7 @@ extension AgentDatabase {
       placedAt: try row.timestamp("placed_at"), title: try row.optionalText("title"),
       lastOpened: try row.optionalTimestamp("last_opened"), isPinned: try row.boolean("pinned"),
       isDamaged: try row.boolean("damaged"), isRolledBack: try row.boolean("rolled_back"),
+      isGoneBack: try row.boolean("gone_back"),
       sections: try row.optionalText("sections").map { try sectionTags($0, "library.sections") })
   }
 }

@@ -109,6 +109,7 @@ package struct AgentDatabase: Sendable {
     sessions,
     publications,
     reading,
+    goneBack,
   ]
 
   private static let urgency = Migration(

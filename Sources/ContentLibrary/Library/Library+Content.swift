@@ -117,6 +117,7 @@ extension Library {
         try database.save(record, stamps: finding.stamps)
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
+        leases.wakeUp.signal()
         return self.item(record)
       }
     }

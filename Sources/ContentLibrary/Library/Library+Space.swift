@@ -113,7 +113,8 @@ extension Library {
     let plan = try await BlockingPool.shared.run { [self] in
       let records = try database.libraryRecords()
       let candidates = try records.filter { record in
-        !record.isPinned && record.product != product && removable.products.contains(record.product)
+        !record.isPinned && !leases.holds(record.product, record.version) && record.product != product
+          && removable.products.contains(record.product)
           && removable.placedBefore.map { record.placedAt < $0 } ?? true
       }
       .map { record in
@@ -121,7 +122,7 @@ extension Library {
         record.lastOpened = lastOpened(record)
         return Eviction.Candidate(
           record: record,
-          isSuperseded: records.contains { $0.product == record.product && $0.version > record.version },
+          isSuperseded: ReplacedVersions.replaced(record, by: records) != nil,
           sections: try sectionsOnDemand(of: record))
       }
       return try self.plan(from: candidates, toFree: missing)
@@ -131,10 +132,10 @@ extension Library {
       let removed = try await exclusion.run(record.product) {
         try await BlockingPool.shared.run { [self] () -> LibraryItem? in
           try requireOnline()
-          // It may have been pinned since it was chosen.
+          // It may have been pinned, or opened, since it was chosen.
           guard
             let current = try database.libraryRecord(of: record.product, version: record.version),
-            !current.isPinned
+            !current.isPinned, !leases.holds(current.product, current.version)
           else { return nil }
           let item = self.item(current)
           try remove([current])

@@ -55,6 +55,7 @@ package final class Library: Sendable {
   /// Every change to a product's content goes through it.
   let exclusion = ProductExclusion()
   package let space: LibrarySpace
+  package let leases = LibraryLeases()
   package let titles = ProductTitles()
   package let listings = KeptListings()
   package let ownership = OwnershipRegister()
@@ -81,7 +82,8 @@ package final class Library: Sendable {
     self.pauses = pauses
     self.operations = operations
     space = LibrarySpace(
-      paths: paths, database: database, reserve: reserve, quota: quota, operations: operations)
+      paths: paths, database: database, leases: leases, reserve: reserve, quota: quota, operations: operations
+    )
     state = Mutex(
       State(
         volume: LibraryVolume(root: paths.library, operations: operations), availability: nil,

@@ -12,6 +12,7 @@ package final class LibrarySpace: Sendable {
 
   private let paths: StatePaths
   private let database: AgentDatabase
+  private let leases: LibraryLeases
   private let operations: any FileOperations
   private let ledger: Mutex<Ledger>
   /// Content that is being placed: it leaves the staging folder before it has a record.
@@ -20,10 +21,11 @@ package final class LibrarySpace: Sendable {
   private let refused = Mutex<[ContentJobIdentifier: (need: SpaceNeed, shortage: SpaceShortage)]>([:])
 
   init(
-    paths: StatePaths, database: AgentDatabase, reserve: ByteCount, quota: ByteCount?,
+    paths: StatePaths, database: AgentDatabase, leases: LibraryLeases, reserve: ByteCount, quota: ByteCount?,
     operations: any FileOperations
   ) {
     self.paths = paths
+    self.leases = leases
     self.operations = operations
     self.database = database
     ledger = Mutex(Ledger(reserve: reserve, quota: quota))
@@ -140,7 +142,9 @@ package final class LibrarySpace: Sendable {
         staged["\(job)"] ?? .zero, manifest.files.reduce(.zero) { $0 + $1.length })
     }
     let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
-    let removable = records.filter { !$0.isPinned }.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
+    let removable = records.filter { !$0.isPinned && !leases.holds($0.product, $0.version) }.reduce(
+      ByteCount.zero
+    ) { $0 + $1.sizeOnDisk }
     // Bytes that are staged for this job are not needed again, and are there all the same.
     return Ledger.Volume(free: free, used: staged.values.reduce(placed, +), removable: removable)
   }

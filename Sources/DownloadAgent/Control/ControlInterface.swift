@@ -65,6 +65,7 @@ struct ControlInterface: Sendable {
     addSections(to: &routes)
     addReading(to: &routes)
     addFiles(to: &routes)
+    addVersions(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in

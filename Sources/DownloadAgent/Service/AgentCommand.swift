@@ -111,6 +111,9 @@ public enum AgentCommand {
           "Bytes that content may take, such as 20GiB; to make room, the content that was opened longest ago goes first"
       ).example("20GiB"),
       .value(
+        "keep-previous", "DURATION", fallback: "7d",
+        help: "How long a version stays that a later one has replaced; a version that is open stays longer"),
+      .value(
         "space-reserve", "SIZE", fallback: "32MiB", help: "Bytes that stay free on the library's file system"),
       .value(
         "metrics-listen", "ADDRESS",

@@ -69,6 +69,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var consumptionConsent: Bool?
   /// Bytes that content may take in the library, staged bytes included; no bound unless given.
   public var quota: ConfigurationSize?
+  /// How long a version stays that a later one has replaced; 7 days unless given.
+  public var keepPrevious: ConfigurationDuration?
   /// The bytes that stay free on the library's file system; 32 MiB unless given.
   public var spaceReserve: ConfigurationSize?
   /// Where metrics and health are answered beside the socket, in the syntax of `ServerAddress`; nowhere unless given.

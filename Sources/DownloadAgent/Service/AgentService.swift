@@ -69,6 +69,8 @@ public final class AgentService: Service {
   let library: Library
   /// The watch over the library's volume and its room.
   private let watch: LibraryWatch
+  /// The removal of versions that were replaced.
+  private let sweeper: VersionSweeper
   /// The server of the control interface, on a Unix socket.
   private let server: HTTPServer
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
@@ -182,6 +184,9 @@ public final class AgentService: Service {
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) },
       noteChange: { [hub] item in hub.publish(.library(LibraryEvent(change: .changed, item: item))) })
     watch = LibraryWatch(library: library, downloads: downloads, clock: clock, log: log)
+    sweeper = VersionSweeper(
+      library: library, downloads: downloads, hub: hub,
+      keeps: configuration.keepPrevious?.duration ?? VersionSweeper.standard, clock: clock, log: log)
     let running = WeakServerReference()
     let metrics = ServiceMetrics(
       server: running, database: database.database,
@@ -271,6 +276,7 @@ public final class AgentService: Service {
       group.addTask { [transactions] in await transactions.run() }
       group.addTask { [arrivals] in await arrivals.run() }
       group.addTask { [watch] in await watch.run() }
+      group.addTask { [sweeper] in await sweeper.run() }
     }
   }
 
@@ -307,6 +313,7 @@ public final class AgentService: Service {
   /// returns. The order is from the outside inwards: no request and no step uses what is closed after it.
   public func stop() async {
     hub.close()
+    library.leases.close()
     async let monitoringEnd: Void? = monitoring?.drain()
     async let catalogEnd: Void? = catalog?.server.drain()
     await server.drain()

@@ -43,3 +43,19 @@ public struct ReadingResponse: Codable, Hashable, Sendable {
     self.progress = progress
   }
 }
+
+/// `POST /v1/library/{product}/leases` and `…/rollback` of the agent: one of the versions that the library holds.
+public struct LibraryVersionRequest: Codable, Hashable, Sendable {
+  /// The version; absent for the one that is read, or the one before it.
+  public var version: ContentVersion?
+
+  /// Creates the document from its member.
+  public init(version: ContentVersion? = nil) {
+    self.version = version
+  }
+}
+
+extension LibraryItem {
+  /// The media type of the stream of a lease: lines, of which the first is the item as JSON and all others are empty.
+  public static let leaseMediaType = "application/x-ndjson"
+}

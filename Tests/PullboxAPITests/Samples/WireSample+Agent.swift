@@ -365,6 +365,7 @@ extension WireSample {
     WireSample(NewsEntry.self, newsEntry, minimal: plainFeedEntry),
     WireSample(LibraryVerificationResponse.self, #"{"items": [\#(verification)]}"#),
     WireSample(SessionName.self, #""org.example.Reader""#),
+    WireSample(LibraryVersionRequest.self, #"{"version": "1.10"}"#, minimal: "{}"),
     WireSample(ReadingProgress.self, reading, minimal: readingWithoutPlace),
     WireSample(
       ReadingProgress.Device.self, #"{"id": "6f1c", "name": "Tablet"}"#, minimal: #"{"id": "6f1c"}"#),
