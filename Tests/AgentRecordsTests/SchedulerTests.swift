@@ -108,8 +108,9 @@ import Testing
     placing.usesNetwork = false
     var reading = try job(3)
     reading.urgency = .now
-    let plan = scheduler.plan(for: [asked, placing, reading, try candidate(4)], in: environment)
-    #expect(plan.starts == [asked.work, placing.work], "a download asks for its grant when there is a place")
+    let question = try candidate(4)
+    let plan = scheduler.plan(for: [asked, placing, reading, question], in: environment)
+    #expect(plan.starts == [asked.work, placing.work, question.work], "a question for a grant is not held")
     #expect(Set(plan.holds.map(\.condition)) == [.outsideWindow, .budgetSpent])
     #expect(plan.holds.allSatisfy { .job($0.job) == reading.work })
     #expect(environment.release(of: .outsideWindow) == end && environment.release(of: .preempted) == nil)
