@@ -27,6 +27,9 @@ public final class PseudoTerminal: Sendable {
   /// `TIOCSPTLCK` and `TIOCGPTN` of ioctl_tty(2), which are no constants that Swift reads.
   private static let (setLock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
 
+  /// The byte behind which nothing comes (RS of ASCII), which no program under test writes.
+  private static let end: UInt8 = 0x1E
+
   /// Opens a terminal. It is no process's controlling terminal.
   public init() throws {
     let number = try SystemCall.run("open") { unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC) }
@@ -71,31 +74,38 @@ public final class PseudoTerminal: Sendable {
     }
   }
 
-  /// Ends every wait. Called once a program that uses it has ended.
+  /// Ends every wait, behind what programs have written: a program that says something and ends has said it. Called once the program that uses it
+  /// has ended.
   public func close() {
+    var end = Self.end
+    _ = unsafe Glibc.write(slave.number, &end, 1)
+  }
+
+  /// Nothing more comes.
+  private func finish() {
     let watchers = state.withLock { state in
       state.isOver = true
       defer { state.watchers = [] }
       return state.watchers
     }
     for watcher in watchers { watcher.continuation.resume(returning: false) }
-    // Wakes the reader, which then ends.
-    _ = unsafe Glibc.write(slave.number, "\n", 1)
   }
 
   /// Reads until the terminal is closed. Blocks.
   private func read() {
     var buffer = [UInt8](repeating: 0, count: 4096)
-    while !state.withLock({ $0.isOver }) {
+    while true {
       let (number, length) = (master.number, buffer.count)
       let count: Int
       do {
         count = try SystemCall.run("read") { unsafe Glibc.read(number, &buffer, length) }
       } catch {
-        return close()
+        return finish()
       }
-      guard count > 0 else { return close() }
-      show(String(decoding: buffer.prefix(count), as: UTF8.self))
+      guard count > 0 else { return finish() }
+      let end = buffer.prefix(count).firstIndex(of: Self.end)
+      show(String(decoding: buffer.prefix(end ?? count), as: UTF8.self))
+      if end != nil { return finish() }
     }
   }
 
