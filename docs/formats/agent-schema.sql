@@ -33,7 +33,9 @@ CREATE TABLE content_jobs (
   bytes_wasted INTEGER NOT NULL,
   failed_at INTEGER,
   bytes_reused INTEGER,
-  losses INTEGER NOT NULL DEFAULT 0
+  losses INTEGER NOT NULL DEFAULT 0,
+  sections TEXT NOT NULL DEFAULT '',
+  bytes_needed INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE downloads (
@@ -61,6 +63,7 @@ CREATE TABLE downloads (
   losses INTEGER NOT NULL DEFAULT 0,
   urgency TEXT NOT NULL DEFAULT 'normal',
   wanted_by INTEGER,
+  section TEXT,
   session TEXT
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
@@ -85,7 +88,10 @@ CREATE TABLE library (
   last_opened INTEGER,
   pinned INTEGER NOT NULL DEFAULT 0,
   damaged INTEGER NOT NULL DEFAULT 0,
-  stamps BLOB, rolled_back INTEGER NOT NULL DEFAULT 0, gone_back INTEGER NOT NULL DEFAULT 0,
+  stamps BLOB,
+  rolled_back INTEGER NOT NULL DEFAULT 0,
+  sections TEXT,
+  gone_back INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (product, version)
 ) STRICT, WITHOUT ROWID;
 
@@ -137,6 +143,13 @@ CREATE TABLE reading (
   document TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reading_by_time ON reading (modified);
+
+CREATE TABLE section_choices (
+  product TEXT NOT NULL,
+  section TEXT NOT NULL,
+  wanted INTEGER NOT NULL,
+  PRIMARY KEY (product, section)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE services (
   name TEXT PRIMARY KEY,
