@@ -17,14 +17,14 @@ extension GrantStore {
     }
   }
 
-  /// On what is known of the grant now.
+  /// On what is known of the grant now, and of what its device need not be sent.
   func complete(
     _ id: GrantIdentifier, with completion: ReceivedCompletion, for credential: GrantCredential,
     counting unrecorded: DeliveryRecorder.Unrecorded = DeliveryRecorder.Unrecorded(),
     lease: OutboxLease? = nil
   ) async throws -> CompletionOutcome? {
     try await complete(
-      try await completionBasis(of: id), with: completion, for: credential, counting: unrecorded, lease: lease
-    )
+      try await completionBasis(of: id, withKeptContent: true), with: completion, for: credential,
+      counting: unrecorded, lease: lease)
   }
 }

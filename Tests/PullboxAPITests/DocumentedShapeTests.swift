@@ -43,7 +43,7 @@ struct DocumentedShapeTests {
 
   private static let account = "{territory,currency?,environment,canMakePayments,application?}"
   private static let product = "{listing,owned,subscribedUntil?,offers?,bonus?}"
-  private static let transaction = "{id,product,state,step,reason?,error?,downloads}"
+  private static let transaction = "{id,product,state,step,reason?,error?,downloads,session?}"
   private static let publication = "{id,title,description,latestIssue?,subscriptions}"
 
   static let shapes = [

@@ -32,6 +32,7 @@ struct ProblemTests {
 
   /// Clients decide by these names, and proxies by these statuses: none may change.
   static let others = """
+    202 not-here-yet
     400 completion-malformed checksum-unsupported digest-mismatch request-malformed store-unknown
     401 proof-missing renewal-secret-missing unauthorized
     403 clock-skew forbidden not-permitted proof-refused receipt-needed second-key-required second-operator-required

@@ -32,10 +32,7 @@ struct TestSessionTests {
         #expect(offer.displayPrice == "$2.99" && offer.isTest)
         return true
       }
-      guard case .delivering(let transaction) = result else {
-        Issue.record("\(result)")
-        return
-      }
+      let transaction = try await Self.paid(result, id, session)
       let delivery = try await transaction.delivered
       let path = try #require(delivery.path)
       #expect(try Self.read("\(path)/pages/1.jpg") == page)
@@ -57,10 +54,7 @@ struct TestSessionTests {
       #expect(here == delivery)
       // Removed, it is fetched again, and charged no more than before.
       try await session.agent.remove(id)
-      guard case .delivering(let fetched) = try await again.purchase(confirm: { _ in false }) else {
-        Issue.record("what is owned and not here is fetched")
-        return
-      }
+      let fetched = try await Self.paid(try await again.purchase(confirm: { _ in false }), id, session)
       #expect(try await fetched.delivered.items.map(\.version) == delivery.items.map(\.version))
       #expect(try Self.read("\(path)/pages/1.jpg") == page)
     }
@@ -111,10 +105,7 @@ struct TestSessionTests {
       let id = try await session.publish(
         "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["1.jpg": Self.page(1)])
       let product = try #require(try await Product.products(for: [id.description], from: session.agent).first)
-      guard case .delivering(let transaction) = try await product.purchase(confirm: { _ in true }) else {
-        Issue.record("not delivering")
-        return
-      }
+      let transaction = try await Self.paid(try await product.purchase(confirm: { _ in true }), id, session)
       _ = try await transaction.delivered
       #expect(try await Self.owned(session) == [id])
       try await session.refund(transaction.id)
@@ -138,10 +129,7 @@ struct TestSessionTests {
       let id = try await session.publish("com.example.issue1", title: "Heroes 1", price: "2.99", pages: pages)
       let product = try #require(try await Product.products(for: [id.description], from: session.agent).first)
       session.slowDown(to: .mebibytes(2))
-      guard case .delivering(let transaction) = try await product.purchase(confirm: { _ in true }) else {
-        Issue.record("not delivering")
-        return
-      }
+      let transaction = try await Self.paid(try await product.purchase(confirm: { _ in true }), id, session)
       var between = 0
       for try await download in transaction.progress where (0.01..<0.99).contains(download.progress) {
         between += 1
@@ -246,10 +234,8 @@ struct TestSessionTests {
         "com.example.issue1", title: "Heroes 1", pages: ["1.jpg": Self.page(1)])
       #expect(try await Storefront.current(from: session.agent).countryCode == "FRA")
       let code = try await session.makeCode(for: id)
-      guard case .delivering(let transaction) = try await AppStore.redeem(code, from: session.agent) else {
-        Issue.record("not delivering")
-        return
-      }
+      let transaction = try await Self.paid(
+        try await AppStore.redeem(code, from: session.agent), id, session)
       _ = try await transaction.delivered
       try await session.agent.remove(id)
       let plan = try await AppStore.plan(from: session.agent)
@@ -257,6 +243,19 @@ struct TestSessionTests {
       #expect(try await AppStore.sync([], from: session.agent).isEmpty)
       #expect(try await AppStore.sync([id], from: session.agent) == [id])
     }
+  }
+
+  /// The transaction of a purchase that was paid. A page of a few kilobytes may be here by the time the purchase returns.
+  private static func paid(
+    _ result: PullboxKit.Product.PurchaseResult, _ id: ProductIdentifier, _ session: TestSession
+  ) async throws -> Transaction {
+    if case .delivering(let transaction) = result { return transaction }
+    guard case .delivered = result else { throw Unpaid(result: result) }
+    return try #require(try await Transaction.latest(for: id, from: session.agent))
+  }
+
+  private struct Unpaid: Error {
+    let result: PullboxKit.Product.PurchaseResult
   }
 
   private static func owned(_ session: TestSession) async throws -> [ProductIdentifier] {

@@ -208,6 +208,7 @@ extension WireSample {
       Problem.self,
       """
       {
+        "after": 2,
         "approval": 17,
         "detail": "1 fault",
         "expectedOffset": 9007199254740993,
