@@ -79,9 +79,9 @@ private struct Recipient: Sendable {
     }
   }
 
-  func outcome(of words: [Word], about id: String) async throws -> Outcome {
-    let key = TransactionKey(
-      store: .apple, environment: .production, id: try #require(TransactionIdentifier(id)))
+  /// Takes the words in that order, one behind the other; answers the grant that they are about.
+  func receive(_ words: [Word], about id: String) async throws -> GrantIdentifier {
+    let key = try Self.key(id)
     let record = GrantRecord(
       id: try #require(GrantIdentifier(RandomBytes.make(16))),
       handle: .make(at: Timestamp(millisecondsSinceEpoch: 0)), store: .apple,
@@ -100,10 +100,19 @@ private struct Recipient: Sendable {
         _ = try await grants.setRevoked(true, of: record.handle.shortName, by: "ada", reason: nil) { _ in }
       }
     }
-    try await grants.writeLaterDates()
+    return record.id
+  }
+
+  private static func key(_ id: String) throws -> TransactionKey {
+    TransactionKey(store: .apple, environment: .production, id: try #require(TransactionIdentifier(id)))
+  }
+
+  /// How transaction and grant stand. Dates that are written down later have to be by then.
+  func outcome(about id: String, _ identifier: GrantIdentifier) async throws -> Outcome {
+    let key = try Self.key(id)
     return try await grants.database.read { connection in
       let known = try LedgerTable.find(key, in: connection)?.transaction
-      let grant = try #require(try GrantTable.find(record.id, in: connection))
+      let grant = try #require(try GrantTable.find(identifier, in: connection))
       return Outcome(
         revokedDate: known?.revokedDate, asOf: known?.asOf, account: known?.account,
         isRevoked: grant.machine.name == .revoked)
@@ -125,17 +134,26 @@ struct StatementOrderTests {
         let id = "\(round * 50 + number + 1)"
         return (id, try Recipient.words(about: id, &random).shuffled(using: &random))
       }
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        for (id, words) in cases {
+      let grants = try await withThrowingTaskGroup(
+        of: (number: Int, found: GrantIdentifier, expected: GrantIdentifier).self
+      ) { group in
+        for (number, (id, words)) in cases.enumerated() {
           group.addTask {
-            let found = try await recipient.outcome(of: words, about: id)
+            let found = try await recipient.receive(words, about: id)
             let name = "sorted-\(id)"
             let sorted = try words.sorted { $0.asOf < $1.asOf }.map { try Recipient.renamed($0, name) }
-            let expected = try await recipient.outcome(of: sorted, about: name)
-            #expect(found == expected, "\(id): \(words)")
+            return (number, found, try await recipient.receive(sorted, about: name))
           }
         }
-        try await group.waitForAll()
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      // No one else writes dates now: what was taken to be written is.
+      try await recipient.grants.writeLaterDates()
+      for (number, found, expected) in grants {
+        let (id, words) = cases[number]
+        let outcome = try await recipient.outcome(about: id, found)
+        let sorted = try await recipient.outcome(about: "sorted-\(id)", expected)
+        #expect(outcome == sorted, "\(id): \(words)")
       }
     }
   }

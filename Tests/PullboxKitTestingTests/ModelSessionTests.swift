@@ -21,8 +21,13 @@ struct ModelSessionTests {
         await shop.load()
         #expect(Set(shop.state.rows.map(\.statusText)) == ["$2.99"] && shop.state.rows.count == 2)
         for product in [id, other] {
-          guard case .delivering = await shop.buy(product, confirm: { _ in true }) else {
-            Issue.record("\(shop.state.rows.map(\.statusText))")
+          // A page of a few kilobytes may be here by the time the purchase returns, and a busy store decides a moment later.
+          let result = await shop.buy(product, confirm: { _ in true })
+          switch result {
+          case .delivering?, .delivered?, .pending?: break
+          default:
+            Issue.record("\(String(describing: result)) \(shop.state.rows.map(\.statusText))")
+            group.cancelAll()
             return
           }
         }

@@ -64,6 +64,7 @@ CREATE TABLE downloads (
   urgency TEXT NOT NULL DEFAULT 'normal',
   wanted_by INTEGER,
   section TEXT,
+  bytes_needed INTEGER,
   session TEXT
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);

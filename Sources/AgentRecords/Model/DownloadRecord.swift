@@ -29,6 +29,8 @@ package struct DownloadRecord: MachineRecord {
   package var bytesReceived = ByteCount.zero
   /// Bytes of the package that were on this device already; nil until that is known.
   package var bytesReused: ByteCount?
+  /// Bytes of the pieces that it needs, as its job knew them last; nil for content without sections, which needs all.
+  package var bytesNeeded: ByteCount?
   package var placedAt: Timestamp?
   /// The path that a reader opens.
   package var contentPath: String?
@@ -85,7 +87,7 @@ package struct DownloadRecord: MachineRecord {
     let working = machine.awaitsJob && isWorked ? job?.machine : nil
     let verified = job?.bytesVerified ?? bytesVerified
     let reused = terms == nil ? nil : job.map(\.bytesReused) ?? bytesReused
-    let length = working.flatMap { _ in job?.bytesNeeded } ?? terms?.length
+    let length = job?.bytesNeeded ?? bytesNeeded ?? terms?.length
     let notBefore = working == nil ? self.notBefore : working?.state == .waiting ? job?.notBefore : nil
     return DownloadStatus(
       id: identifier, product: product, version: terms?.version, transaction: transaction,

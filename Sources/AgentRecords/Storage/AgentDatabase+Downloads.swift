@@ -76,7 +76,7 @@ extension AgentDatabase {
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
         losses = ?, not_before = ?, priority = ?, urgency = ?, wanted_by = ?, session = ?, grant_id = ?, terms = ?,
         bytes_verified = ?, bytes_received = ?,
-        bytes_reused = ?, placed_at = ?, content_path = ?, ended_at = ?
+        bytes_reused = ?, bytes_needed = ?, placed_at = ?, content_path = ?, ended_at = ?
       WHERE id = ?
       """,
       [
@@ -87,7 +87,8 @@ extension AgentDatabase {
         .optional(record.wantedBy.map { Int64($0) }), .optional(record.session?.description),
         .optional(record.grant?.description),
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
-        .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue), .optional(record.placedAt),
+        .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue),
+        .optional(record.bytesNeeded?.rawValue), .optional(record.placedAt),
         .optional(record.contentPath), .optional(record.endedAt), .text(record.identifier.description),
       ])
   }
@@ -171,6 +172,7 @@ extension AgentDatabase {
     record.bytesVerified = try row.byteCount("bytes_verified")
     record.bytesReceived = try row.byteCount("bytes_received")
     record.bytesReused = try row.optionalInteger("bytes_reused").map { ByteCount($0) }
+    record.bytesNeeded = try row.optionalInteger("bytes_needed").map { ByteCount($0) }
     record.placedAt = try row.optionalTimestamp("placed_at")
     record.contentPath = try row.optionalText("content_path")
     record.created = try row.optionalTimestamp("created_at")

@@ -7,6 +7,7 @@ extension AgentDatabase {
     "sections of content",
     script: """
       ALTER TABLE downloads ADD COLUMN section TEXT;
+      ALTER TABLE downloads ADD COLUMN bytes_needed INTEGER;
       ALTER TABLE content_jobs ADD COLUMN sections TEXT NOT NULL DEFAULT '';
       ALTER TABLE content_jobs ADD COLUMN bytes_needed INTEGER;
       ALTER TABLE library ADD COLUMN sections TEXT;

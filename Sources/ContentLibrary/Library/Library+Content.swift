@@ -82,6 +82,7 @@ extension Library {
         try requireOnline()
         let record = try database.libraryRecord(of: manifest.product, version: manifest.version)
         let replaced = try record.flatMap { try self.manifest(of: $0) }
+        try settleExtension(of: manifest, at: target)
         // Otherwise what is there has no claim to the name: it has no record, or is damaged.
         if let record, try isExtended(record, by: manifest) { return record }
         try keepForeignFiles(
@@ -92,24 +93,21 @@ extension Library {
       try Task.checkCancellation()
       try await BlockingPool.shared.run { [self] in try write(manifest) }
       try Task.checkCancellation()
-      let shared: Set<Int>
-      if extended != nil {
-        let next = extensionPath(of: manifest)
-        try await BlockingPool.shared.run { [operations] in _ = try operations.removeRecursively(next) }
-        shared = try await body(next)
-        try await BlockingPool.shared.run { [self] in try exchange(next, for: target, of: manifest) }
-      } else {
+      let place = extended == nil ? target : extensionPath(of: manifest)
+      if extended == nil {
         // From here on nothing is at its place until `body` has put it there.
         try await BlockingPool.shared.run { [self] in try moveAside(target) }
-        shared = try await body(target)
       }
-      let finding = try await checkPlaced(manifest, at: target, shared: shared)
+      let shared = try await body(place)
+      let finding = try await checkPlaced(manifest, at: place, shared: shared)
       return try await BlockingPool.shared.run { [self] in
         // The next try begins with nothing: what it links it compares again, and what is not right it fetches.
         guard finding.isWhole else {
+          if extended != nil { try moveAside(place) }
           throw StepFailure.retry(
-            .storageFailure, cause: "what was placed at \(target) is not what was written")
+            .storageFailure, cause: "what was placed at \(place) is not what was written")
         }
+        if extended != nil { try exchange(place, for: target, of: manifest) }
         var record = LibraryRecord(
           manifest, placedAt: extended?.placedAt ?? now, sizeOnDisk: finding.sizeOnDisk,
           listedTitle: titles[manifest.product])
@@ -118,7 +116,7 @@ extension Library {
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
         leases.wakeUp.signal()
-        return self.item(record)
+        return try dropUnwanted(of: record, manifest)
       }
     }
   }
@@ -141,11 +139,11 @@ extension Library {
   package func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
-      let isThere = try await BlockingPool.shared.run { [self] in
-        try requireOnline()
-        return try operations.status(of: target) != nil
-      }
+      try await BlockingPool.shared.run { [self] in try requireOnline() }
       try await takeExtension(of: manifest, to: target)
+      let isThere = try await BlockingPool.shared.run { [operations] in
+        try operations.status(of: target) != nil
+      }
       guard isThere, let finding = try await findingIfReadable(manifest, at: target), finding.isWhole else {
         return nil
       }
@@ -153,10 +151,15 @@ extension Library {
         // That process may have ended before it did this, and a record must not outlive its content.
         try operations.synchronizeDirectory(FileSystem.parent(of: target))
         try write(manifest)
-        let record = LibraryRecord(
-          manifest, placedAt: now, sizeOnDisk: finding.sizeOnDisk, listedTitle: titles[manifest.product])
+        let known = try database.libraryRecord(of: manifest.product, version: manifest.version)
+        let extended = known?.manifestDigest == manifest.manifestDigest ? known : nil
+        var record = LibraryRecord(
+          manifest, placedAt: extended?.placedAt ?? now, sizeOnDisk: finding.sizeOnDisk,
+          listedTitle: titles[manifest.product])
+        record.lastOpened = extended?.lastOpened
         try database.save(record, stamps: finding.stamps)
-        return self.item(record)
+        leases.wakeUp.signal()
+        return try dropUnwanted(of: record, manifest)
       }
     }
   }
@@ -213,6 +216,9 @@ extension Library {
   /// its record: an end in between leaves a record whose content is missing.
   package func remove(_ records: [LibraryRecord]) throws {
     for record in records {
+      if let manifest = try manifest(of: record) {
+        try settleExtension(of: manifest, at: directory(of: record))
+      }
       try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
       try moveAside(directory(of: record))
       try forget(record)

@@ -88,6 +88,27 @@ extension Library {
     }
   }
 
+  /// What was placed just now has no section that was dropped meanwhile, and no file of one that it does not have. Answers the item as it
+  /// is then. Blocks; the caller has the product to itself.
+  func dropUnwanted(of record: LibraryRecord, _ manifest: Manifest) throws -> LibraryItem {
+    guard !manifest.sections.isEmpty else { return item(record) }
+    let choices = try database.sectionChoices(of: record.product)
+    let dropped = manifest.sections.filter { section in
+      section.policy != .required
+        && (choices[section.tag] == false || !manifest.selectedSections.contains(section.tag))
+    }
+    var (current, rest) = (record, manifest)
+    for section in dropped {
+      _ = try remove(section.tag, from: current, rest)
+      guard let changed = try database.libraryRecord(of: record.product, version: record.version) else {
+        break
+      }
+      current = changed
+      rest = changed.sections.map(manifest.selecting) ?? manifest
+    }
+    return item(current)
+  }
+
   /// The record goes first: files of a section that is not here are missed by no check. Those that a crash leaves goes with the content, or
   /// when the section is dropped again. Nil where the section was not here.
   func remove(
@@ -195,19 +216,36 @@ extension Library {
     try moveAside(old)
   }
 
-  /// An earlier process may have put the content beside its place, and ended before it exchanged the names. Does nothing where nothing
-  /// lies there, or something else than the manifest says.
+  /// An earlier process may have put the content beside its place, and ended before it exchanged the names, or before it was through with what
+  /// was there. What lies beside the place and is not what the manifest says goes, but for files of other programs.
   func takeExtension(of manifest: Manifest, to target: String) async throws {
     let next = extensionPath(of: manifest)
     let isThere = try await BlockingPool.shared.run { [operations] in
       try operations.status(of: next)?.kind == .directory
     }
-    guard isThere, try await run(.everything, on: manifest, at: next).isWhole else { return }
+    let isWhole = isThere ? try await run(.everything, on: manifest, at: next).isWhole : false
     try await BlockingPool.shared.run { [self] in
-      if try operations.status(of: target) == nil {
+      if isWhole, try operations.status(of: target) == nil {
         try operations.rename(next, to: target, ifPresent: .refuse)
-      } else {
+        try operations.synchronizeDirectory(FileSystem.parent(of: target))
+      } else if isWhole {
         try exchange(next, for: target, of: manifest)
+      }
+      try settleExtension(of: manifest, at: target)
+    }
+  }
+
+  /// Removes what an earlier process left beside the place: content that has given its name away, or was not given it. Files of other programs
+  /// come to the content that is there. Content whose name is taken by none has it back. Blocks.
+  func settleExtension(of manifest: Manifest, at target: String) throws {
+    let next = extensionPath(of: manifest)
+    for left in ["\(next).old", next] where try operations.status(of: left)?.kind == .directory {
+      if try operations.status(of: target) == nil {
+        try operations.rename(left, to: target, ifPresent: .refuse)
+        try operations.synchronizeDirectory(FileSystem.parent(of: target))
+      } else {
+        try moveForeignFiles(from: left, to: target, beside: OwnFiles([manifest]))
+        try moveAside(left)
       }
     }
   }

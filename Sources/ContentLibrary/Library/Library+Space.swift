@@ -157,6 +157,7 @@ extension Library {
         guard
           let current = try database.libraryRecord(
             of: section.record.product, version: section.record.version), !current.isPinned,
+          !leases.holds(current.product, current.version),
           let manifest = try manifest(of: current)
         else { return nil }
         return try remove(section.tag, from: current, manifest)

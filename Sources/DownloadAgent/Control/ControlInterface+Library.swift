@@ -18,7 +18,7 @@ extension ControlInterface {
     routes.on(.delete, "/v1/library/{product}") { _, parameters in
       let product = try Self.product(parameters)
       // One that looked for its content after the removal would fetch it again.
-      let unreported = await downloads.unreported(of: product)
+      let unreported = await downloads.unreported(of: product) + downloads.sectionsUnderWay(of: product)
       let removed = try await Self.online { try await library.remove(product) }
       guard !removed.isEmpty else { throw try await unknown(product) }
       await downloads.contentRemoved(of: unreported)

@@ -14,12 +14,12 @@ extension ControlInterface {
     }
     routes.on(.put, "/v1/library/{product}/sections/{tag}") { _, parameters in
       let product = try Self.product(parameters)
-      let section = try await section(parameters, of: product)
+      let (section, version) = try await section(parameters, of: product)
       guard !section.isHere else {
         try await library.choose(true, section.tag, of: product)
         return try .json(section)
       }
-      let begun = try await transactions.refetch(product, section: section.tag)
+      let begun = try await transactions.refetch(product, section: section.tag, of: version)
       // What a person asked for stays wanted, also of the next version.
       try await library.choose(true, section.tag, of: product)
       var answer = section
@@ -28,14 +28,15 @@ extension ControlInterface {
     }
     routes.on(.delete, "/v1/library/{product}/sections/{tag}") { _, parameters in
       let product = try Self.product(parameters)
-      let section = try await section(parameters, of: product)
+      let (section, _) = try await section(parameters, of: product)
       guard section.policy != .required else {
         throw Problem(.sectionRequired, "\(product) is not read without \(section.tag)")
       }
+      // From here on what is placed is placed without it.
       try await library.choose(false, section.tag, of: product)
-      let unreported = try await downloads.cancel(section.tag, of: product)
+      let underWay = await downloads.drop(section.tag, of: product)
       let changed = try await Self.online { try await library.drop(section.tag, of: product) }
-      await downloads.contentRemoved(of: unreported)
+      await downloads.contentRemoved(of: underWay)
       for item in changed { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
       return HTTPResponse(status: .noContent)
     }
@@ -53,12 +54,13 @@ extension ControlInterface {
     return answer
   }
 
-  /// The section of the path.
+  /// The section of the path, and the version that it is of.
   private func section(
     _ parameters: PathParameters, of product: ProductIdentifier
-  ) async throws -> ContentSection {
+  ) async throws -> (ContentSection, ContentVersion) {
     let name = parameters["tag"]
-    let known = try await sections(of: product).sections
+    let answer = try await sections(of: product)
+    let known = answer.sections
     guard let section = known.first(where: { $0.tag.description == name }) else {
       let tags = known.map(\.tag.description).joined(separator: ", ")
       throw Problem(
@@ -66,6 +68,6 @@ extension ControlInterface {
         known.isEmpty
           ? "\(product) has no sections" : "\(product) has the sections \(tags), and none of that tag")
     }
-    return section
+    return (section, answer.version)
   }
 }

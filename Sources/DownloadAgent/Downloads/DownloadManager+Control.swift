@@ -95,6 +95,7 @@ extension DownloadManager {
     if actions.contains(.reject) {
       throw Problem(.stateConflict, "the download is \(before.rawValue)")
     }
+    if event == .cancelRequested { noteUnwanted(record) }
     inbox.noteChange(of: record.transaction)
     return status(of: try self.record(identifier))
   }

@@ -15,14 +15,20 @@ extension DownloadManager {
     }
     let sections = sections(for: record)
     if let known = jobsByDigest[terms.digest], let job = jobs[known]?.record {
-      // What a step works with stays as it is; what it does not bring is fetched afterwards.
-      if jobs[known]?.step == nil, job.machine.phase != .place { addSections(sections, to: known) }
       let isSameManifest = job.terms.manifestDigest == terms.manifestDigest
+      // What a step works with stays as it is; what it does not bring is fetched afterwards. Tags of another product mean nothing here.
+      if isSameManifest, jobs[known]?.step == nil, job.machine.phase != .place {
+        addSections(sections, to: known)
+      }
       // Another product's download shares what is fetched, and finds its own files by it afterwards.
       if isSameManifest || !isWorked(job) {
         processJob(.termsRenewed(isSameManifest: isSameManifest), of: known) { job in
           job.terms = terms
           job.grant = grant
+          if !isSameManifest {
+            job.sections = sections
+            job.bytesNeeded = nil
+          }
           if record.machine.hasFetchedEverything { job.fetchesEverything = true }
         }
       }
@@ -111,12 +117,17 @@ extension DownloadManager {
       discard(identifier)
     }
     for reader in readers {
-      let isOwn = runner[reader]?.record.terms?.manifestDigest == job.terms.manifestDigest
+      let known = runner[reader]?.record
+      // A section that it did not bring is fetched by the next job.
+      let isOwn =
+        known?.terms?.manifestDigest == job.terms.manifestDigest
+        && known?.sections.isSubset(of: job.sections) != false
       let success: DownloadMachine.Event = isOwn ? .contentReady : .relatedContentReady
       process(isFinished ? success : .contentFailed(job.failure), of: reader) { record in
         record.bytesVerified = job.bytesVerified
         record.bytesReceived = job.bytesReceived
         record.bytesReused = job.bytesReused
+        record.bytesNeeded = job.bytesNeeded
       }
     }
   }

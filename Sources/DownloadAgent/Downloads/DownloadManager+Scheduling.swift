@@ -61,7 +61,7 @@ extension DownloadManager {
       let (record, machine) = (entry.record, entry.record.machine)
       let readers = (claims[record.digest] ?? []).compactMap { runner[$0]?.record }
       let waiting = readers.filter(\.machine.awaitsJob)
-      let missing = record.terms.length - entry.context.progress.bytesVerified
+      let missing = (record.bytesNeeded ?? record.terms.length) - entry.context.progress.bytesVerified
       return Scheduler.Candidate(
         work: .job(identifier), product: record.terms.product,
         urgency: waiting.map(urgency).max() ?? .background,

@@ -22,6 +22,18 @@ extension DownloadManager {
     }
   }
 
+  /// A section whose download a reader cancels is not fetched by itself again. A failure is logged.
+  func noteUnwanted(_ record: DownloadRecord) {
+    guard let section = record.section else { return }
+    do {
+      try database.noteChoice(false, of: section, in: record.product)
+    } catch {
+      log.warning(
+        "it cannot be noted that a section is not wanted",
+        ["product": "\(record.product)", "section": "\(section)", "error": LogValue(error)])
+    }
+  }
+
   /// The downloads of the product's sections that are under way, by tag.
   func sectionDownloads(of product: ProductIdentifier) -> [SectionTag: DownloadIdentifier] {
     var downloads: [SectionTag: DownloadIdentifier] = [:]
@@ -34,19 +46,22 @@ extension DownloadManager {
     return downloads
   }
 
-  /// Gives up the section's downloads: it was dropped. Returns those whose files are placed and were not reported, which
-  /// ``contentRemoved(of:)`` is to be told of. Throws `state-conflict` for one whose content is being placed, and what the database throws.
-  func cancel(
-    _ section: SectionTag, of product: ProductIdentifier
-  ) throws -> [DownloadIdentifier] {
-    let known = runner.entries.values.map(\.record).filter { record in
-      record.product == product && record.section == section && record.machine.state != .finished
+  /// The section was dropped: no job brings it any more. Returns its downloads that are not over, which ``contentRemoved(of:)`` is to be told of
+  /// once its files are gone. What a step brings all the same goes when it is placed.
+  func drop(_ section: SectionTag, of product: ProductIdentifier) -> [DownloadIdentifier] {
+    for (identifier, entry) in jobs.entries
+    where entry.record.terms.product == product && entry.record.sections.contains(section) {
+      change(identifier) { $0.sections.remove(section) }
+    }
+    return sectionsUnderWay(of: product).filter { runner[$0]?.record.section == section }
+  }
+
+  /// The downloads of sections of the product that are not over. Without the content they would bring it as a whole.
+  func sectionsUnderWay(of product: ProductIdentifier) -> [DownloadIdentifier] {
+    runner.entries.values.map(\.record).filter { record in
+      record.product == product && record.section != nil && record.machine.state != .finished
         && record.machine.state != .cancelled
-    }
-    for record in known where record.machine.phase != .report {
-      _ = try request(.cancelRequested, of: record.identifier)
-    }
-    return known.filter { $0.machine.phase == .report }.map(\.identifier)
+    }.map(\.identifier)
   }
 
   /// The sections that a job for the download brings beside what is required: its own, and those that are here of any version.
@@ -64,9 +79,14 @@ extension DownloadManager {
   /// More for a job to bring, as long as no step works with what it had.
   func addSections(_ sections: Set<SectionTag>, to job: ContentJobIdentifier) {
     guard let record = jobs[job]?.record, !sections.isSubset(of: record.sections) else { return }
+    change(job) { $0.sections.formUnion(sections) }
+  }
+
+  /// Other sections than before. A failure is logged: what is not wanted goes when it is placed, and what is missing is fetched afterwards.
+  private func change(_ job: ContentJobIdentifier, _ body: (inout ContentJobRecord) -> Void) {
     do {
       try jobs.update(job) { record in
-        record.sections.formUnion(sections)
+        body(&record)
         record.bytesNeeded = nil
       }
     } catch {

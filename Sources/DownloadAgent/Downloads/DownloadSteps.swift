@@ -66,6 +66,7 @@ struct DownloadSteps: Sendable {
         if record.terms?.digest != terms.digest {
           record.bytesVerified = .zero
           record.bytesReused = nil
+          record.bytesNeeded = nil
         }
         record.grant = response.grant
         record.terms = terms
@@ -82,9 +83,10 @@ struct DownloadSteps: Sendable {
     return Outcome(
       event: .contentHeld,
       change: { record in
-        record.bytesVerified = terms.length
+        let needed = record.bytesNeeded ?? terms.length
+        record.bytesVerified = needed
         // No job had to bring it.
-        record.bytesReused = record.bytesReused ?? terms.length
+        record.bytesReused = record.bytesReused ?? needed
         record.placedAt = held.placedAt
         record.contentPath = held.path
       })

@@ -72,12 +72,18 @@ extension TransactionManager {
   /// Starts a download of a product that is owned, whatever the library holds of it, unless one is under way. Throws the
   /// ``Problem`` that stands in the way. It is `purchase-required` for what is not owned any more.
   ///
-  /// - Parameter section: the part of the content that is wanted; nil for the content itself.
+  /// - Parameters:
+  ///   - section: the part of the content that is wanted; nil for the content itself.
+  ///   - version: that of the content which the section is wanted for: another one that is offered now is `state-conflict`.
   func refetch(
-    _ product: ProductIdentifier, section: SectionTag? = nil
+    _ product: ProductIdentifier, section: SectionTag? = nil, of version: ContentVersion? = nil
   ) async throws -> DownloadIdentifier? {
     guard let item = try await owned().first(where: { $0.product == product }) else {
       throw Problem(.purchaseRequired, "\(product) is not owned any more")
+    }
+    if let version, version != item.version {
+      throw Problem(
+        .stateConflict, "version \(version) is read here, and the server has version \(item.version) now")
     }
     return try await downloads.addMissing(product, section: section, for: item.transaction)
   }

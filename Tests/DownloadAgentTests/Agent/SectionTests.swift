@@ -220,6 +220,89 @@ struct SectionTests {
     }
   }
 
+  @Test("what is dropped while its job waits is neither fetched nor placed, and the others of the job are")
+  func droppedOnTheWay() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections()
+    let server = FakeServer([package])
+    let product = package.manifest.product
+    try await deliver(
+      package, sections: [], from: server, with: harness, configure: { $0.sections = ["lang-fr=ask"] }
+    ) { agent in
+      server.change { $0.unreadyManifests = [product] }
+      for tag in ["hires", "lang-fr"] {
+        let answer = try await harness.ask("PUT", "/v1/library/\(product)/sections/\(tag)", "{}")
+        #expect(answer.status == 202)
+      }
+      #expect(try await harness.ask("DELETE", "/v1/library/\(product)/sections/hires").status == 204)
+      server.change { $0.sent = [] }
+      try await self.end(of: "lang-fr", agent) { server.change { $0.unreadyManifests = [] } }
+      #expect(try self.placed(package, harness) == Set(Self.required + Self.french))
+      #expect(try await self.isHere(package, harness) == ["hires": false, "lang-fr": true])
+      #expect(self.sent(package, server).isSubset(of: self.pieces(Self.french, of: package)))
+    }
+  }
+
+  @Test("content that is removed does not come back by a section that was on its way")
+  func removedOnTheWay() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections()
+    let server = FakeServer([package])
+    let product = package.manifest.product
+    try await deliver(
+      package, sections: [], from: server, with: harness, configure: { $0.sections = ["lang-fr=ask"] }
+    ) { _ in
+      server.change { $0.unreadyManifests = [product] }
+      #expect(try await harness.ask("PUT", "/v1/library/\(product)/sections/hires", "{}").status == 202)
+      #expect(try await harness.ask("DELETE", "/v1/library/\(product)").status == 204)
+      server.change { $0.unreadyManifests = [] }
+      let downloads = try await harness.downloads()
+      #expect(downloads.first { $0.section != nil }?.state == .cancelled)
+      #expect(downloads.contains { !$0.state.isFinal } == false)
+      #expect(try await harness.get("/v1/library", as: LibraryResponse.self).items.isEmpty)
+    }
+  }
+
+  @Test("a section's download tells the bytes that it needs, and not those of the package")
+  func bytes() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections()
+    let server = FakeServer([package])
+    try await deliver(
+      package, sections: ["lang-fr"], from: server, with: harness, configure: { _ in }
+    ) { _ in
+      let downloads = try await harness.downloads()
+      let needed = PieceMap(package.manifest.selecting([])).bytesNeeded
+      #expect(downloads.first { $0.section == nil }?.bytesTotal == needed)
+      #expect(downloads.allSatisfy { $0.bytesTotal == $0.bytesVerified && $0.progress == 1 })
+    }
+  }
+
+  @Test("after a death between two names, the content is whole, and a reader's notes are where they were")
+  func diedBetweenNames() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections()
+    let server = FakeServer([package])
+    let product = package.manifest.product
+    try await deliver(package, sections: ["lang-fr"], from: server, with: harness)
+    // As the exchange leaves it: what was there, under the other name, with a note of the reader's.
+    let left = "\(harness.library)/\(product)/.pullbox/\(package.manifest.version).next"
+    try FileSystem.createDirectories(left)
+    let page = try #require(package.files["001.jpg"])
+    try DurableFile.write(page.span, to: "\(left)/001.jpg")
+    try DurableFile.write([7].span, to: "\(left)/notes.txt")
+    try await server.open { url in
+      try await harness.run(server: url) { agent in
+        try await self.end(of: "hires", agent) {
+          _ = try await harness.ask("PUT", "/v1/library/\(product)/sections/hires", "{}")
+        }
+      }
+    }
+    #expect(try placed(package, harness) == Set(package.files.keys))
+    #expect(try FileSystem.read("\(root(package, harness))/notes.txt", upTo: .mebibytes(1)) == [7])
+    #expect(try FileSystem.status(of: left) == nil)
+  }
+
   @Test("an agent that lost its records tells by the files which sections are here")
   func rebuilt() async throws {
     let harness = try AgentHarness()
