@@ -52,13 +52,25 @@ public final class TestSession: Sendable {
   let serverProxy: PackageProxy
   let storeProxy: PackageProxy
   private let parts: Parts
-  private let client: HTTPClient
+  /// The ends of everything that a start has begun.
+  private let stops: StopOrder
 
-  /// The services that run, in the order of their start.
+  /// The services that work until they are stopped.
   private struct Parts: Sendable {
-    let store: EmbeddedStore
     let server: DeliveryServer
     let agent: AgentService
+  }
+
+  /// A session's members, once everything has started.
+  private struct Started: Sendable {
+    let clock: JumpingClock
+    let directory: TemporaryDirectory
+    let serverProxy: PackageProxy
+    let storeProxy: PackageProxy
+    let store: APIClient
+    let agent: AgentClient
+    let server: OperatorClient
+    let parts: Parts
   }
 
   /// Runs `body` with a session of its own; everything is stopped and removed afterwards, however `body` ends. Throws what `body` throws, and
@@ -83,20 +95,44 @@ public final class TestSession: Sendable {
     }
   }
 
+  /// Nothing is left of a session of which one part does not start.
   private init(_ options: Options) async throws {
+    let (started, stops) = try await StopOrder.starting { noted in
+      try await TestSession.start(options, noting: &noted)
+    }
+    clock = started.clock
+    directory = started.directory
+    serverProxy = started.serverProxy
+    storeProxy = started.storeProxy
+    store = started.store
+    agent = started.agent
+    server = started.server
+    parts = started.parts
+    self.stops = stops
+  }
+
+  /// Starts everything from the inside outwards, and notes in `stops` how each is stopped. A part that has not started whole is stopped as well.
+  private static func start(_ options: Options, noting stops: inout StopOrder) async throws -> Started {
     let clock = JumpingClock()
     let directory = try TemporaryDirectory()
-    let (serverProxy, storeProxy) = (try PackageProxy(), try PackageProxy())
+    // The directory is there until all else has stopped.
+    stops.note { withExtendedLifetime(directory) {} }
     let (operatorKey, credential) = ("operator-key-of-a-test-session", "store-credential-of-a-test-session")
     // Failures show in what the test sees; a log would be lost in its output.
     let log = Log(level: .error, output: { _ in })
     var configuration = HTTPClientConfiguration()
     configuration.usesProxyOfEnvironment = false
     let client = try HTTPClient(configuration: configuration)
+    stops.note { client.shutDown() }
+    let storeProxy = try PackageProxy()
+    stops.note { storeProxy.close() }
+    let serverProxy = try PackageProxy()
+    stops.note { serverProxy.close() }
 
     let store = EmbeddedStore(
       state: directory.path("store"), catalog: serverProxy.url, serverCredential: credential, clock: clock,
       log: log)
+    stops.note { await store.stop() }
     storeProxy.setUpstream(port: try await store.start())
     let arguments = [
       "--listen", "127.0.0.1:0", "--state", directory.path("server"), "--store-url", storeProxy.url,
@@ -112,11 +148,12 @@ public final class TestSession: Sendable {
         try ConfigurationLoader.load(DeliveryConfiguration.self, arguments: parsed), log: log, clock: clock,
         timer: clock)
     }
+    stops.note { await server.stop() }
     try await server.start()
     let port = server.addresses.first.flatMap { $0.split(separator: ":").last }.flatMap { UInt16($0) }
     serverProxy.setUpstream(port: port)
 
-    let account = try await Self.openAccount(options, at: APIClient(baseURL: storeProxy.url, client: client))
+    let account = try await openAccount(options, at: APIClient(baseURL: storeProxy.url, client: client))
     try DurableFile.write(
       Array("\(account)\n".utf8).span, to: directory.path("account-token"), permissions: 0o600,
       ifPresent: .refuse)
@@ -129,17 +166,15 @@ public final class TestSession: Sendable {
     let agent = try await BlockingPool.shared.run {
       try AgentService(embedded: finished, log: isolated, clock: clock, wallClock: clock)
     }
+    stops.note { await agent.stop() }
     try await agent.start()
 
-    self.clock = clock
-    self.directory = directory
-    self.serverProxy = serverProxy
-    self.storeProxy = storeProxy
-    self.client = client
-    self.store = APIClient(baseURL: storeProxy.url, credential: account, client: client)
-    self.agent = try AgentClient(socketPath: directory.path("agent.sock"))
-    self.server = try OperatorClient(server: serverProxy.url, key: operatorKey)
-    parts = Parts(store: store, server: server, agent: agent)
+    return Started(
+      clock: clock, directory: directory, serverProxy: serverProxy, storeProxy: storeProxy,
+      store: APIClient(baseURL: storeProxy.url, credential: account, client: client),
+      agent: try AgentClient(socketPath: directory.path("agent.sock")),
+      server: try OperatorClient(server: serverProxy.url, key: operatorKey),
+      parts: Parts(server: server, agent: agent))
   }
 
   /// A new account, whose token is returned, in a store with the session's calendar.
@@ -156,11 +191,6 @@ public final class TestSession: Sendable {
   /// From the outside inwards.
   private func stop() async {
     serverProxy.setRate(nil)
-    await parts.agent.stop()
-    await parts.server.stop()
-    await parts.store.stop()
-    serverProxy.close()
-    storeProxy.close()
-    client.shutDown()
+    await stops.run()
   }
 }
