@@ -179,6 +179,24 @@ import Testing
     #expect(await recorder.wait(for: 1) == ["failed [\"com.example.other\"] [\"integrity\"] -"])
   }
 
+  @Test("a section that fails or is here ends no restore: the content does")
+  func sectionsOfRestore() throws {
+    let content = try Sample.download(.finished, "placed", verified: 10 << 20)
+    var restore = RunningRestore()
+    restore.begin([content.product])
+    for state in [DownloadStatus.State.finished, .failed, .cancelled] {
+      restore.note(ContentDownload(try Sample.download(id: "d2", state, "placed", section: "hires")))
+      let isOver = restore.outcome != nil
+      #expect(!isOver)
+    }
+    restore.note(ContentDownload(content))
+    guard case .success(let restored)? = restore.outcome else {
+      Issue.record("it is not over, or has failed")
+      return
+    }
+    #expect(restored == [content.product])
+  }
+
   @Test("a restore that the agent refuses throws, and observers hear of it")
   func refusedRestore() async throws {
     let double = AgentDouble()

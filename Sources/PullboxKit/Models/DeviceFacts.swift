@@ -8,7 +8,7 @@ public struct DeviceFacts: Sendable {
   public private(set) var library: [LibraryItem] = []
   /// Whether the agent answers; nil before it was asked.
   public private(set) var isConnected: Bool?
-  /// Those that are not over, and those that have failed.
+  /// Those of content that are not over, and those that have failed; none of a section.
   private var downloads: [DownloadIdentifier: ContentDownload] = [:]
   /// Those that are not over.
   private var transactions: [TransactionIdentifier: AgentTransaction] = [:]
@@ -40,7 +40,9 @@ public struct DeviceFacts: Sendable {
     transactions[transaction.id] = PaymentTransaction(transaction).isOver ? nil : transaction
   }
 
+  /// A section comes to content that is here: it is neither the content nor a correction of it.
   private mutating func note(_ status: DownloadStatus) {
+    guard status.section == nil else { return }
     // One that fetches the same again takes the place of one that has failed.
     downloads = downloads.filter {
       $0.value.state != .failed || $0.value.product != status.product
@@ -57,7 +59,8 @@ public struct DeviceFacts: Sendable {
   /// The version of the product that is read; nil where the library holds none.
   public func item(of product: ProductIdentifier) -> LibraryItem? { library.current(of: product) }
 
-  /// The download of the product that is not over, else the one that has failed; nil where there is neither.
+  /// The download of the product's content that is not over, else the one that has failed; nil where there is neither. Downloads of sections
+  /// are no part of it: ``AgentClient/sections(of:)`` tells them.
   public func download(of product: ProductIdentifier) -> ContentDownload? {
     let own = downloads.values.filter { $0.product == product }
     return own.filter { !$0.state.isFinal }.min { $0.id < $1.id } ?? own.min { $0.id < $1.id }

@@ -11,8 +11,10 @@ struct RunningRestore: Sendable {
   /// The agent fetches these.
   mutating func begin(_ products: [ProductIdentifier]) { self.products = products }
 
-  /// A download of whatever product has ended. One that is tried again after it failed counts by its last end.
+  /// A download of whatever product has ended. One that is tried again after it failed counts by its last end. One of a section counts for
+  /// nothing: it is not the content.
   mutating func note(_ download: ContentDownload) {
+    guard download.section == nil else { return }
     if download.state == .finished {
       restored.insert(download.product)
       failed[download.product] = nil

@@ -82,7 +82,8 @@ extension Product {
   /// ```
   ///
   /// Returns once the store has decided; the agent fetches the content whether the app waits or not. Throws `APICallError` where nothing was
-  /// decided: no agent, or no store, answers. Runs on the actor of its caller, and so does `confirm`.
+  /// decided: no agent, or no store, answers. For what is owned and can be neither opened nor fetched now it throws `library-offline`, while the
+  /// library's volume is not there, else `unavailable`. Runs on the actor of its caller, and so does `confirm`.
   ///
   /// - Parameters:
   ///   - quantity: 1 to 10; stores refuse more than 1 of anything but consumables.
@@ -113,27 +114,46 @@ extension Product {
     return try await PurchaseResult(Transaction(begun, agent: agent))
   }
 
-  /// Nothing is bought: what is not here is fetched.
+  /// Nothing is bought: what is not here is fetched, also where that began before.
   private func fetchHeld() async throws -> PurchaseResult {
-    let library = try await agent.library()
-    if let item = library.current(of: id), (item.state ?? .present) == .present {
-      return .delivered(Delivery(items: [item]))
-    }
+    if let here = try await placed() { return here }
     guard !type.isSubscription else {
       return .declined(Refusal(.notForSale, "\(displayName) is subscribed to already"))
     }
     let begun = try await agent.restore(AgentRestoreRequest(products: [id]))
-    // The newest first; it names the transaction that paid for it.
-    let download = begun.isEmpty ? nil : try await agent.downloads(limit: 1000).first { $0.product == id }
-    guard let download else {
-      return .delivered(Delivery(items: try await agent.library().filter { $0.product == id }))
+    if let live = try await agent.downloads(.live).first(where: { brings($0) && !$0.state.isFinal }) {
+      return .delivering(fetching(live))
     }
-    return .delivering(
-      Transaction(
-        AgentTransaction(
-          id: download.transaction, product: id, state: "restored", step: "delivering", reason: nil,
-          error: nil,
-          downloads: [download.id], title: download.title), fetching: [download.id], agent: agent))
+    // What began may have ended since.
+    if let here = try await placed() { return here }
+    if !begun.isEmpty, let ended = try await agent.downloads(limit: 1000).first(where: brings) {
+      return .delivering(fetching(ended))
+    }
+    let isOffline = try await agent.library().current(of: id)?.state == .offline
+    guard !isOffline else { throw APICallError.problem(Problem(.libraryOffline)) }
+    throw APICallError.problem(
+      Problem(.unavailable, "\(displayName) is owned, but neither on this device nor being fetched"))
+  }
+
+  /// Nil unless the library holds it whole.
+  private func placed() async throws -> PurchaseResult? {
+    guard let item = try await agent.library().current(of: id), (item.state ?? .present) == .present else {
+      return nil
+    }
+    return .delivered(Delivery(items: [item]))
+  }
+
+  /// Whether the download is of its content: one of a section brings no more than a part.
+  private func brings(_ download: DownloadStatus) -> Bool {
+    download.product == id && download.section == nil
+  }
+
+  /// The transaction that paid for it, for one who waits for the download.
+  private func fetching(_ download: DownloadStatus) -> Transaction {
+    Transaction(
+      AgentTransaction(
+        id: download.transaction, product: id, state: "restored", step: "delivering", reason: nil,
+        error: nil, downloads: [download.id], title: download.title), fetching: [download.id], agent: agent)
   }
 }
 

@@ -41,7 +41,7 @@ public struct Transaction: Sendable, Identifiable, Hashable {
   public var state: State { PaymentTransaction(value).state }
   /// The title of the product; nil until the agent knows it.
   public var title: String? { value.title }
-  /// Those that it pays for.
+  /// Those that it pays for, and those of sections of their content, on which nothing of it depends.
   public var downloads: [DownloadIdentifier] { value.downloads }
   /// Whether nothing more happens to it.
   public var isOver: Bool { PaymentTransaction(value).isOver }
@@ -54,8 +54,9 @@ public struct Transaction: Sendable, Identifiable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(value) }
 
   /// Waits until everything that it pays for is on this device, verified, and the store has closed it: also through restarts of the agent,
-  /// however long. Throws ``DeliveryFailure`` when it fails, or when one of its downloads has failed or was cancelled; `APICallError` when
-  /// there is no agent at first, or it does not know the transaction; and `CancellationError`. The delivery goes on whether one waits or not.
+  /// however long. Throws ``DeliveryFailure`` when it fails, or when one of its downloads has failed or was cancelled, one of a section apart;
+  /// `APICallError` when there is no agent at first, or it does not know the transaction; and `CancellationError`. The delivery goes on whether
+  /// one waits or not.
   /// A subscription's transaction waits for the issues of its period, and so may take as long as that.
   public var delivered: Delivery {
     get async throws {
@@ -67,9 +68,10 @@ public struct Transaction: Sendable, Identifiable, Hashable {
   /// The updates for one who waits for this transaction.
   var updates: AgentUpdates { agent.updates(fetched.isEmpty ? [id] : []) }
 
-  /// Whether the download is one of this transaction's.
+  /// Whether the download is one that this transaction waits for: a section of content bears its name as well, and ends no purchase.
   func covers(_ download: DownloadStatus) -> Bool {
-    fetched.isEmpty ? download.transaction == id : fetched.contains(download.id)
+    guard download.section == nil else { return false }
+    return fetched.isEmpty ? download.transaction == id : fetched.contains(download.id)
   }
 
   /// Throws as ``delivered`` does.
@@ -108,9 +110,11 @@ public struct Transaction: Sendable, Identifiable, Hashable {
     return statuses.allSatisfy { $0.state == .finished }
   }
 
-  /// A download that has failed or was cancelled goes on when a person says so.
+  /// A download of content that has failed or was cancelled goes on when a person says so.
   private func check(_ downloads: [DownloadStatus]) throws {
-    let ended = downloads.filter { $0.state == .failed || $0.state == .cancelled }
+    let ended = downloads.filter {
+      $0.section == nil && ($0.state == .failed || $0.state == .cancelled)
+    }
     guard !ended.isEmpty else { return }
     throw DeliveryFailure(transaction: self, downloads: ended.map { ContentDownload($0) })
   }

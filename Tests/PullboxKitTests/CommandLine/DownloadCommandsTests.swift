@@ -87,7 +87,8 @@ enum Sample {
   static func download(
     id: String = "d1", product: String = "com.example.heroes.issue42", transaction: String = "20",
     _ state: DownloadStatus.State = .active, _ reason: String = "transferring", verified: Int64 = 0,
-    total: Int64? = 10 << 20, speed: Double = 0, timeRemaining: Double? = nil, error: Problem? = nil
+    total: Int64? = 10 << 20, speed: Double = 0, timeRemaining: Double? = nil, error: Problem? = nil,
+    section: String? = nil
   ) throws -> DownloadStatus {
     DownloadStatus(
       id: try #require(DownloadIdentifier(id)), product: try #require(ProductIdentifier(product)),
@@ -96,7 +97,8 @@ enum Sample {
       bytesVerified: ByteCount(verified), bytesTotal: total.map { ByteCount($0) },
       bytesReceived: ByteCount(verified),
       progress: total.map { Double(verified) / Double($0) } ?? 0, timeRemaining: timeRemaining, speed: speed,
-      error: error, contentPath: state == .finished ? "/library/x" : nil)
+      error: error, contentPath: state == .finished ? "/library/x" : nil,
+      section: try section.map { try #require(SectionTag($0)) })
   }
 
   static func transaction(

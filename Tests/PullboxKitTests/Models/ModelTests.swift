@@ -107,6 +107,23 @@ struct ModelTests {
     #expect(shelf.books[0].statusText.contains("repair") && !shelf.books[0].canBeOpened)
   }
 
+  @Test("a section that comes is no correction, and does not take the place of content that failed")
+  func section() throws {
+    var shelf = ShelfState()
+    shelf.apply(.library([try Self.item()]))
+    let section = try Sample.download(id: "d2", verified: 2 << 20, section: "hires")
+    shelf.apply(.agent(.event(.download(section))))
+    #expect(shelf.books.map(\.statusText) == ["new"])
+    // What a shelf pauses and resumes.
+    let product = section.product
+    #expect(shelf.device.download(of: product) == nil)
+    let failed = try Sample.download(.failed, "integrity")
+    shelf.apply(.agent(.event(.download(failed))))
+    shelf.apply(.agent(.event(.download(section))))
+    shelf.apply(.agent(.snapshot(transactions: [], downloads: [section])))
+    #expect(shelf.device.download(of: product)?.id == failed.id)
+  }
+
   @Test("a reader of states gets the present one first, then the latest of those that it did not read")
   func states() async throws {
     var store: ModelStore<Int>? = ModelStore(1)

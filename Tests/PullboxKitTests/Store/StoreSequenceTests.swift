@@ -74,6 +74,36 @@ import Testing
     }
   }
 
+  @Test("a section that fails or is dropped is no part of a purchase: its delivery ends with the content")
+  func sections() async throws {
+    let double = AgentDouble()
+    let (failed, dropped) = (
+      try Sample.download(id: "d2", .failed, "integrity", section: "hires"),
+      try Sample.download(id: "d3", .cancelled, "user", section: "lang-fr")
+    )
+    // Both where a list tells of them and where an event does.
+    double.list(
+      transactions: [try Sample.transaction(reason: "download-failed", downloads: ["d1", "d2", "d3"])],
+      downloads: [dropped, failed, try Sample.download(verified: 1 << 20)])
+    let script = [
+      try AgentDouble.text(.download(failed)), try AgentDouble.text(.download(dropped)),
+      try AgentDouble.text(.download(try Sample.download(.finished, "placed", verified: 10 << 20))),
+      try AgentDouble.text(
+        .transaction(try Sample.transaction(step: "finished", downloads: ["d1", "d2", "d3"]))),
+    ]
+    double.script([script, script])
+    try await withAgent(double) { agent in
+      let transaction = Transaction(try Sample.transaction(), agent: agent)
+      var progress: [String] = []
+      for try await download in transaction.progress {
+        progress.append("\(download.id) \(download.percent)")
+      }
+      #expect(progress == ["d1 10", "d1 100"])
+      // The double's library is empty; what counts is that nothing is thrown.
+      #expect(try await transaction.delivered.items.isEmpty)
+    }
+  }
+
   @Test("a payment that failed throws as well, from the first word of the agent on")
   func failedPayment() async throws {
     let double = AgentDouble()

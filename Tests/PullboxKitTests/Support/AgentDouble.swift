@@ -112,6 +112,12 @@ final class AgentDouble: AsyncHandler {
     case let path where path.hasSuffix("/pause"):
       guard let download = state.downloads.first else { return Self.problem(Problem(.downloadUnknown)) }
       return Self.json(download)
+    case let path where path.hasPrefix("/v1/downloads/") && request.method == .get:
+      return state.downloads.first { path == "/v1/downloads/\($0.id)" }.map(Self.json)
+        ?? Self.problem(Problem(.downloadUnknown))
+    case let path where path.hasPrefix("/v1/transactions/") && request.method == .get:
+      return state.transactions.first { path == "/v1/transactions/\($0.id)" }.map(Self.json)
+        ?? Self.problem(Problem(.transactionUnknown))
     default: return Self.problem(Problem(.notFound))
     }
   }
