@@ -88,7 +88,7 @@ extension Library {
     }
   }
 
-  /// What was placed just now has no section that was dropped meanwhile, and no file of one that it does not have. Answers the item as it
+  /// Takes from content that was placed just now the sections that were dropped meanwhile, and files of those that it does not have. Answers the item as it
   /// is then. Blocks; the caller has the product to itself.
   func dropUnwanted(of record: LibraryRecord, _ manifest: Manifest) throws -> LibraryItem {
     guard !manifest.sections.isEmpty else { return item(record) }
