@@ -98,6 +98,22 @@ import Testing
     #expect(meter.answer(to: 16_384, passesLimit: true) == .open)
   }
 
+  @Test("what comes while a count is being saved, and is more than that covers, is saved next") func late() {
+    var meter = ByteMeter(counted: .zero)
+    let bound = meter.boundToSave
+    #expect(bound == .mebibytes(1))
+    // A manifest, which nothing holds.
+    meter.count(3 << 20)
+    meter.noteSaved(.mebibytes(1))
+    #expect(meter.saved == .mebibytes(1), "no more than lies on the device")
+    #expect(meter.answer(to: 1, passesLimit: false) == .unsaved)
+    #expect(meter.boundToSave == .mebibytes(4))
+    meter.noteSaved(.mebibytes(4))
+    meter.noteSaved(.mebibytes(2))
+    #expect(meter.saved == .mebibytes(4))
+    #expect(meter.answer(to: 16_384, passesLimit: false) == .open)
+  }
+
   /// The device: what is on its disk, and the process, which a kill takes away.
   private struct Device {
     static let limit = ByteCount.mebibytes(40)

@@ -54,8 +54,8 @@ package struct ByteMeter: Hashable, Sendable {
     saved - counted >= ByteCount(Self.step.rawValue / 2) ? nil : counted + Self.step
   }
 
-  /// That count is on the device.
+  /// That count is on the device. What came meanwhile beyond it is not, and ``boundToSave`` covers it next.
   package mutating func noteSaved(_ bound: ByteCount) {
-    saved = max(bound, counted)
+    saved = max(saved, bound)
   }
 }

@@ -168,7 +168,8 @@ package struct PieceTransfer: Sendable {
     return (result, wasCut)
   }
 
-  /// One range, with `If-Range` (RFC 9110 section 13.1.5): other content comes whole then, and is refused.
+  /// One range, with `If-Range` (RFC 9110 section 13.1.5): other content comes whole then, and is refused. The lowest speed is that of the
+  /// server: while the pace has the transfer paused it is not measured, and each pause begins the measure anew.
   private func request(
     _ asked: Range<Int64>, of manifest: Manifest, url: String, ticket: String
   ) -> ClientRequest {

@@ -17,8 +17,16 @@ package final class TransferPacer: Sendable {
   /// Between two tries to save the count, while the disk takes none: no byte comes meanwhile.
   private static let saveRetryDelay: Duration = .seconds(1)
 
+  /// The terms on which a transfer takes bytes.
+  private struct Terms: Hashable {
+    var claim = RateShares.Claim()
+    var passesBudget = false
+  }
+
   private struct State {
     var shares: RateShares
+    /// The terms of those that have joined.
+    var terms: [UInt64: Terms] = [:]
     /// Nil while bytes are not counted.
     var meter: ByteMeter?
     var lastMember: UInt64 = 0
@@ -58,6 +66,7 @@ package final class TransferPacer: Sendable {
   package func join() -> TransferPace {
     let member = state.withLock { state in
       state.lastMember += 1
+      state.terms[state.lastMember] = Terms()
       state.shares.join(state.lastMember, RateShares.Claim())
       return state.lastMember
     }
@@ -138,11 +147,12 @@ package final class TransferPacer: Sendable {
   }
 
   fileprivate func take(
-    _ count: Int, by member: UInt64, passesBudget: Bool, otherwise wake: @escaping @Sendable () -> Void
+    _ count: Int, by member: UInt64, otherwise wake: @escaping @Sendable () -> Void
   ) -> Bool {
     let now = clock.now()
     let (outcome, onSpent) = state.withLock { state -> (Outcome, @Sendable () -> Void) in
-      if let answer = state.meter?.answer(to: count, passesLimit: passesBudget), answer != .open {
+      let passesLimit = state.terms[member]?.passesBudget ?? false
+      if let answer = state.meter?.answer(to: count, passesLimit: passesLimit), answer != .open {
         state.uncounted[member] = wake
         return (answer == .spent ? .isSpent : .awaitsCount, state.onSpent)
       }
@@ -166,11 +176,15 @@ package final class TransferPacer: Sendable {
   }
 
   /// A transfer that waits for the budget asks again: it may pass it now.
-  fileprivate func change(_ member: UInt64, to claim: RateShares.Claim) {
-    let wake = state.withLock { state in
+  fileprivate func change(_ member: UInt64, to claim: RateShares.Claim, passesBudget: Bool) {
+    let terms = Terms(claim: claim, passesBudget: passesBudget)
+    let (hasChanged, wake) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+      guard state.terms[member] != terms else { return (false, nil) }
+      state.terms[member] = terms
       state.shares.change(member, to: claim)
-      return state.uncounted.removeValue(forKey: member)
+      return (true, state.uncounted.removeValue(forKey: member))
     }
+    guard hasChanged else { return }
     wake?()
     turnIsDue.signal()
   }
@@ -186,20 +200,17 @@ package final class TransferPacer: Sendable {
 
   fileprivate func leave(_ member: UInt64) {
     rest(member)
-    state.withLock { $0.shares.leave(member) }
+    state.withLock { state in
+      state.shares.leave(member)
+      state.terms[member] = nil
+    }
   }
 }
 
 /// The part that one transfer has of a ``TransferPacer``, from one connection to the next.
 package final class TransferPace: Sendable {
-  private struct State {
-    var claim = RateShares.Claim()
-    var passesBudget = false
-  }
-
   private let pacer: TransferPacer
   private let member: UInt64
-  private let state = Mutex(State())
 
   fileprivate init(_ pacer: TransferPacer, member: UInt64) {
     self.pacer = pacer
@@ -212,11 +223,7 @@ package final class TransferPace: Sendable {
 
   /// Counts from the next bytes on.
   package func set(_ claim: RateShares.Claim, passesBudget: Bool) {
-    let hasChanged = state.withLock { state in
-      defer { state = State(claim: claim, passesBudget: passesBudget) }
-      return state.claim != claim || state.passesBudget != passesBudget
-    }
-    if hasChanged { pacer.change(member, to: claim) }
+    pacer.change(member, to: claim, passesBudget: passesBudget)
   }
 
   /// The lowest part of the rate that it may have, in bytes a second; nil without a rate.
@@ -227,8 +234,7 @@ package final class TransferPace: Sendable {
   /// Whether so many bytes, 16 KiB at most, may be consumed; they count then. Otherwise `wake` is called once, when it is worth another
   /// try. Never blocks.
   func take(_ count: Int, otherwise wake: @escaping @Sendable () -> Void) -> Bool {
-    pacer.take(
-      count, by: member, passesBudget: state.withLock { $0.passesBudget }, otherwise: wake)
+    pacer.take(count, by: member, otherwise: wake)
   }
 
   /// It wants no bytes for now.

@@ -13,13 +13,14 @@ extension DownloadManager {
   func restoreLimits() throws {
     limitState = LimitState(
       limitState.limits, calendar: calendar, budget: NetworkBudget(try database.budgetPeriods()))
-    try beginCounting()
+    if limitState.limits.budget != nil { try beginCounting() }
     lookAtLimits()
   }
 
   /// Other limits, for downloads that run as well: no connection ends. Throws what the database throws, and then all stays as it was.
   func setLimits(_ limits: DownloadLimits) throws {
     guard limits != limitState.limits else { return }
+    // Before the clock is looked at: a period that begins now begins at the count.
     if limits.budget != nil { try beginCounting() }
     pacer.setRate(limits.rate)
     limitState.setLimits(limits)
@@ -28,9 +29,9 @@ extension DownloadManager {
     runner.wakeUp.signal()
   }
 
-  /// Bytes are counted while there is a budget. Where it is gone, the count goes on, and bounds nothing.
+  /// Bytes are counted once there is a budget, from what was counted before on. Where it is gone, the count goes on, and bounds nothing.
   private func beginCounting() throws {
-    guard limitState.limits.budget != nil || pacer.meter != nil, pacer.meter == nil else { return }
+    guard pacer.meter == nil else { return }
     let wakeUp = runner.wakeUp
     pacer.count(by: ByteMeter(counted: try database.networkCount()), onSpent: { wakeUp.signal() })
   }

@@ -174,6 +174,51 @@ import Testing
     #expect(try harness.placed(package))
   }
 
+  @Test("a budget that a reload brings counts at once, and begins at what was counted before")
+  func newBudget()
+    async throws
+  {
+    let (first, second) = (
+      try FixturePackage.file(length: 2 << 20),
+      try FixturePackage.file(length: 5 << 20, product: Self.other, seed: 2)
+    )
+    let server = FakeServer([first, second])
+    let harness = try AgentHarness()
+    let clock = ManualWallClock(try time("2026-11-14T12:00:00Z"))
+    let limit = ByteCount(1_300_000)
+    let spent: @Sendable (AgentService) async throws -> Void = { agent in
+      let status = try await agent.download(.waiting, "budget-spent")
+      #expect(status.bytesReceived > .zero && status.bytesReceived <= limit + .kibibytes(16))
+      let budget = try await harness.get("/v1/status", as: AgentStatus.self).network?.budget
+      #expect(budget?.limit == limit && budget?.left == .zero)
+    }
+    try await server.open { [utc] url in
+      try await harness.run(
+        server: url, wallClock: clock, calendar: utc, configure: { $0.monthlyBudget = .init(.gibibytes(1)) }
+      ) { agent in
+        try server.queuePurchase()
+        #expect(try await agent.ended().state == .finished)
+      }
+      clock.set(try time("2026-12-14T12:00:00Z"))
+      try await harness.run(server: url, wallClock: clock, calendar: utc) { agent in
+        #expect(try await harness.get("/v1/status", as: AgentStatus.self).network == nil)
+        try await agent.downloads.setLimits(DownloadLimits(budget: .init(limit: limit)))
+        let budget = try await harness.get("/v1/status", as: AgentStatus.self).network?.budget
+        #expect(budget?.used == .zero && budget?.left == limit, "what November used is not December's")
+        try server.queuePurchase(Self.other, transaction: "2000000000000002")
+        try await spent(agent)
+      }
+      try await harness.run(
+        server: url, wallClock: clock, calendar: utc, configure: { $0.monthlyBudget = .init(limit) }
+      ) { agent in
+        try await spent(agent)
+        try await agent.downloads.setLimits(DownloadLimits(budget: .init(limit: .gibibytes(1))))
+        _ = try await agent.firstDownload { $0.product == second.manifest.product && $0.state == .finished }
+      }
+    }
+    #expect(try harness.placed(first) && harness.placed(second))
+  }
+
   @Test(
     "settings that cannot work are named",
     arguments: [
