@@ -69,7 +69,7 @@ import Testing
     func expectRight(_ file: Int) throws {
       let entry = package.manifest.files[file]
       let bytes = try #require(package.files.first { $0.key == entry.path.text }?.value)
-      guard entry.length > .zero, let staged = try demand.open(file) else { return }
+      guard entry.length > .zero, let staged = try demand.open(file, of: session.extents) else { return }
       var position: Int64 = 0
       while position < entry.length.rawValue {
         guard try staged.check(at: position) == .checked else {
@@ -111,7 +111,7 @@ import Testing
     try await bench.server.open { url async throws in
       async let end = bench.transfer(url)
       try await bench.wait(for: 0)
-      let want = bench.demand.want(self.range(9..<10), of: 0)
+      let want = bench.demand.want(self.range(9..<10), of: 0, in: bench.session.extents)
       try await bench.wait(for: 9 * Self.mebibyte)
       bench.demand.endWant(want)
       #expect(try await end == nil)
@@ -127,8 +127,8 @@ import Testing
   @Test("what is waited for is the first that is asked for, and what is read behind it comes with it")
   func first() async throws {
     let bench = try Bench(try package(40))
-    _ = bench.demand.want(range(30..<32), of: 0)
-    bench.demand.noteOpened(0, at: Int64(30 * Self.mebibyte))
+    _ = bench.demand.want(range(30..<32), of: 0, in: bench.session.extents)
+    bench.demand.noteOpened(0, at: Int64(30 * Self.mebibyte), in: bench.session.extents)
     try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
     #expect(
       bench.server.state.current.sent == [30 * Self.mebibyte..<40 * Self.mebibyte, 0..<30 * Self.mebibyte])
@@ -137,10 +137,33 @@ import Testing
 
   @Test("twelve that wait for the same cost one request") func many() async throws {
     let bench = try Bench(try package(20))
-    for _ in 0..<12 { _ = bench.demand.want(range(10..<12), of: 0) }
+    for _ in 0..<12 { _ = bench.demand.want(range(10..<12), of: 0, in: bench.session.extents) }
     try await bench.server.open { url async throws in #expect(try await bench.transfer(url) == nil) }
     #expect(
       bench.server.state.current.sent == [10 * Self.mebibyte..<20 * Self.mebibyte, 0..<10 * Self.mebibyte])
+  }
+
+  @Test("what a reader means by a manifest that was replaced is not wanted of the next one") func replaced()
+    throws
+  {
+    let before = StagedExtents(try FixturePackage.folder().manifest)
+    let after = StagedExtents(try package(20).manifest)
+    let demand = ReadingDemand()
+    demand.attach(before, at: "/nowhere", operations: SystemFileOperations())
+    let last = before.manifest.files.count - 1
+    let want = demand.want(0..<1, of: last, in: before)
+    #expect(!demand.order.isEmpty)
+    demand.attach(after, at: "/nowhere", operations: SystemFileOperations())
+    #expect(demand.order.isEmpty)
+    // The next manifest has one file.
+    let late = demand.want(0..<1, of: last, in: before)
+    demand.noteOpened(last, at: 0, in: before)
+    #expect(demand.order.isEmpty)
+    #expect(try demand.open(last, of: before) == nil)
+    _ = demand.want(range(3..<4), of: 0, in: after)
+    demand.endWant(want)
+    demand.endWant(late)
+    #expect(demand.order.wanted == [3..<4])
   }
 
   @Test("a piece that was damaged on the disk is found by its reader and fetched again") func damagedOnDisk()
@@ -153,7 +176,7 @@ import Testing
       let target = "\(bench.stagingPath)/tree/\(name)"
       try #require(unsafe chmod(target, 0o644) == 0)
       try FileDescriptor.open(target, .readWrite).write([1, 2, 3].span, at: ByteCount(2_500_000))
-      let file = try #require(try bench.demand.open(0))
+      let file = try #require(try bench.demand.open(0, of: bench.session.extents))
       #expect(try file.check(at: 2_400_000) == .damaged)
       #expect(try file.check(at: 1_500_000) == .checked)
       #expect(try await bench.transfer(url) == nil)
@@ -192,8 +215,8 @@ import Testing
           for _ in 0..<12 {
             let file = Int.random(in: 0..<package.manifest.files.count, using: &random)
             let offset = Int64.random(in: 0..<package.manifest.files[file].length.rawValue, using: &random)
-            let want = bench.demand.want(offset..<offset + 1, of: file)
-            bench.demand.noteOpened(file, at: offset)
+            let want = bench.demand.want(offset..<offset + 1, of: file, in: bench.session.extents)
+            bench.demand.noteOpened(file, at: offset, in: bench.session.extents)
             try await bench.wait(for: Int(offset), of: file)
             bench.demand.endWant(want)
             try bench.expectRight(file)

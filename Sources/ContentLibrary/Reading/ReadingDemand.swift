@@ -56,20 +56,22 @@ package final class ReadingDemand: Sendable {
   /// The bytes that can be read; nil before the staging area was first opened.
   package var extents: StagedExtents? { state.withLock { $0.extents } }
 
-  /// Opens a file of what is staged. Nil before ``attach(_:at:operations:)``. Blocks. Throws an error that `isFileMissing` before the file's first byte is
-  /// there, and once the content is at its place.
-  package func open(_ file: Int) throws(SystemError) -> StagedFile? {
-    let (extents, staging, operations) = state.withLock { ($0.extents, $0.staging, $0.operations) }
-    guard let extents, let operations else { return nil }
+  /// Opens a file of what is staged, by its number in the manifest of `extents`. Nil where others were attached since: the number may be
+  /// that of another file. Blocks. Throws an error that `isFileMissing` before the file's first byte is there, and once the content is at
+  /// its place.
+  package func open(_ file: Int, of extents: StagedExtents) throws(SystemError) -> StagedFile? {
+    let (current, staging, operations) = state.withLock { ($0.extents, $0.staging, $0.operations) }
+    guard current === extents, let operations else { return nil }
     return try StagedFile(opening: file, of: extents, in: staging, operations: operations)
   }
 
   /// Bytes of a file are waited for: their pieces come before all that no reader waits for, and those behind them in the order of reading come
-  /// next. Returns the number for ``endWant(_:)``.
-  package func want(_ range: Range<Int64>, of file: Int) -> UInt64 {
+  /// next. `file` is a number in the manifest of `extents`; where others were attached since, nothing is wanted. Returns the number for
+  /// ``endWant(_:)``.
+  package func want(_ range: Range<Int64>, of file: Int, in extents: StagedExtents) -> UInt64 {
     let number = state.withLock { state in
       state.next += 1
-      guard let extents = state.extents else { return state.next }
+      guard state.extents === extents else { return state.next }
       state.wanted.append((state.next, extents.plan.pieces(of: file, holding: range)))
       return state.next
     }
@@ -83,10 +85,11 @@ package final class ReadingDemand: Sendable {
     cutIfNeeded()
   }
 
-  /// A page was opened at that byte: what follows it in the order of reading comes before what does not.
-  package func noteOpened(_ file: Int, at offset: Int64) {
+  /// A page was opened at that byte: what follows it in the order of reading comes before what does not. Does nothing where others than
+  /// `extents` were attached since.
+  package func noteOpened(_ file: Int, at offset: Int64, in extents: StagedExtents) {
     state.withLock { state in
-      guard let extents = state.extents, let sequence = state.sequence else { return }
+      guard state.extents === extents, let sequence = state.sequence else { return }
       state.ahead = sequence.pieces(
         from: offset, of: file, in: extents.plan, count: PieceOrder.windowLength)
     }

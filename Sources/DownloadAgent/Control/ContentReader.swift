@@ -128,6 +128,7 @@ private struct TimeIsUp: Error {}
 private final class StagedSearch: Sendable {
   private struct Want {
     var demand: ReadingDemand
+    var extents: StagedExtents
     var number: UInt64
     var range: Range<Int64>
 
@@ -160,13 +161,16 @@ private final class StagedSearch: Sendable {
   var missing: ByteCount { left.withLock { $0 } }
 
   /// Wants what comes first of the missing bytes of the file. Of a long range a part at a time, so that others have their turn.
-  func want(_ missing: Range<Int64>, of file: Int, from demand: ReadingDemand) {
+  func want(
+    _ missing: Range<Int64>, of file: Int, in extents: StagedExtents, from demand: ReadingDemand
+  ) {
     left.withLock { $0 = ByteCount(missing.upperBound - missing.lowerBound) }
     let known = held.withLock { $0 }
-    if let known, known.demand === demand, known.range.contains(missing.lowerBound) { return }
+    if let known, known.extents === extents, known.range.contains(missing.lowerBound) { return }
     let part = missing.lowerBound..<min(missing.upperBound, missing.lowerBound + Self.partLength)
-    demand.noteOpened(file, at: part.lowerBound)
-    let next = Want(demand: demand, number: demand.want(part, of: file), range: part)
+    demand.noteOpened(file, at: part.lowerBound, in: extents)
+    let number = demand.want(part, of: file, in: extents)
+    let next = Want(demand: demand, extents: extents, number: number, range: part)
     held.withLock { $0 = next }
     known?.end()
   }
@@ -236,9 +240,9 @@ extension ContentReader {
       return answer.with(.stream(contentLength: range.upperBound - range.lowerBound) { _ in })
     }
     let end = extents.end(of: index, from: range.lowerBound)
-    if end < range.upperBound { search.want(end..<range.upperBound, of: index, from: demand) }
+    if end < range.upperBound { search.want(end..<range.upperBound, of: index, in: extents, from: demand) }
     guard search.waitsForAll ? end >= range.upperBound : end > range.lowerBound else { return nil }
-    return try await send(answer, range, of: index, demand, for: search.reader)
+    return try await send(answer, range, of: index, in: extents, demand, for: search.reader)
   }
 
   /// After the wait: what is there from the beginning of the range that was asked for.
@@ -253,17 +257,19 @@ extension ContentReader {
     let end = min(range.upperBound, extents.end(of: index, from: range.lowerBound))
     guard end > range.lowerBound else { return nil }
     answer.narrow(to: range.lowerBound..<end)
-    return try await send(answer, range.lowerBound..<end, of: index, demand, for: search.reader)
+    return try await send(answer, range.lowerBound..<end, of: index, in: extents, demand, for: search.reader)
   }
 
-  /// Nil where the content is going to its place at this moment, and where the first byte turns out to be damaged.
+  /// Nil where the content is going to its place at this moment, where what is staged was opened anew, and where the first byte turns out
+  /// to be damaged.
   private func send(
-    _ answer: FileAnswer, _ range: Range<Int64>, of index: Int, _ demand: ReadingDemand,
-    for reader: DownloadReading.Request
+    _ answer: FileAnswer, _ range: Range<Int64>, of index: Int, in extents: StagedExtents,
+    _ demand: ReadingDemand, for reader: DownloadReading.Request
   ) async throws -> HTTPResponse? {
     let opened = try await StagedReads.pool.run { () throws(SystemError) -> StagedFile? in
       do throws(SystemError) {
-        guard let file = try demand.open(index), try file.check(at: range.lowerBound) == .checked else {
+        guard let file = try demand.open(index, of: extents), try file.check(at: range.lowerBound) == .checked
+        else {
           return nil
         }
         return file

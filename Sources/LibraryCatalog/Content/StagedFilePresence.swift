@@ -50,23 +50,29 @@ package final class StagedFilePresence: FilePresence {
         try await bring(range)
         completion(nil)
       } catch {
-        completion(FilePresenceError(.unavailable, (error as? Problem)?.description ?? "\(error)"))
+        let failure = error as? FilePresenceError
+        completion(
+          failure ?? FilePresenceError(.unavailable, (error as? Problem)?.description ?? "\(error)"))
       }
     }
     return { task.cancel() }
   }
 
-  /// Returns once the first byte of the range was compared. Throws the ``Problem`` by which the download ended, what reading throws, and
-  /// `CancellationError`.
+  /// Returns once the first byte of the range was compared. Throws the ``Problem`` by which the download ended, ``FilePresenceError``
+  /// where what is staged was opened anew, so that nothing more is told of this file, what reading throws, and `CancellationError`.
   package func bring(_ range: Range<Int64>) async throws {
     let ahead = range.lowerBound..<min(range.upperBound, range.lowerBound + Self.aheadLength)
-    demand.noteOpened(file.index, at: range.lowerBound)
-    let want = demand.want(ahead, of: file.index)
+    demand.noteOpened(file.index, at: range.lowerBound, in: file.extents)
+    let want = demand.want(ahead, of: file.index, in: file.extents)
     defer { demand.endWant(want) }
     while true {
       let count = demand.changes.count
       if let problem = end() { throw problem }
       if try await check(at: range.lowerBound) { return }
+      guard demand.extents === file.extents else {
+        throw FilePresenceError(
+          .unavailable, "the content on its way was opened anew; another request reads it")
+      }
       try await demand.changes.wait(after: count)
     }
   }
