@@ -1,7 +1,9 @@
 import Commerce
 import ContentLibrary
+import ContentPackage
 import CoreTypes
 import HTTPServer
+import LibraryCatalog
 import PullboxAPI
 import PullboxAPIServer
 
@@ -26,7 +28,8 @@ extension ControlInterface {
     routes.on(.get, "/v1/library/{product}/files/{path...}") { request, parameters in
       try request.requireQuery(only: ["wait", "version"])
       return try await reader.file(
-        parameters["path"], of: try await content(parameters, request), to: request)
+        parameters["path"], of: try await content(parameters, request, holding: parameters["path"]),
+        to: request)
     }
   }
 
@@ -35,9 +38,10 @@ extension ControlInterface {
   }
 
   /// The version that is read of a product: the one that the library holds, whole, else the one that a download brings. `version` names
-  /// another one. Throws `library-item-unknown`, and `version-unknown`.
+  /// another one. With `path`, a file that is not among the sections at their place is read of the download that brings its section. Throws
+  /// `library-item-unknown`, and `version-unknown`.
   private func content(
-    _ parameters: PathParameters, _ request: HTTPRequest
+    _ parameters: PathParameters, _ request: HTTPRequest, holding path: String? = nil
   ) async throws -> ContentReader.Content {
     let product = try Self.product(parameters)
     var wanted: ContentVersion?
@@ -49,15 +53,30 @@ extension ControlInterface {
       item.product == product && (wanted.map { $0 == item.version } ?? true)
     }
     if let item = held.filter({ $0.state == .present }).current(of: product) {
+      if let path, let coming = try await section(holding: path, of: item) { return .coming(coming) }
       return .placed(product, item.version)
     }
-    if let coming = try await downloads.openReading(ofProduct: product) {
-      let version = coming.reading.standing.status.version
-      if wanted.map({ version == nil || version == $0 }) ?? true { return .coming(coming) }
+    if let coming = try await downloads.openReading(ofProduct: product, version: wanted) {
+      return .coming(coming)
     }
     // What is damaged says so by itself.
     if let item = held.current(of: product) { return .placed(product, item.version) }
     if let wanted { throw Problem(.versionUnknown, "\(product) \(wanted) is neither here nor on its way") }
     throw try await unknown(product)
+  }
+
+  /// The download that brings a file which the item lacks; nil where the item has it, and where none does.
+  private func section(
+    holding path: String, of item: LibraryItem
+  ) async throws -> DownloadReading.Request? {
+    let (product, version) = (item.product, item.version)
+    guard let download = await downloads.download(bringing: path, of: product, version: version) else {
+      return nil
+    }
+    let placed = try await PlacedFiles.online { [library] in
+      try await library.manifest(of: product, version: version)
+    }
+    guard let placed, !placed.files.contains(where: { $0.path.text == path }) else { return nil }
+    return try await downloads.openReading(of: download)
   }
 }

@@ -1,6 +1,7 @@
 import AgentRecords
 import Commerce
 import ContentLibrary
+import ContentPackage
 import CoreTypes
 import PullboxAPI
 import ServiceRuntime
@@ -28,12 +29,42 @@ extension DownloadManager {
   }
 
   /// The download of the product that is under way, to be read; nil where there is none. Of several the newest, since it brings the
-  /// newest version.
-  func openReading(ofProduct product: ProductIdentifier) throws -> DownloadReading.Request? {
-    let live = runner.entries.values.map(\.record).filter {
-      $0.product == product && !$0.machine.state.isFinal
+  /// newest version. With `version` one that brings this version, or whose version is not known yet; others are left as they are.
+  func openReading(
+    ofProduct product: ProductIdentifier, version: ContentVersion?
+  ) throws -> DownloadReading.Request? {
+    let newest = newestLive(of: product) { record in
+      guard let version, let known = status(of: record).version else { return true }
+      return known == version
     }
-    return try live.max { $0.sequence < $1.sequence }.map { try openReading(of: $0.identifier) }
+    return try newest.map { try openReading(of: $0.identifier) }
+  }
+
+  /// The download under way that brings a file of that version, such as one of a section; nil where none does. One whose manifest has not
+  /// come may bring it, and a section's download is expected to be of that version before its terms have come. Nothing becomes more urgent
+  /// by this.
+  func download(
+    bringing path: String, of product: ProductIdentifier, version: ContentVersion
+  ) -> DownloadIdentifier? {
+    let newest = newestLive(of: product) { record in
+      guard let terms = record.terms else { return record.section != nil }
+      guard terms.version == version else { return false }
+      switch source(of: record) {
+      case .pending: return true
+      case .placed: return false
+      case .staged(let demand):
+        return demand.extents.map { $0.manifest.files.contains { $0.path.text == path } } ?? true
+      }
+    }
+    return newest?.identifier
+  }
+
+  private func newestLive(
+    of product: ProductIdentifier, where fits: (DownloadRecord) -> Bool
+  ) -> DownloadRecord? {
+    runner.entries.values.map(\.record)
+      .filter { $0.product == product && !$0.machine.state.isFinal && fits($0) }
+      .max { $0.sequence < $1.sequence }
   }
 
   /// Whether it has readers now, or had some a moment ago.

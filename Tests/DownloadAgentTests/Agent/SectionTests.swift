@@ -303,6 +303,26 @@ struct SectionTests {
     #expect(try FileSystem.status(of: left) == nil)
   }
 
+  @Test("a file of a section that is on its way is read while it comes, beside what is at its place")
+  func readOnItsWay() async throws {
+    let harness = try AgentHarness()
+    let package = try FixturePackage.inSections()
+    let server = FakeServer([package])
+    let files = "/v1/library/\(package.manifest.product)/files"
+    try await deliver(
+      package, sections: [], from: server, with: harness, configure: { $0.sections = ["lang-fr=ask"] }
+    ) { agent in
+      #expect(try await harness.ask("GET", "\(files)/hires/001.jpg").status == 404)
+      server.change { $0.contentFaults = [.stall(after: 1_500_000)] }
+      _ = try await harness.ask("PUT", "/v1/library/\(package.manifest.product)/sections/hires", "{}")
+      let first = try await harness.ask(
+        "GET", "\(files)/hires/001.jpg", headers: [("Range", "bytes=0-999")])
+      #expect(first.status == 206 && first.body == Array(package.files["hires/001.jpg"]?.prefix(1000) ?? []))
+      #expect(try await harness.ask("GET", "\(files)/001.jpg").status == 200)
+      #expect(try await harness.ask("GET", "\(files)/hires/003.jpg").status == 404)
+    }
+  }
+
   @Test("an agent that lost its records tells by the files which sections are here")
   func rebuilt() async throws {
     let harness = try AgentHarness()
