@@ -46,6 +46,8 @@ struct ReadingRecordTests {
     #expect(found.page == 2 && found.progression == 0.6 && found.locator == nil)
     #expect(
       record().carried(to: version, pages: names) == record().progress, "the same version is as it was told")
+    let shifted = record().carried(to: version, pages: ["cover.jpg"] + names)
+    #expect(shifted.page == 2, "where a section has come, the page is the one of that name")
     #expect(record().carried(to: next, pages: nil) == record().progress, "what has no pages keeps its place")
     #expect(record(nil).carried(to: next, pages: names) == record(nil).progress)
   }

@@ -263,6 +263,10 @@ extension FakeServer {
       defer { state.isFeedNew = false }
       return after == nil || state.isFeedNew
     }
+    // A question whose agent has gone may still be open beside that of the next.
+    let news = AsyncSignal()
+    listeners.withLock { $0[ObjectIdentifier(news)] = news }
+    defer { _ = listeners.withLock { $0.removeValue(forKey: ObjectIdentifier(news)) } }
     while !isNew, (state.current.feed?.count ?? 0) <= after ?? -1, clock.now() < end, !Task.isCancelled {
       await news.wait(atMost: end - clock.now(), clock: clock)
     }

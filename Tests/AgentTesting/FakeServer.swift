@@ -6,7 +6,7 @@ import HTTPServer
 package import PackageTesting
 package import PullboxAPI
 package import PullboxTesting
-package import ServiceRuntime
+import ServiceRuntime
 
 /// A payment store and a delivery server in one, small and obedient: it does what a test says, and remembers
 /// what it was asked.
@@ -170,13 +170,12 @@ package final class FakeServer: Sendable {
   }
 
   package let state: Locked<State>
-  /// Something was told.
-  package let news: AsyncSignal
+  /// The questions for the feed that are open, each of which is told of news.
+  let listeners: Locked<[ObjectIdentifier: AsyncSignal]> = Locked([:])
   private let server: Locked<HTTPServer?> = Locked(nil)
 
   package init(_ package: [FixturePackage] = []) {
     state = Locked(State(package: package))
-    news = AsyncSignal()
   }
 
   /// Serves while `body` runs; gives it the address: `https://localhost` with a `certificate`.
@@ -216,7 +215,12 @@ package final class FakeServer: Sendable {
   /// The feed tells the device of it.
   package func tell(_ entry: FeedEntry) {
     change { $0.feed = ($0.feed ?? []) + [entry] }
-    news.signal()
+    tellOfNews()
+  }
+
+  /// Wakes the questions for the feed, which look again.
+  package func tellOfNews() {
+    for listener in listeners.current.values { listener.signal() }
   }
 
   /// A purchase of that product enters the queue.

@@ -33,14 +33,17 @@ package struct ReadingRecord: Hashable, Sendable {
         && own.device.id.utf8.lexicographicallyPrecedes(others.device.id.utf8) == false
   }
 
-  /// The word for another version of the content. Its page is that of the same name; without one it is where as much was read. A place that
+  /// The word for another version of the content, or for the same with other sections. Its page is that of the same name; without one it is where as much was read. A place that
   /// names a page of the earlier version is left out.
   ///
   /// - Parameters:
   ///   - version: the version that is read now.
   ///   - names: the names of its pages, in their order; nil where it has none.
   package func carried(to version: ContentVersion, pages names: [String]?) -> ReadingProgress {
-    guard version != self.version, let names, !names.isEmpty, progress.page != nil else { return progress }
+    guard let names, !names.isEmpty, let page = progress.page else { return progress }
+    // The page keeps its number where it keeps its place.
+    let isInPlace = pageName == nil || names.indices.contains(page) && names[page] == pageName
+    guard version != self.version || !isInPlace else { return progress }
     var carried = progress
     if let page = pageName.flatMap({ names.firstIndex(of: $0) }) {
       carried.page = page

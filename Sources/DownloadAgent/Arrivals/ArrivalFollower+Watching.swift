@@ -7,12 +7,16 @@ import ServiceRuntime
 
 /// The watches beside the feed: downloads that are due, receipts to be shown, and what has come into the library.
 extension ArrivalFollower {
-  /// Begins the download. A version that comes while another one of its product is under way is looked at again.
+  /// Begins the download. A version that comes while another one of its product is under way is looked at again. One that a reader has
+  /// cancelled stays away until it is asked for.
   private func fetch(_ entry: FeedEntry) async throws {
     let held = try await heldVersions()[entry.product]
     let isHere = entry.version.map { version in held.map { version <= $0 } ?? false } ?? false
     var begins = false
-    if !isHere { begins = try await downloads.addMissing(entry.product, for: entry.transaction) != nil }
+    let isDeclined = try await downloads.isDeclined(entry.product, entry.version, of: entry.transaction)
+    if !isHere, !isDeclined {
+      begins = try await downloads.addMissing(entry.product, for: entry.transaction) != nil
+    }
     if begins {
       log.info(
         "what has arrived is fetched",
@@ -20,7 +24,7 @@ extension ArrivalFollower {
     }
     // Another one may have come meanwhile.
     guard due[entry.product] == entry else { return }
-    if isHere || begins {
+    if isHere || begins || isDeclined {
       try database.removeArrival(of: entry.product)
       due[entry.product] = nil
     } else {

@@ -140,6 +140,17 @@ extension DownloadManager {
     }
   }
 
+  /// Whether the latest download of the product by that transaction was cancelled, of this version or of a later one. Throws what the database
+  /// throws.
+  func isDeclined(
+    _ product: ProductIdentifier, _ version: ContentVersion?, of transaction: TransactionIdentifier
+  ) throws -> Bool {
+    let latest = try records(of: transaction).last { $0.product == product && $0.section == nil }
+    guard let latest, latest.machine.state == .cancelled else { return false }
+    guard let version, let cancelled = latest.terms?.version else { return true }
+    return version <= cancelled
+  }
+
   /// How each product of a transaction stands; sections count for nothing, since a transaction ends without them. Of several downloads of one product that one counts which has delivered it, else what
   /// is under way, else the last. Throws what the database throws. They come in no particular order. The list
   /// is empty for a transaction without downloads.

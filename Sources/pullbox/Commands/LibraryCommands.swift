@@ -217,7 +217,11 @@ enum OpenCommand: Command {
       return try await open(coming, from: agent, context)
     }
     let newest = try await PathCommand.newest(of: product, at: agent)
-    let path = try page.map { try PlacedPage.path(of: $0, in: newest) } ?? newest.path
+    var path = newest.path
+    if let page {
+      let sections = try await agent.sections(of: product).sections.filter(\.isHere).map(\.tag)
+      path = try PlacedPage.path(of: page, in: newest, with: Set(sections))
+    }
     if !context.arguments.isSet("print") {
       try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
     }

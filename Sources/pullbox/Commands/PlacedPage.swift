@@ -1,3 +1,4 @@
+import Commerce
 import ContentPackage
 import CoreTypes
 import PullboxAPI
@@ -6,9 +7,13 @@ import SystemCalls
 
 /// A page of placed content, which lies in a file of its own where the content is a folder.
 enum PlacedPage {
-  /// The path of a page, counted from 1 in the order in which pages are read. Blocks. Throws a failure for content that is one file, and for a
-  /// page that it does not have.
-  static func path(of page: String, in item: LibraryItem) throws -> String {
+  /// The path of a page, counted from 1 in the order in which the pages are read that are here. Blocks. Throws a failure for content that is one
+  /// file, and for a page that it does not have.
+  ///
+  /// - Parameter sections: the sections that are here.
+  static func path(
+    of page: String, in item: LibraryItem, with sections: Set<SectionTag> = []
+  ) throws -> String {
     // The manifest lies beside the folders of the versions.
     let kept = "\(FileSystem.parent(of: item.path))/.pullbox/\(item.version)"
     guard let manifest = try StoredManifest.read(kept), manifest.product == item.product,
@@ -17,7 +22,7 @@ enum PlacedPage {
       throw CommandFailure(
         .failed, "\(item.product) is one file on this device, which a reader opens at a page itself")
     }
-    return "\(item.path)/\(try path(of: page, in: manifest))"
+    return "\(item.path)/\(try path(of: page, in: manifest.selecting(sections)))"
   }
 
   /// The same below the folder.

@@ -93,7 +93,8 @@ enum DropCommand: Command {
     let product = try context.product(0)
     let tag = try SectionsCommand.tag(context)
     try await context.agent().drop(tag, of: product)
-    context.console.note("\(tag) of \(product) was removed")
+    context.console.note(
+      "\(tag) of \(product) is not on this device, and stays away until 'pullbox fetch' asks for it")
   }
 }
 

@@ -203,8 +203,8 @@ struct DownloadLog {
 
 /// The words for a download.
 extension DownloadStatus {
-  /// The name for people: the title, else the product's identifier.
-  var name: String { title ?? product.description }
+  /// The name for people: the title, else the product's identifier, and the section where it brings one.
+  var name: String { (title ?? product.description) + (section.map { " (\($0))" } ?? "") }
 
   /// Its progress, for people.
   var line: ProgressLine {

@@ -176,6 +176,33 @@ struct ArrivalTests {
     }
   }
 
+  @Test("what a reader cancels stays away over a restart, and a later version comes")
+  func cancelled() async throws {
+    try await server.open { [harness, server, packages] url in
+      let product = packages[0].manifest.product
+      server.change { $0.unreadyManifests = [product] }
+      try await run(at: url) { agent in
+        server.tell(try self.entry(packages[0]))
+        let begun = try await agent.firstDownload { $0.product == product }
+        #expect(try await harness.ask("POST", "/v1/downloads/\(begun.id)/cancel", "{}").status == 200)
+      }
+      server.change { $0.unreadyManifests = [] }
+      // Told again with another issue, whose end says that this was looked at.
+      server.tell(try entry(packages[0]))
+      server.tell(try entry(packages[1], month: 2))
+      try await run(at: url) { agent in
+        while try await harness.downloads().first(where: { $0.product == packages[1].manifest.product })?
+          .state
+          != .finished
+        {
+          try await Task.sleep(for: .milliseconds(10))
+        }
+        let downloads = try await harness.downloads().filter { $0.product == product }
+        #expect(downloads.map(\.state) == [.cancelled])
+      }
+    }
+  }
+
   @Test("by the policy ask nothing is fetched: it is listed, over restarts too, until it is asked for")
   func ask() async throws {
     try await server.open { [server, packages] url in

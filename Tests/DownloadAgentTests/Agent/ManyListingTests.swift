@@ -47,7 +47,7 @@ struct ManyListingTests {
       try await harness.run(server: url, configure: { $0.arrivals = .ask }) { agent in
         try await agent.arrivals.hasRead()
         server.change { $0.feed = entries }
-        server.news.signal()
+        server.tellOfNews()
         try await body()
       }
     }
