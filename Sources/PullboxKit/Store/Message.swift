@@ -60,21 +60,17 @@ public struct Messages: AsyncSequence, Sendable {
 
   /// Follows the agent.
   public struct Iterator: AsyncIteratorProtocol {
-    private var agent: AgentClient?
-    private var updates: AgentUpdates.Iterator?
+    private var followed: FollowedAgent
     private var writer = MessageWriter()
     private var waiting: ArraySlice<Message> = []
 
-    fileprivate init(agent: AgentClient?) { self.agent = agent }
+    fileprivate init(agent: AgentClient?) { followed = FollowedAgent(agent) }
 
     /// The next message; never nil.
     public mutating func next() async throws -> Message? {
-      let agent = try self.agent ?? AppStore.agent
-      self.agent = agent
-      var updates = self.updates ?? agent.updates().makeAsyncIterator()
-      defer { self.updates = updates }
+      let agent = try followed.client()
       while waiting.isEmpty {
-        guard let update = try await updates.next() else { return nil }
+        guard let update = try await followed.next() else { return nil }
         waiting = writer.messages(of: update)[...]
         guard update.mayChangeSubscriptions else { continue }
         do {

@@ -33,19 +33,15 @@ public struct StorefrontUpdates: AsyncSequence, Sendable {
 
   /// Follows the agent.
   public struct Iterator: AsyncIteratorProtocol {
-    private var agent: AgentClient?
-    private var updates: AgentUpdates.Iterator?
+    private var followed: FollowedAgent
     private var last: Storefront?
 
-    fileprivate init(agent: AgentClient?) { self.agent = agent }
+    fileprivate init(agent: AgentClient?) { followed = FollowedAgent(agent) }
 
     /// The next storefront; never nil.
     public mutating func next() async throws -> Storefront? {
-      let agent = try self.agent ?? AppStore.agent
-      self.agent = agent
-      var updates = self.updates ?? agent.updates().makeAsyncIterator()
-      defer { self.updates = updates }
-      while let update = try await updates.next() {
+      let agent = try followed.client()
+      while let update = try await followed.next() {
         guard Self.mayChange(update) else { continue }
         do {
           let now = try await Storefront.current(from: agent)

@@ -206,22 +206,18 @@ public struct SubscriptionStatusUpdates: AsyncSequence, Sendable {
 
   /// Follows the agent.
   public struct Iterator: AsyncIteratorProtocol {
-    private var agent: AgentClient?
-    private var updates: AgentUpdates.Iterator?
+    private var followed: FollowedAgent
     private var known: [TransactionIdentifier: StoreSubscription] = [:]
     private var waiting: ArraySlice<StoreSubscription> = []
     private var hasAnswered = false
 
-    fileprivate init(agent: AgentClient?) { self.agent = agent }
+    fileprivate init(agent: AgentClient?) { followed = FollowedAgent(agent) }
 
     /// The next status; never nil.
     public mutating func next() async throws -> SubscriptionInfo.Status? {
-      let agent = try self.agent ?? AppStore.agent
-      self.agent = agent
-      var updates = self.updates ?? agent.updates().makeAsyncIterator()
-      defer { self.updates = updates }
+      let agent = try followed.client()
       while waiting.isEmpty {
-        guard let update = try await updates.next() else { return nil }
+        guard let update = try await followed.next() else { return nil }
         guard update.mayChangeSubscriptions else { continue }
         do {
           waiting = try await agent.subscriptions().filter {

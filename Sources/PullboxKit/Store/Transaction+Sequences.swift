@@ -154,21 +154,17 @@ public struct TransactionUpdates: AsyncSequence, Sendable {
 
   /// Follows the agent.
   public struct Iterator: AsyncIteratorProtocol {
-    private var agent: AgentClient?
-    private var updates: AgentUpdates.Iterator?
+    private var followed: FollowedAgent
     private var changes = TransactionChanges()
     private var waiting: ArraySlice<AgentTransaction> = []
 
-    fileprivate init(agent: AgentClient?) { self.agent = agent }
+    fileprivate init(agent: AgentClient?) { followed = FollowedAgent(agent) }
 
     /// The next transaction; never nil.
     public mutating func next() async throws -> Transaction? {
-      let agent = try self.agent ?? AppStore.agent
-      self.agent = agent
-      var updates = self.updates ?? agent.updates().makeAsyncIterator()
-      defer { self.updates = updates }
+      let agent = try followed.client()
       while waiting.isEmpty {
-        guard let update = try await updates.next() else { return nil }
+        guard let update = try await followed.next() else { return nil }
         waiting = changes.apply(update)[...]
       }
       return waiting.popFirst().map { Transaction($0, agent: agent) }
