@@ -162,7 +162,7 @@ import Testing
     var record = TransactionRecord(identifier: transaction, product: product, storeState: .purchasing)
     let now = Timestamp(millisecondsSinceEpoch: 1)
     try database.save(record, now: now)
-    record.storeState = .purchased
+    record.note(.purchased)
     record.machine = TransactionMachine(
       step: .planning, reason: .contentNotReleased, problem: Problem(.unavailable), cause: "a word", tries: 4)
     record.notBefore = Timestamp(millisecondsSinceEpoch: 77)

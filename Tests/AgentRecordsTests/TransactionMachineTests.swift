@@ -167,4 +167,19 @@ private typealias Machine = TransactionMachine
     #expect(machine.handle(.downloads([])) == [.plan])
     #expect(machine.step == .planning)
   }
+
+  @Test(
+    "an answer of before the payment takes no word of the store back",
+    arguments: [StoreTransaction.State.purchasing, .deferred])
+  func overtaken(older: StoreTransaction.State) throws {
+    var record = TransactionRecord(
+      identifier: try #require(TransactionIdentifier("2000000000000001")),
+      product: try #require(Self.product), storeState: .purchasing)
+    for state in [older, .purchased, older] {
+      _ = record.machine.handle(.observed(state))
+      record.note(state)
+      #expect(record.storeState == (record.machine.step == .observed ? older : .purchased))
+    }
+    #expect(record.machine.step == .planning)
+  }
 }

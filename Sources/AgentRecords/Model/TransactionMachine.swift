@@ -258,8 +258,8 @@ extension TransactionMachine {
 package struct TransactionRecord: MachineRecord {
   package let identifier: TransactionIdentifier
   package let product: ProductIdentifier
-  /// The state that the store named last.
-  package var storeState: StoreTransaction.State
+  /// The state that the store named last, but for an answer that a later one has overtaken.
+  package private(set) var storeState: StoreTransaction.State
   package var machine = TransactionMachine()
   /// Until when a retry waits, also over a restart.
   package var notBefore: Timestamp?
@@ -275,6 +275,13 @@ package struct TransactionRecord: MachineRecord {
     self.storeState = storeState
     self.machine = machine
     self.notBefore = notBefore
+  }
+
+  /// The store names a state. A payment that has been decided waits for nothing: such a word is of an answer that was longer on its way.
+  package mutating func note(_ state: StoreTransaction.State) {
+    let isUndecided = state == .purchasing || state == .deferred
+    guard machine.step == .observed || !isUndecided else { return }
+    storeState = state
   }
 
   package func status(downloads: [DownloadIdentifier], title: String?) -> AgentTransaction {

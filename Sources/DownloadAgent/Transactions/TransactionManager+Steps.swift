@@ -25,7 +25,7 @@ extension TransactionManager {
     }
     runner[transaction.id]?.context.isListed = true
     await process(.observed(transaction.state), of: transaction.id) { record in
-      record.storeState = transaction.state
+      record.note(transaction.state)
       record.session = record.session ?? session
     }
   }
