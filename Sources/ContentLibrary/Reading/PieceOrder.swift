@@ -36,11 +36,15 @@ struct PieceOrder: Hashable, Sendable {
   }
 
   /// Whether the run is cut short while it brings `piece`: another one is wanted more, and does not come soon. `lost` are pieces that were
-  /// there and have to come again.
-  func cuts(_ run: Range<Int>, at piece: Int, in pieces: PieceMap, lost: Set<Int> = []) -> Bool {
+  /// there and have to come again, `others` are those that other connections bring soon.
+  func cuts(
+    _ run: Range<Int>, at piece: Int, in pieces: PieceMap, lost: Set<Int> = [],
+    besides others: [Range<Int>] = []
+  ) -> Bool {
     // What the run has brought may be on its way to the disk.
     let isMissing = { (index: Int) in
       pieces.isMissing(index) && (!(run.lowerBound..<piece).contains(index) || lost.contains(index))
+        && !others.contains { $0.contains(index) }
     }
     let comesSoon = { (index: Int) in
       (piece...piece + Self.soonLength).contains(index) && run.contains(index)

@@ -7,10 +7,20 @@ package import SystemCalls
 package final class ReadingDemand: Sendable {
   /// A run of pieces that is under way.
   private struct Running {
+    var number: UInt64
     var run: Range<Int>
     /// The piece that is coming.
     var piece: @Sendable () -> Int
     var cut: @Sendable () -> Void
+    /// It was told to end, and has not yet.
+    var isCut = false
+
+    /// The pieces that it brings soon.
+    var coming: Range<Int> {
+      let piece = piece()
+      let end = min(piece + PieceOrder.soonLength + 1, run.upperBound)
+      return min(piece, end)..<end
+    }
   }
 
   private struct State {
@@ -22,7 +32,8 @@ package final class ReadingDemand: Sendable {
     var wanted: [(number: UInt64, pieces: Range<Int>)] = []
     var next: UInt64 = 0
     var ahead: [Int] = []
-    var running: Running?
+    /// One for each connection.
+    var running: [Running] = []
 
     var order: PieceOrder { PieceOrder(wanted: wanted.map(\.pieces), ahead: ahead) }
   }
@@ -104,16 +115,23 @@ package final class ReadingDemand: Sendable {
   /// The order of this moment.
   var order: PieceOrder { state.withLock { $0.order } }
 
-  /// A run is under way; `piece` tells which one is coming, `cut` ends it.
-  func begin(_ run: Range<Int>, piece: @escaping @Sendable () -> Int, cut: @escaping @Sendable () -> Void) {
-    state.withLock { $0.running = Running(run: run, piece: piece, cut: cut) }
+  /// A run is under way; `piece` tells which one is coming, `cut` ends it. Returns the number for ``endRun(_:)``.
+  func begin(
+    _ run: Range<Int>, piece: @escaping @Sendable () -> Int, cut: @escaping @Sendable () -> Void
+  ) -> UInt64 {
+    let number = state.withLock { state in
+      state.next += 1
+      state.running.append(Running(number: state.next, run: run, piece: piece, cut: cut))
+      return state.next
+    }
     // A reader may have asked since the run was chosen.
     cutIfNeeded()
+    return number
   }
 
   /// The run is over.
-  func endRun() {
-    state.withLock { $0.running = nil }
+  func endRun(_ number: UInt64) {
+    state.withLock { state in state.running.removeAll { $0.number == number } }
   }
 
   private func noteChange() {
@@ -121,11 +139,23 @@ package final class ReadingDemand: Sendable {
     cutIfNeeded()
   }
 
+  /// One of several connections is cut at a time: it takes the piece that is wanted. What another one brings soon is waited for.
   private func cutIfNeeded() {
     let (order, running, extents) = state.withLock { ($0.order, $0.running, $0.extents) }
-    guard let running, let extents, !order.isEmpty else { return }
-    let isCut = order.cuts(
-      running.run, at: running.piece(), in: extents.pieces, lost: extents.lostPieces)
-    if isCut { running.cut() }
+    guard let extents, !order.isEmpty, !running.contains(where: \.isCut) else { return }
+    let (pieces, lost) = (extents.pieces, extents.lostPieces)
+    let victim = running.last { candidate in
+      let others = running.filter { $0.number != candidate.number }.map(\.coming)
+      return order.cuts(candidate.run, at: candidate.piece(), in: pieces, lost: lost, besides: others)
+    }
+    guard let victim else { return }
+    let isFirst = state.withLock { state in
+      guard !state.running.contains(where: \.isCut),
+        let index = state.running.firstIndex(where: { $0.number == victim.number })
+      else { return false }
+      state.running[index].isCut = true
+      return true
+    }
+    if isFirst { victim.cut() }
   }
 }

@@ -39,11 +39,24 @@ package final class BufferPool: Sendable {
     var returned = consume buffer
     // All of them are woken: the one that waits longest may have ended meanwhile, and would wake no other.
     let waiting = state.withLock { state in
-      if let buffer = returned.take() { state.free.append(buffer) }
+      if let buffer = returned.take(), state.remaining >= 0 { state.free.append(buffer) }
       state.remaining += 1
       let waiting = state.waiting
       state.waiting = []
       return waiting
+    }
+    for wake in waiting { wake() }
+  }
+
+  /// So many more may exist at once from now on, for a connection that is added; fewer where that is below zero, as soon as they come
+  /// back.
+  func grow(by count: Int) {
+    let waiting = state.withLock { state in
+      state.remaining += count
+      // Those beyond the limit are let go.
+      if count < 0 { state.free.removeLast(min(state.free.count, -count)) }
+      defer { state.waiting = [] }
+      return state.waiting
     }
     for wake in waiting { wake() }
   }

@@ -38,6 +38,11 @@ final class PieceReceiver: TransferReceiver {
     var skip: Int64 = 0
     /// Other pieces are wanted more: no more bytes are taken.
     var isCut = false
+    /// The last piece that was handed on whole.
+    var handed: Int?
+    var received = ByteCount.zero
+    /// Since when this side has it wait; nil while it does not.
+    var heldBackSince: MonotonicInstant?
   }
 
   /// The bytes of the package that the request named.
@@ -49,6 +54,10 @@ final class PieceReceiver: TransferReceiver {
   private let queue: PieceQueue
   private let progress: TransferProgress
   private let onCertainty: @Sendable () -> Void
+  /// Nil where nothing measures what the connection brings.
+  private let connections: TransferConnections?
+  /// Whether an answer with the whole package is taken.
+  private let takesWhole: Bool
   private let state: Mutex<State>
 
   /// `asked` starts at the beginning of a piece that `known` lacks, or behind what `resumed` holds of it. `onCertainty` is called
@@ -56,9 +65,12 @@ final class PieceReceiver: TransferReceiver {
   init(
     asked: Range<Int64>, manifest: Manifest, known: PieceMap, resumed: ReceivedPiece? = nil,
     buffers: BufferPool, queue: PieceQueue, progress: TransferProgress,
+    connections: TransferConnections? = nil, takesWhole: Bool = true,
     onCertainty: @escaping @Sendable () -> Void = {}
   ) {
     self.onCertainty = onCertainty
+    self.connections = connections
+    self.takesWhole = takesWhole
     state = Mutex(State(resumed: resumed))
     self.asked = asked
     self.manifest = manifest
@@ -95,6 +107,12 @@ final class PieceReceiver: TransferReceiver {
   /// Whether ``cut()`` was called.
   var wasCut: Bool { state.withLock { $0.isCut } }
 
+  /// The last piece that was handed on whole; nil before the first.
+  var handed: Int? { state.withLock { $0.handed } }
+
+  /// Bytes of the body so far.
+  var bytesReceived: ByteCount { state.withLock { $0.received } }
+
   /// The piece that is coming, or comes next; nil before the answer has begun, and where nothing of it is wanted any more.
   var piece: Int? {
     state.withLock { state in
@@ -110,6 +128,9 @@ final class PieceReceiver: TransferReceiver {
     defer { if isCertain { onCertainty() } }
     return state.withLock { state in
       switch response {
+      case .body(_, nil) where !takesWhole:
+        state.verdict = .refused
+        return .refuse
       case .body(let start, _):
         state.position = start
         state.verdict = .accepted
@@ -144,6 +165,21 @@ final class PieceReceiver: TransferReceiver {
   /// Pauses without taking a byte while a buffer is missing; the same bytes come again then. Stops where
   /// nothing that follows is wanted.
   func receive(_ bytes: Span<UInt8>) -> BodyDecision {
+    let decision = take(bytes)
+    guard let connections else { return decision }
+    switch decision {
+    case .consumed:
+      if let start = state.withLock({ $0.heldBackSince.take() }) { connections.noteHeldBack(since: start) }
+      connections.noteBytes()
+    case .pause:
+      let now = connections.now()
+      state.withLock { $0.heldBackSince = $0.heldBackSince ?? now }
+    case .stop: break
+    }
+    return decision
+  }
+
+  private func take(_ bytes: Span<UInt8>) -> BodyDecision {
     state.withLock { state in
       if state.isCut, state.isCertain { return .stop }
       if state.lacksPlace {
@@ -178,12 +214,15 @@ final class PieceReceiver: TransferReceiver {
           let count = state.current?.append(rest) ?? 0
           offset += count
           state.position += Int64(count)
-          if state.current?.isWhole == true, let piece = state.current.take() { queue.append(piece) }
+          if state.current?.isWhole == true, let piece = state.current.take() {
+            state.handed = piece.index
+            queue.append(piece)
+          }
           continue
         }
         guard let next = nextWanted(from: state.position) else {
           // Nothing that follows is needed. An answer that was cut to size ends here by itself.
-          progress.addReceived(offset)
+          count(offset, in: &state)
           return offset == 0 ? .stop : .consumed
         }
         let start = manifest.layout.range(of: next).lowerBound
@@ -194,9 +233,14 @@ final class PieceReceiver: TransferReceiver {
         guard let spare = state.spare.take() else { preconditionFailure("a span starts one piece") }
         state.current = ReceivedPiece(index: next, layout: manifest.layout, reusing: consume spare)
       }
-      progress.addReceived(bytes.count)
+      count(bytes.count, in: &state)
       return .consumed
     }
+  }
+
+  private func count(_ bytes: Int, in state: inout State) {
+    state.received += ByteCount(bytes)
+    progress.addReceived(bytes)
   }
 
   /// After the transfer's end: releases the buffers, and hands out the piece that stayed incomplete.

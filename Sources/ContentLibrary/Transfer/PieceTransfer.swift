@@ -16,13 +16,17 @@ package struct PieceTransfer: Sendable {
     /// A transfer below the lowest speed (``SpeedHistory``) for so long has stalled. Whole seconds.
     package var stallAfter = SpeedHistory.stallAfter
     var connectTimeout: Duration = .seconds(10)
-    /// A second; nil is no cap.
+    /// A second; nil is no cap. One connection has it, and no other is opened beside that.
     package var maximumSpeed: ByteCount?
+    /// The connections of one transfer.
+    package var connections = ConnectionPlan()
 
     package init(
       corruptTries: Int = 5, stallAfter: Duration = SpeedHistory.stallAfter,
-      connectTimeout: Duration = .seconds(10), maximumSpeed: ByteCount? = nil
+      connectTimeout: Duration = .seconds(10), maximumSpeed: ByteCount? = nil,
+      connections: ConnectionPlan = ConnectionPlan()
     ) {
+      self.connections = connections
       self.corruptTries = corruptTries
       self.stallAfter = stallAfter
       self.connectTimeout = connectTimeout
@@ -56,21 +60,31 @@ package struct PieceTransfer: Sendable {
   /// Returns when every piece is written; throws ``StepFailure``, or `CancellationError` once the task is
   /// cancelled. `url` is absolute. Pieces are asked for in runs, a piece whose beginning is there first. While the package has readers,
   /// ``PieceOrder`` says which run is next, and a run that brings others is cut short. The request after damage goes over a
-  /// connection of its own.
+  /// connection of its own. Where one connection does not fill the way, there are several (``ConnectionPlan``).
   package func run(url: String, ticket: String) async throws {
     try path.checkScheme(of: url)
     var pieces = try await session.open()
     progress.setVerified(pieces.bytesVerified)
+    let connections = TransferConnections(
+      limits.maximumSpeed == nil ? limits.connections : ConnectionPlan(maximum: 1), progress: progress,
+      missing: pieces.bytesNeeded - pieces.bytesVerified, clock: path.clock)
+    let content = Content(url: url, ticket: ticket, connections: connections)
     var corruptTries: [Int: Int] = [:]
     var position = 0
     var isSuspicious = false
     while !pieces.isComplete {
       let isProbe = try path.admit()
       if session.extents.isDamaged { pieces = try await session.open() }
-      guard let choice = await nextRun(lackedBy: pieces, from: position) else { break }
-      position = choice.run.upperBound
-      let (result, wasCut) = try await fetch(
-        choice, lacking: pieces, fresh: isSuspicious, probing: isProbe, url: url, ticket: ticket)
+      let (result, wasCut): (StagingSession.WriteResult, Bool)
+      if connections.count > 1, !isProbe, !isSuspicious, canGoSideBySide {
+        (result, wasCut) = (try await fetchSideBySide(content, lacking: pieces, from: position), true)
+        position = result.pieces.nextMissingRun(from: 0, maximumCount: 1)?.lowerBound ?? 0
+      } else {
+        guard let choice = await nextRun(lackedBy: pieces, from: position) else { break }
+        (result, wasCut) = try await fetch(
+          content, choice, lacking: pieces, fresh: isSuspicious, probing: isProbe)
+        position = wasCut ? choice.run.lowerBound : choice.run.upperBound
+      }
       pieces = result.pieces
       isSuspicious = !result.corrupt.isEmpty
       for piece in result.corrupt {
@@ -91,8 +105,15 @@ package struct PieceTransfer: Sendable {
     }
   }
 
+  /// The content as it is asked for, and the number of its connections.
+  struct Content: Sendable {
+    let url: String
+    let ticket: String
+    let connections: TransferConnections
+  }
+
   /// A run of missing pieces to be asked for.
-  private struct Choice {
+  struct Choice {
     var run: Range<Int>
     /// The part of its first piece that an earlier connection received.
     var resumed: ReceivedPiece?
@@ -123,36 +144,17 @@ package struct PieceTransfer: Sendable {
 
   /// One request for a run of missing pieces. An error of the disk is thrown before one of the network.
   private func fetch(
-    _ choice: Choice, lacking known: PieceMap, fresh: Bool, probing: Bool, url: String, ticket: String
+    _ content: Content, _ choice: Choice, lacking known: PieceMap, fresh: Bool, probing: Bool
   ) async throws -> (written: StagingSession.WriteResult, wasCut: Bool) {
-    let manifest = session.manifest
-    let (run, resumed) = (choice.run, choice.resumed)
-    let whole = manifest.layout.range(of: run)
-    let asked = whole.lowerBound + Int64(resumed?.bytes.count ?? 0)..<whole.upperBound
-    let queue = PieceQueue(of: manifest)
-    let receiver = PieceReceiver(
-      asked: asked, manifest: manifest, known: known, resumed: resumed, buffers: buffers, queue: queue,
-      progress: progress, onCertainty: { [path] in path.noteAnswer() })
+    let queue = PieceQueue(of: session.manifest)
+    let receiver = receiver(of: choice, lacking: known, queue: queue, content.connections)
     async let writing = session.writePieces(
       queue, buffers: buffers, progress: progress, stop: { receiver.cancel() })
-    var request = request(asked, of: manifest, url: url, ticket: ticket)
-    request.usesFreshConnection = fresh
-    var failure: HTTPClientError?
-    let began = path.clock.now()
-    let before = progress.bytesReceived
-    if choice.isInterruptible {
-      demand?.begin(run, piece: { receiver.piece ?? run.lowerBound }, cut: { receiver.cut() })
-    }
-    do throws(HTTPClientError) {
-      _ = try await client.stream(request, to: receiver)
-    } catch {
-      failure = error
-    }
+    content.connections.beginRequest(cut: { receiver.cut() })
+    let failure = await stream(choice, to: receiver, content, fresh: fresh)
+    content.connections.endRequest()
     progress.pace?.rest()
-    demand?.endRun()
     let wasCut = receiver.wasCut && (failure?.code == .cancelled || failure?.code == .stopped)
-    path.speeds.record(progress.bytesReceived - before, in: path.clock.now() - began)
-    if let rest = receiver.removeRest() { path.partials.keep(rest, of: manifest.digest) }
     queue.close()
     let result = try await writing
     let answer = wasCut ? nil : error(of: failure, receiver)
@@ -166,6 +168,45 @@ package struct PieceTransfer: Sendable {
         .networkNotOpen, cause: "an answer without the package's tag brought nothing of it")
     }
     return (result, wasCut)
+  }
+
+  private func asked(_ choice: Choice) -> Range<Int64> {
+    let whole = session.manifest.layout.range(of: choice.run)
+    return whole.lowerBound + Int64(choice.resumed?.bytes.count ?? 0)..<whole.upperBound
+  }
+
+  func receiver(
+    of choice: Choice, lacking known: PieceMap, queue: PieceQueue, _ connections: TransferConnections,
+    takesWhole: Bool = true
+  ) -> PieceReceiver {
+    PieceReceiver(
+      asked: asked(choice), manifest: session.manifest, known: known, resumed: choice.resumed,
+      buffers: buffers,
+      queue: queue, progress: progress, connections: connections, takesWhole: takesWhole,
+      onCertainty: { [path] in path.noteAnswer() })
+  }
+
+  /// The request of a choice to its end, while its readers may cut it short. What came of a piece that is not whole is kept.
+  func stream(
+    _ choice: Choice, to receiver: PieceReceiver, _ content: Content, fresh: Bool = false
+  ) async -> HTTPClientError? {
+    let run = choice.run
+    var request = request(asked(choice), of: session.manifest, url: content.url, ticket: content.ticket)
+    request.usesFreshConnection = fresh
+    var failure: HTTPClientError?
+    let began = path.clock.now()
+    let number =
+      choice.isInterruptible
+      ? demand?.begin(run, piece: { receiver.piece ?? run.lowerBound }, cut: { receiver.cut() }) : nil
+    do throws(HTTPClientError) {
+      _ = try await client.stream(request, to: receiver)
+    } catch {
+      failure = error
+    }
+    if let number { demand?.endRun(number) }
+    path.speeds.record(receiver.bytesReceived, in: path.clock.now() - began)
+    if let rest = receiver.removeRest() { path.partials.keep(rest, of: session.manifest.digest) }
+    return failure
   }
 
   /// One range, with `If-Range` (RFC 9110 section 13.1.5): other content comes whole then, and is refused. The lowest speed is that of the
@@ -189,7 +230,7 @@ package struct PieceTransfer: Sendable {
   }
 
   /// Returns the error of a failed transfer as that of an API call; nil if all requested pieces came.
-  private func error(of failure: HTTPClientError?, _ receiver: PieceReceiver) -> APICallError? {
+  func error(of failure: HTTPClientError?, _ receiver: PieceReceiver) -> APICallError? {
     guard let failure, failure.code != .stopped else { return nil }
     guard failure.code == .refused, let head = failure.head else { return .unreachable(failure) }
     switch receiver.verdict {
@@ -204,51 +245,5 @@ package struct PieceTransfer: Sendable {
     case .refused, .accepted, .undecided:
       return APIClient.refusal(head: head, body: failure.body)
     }
-  }
-}
-
-/// The bytes that a running transfer has moved so far; written by its threads, read by the manager.
-package final class TransferProgress: Sendable {
-  private let received: Atomic<Int64>
-  private let verified: Atomic<Int64>
-  /// Less than zero until it is known.
-  private let reused: Atomic<Int64>
-  /// Its part of the rate and of the budget; nil where nothing bounds it.
-  package let pace: TransferPace?
-
-  /// The counts go on from those of the job's record; `reused` is nil where the library was not looked at
-  /// yet.
-  package init(
-    received: ByteCount, verified: ByteCount, reused: ByteCount? = nil, pace: TransferPace? = nil
-  ) {
-    self.pace = pace
-    self.received = Atomic(received.rawValue)
-    self.reused = Atomic(reused?.rawValue ?? -1)
-    self.verified = Atomic(verified.rawValue)
-  }
-
-  /// Received over the network; a byte that was received twice counts twice.
-  package var bytesReceived: ByteCount { ByteCount(received.load(ordering: .relaxed)) }
-  /// The bytes of the pieces that are verified and written.
-  package var bytesVerified: ByteCount { ByteCount(verified.load(ordering: .relaxed)) }
-
-  /// Bytes of the package that the library had; nil until that was looked at.
-  package var bytesReused: ByteCount? {
-    let count = reused.load(ordering: .relaxed)
-    return count < 0 ? nil : ByteCount(count)
-  }
-
-  /// Takes the place of the count before; from then on it is known.
-  package func setReused(_ count: ByteCount) {
-    reused.store(count.rawValue, ordering: .relaxed)
-  }
-
-  func addReceived(_ count: Int) {
-    received.add(Int64(count), ordering: .relaxed)
-  }
-
-  /// Takes the place of the count before.
-  package func setVerified(_ count: ByteCount) {
-    verified.store(count.rawValue, ordering: .relaxed)
   }
 }

@@ -4,7 +4,7 @@ package import HTTPClient
 package import PullboxAPIClient
 
 /// The state that all transfers from one server share: its address and trusted certificates, whether it can be reached,
-/// its recent speed, and the pieces that its connections left unfinished.
+/// its recent speed, the pieces that its connections left unfinished, and the connections beside the first ones.
 package struct ServerPath: Sendable {
   /// Nil for a server of which nothing but the URL is known.
   package var api: APIClient?
@@ -14,6 +14,7 @@ package struct ServerPath: Sendable {
   package var clock: any MonotonicClock = SystemMonotonicClock()
   package let speeds = SpeedHistory()
   let partials = PartialPieces()
+  let allowance = ConnectionAllowance()
   /// Called with how a transfer ended; nil for well, and as soon as it is known that the server itself answers.
   package var onEnd: @Sendable (APICallError?) -> Void = { _ in }
 

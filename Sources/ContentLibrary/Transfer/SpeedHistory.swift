@@ -25,6 +25,9 @@ package final class SpeedHistory: Sendable {
     return ByteCount(max(1, min(floor, cap.rawValue / 2)))
   }
 
+  /// Bytes a second of the last transfer that was measured; zero before one.
+  var lastSpeed: ByteCount { ByteCount(latest.withLock { $0 }) }
+
   /// A transfer, also one that failed, received so much in so long. One that was too short, in time and in
   /// bytes, does not count.
   package func record(_ received: ByteCount, in duration: Duration) {

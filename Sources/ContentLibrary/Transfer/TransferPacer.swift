@@ -30,15 +30,15 @@ package final class TransferPacer: Sendable {
     /// Nil while bytes are not counted.
     var meter: ByteMeter?
     var lastMember: UInt64 = 0
-    /// The functions to call once a transfer may go on; each at most once.
-    var waiting: [UInt64: @Sendable () -> Void] = [:]
+    /// The functions to call once a transfer may go on, one for each of its connections; each at most once.
+    var waiting: [UInt64: [@Sendable () -> Void]] = [:]
     /// Those that wait for the count to be saved, or for the budget.
-    var uncounted: [UInt64: @Sendable () -> Void] = [:]
+    var uncounted: [UInt64: [@Sendable () -> Void]] = [:]
     var onSpent: @Sendable () -> Void = {}
 
     mutating func removeUncounted() -> [@Sendable () -> Void] {
       defer { uncounted = [:] }
-      return Array(uncounted.values)
+      return uncounted.values.flatMap(\.self)
     }
   }
 
@@ -107,7 +107,7 @@ package final class TransferPacer: Sendable {
       let now = clock.now()
       let (wakes, next) = state.withLock { state in
         let due = state.shares.nextTurn(at: now) == .zero ? state.shares.grant(at: now) : []
-        return (due.compactMap { state.waiting.removeValue(forKey: $0) }, state.shares.nextTurn(at: now))
+        return (due.flatMap { state.waiting.removeValue(forKey: $0) ?? [] }, state.shares.nextTurn(at: now))
       }
       for wake in wakes { wake() }
       await turnIsDue.wait(atMost: next, clock: clock)
@@ -153,11 +153,11 @@ package final class TransferPacer: Sendable {
     let (outcome, onSpent) = state.withLock { state -> (Outcome, @Sendable () -> Void) in
       let passesLimit = state.terms[member]?.passesBudget ?? false
       if let answer = state.meter?.answer(to: count, passesLimit: passesLimit), answer != .open {
-        state.uncounted[member] = wake
+        state.uncounted[member, default: []].append(wake)
         return (answer == .spent ? .isSpent : .awaitsCount, state.onSpent)
       }
       guard state.shares.take(count, by: member, at: now) else {
-        state.waiting[member] = wake
+        state.waiting[member, default: []].append(wake)
         return (.awaitsTurn, state.onSpent)
       }
       state.meter?.count(count)
@@ -178,14 +178,14 @@ package final class TransferPacer: Sendable {
   /// A transfer that waits for the budget asks again: it may pass it now.
   fileprivate func change(_ member: UInt64, to claim: RateShares.Claim, passesBudget: Bool) {
     let terms = Terms(claim: claim, passesBudget: passesBudget)
-    let (hasChanged, wake) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
-      guard state.terms[member] != terms else { return (false, nil) }
+    let (hasChanged, wakes) = state.withLock { state -> (Bool, [@Sendable () -> Void]) in
+      guard state.terms[member] != terms else { return (false, []) }
       state.terms[member] = terms
       state.shares.change(member, to: claim)
-      return (true, state.uncounted.removeValue(forKey: member))
+      return (true, state.uncounted.removeValue(forKey: member) ?? [])
     }
     guard hasChanged else { return }
-    wake?()
+    for wake in wakes { wake() }
     turnIsDue.signal()
   }
 

@@ -58,6 +58,11 @@ public enum AgentCommand {
       ).example("ada"),
       .value("poll-interval", "SECONDS", fallback: "5", help: "How often the store's queue is asked"),
       .value("maximum-downloads", "N", fallback: "3", help: "Downloads that transfer at once, 1 to 8"),
+      .value(
+        "maximum-connections", "N", fallback: "4",
+        help:
+          "Connections of one download at most, 1 to 4; more than one are used where each brings notably more"
+      ),
       CommandOption.value("maximum-speed", "BYTES", help: "Bytes a second that each download takes at most")
         .example("2MiB"),
       CommandOption.value(

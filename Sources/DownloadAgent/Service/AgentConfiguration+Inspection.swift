@@ -1,3 +1,4 @@
+import ContentLibrary
 import HTTPClient
 import LibraryCatalog
 public import ServiceRuntime
@@ -61,6 +62,9 @@ extension AgentConfiguration {
     refuse(
       "maximumDownloads", "a number from 1 to 8 is expected",
       if: !(1...8).contains(maximumDownloads ?? 1))
+    refuse(
+      "maximumConnections", "a number from 1 to 4 is expected",
+      if: !(1...ConnectionPlan.limit).contains(maximumConnections ?? 1))
     refuse(
       "maximumSpeed", "more than no byte a second is expected", if: maximumSpeed.map { $0 <= 0 } ?? false)
     refuse(

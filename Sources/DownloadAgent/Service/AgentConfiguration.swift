@@ -42,6 +42,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var pollInterval: ConfigurationDuration?
   /// Downloads that transfer at the same time, 1 to 8; 3 unless given.
   public var maximumDownloads: Int?
+  /// The most connections that one package is fetched over, 1 to 4; 4 unless given.
+  public var maximumConnections: Int?
   /// Bytes a second of each download, more than 0; no cap unless given.
   public var maximumSpeed: Int64?
   /// Bytes a second of all downloads together, 1 KiB or more; no bound unless given.

@@ -152,6 +152,9 @@ public final class AgentService: Service {
     let trustedKeys = Set(configuration.trustedPublisherKeys ?? [])
     var limits = tuning.transfer
     let downloadLimits = try configuration.downloadLimits()
+    if let maximum = configuration.maximumConnections {
+      limits.connections = ConnectionPlan(maximum: maximum)
+    }
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadManager(
       database: database,
