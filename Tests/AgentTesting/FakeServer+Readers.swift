@@ -47,6 +47,27 @@ extension FakeServer {
     }
   }
 
+  /// How far products were read elsewhere, by the grants' customer; the later word counts.
+  func addReading(to routes: inout APIRoutes) {
+    routes.on(.get, "/v1/grants/{grant}/progress") { request, parameters in
+      try self.check("GET /v1/grants/progress")
+      try self.checkProof(of: request)
+      return try .json(GrantProgress(progress: self.state.current.reading[parameters["grant"]]))
+    }
+    routes.on(.put, "/v1/grants/{grant}/progress") { request, parameters in
+      try self.check("PUT /v1/grants/progress")
+      try self.checkProof(of: request)
+      let told = try await request.decode(ReadingProgress.self)
+      let standing = self.state.withLock { state in
+        state.readingTold.append(told)
+        if let known = state.reading[parameters["grant"]], known.modified > told.modified { return known }
+        state.reading[parameters["grant"]] = told
+        return told
+      }
+      return try .json(GrantProgress(progress: standing))
+    }
+  }
+
   private func readerRequest(_ request: HTTPRequest, _ name: String) async throws -> ReaderKeyRequest {
     try check(name)
     let asked = try await request.decode(ReaderKeyRequest.self)

@@ -169,6 +169,7 @@ extension FakeServer {
     }
     addShop(to: &routes)
     addReaders(to: &routes)
+    addReading(to: &routes)
     return routes.router { _, _ in }
   }
 
@@ -301,7 +302,7 @@ extension FakeServer {
   }
 
   /// Checks the proof as the contract has it: signed by the device's key, for this request, for this server's time.
-  private func checkProof(of request: HTTPRequest) throws {
+  func checkProof(of request: HTTPRequest) throws {
     guard let key = state.current.deviceKey, let text = request.credential(scheme: "PullboxDevice") else {
       throw Problem(.proofMissing)
     }

@@ -31,6 +31,9 @@ package final class FakeServer: Sendable {
   }
 
   package struct State: Sendable {
+    /// The latest words about what was read, by grant, and all that devices told.
+    package var reading: [String: ReadingProgress] = [:]
+    package var readingTold: [ReadingProgress] = []
     package var package: [FixturePackage] = []
     package var transactions: [StoreTransaction] = []
     /// The name that proofs must give the store; nil for a server that knows one store only.

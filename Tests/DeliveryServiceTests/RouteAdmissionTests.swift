@@ -54,7 +54,8 @@ struct RouteAdmissionTests {
         case (.open, "POST /v1/entitlements"), (.open, "POST /v1/grants"), (.open, "POST /v1/readers"),
           (.open, "POST /v1/readers/list"), (.open, "POST /v1/readers/{name}/remove"):
           expected = .store
-        case (.open, "GET /v1/grants/{grant}"), (.open, "POST /v1/grants/{grant}/tickets"):
+        case (.open, "GET /v1/grants/{grant}"), (.open, "POST /v1/grants/{grant}/tickets"),
+          (.open, "GET /v1/grants/{grant}/progress"), (.open, "PUT /v1/grants/{grant}/progress"):
           expected = .ticket
         case (.open, "POST /v1/grants/{grant}/completion"), (.open, "POST /v1/grants/{grant}/failure"):
           expected = .completion

@@ -16,7 +16,8 @@ struct OpenAPISchemaTests {
   /// The samples of what the delivery server and its clients exchange.
   private static let samples =
     (WireSample.catalog + WireSample.delivery + WireSample.operators + WireSample.customers
-    + WireSample.approvals + WireSample.problems)
+    + WireSample.approvals + WireSample.problems
+    + WireSample.agent.filter { $0.name == "ReadingProgress" })
     .filter { $0.name != "Page" }
 
   /// Schemas of what stands in documents and has a type in another module, or none.
@@ -124,6 +125,13 @@ struct OpenAPISchemaTests {
       }
       let minimum = schema["minimum"]?.text.flatMap { Int64($0) } ?? .min
       let maximum = schema["maximum"]?.text.flatMap { Int64($0) } ?? .max
+      return (minimum...maximum).contains(number) ? [] : ["\(path): \(number) is out of range"]
+    case "number":
+      guard let text = try? JSONText.text(value), let number = Double(text) else {
+        return ["\(path): no number"]
+      }
+      let minimum = schema["minimum"]?.text.flatMap { Double($0) } ?? -.infinity
+      let maximum = schema["maximum"]?.text.flatMap { Double($0) } ?? .infinity
       return (minimum...maximum).contains(number) ? [] : ["\(path): \(number) is out of range"]
     case "boolean":
       return ["true", "false"].contains((try? JSONText.text(value)) ?? "") ? [] : ["\(path): no truth value"]

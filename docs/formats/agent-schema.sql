@@ -70,6 +70,8 @@ CREATE TABLE downloads (
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);
 CREATE INDEX downloads_by_transaction ON downloads (transaction_id);
+CREATE TRIGGER downloads_grant AFTER UPDATE OF grant_id ON downloads WHEN NEW.grant_id IS NOT NULL AND NEW.grant_id IS NOT OLD.grant_id
+BEGIN INSERT INTO product_grants (product, grant_id) VALUES (NEW.product, NEW.grant_id) ON CONFLICT (product) DO UPDATE SET grant_id = excluded.grant_id; END;
 
 CREATE TABLE feed (
   cursor TEXT NOT NULL
@@ -124,6 +126,11 @@ CREATE TABLE ownership (
   as_of INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE product_grants (
+  product TEXT PRIMARY KEY,
+  grant_id TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE publications (
   publication TEXT PRIMARY KEY,
   title TEXT NOT NULL,
@@ -141,7 +148,8 @@ CREATE TABLE reading (
   modified INTEGER NOT NULL,
   version TEXT NOT NULL,
   page_name TEXT,
-  document TEXT NOT NULL
+  document TEXT NOT NULL,
+  told INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reading_by_time ON reading (modified);
 

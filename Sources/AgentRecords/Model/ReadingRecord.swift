@@ -22,6 +22,20 @@ package struct ReadingRecord: Hashable, Sendable {
     self.pageName = pageName
   }
 
+  /// The record of what another device told, for a device whose version is `version` where the other named none.
+  package init(_ told: ReadingProgress, of product: ProductIdentifier, readAs version: ContentVersion) {
+    self.init(
+      product: product, progress: told, version: told.version ?? version,
+      pageName: told.version == nil ? nil : told.pageName)
+  }
+
+  /// The word for other devices, which says what its page is called.
+  package var shared: ReadingProgress {
+    var shared = progress
+    (shared.version, shared.pageName) = (version, pageName)
+    return shared
+  }
+
   /// Whether it was read to its end.
   package var isRead: Bool { progress.millionths ?? 0 >= ReadingProgress.whole }
 

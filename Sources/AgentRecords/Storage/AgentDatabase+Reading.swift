@@ -1,7 +1,7 @@
 package import Commerce
-import CoreTypes
+package import CoreTypes
 import Database
-import PullboxAPI
+package import PullboxAPI
 
 /// How far products were read on this device. Content that is removed keeps its record: fetched again, it is read on.
 extension AgentDatabase {
@@ -25,6 +25,31 @@ extension AgentDatabase {
         [("DELETE FROM reading WHERE product = ?", [.text(try row.text("product"))])]
       }
     ) { row in try Self.reading(row) }
+  }
+
+  /// Those whose latest word the server has not been told, the earliest first, `limit` at most.
+  package func untoldReadings(limit: Int) throws -> [ReadingRecord] {
+    try readings(
+      "SELECT * FROM reading WHERE told IS NULL OR told < modified ORDER BY modified, product LIMIT ?",
+      [.integer(limit)])
+  }
+
+  /// The server has been told the word of that time about the product.
+  package func noteTold(_ product: ProductIdentifier, at modified: Timestamp) throws {
+    try database.writeBlocking(locking: [.everything]) { connection in
+      try connection.execute(
+        "UPDATE reading SET told = ? WHERE product = ?",
+        [.timestamp(modified), .text(product.description)])
+    }
+  }
+
+  /// The grant by which this device got the product last; nil where it has none, or it is another device now.
+  package func grant(of product: ProductIdentifier) throws -> GrantIdentifier? {
+    try database.readBlocking { connection in
+      try connection.first(
+        "SELECT grant_id FROM product_grants WHERE product = ?", [.text(product.description)]
+      ).flatMap { GrantIdentifier(try $0.text("grant_id")) }
+    }
   }
 
   /// Writes a record down, unless one that stands counts beside it, and answers what counts then.
@@ -68,6 +93,24 @@ extension AgentDatabase {
       version: try require(ContentVersion(try row.text("version")), "reading.version"),
       pageName: try row.optionalText("page_name"))
   }
+
+  static let readingExchange = Migration(
+    "reading on other devices",
+    script: """
+      -- told: the time of the latest word that the server was told, or told itself.
+      ALTER TABLE reading ADD COLUMN told INTEGER;
+      -- The grant by which each product came last; downloads are forgotten after a while.
+      CREATE TABLE product_grants (product TEXT PRIMARY KEY, grant_id TEXT NOT NULL) STRICT, WITHOUT ROWID;
+      INSERT INTO product_grants (product, grant_id)
+        SELECT product, grant_id FROM downloads WHERE grant_id IS NOT NULL AND sequence IN (
+          SELECT max(sequence) FROM downloads WHERE grant_id IS NOT NULL GROUP BY product);
+      CREATE TRIGGER downloads_grant AFTER UPDATE OF grant_id ON downloads
+      WHEN NEW.grant_id IS NOT NULL AND NEW.grant_id IS NOT OLD.grant_id
+      BEGIN
+        INSERT INTO product_grants (product, grant_id) VALUES (NEW.product, NEW.grant_id)
+        ON CONFLICT (product) DO UPDATE SET grant_id = excluded.grant_id;
+      END;
+      """)
 
   static let reading = Migration(
     "how far products were read",

@@ -116,6 +116,7 @@ extension AgentDatabase {
         UPDATE downloads SET phase = 'grant'
         WHERE state NOT IN ('finished', 'cancelled')
         """)
+      try connection.execute("DELETE FROM product_grants")
     }
   }
 }

@@ -110,6 +110,7 @@ package struct AgentDatabase: Sendable {
     publications,
     reading,
     goneBack,
+    readingExchange,
   ]
 
   private static let urgency = Migration(

@@ -27,7 +27,7 @@ package struct GrantRoutes: Sendable {
     self.admission = admission
   }
 
-  /// Adds `POST /v1/entitlements`, `POST /v1/grants`, and the grant's status, tickets, completion and failure.
+  /// Adds `POST /v1/entitlements`, `POST /v1/grants`, and the grant's status, tickets, completion, failure and progress of reading.
   /// None needs an operator key: a proof of purchase or a ``GrantCredential`` stands in its place. A new grant
   /// is answered with 201, and a completion whose store has not accepted the end of the transaction yet with
   /// 202.
@@ -73,6 +73,23 @@ package struct GrantRoutes: Sendable {
       let failure = try await request.decode(VerificationFailure.self, upTo: Self.maximumCompletionLength)
       let credential = GrantCredential(request, path: "/v1/grants/\(id)/failure")
       return try .json(try await grants.report(failure, of: id, credential: credential))
+    }
+    addReading(to: &routes)
+  }
+
+  private func addReading(to routes: inout ScopedRoutes) {
+    routes.public(.get, "/v1/grants/{grant}/progress") { request, parameters in
+      let id = try Self.grant(parameters)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/progress")
+      let progress = try await grants.progress(of: id, credential: credential)
+      return try .json(GrantProgress(progress: progress), headers: ["Cache-Control": "no-store"])
+    }
+    routes.public(.put, "/v1/grants/{grant}/progress") { request, parameters in
+      let id = try Self.grant(parameters)
+      let told = try await request.decodeOnce(ReadingProgress.self, upTo: ReadingProgress.maximumLength)
+      let credential = GrantCredential(request, path: "/v1/grants/\(id)/progress")
+      let standing = try await grants.put(told, of: id, credential: credential)
+      return try .json(GrantProgress(progress: standing), headers: ["Cache-Control": "no-store"])
     }
   }
 

@@ -14,7 +14,7 @@ import Receipts
 /// The delivery server's interface for devices.
 struct DeliveryClient: Sendable {
   /// With the server's trust, without a credential: devices show proofs and signatures.
-  let api: APIClient
+  var api: APIClient
   /// The state that all transfers of content share.
   let path: ServerPath
   /// The health that calls of the server are counted in.
@@ -238,7 +238,7 @@ struct DeliveryClient: Sendable {
 
   /// A request signed with the device's key. Where the server's clock is another, it is asked once more, by
   /// that clock.
-  private func signed<Value: Decodable & Sendable>(
+  func signed<Value: Decodable & Sendable>(
     _ method: String, _ path: String, body: (some Encodable & Sendable)? = EmptyBody?.none,
     as type: Value.Type
   ) async throws(APICallError) -> Value {

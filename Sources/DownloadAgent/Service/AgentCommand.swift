@@ -110,6 +110,11 @@ public enum AgentCommand {
       .flag(
         "consumption-consent",
         help: "The payment store may learn how much of a purchase was delivered when it decides on a refund"),
+      .flag(
+        "private-reading",
+        help:
+          "How far products are read stays on this device: the server is not told, nor asked about the customer's other devices"
+      ),
       .value(
         "quota", "SIZE",
         help:

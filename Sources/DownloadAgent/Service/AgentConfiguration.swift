@@ -69,6 +69,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// Whether the payment store may learn how much of a purchase was delivered, when it decides on a refund: what the device's
   /// customer agreed to, or took back; left as it is unless given.
   public var consumptionConsent: Bool?
+  /// How far products are read stays on this device; false unless given.
+  public var privateReading: Bool?
   /// Bytes that content may take in the library, staged bytes included; no bound unless given.
   public var quota: ConfigurationSize?
   /// How long a version stays that a later one has replaced; 7 days unless given.

@@ -44,6 +44,8 @@ public final class AgentService: Service {
     var calendar = LocalCalendar { LocalOffset.seconds(at: $0) }
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 6
+    /// When the server is told how far products were read, and asked.
+    var reading = ReadingExchange.Rhythm()
     /// The file operations for staging, for the library and for the files beside the database.
     var fileOperations: any FileOperations = SystemFileOperations()
   }
@@ -71,6 +73,8 @@ public final class AgentService: Service {
   private let watch: LibraryWatch
   /// The removal of versions that were replaced.
   private let sweeper: VersionSweeper
+  /// The places of reading, to and from the customer's other devices; nil where they stay here.
+  private let exchange: ReadingExchange?
   /// The server of the control interface, on a Unix socket.
   private let server: HTTPServer
   /// Answers monitoring, which reaches no Unix socket; nil where no address is configured.
@@ -199,7 +203,12 @@ public final class AgentService: Service {
           downloads: downloads, transactions: transactions, library: library, server: serverMonitor,
           store: storeMonitor)
       ])
-    let reading = ReadingShelf(library: library)
+    exchange =
+      configuration.privateReading == true
+      ? nil
+      : ReadingExchange(
+        database: database, server: delivery, clock: clock, log: log, rhythm: tuning.reading)
+    let reading = ReadingShelf(library: library, sharing: exchange?.sharing ?? ReadingShelf.Sharing())
     catalog = try configuration.catalogListen.map { [library] address in
       try CatalogServer(
         at: address, of: library, reading: reading, state: paths.state, clock: clock, wallClock: wallClock,
@@ -270,7 +279,7 @@ public final class AgentService: Service {
     log.info("the agent answers", facts)
   }
 
-  /// Runs downloads and transactions until the task is cancelled. Six loops, none of which ends by itself.
+  /// Runs downloads and transactions until the task is cancelled. Eight loops, none of which ends by itself.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
@@ -280,6 +289,7 @@ public final class AgentService: Service {
       group.addTask { [arrivals] in await arrivals.run() }
       group.addTask { [watch] in await watch.run() }
       group.addTask { [sweeper] in await sweeper.run() }
+      group.addTask { [exchange] in await exchange?.run() }
     }
   }
 
@@ -356,46 +366,5 @@ public final class AgentService: Service {
       log.warning("the device has a new identity", ["device": LogValue("\(identity.identifier)")])
     }
     return (identity, database, isRebuilt)
-  }
-
-  /// The longest answer of a service, manifests and content aside: enough for some 11,000 purchases. Reading an answer
-  /// takes many times its length in memory.
-  private static let maximumAnswer = ByteCount.mebibytes(3)
-
-  /// The configuration of the client: the defaults, and the agent's name.
-  private static var clientConfiguration: HTTPClientConfiguration {
-    var configuration = HTTPClientConfiguration()
-    configuration.userAgent = "pullbox-agent"
-    return configuration
-  }
-
-  /// The configuration for monitoring: one loop, few connections, hardly a body. Throws ``ConfigurationError`` for what
-  /// is no address.
-  private static func monitoringConfiguration(
-    _ text: String
-  ) throws(ConfigurationError) -> HTTPServerConfiguration {
-    guard let address = ServerAddress(text) else {
-      throw ConfigurationError(
-        subject: "metricsListen", message: "not an address: \(text); HOST:PORT or unix:PATH is needed")
-    }
-    var configuration = HTTPServerConfiguration(addresses: [address])
-    configuration.loops = 1
-    configuration.maximumConnections = 64
-    configuration.maximumBodyLength = .kibibytes(1)
-    configuration.useProblemDocuments()
-    return configuration
-  }
-
-  /// One loop, and the credentials of whatever connects, for ``ControlAccess``.
-  private static func serverConfiguration(socket: String) -> HTTPServerConfiguration {
-    var configuration = HTTPServerConfiguration(addresses: [.unix(path: socket)])
-    configuration.loops = 1
-    configuration.maximumConnections = 256
-    // What takes longer, the check of a library, is stopped, so that the agent ends within ten seconds whatever runs.
-    configuration.drainDeadline = .seconds(3)
-    configuration.maximumBodyLength = .mebibytes(1)
-    configuration.readsPeerCredentials = true
-    configuration.useProblemDocuments()
-    return configuration
   }
 }

@@ -9,7 +9,7 @@ package import PullboxAPIServer
 import ServiceRuntime
 import SystemCalls
 
-/// How far products were read on this device, for all of its programs: by the catalog and by the control interface alike. The later of two
+/// How far products were read, for all programs of this device: by the catalog and by the control interface alike. The later of two
 /// words about a product stays, and of two of one time that of the device whose name comes behind.
 ///
 ///     let content = try await shelf.content(of: item)
@@ -25,12 +25,30 @@ package struct ReadingShelf: Sendable {
     package let pages: [String]?
   }
 
+  /// How words go to the customer's other devices and come from them.
+  package struct Sharing: Sendable {
+    /// A product was read on.
+    var note: @Sendable () -> Void
+    /// Brings what other devices have told of a product whose version here is this one, if that comes soon.
+    var refresh: @Sendable (ProductIdentifier, ContentVersion) async -> Void
+
+    package init(
+      note: @escaping @Sendable () -> Void = {},
+      refresh: @escaping @Sendable (ProductIdentifier, ContentVersion) async -> Void = { _, _ in }
+    ) {
+      self.note = note
+      self.refresh = refresh
+    }
+  }
+
   private let library: Library
+  private let sharing: Sharing
   let files: PlacedFiles
   let pages: PlacedPagesCache
 
-  package init(library: Library) {
+  package init(library: Library, sharing: Sharing = Sharing()) {
     self.library = library
+    self.sharing = sharing
     files = PlacedFiles(library: library)
     pages = PlacedPagesCache()
   }
@@ -54,9 +72,10 @@ package struct ReadingShelf: Sendable {
     return Content(item: item, pages: found?.pages.map(\.picture.name))
   }
 
-  /// The last word about the product, for what is read of it now; nil where it was not read. Throws what the database throws.
+  /// The last word about the product, of any of the customer's devices, for what is read of it now; nil where it was not read. Throws what the database throws.
   package func progress(of content: Content) async throws -> ReadingProgress? {
     let (database, product) = (library.database, content.item.product)
+    await sharing.refresh(product, content.item.version)
     let record = try await BlockingPool.shared.run { try database.reading(of: product) }
     return record?.carried(to: content.item.version, pages: content.pages)
   }
@@ -82,6 +101,7 @@ package struct ReadingShelf: Sendable {
         try conditions.check(before.map { shown($0.carried(to: item.version, pages: names)) })
       }
     }
+    sharing.note()
     return standing.carried(to: item.version, pages: names)
   }
 

@@ -1,3 +1,4 @@
+public import Commerce
 public import CoreTypes
 
 /// How far an application has read a product, as it tells and as others are told: a locator of Readium's, a page, and when and where it was
@@ -94,11 +95,15 @@ public struct ReadingProgress: Codable, Hashable, Sendable {
   public var position: String?
   /// How much was read, from 0 to 1; absent where it is not known.
   public var progression: Double?
+  /// The version that was read, which ``page`` counts in; absent where it is not told.
+  public var version: ContentVersion?
+  /// The name of the page's file, by which it is found in another version; absent where it is not told.
+  public var pageName: String?
 
   /// Creates the document from its members.
   public init(
     modified: Timestamp, device: Device, page: Int? = nil, locator: Locator? = nil, position: String? = nil,
-    progression: Double? = nil
+    progression: Double? = nil, version: ContentVersion? = nil, pageName: String? = nil
   ) {
     self.modified = modified
     self.device = device
@@ -106,6 +111,8 @@ public struct ReadingProgress: Codable, Hashable, Sendable {
     self.locator = locator
     self.position = position
     self.progression = progression
+    self.version = version
+    self.pageName = pageName
   }
 
   /// The media type of the document.
@@ -148,7 +155,7 @@ public struct ReadingProgress: Codable, Hashable, Sendable {
     let names = [device.id, device.name ?? "x", locator?.type ?? "x"]
     let texts =
       [
-        locator?.href, locator?.title, position, locator?.text?.before, locator?.text?.highlight,
+        locator?.href, locator?.title, position, pageName, locator?.text?.before, locator?.text?.highlight,
         locator?.text?.after,
       ]
       + (places?.fragments ?? []).map(Optional.some)
@@ -173,5 +180,16 @@ public struct ReadingProgress: Codable, Hashable, Sendable {
   /// ``progression`` in millionths.
   package var millionths: Int? {
     progression.flatMap { Int(exactly: ($0 * Double(Self.whole)).rounded()) }
+  }
+}
+
+/// The answer to `GET` and `PUT /v1/grants/{grant}/progress`: how far the grant's customer has read its product, on any device.
+public struct GrantProgress: Codable, Hashable, Sendable {
+  /// The word that counts; absent where it was not read so far.
+  public var progress: ReadingProgress?
+
+  /// Creates the document from its members.
+  public init(progress: ReadingProgress?) {
+    self.progress = progress
   }
 }

@@ -28,8 +28,10 @@ extension WireSample {
       "locator": \(readingLocator),
       "modified": "2026-11-29T08:30:00.000Z",
       "page": 3,
+      "pageName": "pages/4.jpg",
       "position": "4",
-      "progression": 0.5
+      "progression": 0.5,
+      "version": "1.0"
     }
     """
   static let readingWithoutPlace = """

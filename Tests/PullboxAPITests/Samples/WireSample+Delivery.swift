@@ -194,6 +194,7 @@ extension WireSample {
     WireSample(
       ReaderKeyList.Item.self, readerKey,
       minimal: #"{"created": "2026-11-21T08:30:00.000Z", "name": "kabiz41701", "title": "Tablet"}"#),
+    WireSample(GrantProgress.self, #"{"progress": \#(reading)}"#, minimal: "{}"),
     WireSample(Consent.self, #"{"consumption": true}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
     WireSample(FeedOpening.self, #"{"feed": \#(feed), "whole": true}"#),
