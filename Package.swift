@@ -25,6 +25,8 @@ let systemLibraries: [Target] = [
   .target(name: "CLinux", cSettings: [.define("PULLBOX_COMMIT", to: "\"\(commit)\"")]),
   .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
   .target(name: "CSQLiteLog", dependencies: ["CSQLite"]),
+  // Finds libsystemd at run time: nothing links with it.
+  .target(name: "CMessageBus"),
 ]
 
 let groundwork: [Target] = [
@@ -42,6 +44,9 @@ let plumbing: [Target] = [
     name: "PostgreSQLEngine", dependencies: ["CPostgreSQL", "CLinux", "Database", "SystemCalls", "CoreTypes"]),
   .target(name: "BlobStore", dependencies: ["SystemCalls", "Crypto", "CoreTypes"]),
   .target(name: "ServiceRuntime", dependencies: ["CLinux", "SystemCalls", "CoreTypes"]),
+  .target(
+    name: "MessageBus",
+    dependencies: ["CMessageBus", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
   .target(name: "ObjectStore", dependencies: ["HTTPClient", "ServiceRuntime", "Crypto", "CoreTypes"]),
 ]
 
@@ -347,6 +352,9 @@ let tests: [Target] = [
   .testTarget(
     name: "ServiceRuntimeTests",
     dependencies: ["ServiceRuntime", "CLinux", "SystemCalls", "CoreTypes", "PullboxTesting"]),
+  .testTarget(
+    name: "MessageBusTests",
+    dependencies: ["MessageBus", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes", "PullboxTesting"]),
   .testTarget(
     name: "ObjectStoreTests",
     dependencies: [

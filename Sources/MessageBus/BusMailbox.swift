@@ -1,0 +1,221 @@
+import CLinux
+import Glibc
+import Synchronization
+import SystemCalls
+
+/// Carries commands from any thread to the loop, in order, and counts what waits to be sent to each connection.
+final class BusMailbox: Sendable {
+  /// Bytes that wait for one destination; a single message may be longer where nothing else waits.
+  static let boundOfDestination = 256 << 10
+  /// Bytes that wait for all of them.
+  static let boundOfAll = 4 << 20
+  /// Calls that wait for their answers.
+  static let boundOfCalls = 1024
+
+  private enum Phase {
+    case open
+    /// Nothing more goes in; the loop has still to look.
+    case closing
+    /// The loop is gone.
+    case sealed
+  }
+
+  private struct State {
+    var commands: [BusCommand] = []
+    var phase = Phase.open
+    var lastIdentifier = 0
+    var waiting: [BusName?: Int] = [:]
+    var waitingInAll = 0
+    var calls = 0
+    var bus = BusState()
+    var watchers: [Int: AsyncStream<BusState>.Continuation] = [:]
+  }
+
+  private let state = Mutex(State())
+  /// Becomes readable with the first command of several.
+  let wakeUp: FileDescriptor
+
+  init() throws(BusError) {
+    do {
+      wakeUp = FileDescriptor(
+        takingOwnershipOf: try SystemCall.run("eventfd") { eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK)) })
+    } catch {
+      throw BusError(.internalFailure, "\(error)")
+    }
+  }
+
+  func newIdentifier() -> Int {
+    state.withLock { state in
+      state.lastIdentifier += 1
+      return state.lastIdentifier
+    }
+  }
+
+  // MARK: what waits to be sent
+
+  /// Posts a signal. `key` is whom it waits for; nil for one to all. Throws `queueFull`, `closed`.
+  func post(_ signal: BusSignal, to destination: BusName?) throws(BusError) {
+    let length = try BusValue.length(of: signal.arguments, within: .message) + Self.overhead
+    try reserve(length, for: destination)
+    post(.signal(signal, destination: destination, length: length))
+  }
+
+  /// Posts an answer. Throws `invalidValue`, `tooLarge`, `queueFull`, `closed`.
+  func post(answer reply: BusReply, to token: Int, of sender: BusName) throws(BusError) {
+    var length = Self.overhead
+    if case .values(let values) = reply { length += try BusValue.length(of: values, within: .message) }
+    try reserve(length, for: sender)
+    post(.answer(token, reply, key: sender, length: length))
+  }
+
+  /// Posts a call, whose completion is called once. Throws `invalidValue`, `tooLarge`, `queueFull`, `closed`.
+  func post(_ call: PendingCall) throws(BusError) {
+    try state.withLock { state throws(BusError) in
+      guard state.calls < Self.boundOfCalls else {
+        throw BusError(.queueFull, "too many calls wait for their answers")
+      }
+      state.calls += 1
+    }
+    do throws(BusError) {
+      try reserve(call.length, for: call.call.destination)
+    } catch {
+      callEnded()
+      throw error
+    }
+    post(.call(call))
+  }
+
+  /// The least that a message takes beside its values.
+  static let overhead = 128
+
+  private func reserve(_ length: Int, for destination: BusName?) throws(BusError) {
+    try state.withLock { state throws(BusError) in
+      guard state.phase == .open else { throw Self.closedError }
+      let waiting = state.waiting[destination] ?? 0
+      guard waiting == 0 || waiting + length <= Self.boundOfDestination,
+        state.waitingInAll + length <= Self.boundOfAll
+      else { throw BusError(.queueFull, "too much waits to be sent") }
+      state.waiting[destination] = waiting + length
+      state.waitingInAll += length
+    }
+  }
+
+  /// The message has left for the bus, or never will.
+  func release(_ length: Int, for destination: BusName?) {
+    guard length > 0 else { return }
+    state.withLock { state in
+      let rest = (state.waiting[destination] ?? 0) - length
+      state.waiting[destination] = rest > 0 ? rest : nil
+      state.waitingInAll -= length
+    }
+  }
+
+  func callEnded() { state.withLock { $0.calls -= 1 } }
+
+  // MARK: commands
+
+  func post(_ command: BusCommand) {
+    let (isAccepted, isFirst) = state.withLock { state in
+      guard state.phase == .open else { return (false, false) }
+      state.commands.append(command)
+      return (true, state.commands.count == 1)
+    }
+    // Not under the lock: the loop takes it at once. A loop that has commands waiting was woken for the first of them.
+    if isFirst { wake() }
+    guard !isAccepted else { return }
+    switch command {
+    case .call(let call):
+      callEnded()
+      call.completion(.failure(Self.closedError))
+    case .subscribe(let record): record.queue.finish()
+    case .cancel, .signal, .answer, .unsubscribe: break
+    }
+  }
+
+  func close() {
+    state.withLock { state in if state.phase == .open { state.phase = .closing } }
+    wake()
+  }
+
+  private func wake() {
+    // Fails only where the counter is full, and then the loop is awake anyway.
+    _ = eventfd_write(wakeUp.number, 1)
+  }
+
+  /// Returns the commands that have come in since the last call. `isClosing` is true with the last commands there will ever be.
+  /// `isWoken` is true where ``wakeUp`` has become readable.
+  func collectCommands(isWoken: Bool) -> (commands: [BusCommand], isClosing: Bool) {
+    var count: eventfd_t = 0
+    if isWoken { _ = unsafe eventfd_read(wakeUp.number, &count) }
+    return state.withLock { state in
+      defer { state.commands = [] }
+      return (state.commands, state.phase != .open)
+    }
+  }
+
+  /// After this nothing is accepted any more.
+  func seal() {
+    let watchers = state.withLock { state in
+      state.phase = .sealed
+      state.bus = BusState()
+      defer { state.watchers = [:] }
+      return state.watchers.values.map { $0 }
+    }
+    for watcher in watchers { watcher.finish() }
+  }
+
+  static let closedError = BusError(.closed, "the connection to the bus was closed")
+
+  // MARK: the state of the bus
+
+  var bus: BusState { state.withLock { $0.bus } }
+
+  /// Tells the new state to those who watch it.
+  func tell(_ bus: BusState) {
+    let watchers = state.withLock { state in
+      guard state.bus != bus else { return [AsyncStream<BusState>.Continuation]() }
+      state.bus = bus
+      return state.watchers.values.map { $0 }
+    }
+    for watcher in watchers { watcher.yield(bus) }
+  }
+
+  /// The state now and each later one that is read in time.
+  func states() -> AsyncStream<BusState> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      let identifier = newIdentifier()
+      continuation.onTermination = { [weak self] _ in
+        self?.state.withLock { _ = $0.watchers.removeValue(forKey: identifier) }
+      }
+      let isOver = state.withLock { state in
+        // Under the lock, so that no later state is overtaken by this one.
+        continuation.yield(state.bus)
+        guard state.phase != .sealed else { return true }
+        state.watchers[identifier] = continuation
+        return false
+      }
+      if isOver { continuation.finish() }
+    }
+  }
+}
+
+/// A command of another thread to the loop.
+enum BusCommand: Sendable {
+  case call(PendingCall)
+  case cancel(Int)
+  case signal(BusSignal, destination: BusName?, length: Int)
+  /// The answer to the request of that token. `key` and `length` are what was counted for it.
+  case answer(Int, BusReply, key: BusName?, length: Int)
+  case subscribe(SubscriptionRecord)
+  case unsubscribe(Int)
+}
+
+/// A call that the loop is asked to send. Its result goes to `completion`, which is called exactly once.
+struct PendingCall: Sendable {
+  let identifier: Int
+  let call: BusMethodCall
+  let length: Int
+  /// Nanoseconds of CLOCK_MONOTONIC at which it is given up.
+  let deadline: Int64
+  let completion: @Sendable (Result<[BusValue], BusError>) -> Void
+}

@@ -1,0 +1,127 @@
+/// A call of a method of another connection's object.
+public struct BusMethodCall: Hashable, Sendable {
+  /// The connection that is called.
+  public var destination: BusName
+  /// The object.
+  public var path: BusPath
+  /// The interface of the method.
+  public var interface: BusInterface
+  /// The method.
+  public var member: String
+  /// The arguments; their types are the method's signature.
+  public var arguments: [BusValue]
+  /// Whether the bus starts a service for a name that no connection has.
+  public var startsService = true
+  /// Whether the other side may ask the user for a password before it answers, which takes as long as the user does.
+  public var mayAsk = false
+
+  /// A call from its parts.
+  public init(
+    _ member: String, of interface: BusInterface, at path: BusPath, destination: BusName,
+    arguments: [BusValue] = []
+  ) {
+    self.destination = destination
+    self.path = path
+    self.interface = interface
+    self.member = member
+    self.arguments = arguments
+  }
+}
+
+/// A signal, one that came or one that is sent.
+public struct BusSignal: Hashable, Sendable {
+  /// The object that tells it.
+  public var path: BusPath
+  /// The interface of the signal.
+  public var interface: BusInterface
+  /// The signal.
+  public var member: String
+  /// The arguments; their types are the signal's signature.
+  public var arguments: [BusValue]
+
+  /// A signal from its parts.
+  public init(
+    _ member: String, of interface: BusInterface, at path: BusPath, arguments: [BusValue] = []
+  ) {
+    self.path = path
+    self.interface = interface
+    self.member = member
+    self.arguments = arguments
+  }
+}
+
+/// The signals of one sender that a subscription is about. Those that another connection sends, whatever it writes into them, do not
+/// count: a signal's sender is what the bus says, and it must own the name at that moment.
+public struct BusMatch: Hashable, Sendable {
+  /// The part of the sender's signals.
+  public enum Part: Hashable, Sendable {
+    /// None: the subscription tells only whether the sender is there.
+    case none
+    /// The signals that have all of these that are given.
+    case signals(
+      path: BusPath? = nil, below: BusPath? = nil, interface: BusInterface? = nil, member: String? = nil)
+  }
+
+  /// The name that the sender owns.
+  public var sender: BusName
+  /// The part of its signals.
+  public var part: Part
+
+  /// A match from its parts.
+  public init(sender: BusName, _ part: Part) {
+    self.sender = sender
+    self.part = part
+  }
+
+  /// `PropertiesChanged` of an object.
+  public static func properties(of sender: BusName, at path: BusPath) -> BusMatch {
+    BusMatch(sender: sender, .signals(path: path, interface: .properties, member: "PropertiesChanged"))
+  }
+
+  /// The rule for `AddMatch`; nil without signals.
+  var rule: String? {
+    guard case .signals(let path, let namespace, let interface, let member) = part else { return nil }
+    var rule = "type='signal',sender='\(sender)'"
+    if let path { rule += ",path='\(path)'" }
+    if let namespace { rule += ",path_namespace='\(namespace)'" }
+    if let interface { rule += ",interface='\(interface)'" }
+    // A quote would end the value.
+    if let member, BusSyntax.isMember(member) { rule += ",member='\(member)'" }
+    return rule
+  }
+
+  /// Whether a signal of the sender is among those asked for.
+  func includes(_ path: BusPath, _ interface: BusInterface, _ member: String) -> Bool {
+    guard case .signals(let wantedPath, let namespace, let wantedInterface, let wantedMember) = part else {
+      return false
+    }
+    return (wantedPath ?? path) == path && namespace.map(path.isWithin) ?? true
+      && (wantedInterface ?? interface) == interface && (wantedMember ?? member) == member
+  }
+}
+
+/// One piece of news of a ``BusSubscription``.
+public enum BusNews: Hashable, Sendable {
+  /// The sender is there from now on, with that unique name: what was known of it before may be out of date. Signals of it come from
+  /// here on; a question that is asked now is answered with what these signals change.
+  case appeared(BusName)
+  /// The sender is not there, or there is no bus.
+  case vanished
+  /// A signal of the sender.
+  case signal(BusSignal)
+  /// Signals were left out, because too many came before they were read. Whether the sender is there follows.
+  case missed
+  /// The bus takes no such subscription; there is no further news.
+  case refused(BusError)
+}
+
+/// The state of a connection to a bus.
+public struct BusState: Hashable, Sendable {
+  /// The connection's unique name; nil without a connection.
+  public var uniqueName: BusName?
+  /// Whether the connection owns the name that it was opened with.
+  public var ownsService = false
+
+  /// Whether there is a connection.
+  public var isConnected: Bool { uniqueName != nil }
+}
