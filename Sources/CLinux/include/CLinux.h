@@ -104,6 +104,18 @@ size_t clinux_format_local_time(int64_t seconds, const char *format, char *buffe
 // time without a date.
 int64_t clinux_local_offset(int64_t seconds);
 
+// A socket of that protocol of netlink(7), bound to these groups, which does not wait; -1 and errno.
+int clinux_open_netlink(int protocol, unsigned int groups);
+// Asks the kernel for all of that kind, such as RTM_GETLINK; -1 and errno.
+int clinux_request_dump(int socket, int kind);
+// What the kernel itself has sent; what other processes send is left out. -1 and errno: EAGAIN where there is nothing, ENOBUFS where
+// something was lost.
+ssize_t clinux_receive_netlink(int socket, void *buffer, size_t length);
+extern const int clinux_netlink_route;
+extern const int clinux_netlink_uevents;
+// The groups of links, addresses and routes.
+extern const unsigned int clinux_netlink_network_groups;
+
 // The commit that the build was told of; empty where it was told none.
 const char *clinux_build_commit(void);
 
