@@ -179,6 +179,9 @@ let agent: [Target] = [
       "CoreTypes",
     ]),
   .target(
+    name: "MachineConditionSources",
+    dependencies: ["AgentRecords", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
+  .target(
     name: "LibraryCatalog",
     dependencies: [
       "ContentLibrary", "AgentRecords", "CatalogDocuments", "PullboxAPI", "PullboxAPIServer", "Commerce",
@@ -222,7 +225,8 @@ let services: [Target] = [
   .target(
     name: "DownloadAgent",
     dependencies: [
-      "HTTPParsing", "LibraryCatalog", "ContentLibrary", "AgentRecords", "PullboxAPI", "PullboxAPIServer",
+      "HTTPParsing", "MachineConditionSources", "LibraryCatalog", "ContentLibrary", "AgentRecords",
+      "PullboxAPI", "PullboxAPIServer",
       "PullboxAPIClient",
       "Commerce",
       "ContentPackage", "Receipts",
@@ -507,9 +511,16 @@ let tests: [Target] = [
       "PackageTesting", "PullboxTesting",
     ]),
   .testTarget(
+    name: "MachineConditionSourcesTests",
+    dependencies: [
+      "MachineConditionSources", "AgentRecords", "ServiceRuntime", "SystemCalls", "CoreTypes",
+      "PullboxTesting",
+    ]),
+  .testTarget(
     name: "DownloadAgentTests",
     dependencies: [
-      "DownloadAgent", "LibraryCatalog", "CatalogDocuments", "ContentLibrary", "AgentRecords", "PullboxAPI",
+      "DownloadAgent", "MachineConditionSources", "LibraryCatalog", "CatalogDocuments", "ContentLibrary",
+      "AgentRecords", "PullboxAPI",
       "PullboxAPIClient", "HTTPServer",
       "HTTPClient", "Commerce", "ContentPackage", "ContentPacking", "Database", "ServiceRuntime",
       "SystemCalls", "Crypto", "CoreTypes", "AgentTesting", "PackageTesting", "PullboxTesting",

@@ -13,9 +13,10 @@
 from .client import SYSTEM_SOCKET_PATH, AgentClient, default_socket_path
 from .documents import (
     AccountBonus, AccountOffer, AgentCodePreview, AgentProduct, AgentProductsResponse, AgentPublicationResponse,
-    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, ContentFile, ContentFiles, ContentSection,
-    ContentSections, DownloadState, DownloadStatus, DownloadUrgency, EntitledProduct, FaultKind, FeedEntry, FilePart, LibraryChange,
-    LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification, ListedPrice, NetworkBudget, NetworkLimits, NetworkWindow,
+    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, Conditions, ConditionSource, ContentFile,
+    ContentFiles, ContentSection, ContentSections, DownloadCondition, DownloadState, DownloadStatus, DownloadUrgency, EntitledProduct, FaultKind, FeedEntry, FilePart, LibraryChange,
+    IgnoredCondition, LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification, ListedPrice, MachineCondition,
+    NetworkBudget, NetworkLimits, NetworkWindow,
     NewReaderKey, NewsEntry, Peer, PendingPrice, Price, ProductListing, PublicationListing, ReaderKey, ReadingDevice, ReadingLocations,
     ReadingLocator, ReadingProgress, ReadingStatus, ReadingText, SectionPolicy, SpaceShortage, StoreAccount, StoreSubscription,
     SubscriptionState, current, version_key,
@@ -28,10 +29,11 @@ from .leases import LibraryLease
 __all__ = [
     "SYSTEM_SOCKET_PATH", "AccountBonus", "AccountOffer", "AgentClient", "AgentCodePreview", "AgentError", "AgentEvent", "AgentEvents",
     "AgentProduct", "AgentProductsResponse", "AgentPublicationResponse", "AgentPublicationsResponse", "AgentStatus", "AgentTransaction",
-    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ContentFile", "ContentFiles", "ContentSection", "ContentSections",
+    "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ConditionSource", "Conditions", "ContentFile", "ContentFiles",
+    "ContentSection", "ContentSections", "DownloadCondition",
     "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault", "FaultKind", "FeedEntry", "FilePart",
-    "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryLease", "LibraryState", "LibraryVerification", "ListedPrice",
-    "Lost", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice", "Price", "Problem",
+    "IgnoredCondition", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryLease", "LibraryState", "LibraryVerification", "ListedPrice",
+    "Lost", "MachineCondition", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice", "Price", "Problem",
     "ProductListing", "PublicationListing", "ReaderKey", "ReadingDevice", "ReadingLocations", "ReadingLocator", "ReadingProgress",
     "ReadingStatus", "ReadingText", "SectionPolicy",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",

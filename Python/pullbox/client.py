@@ -16,7 +16,7 @@ from . import coding
 from .connection import Exchange
 from .documents import (
     AgentCodePreview, AgentProductsResponse, AgentPublicationResponse, AgentPublicationsResponse, AgentStatus, AgentTransaction,
-    ContentFile, ContentFiles, ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem,
+    Conditions, ContentFile, ContentFiles, ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem,
     LibraryVerification, NewReaderKey, NewsEntry, ReaderKey, ReadingStatus, StoreSubscription,
 )
 from .errors import AgentError, Problem, UnexpectedResponse, Unreachable
@@ -125,6 +125,10 @@ class AgentClient:
     async def status(self, *, asks: bool = False) -> AgentStatus:
         """How the agent stands. With ``asks`` it asks both services first, for five seconds at most."""
         return await self._get(AgentStatus, "/v1/status", [("ask", "true")] if asks else [])
+
+    async def conditions(self) -> Conditions:
+        """The conditions of the machine that downloads wait for, and who tells them."""
+        return await self._get(Conditions, "/v1/conditions")
 
     async def transactions(self, part: str = "all", *, session: str | None = None) -> list[AgentTransaction]:
         """The transactions by identifier; ``part`` is ``all``, ``live`` or ``over``, ``session`` the app that began them."""
@@ -272,6 +276,10 @@ class AgentClient:
     async def set_session(self, identifier: str, session: str) -> DownloadStatus:
         """Makes it the download of the app of that name: 1 to 64 characters of ``A-Z a-z 0-9 . _ -``."""
         return await self._call(DownloadStatus, "PATCH", f"/v1/downloads/{_segment(identifier)}", coding.write({"session": session}))
+
+    async def ignore(self, identifier: str, conditions: Iterable[str]) -> DownloadStatus:
+        """Has it pass these conditions of the machine, such as ``metered``, and no others."""
+        return await self._call(DownloadStatus, "PATCH", f"/v1/downloads/{_segment(identifier)}", coding.write({"ignore": list(conditions)}))
 
     async def _step(self, identifier: str, verb: str) -> DownloadStatus:
         return await self._call(DownloadStatus, "POST", f"/v1/downloads/{_segment(identifier)}/{verb}", b"")

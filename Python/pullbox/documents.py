@@ -119,6 +119,56 @@ class NetworkLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineCondition:
+    """A condition of the machine: ``yes``, ``no`` or ``unknown``, who tells it, and how many downloads it holds."""
+
+    name: str
+    state: str
+    rule: str
+    holds: int
+    source: str | None = None
+    device: str | None = None
+    since: datetime | None = None
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionSource:
+    """Someone who tells conditions of the machine: it ``speaks``, is ``silent`` or ``absent``."""
+
+    name: str
+    state: str
+    since: datetime | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of the machine, those that no source tells included, and everyone who could tell one."""
+
+    conditions: tuple[MachineCondition, ...]
+    sources: tuple[ConditionSource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadCondition:
+    """The condition that a download waits for, and who tells it."""
+
+    name: str
+    source: str
+    since: datetime
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredCondition:
+    """A condition that a download passes, and the number of the user who said so."""
+
+    name: str
+    by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentStatus:
     """How the agent stands."""
 
@@ -136,6 +186,7 @@ class AgentStatus:
     reserve: int | None = None
     quota: int | None = None
     network: NetworkLimits | None = None
+    conditions: tuple[MachineCondition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +253,8 @@ class DownloadStatus:
     wanted_by: int | None = None
     section: str | None = None
     session: str | None = None
+    condition: DownloadCondition | None = None
+    ignored: tuple[IgnoredCondition, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

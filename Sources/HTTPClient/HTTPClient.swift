@@ -72,6 +72,15 @@ public final class HTTPClient: Sendable {
     }
   }
 
+  /// Closes every connection, and ends the transfers that run as ``HTTPClientError/Code/connectionLost``; later requests make
+  /// connections of their own. For a machine that goes to sleep, whose connections are dead when it wakes up. Returns when they are
+  /// closed.
+  public func disconnect() async {
+    await withCheckedContinuation { continuation in
+      mailbox.post(.disconnect { continuation.resume() })
+    }
+  }
+
   /// Ends every transfer as ``HTTPClientError/Code/shutDown`` and lets the thread go; does not wait for it.
   /// Later requests fail the same way.
   public func shutDown() {

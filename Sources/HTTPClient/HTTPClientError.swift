@@ -6,6 +6,7 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     private enum Name: String {
       case invalidRequest
+      case noNetwork
       case hostNotFound
       case connectionFailed
       case secureConnectionFailed
@@ -31,6 +32,8 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 
     /// The request cannot be sent as it is: a malformed URL, another scheme, a line break in a field.
     public static let invalidRequest = Code(name: .invalidRequest)
+    /// This machine has no way to any network, so that nothing was sent.
+    public static let noNetwork = Code(name: .noNetwork)
     /// The name of the host, or of its proxy, has no address.
     public static let hostNotFound = Code(name: .hostNotFound)
     /// No connection could be made to the host or its proxy.

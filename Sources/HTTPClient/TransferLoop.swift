@@ -78,6 +78,11 @@ final class TransferLoop {
     abandonTransfers(with: HTTPClientError(code: error.code, message: error.message, isRetryable: true))
     // The loop's own thread, which has nothing else to do; a second at most in all before the process ends.
     if failures > 1 { usleep(50_000) }
+    renewMulti()
+  }
+
+  /// A new multi handle, without a connection, takes the place of the one that is there.
+  private func renewMulti() {
     do throws(HTTPClientError) {
       let fresh = try MultiHandle(configuration: configuration, wakeUp: mailbox.wakeUp)
       multi.close()
@@ -111,6 +116,12 @@ final class TransferLoop {
     case .cancel(let token):
       with(token) { finish($0, with: .failure($0.error(.cancelled, message: "cancelled"))) }
     case .pulse(let completion): completion()
+    case .disconnect(let completion):
+      abandonTransfers(
+        with: HTTPClientError(
+          code: .connectionLost, message: "the connections were closed", isRetryable: true))
+      renewMulti()
+      completion()
     }
   }
 

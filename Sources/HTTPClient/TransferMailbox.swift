@@ -42,7 +42,7 @@ final class TransferMailbox: Sendable {
     guard !isAccepted else { return }
     switch command {
     case .start(let pending): pending.completion(.failure(Self.shutDownError))
-    case .pulse(let completion): completion()
+    case .pulse(let completion), .disconnect(let completion): completion()
     case .pause, .resume, .cancel: break
     }
   }
@@ -88,6 +88,8 @@ enum TransferCommand: Sendable {
   case cancel(TransferToken)
   /// Called back from the loop's thread, once.
   case pulse(@Sendable () -> Void)
+  /// Close all connections. Called back from the loop's thread, once.
+  case disconnect(@Sendable () -> Void)
 }
 
 /// A transfer that the loop is asked to run. Its result goes to `completion`, which is called exactly once.

@@ -17,7 +17,7 @@ enum CommandLineInterface {
         NewsCommand.self, ReadersCommand.self, RepairCommand.self, RemoveCommand.self,
         SectionsCommand.self, FetchCommand.self, DropCommand.self,
         TransactionsCommand.self,
-        StatusCommand.self,
+        StatusCommand.self, ConditionsCommand.self,
         DoctorCommand.self,
       ]
     ),

@@ -248,4 +248,63 @@ import Testing
       Scheduler(maximumActive: 1).plan(for: [raised, other], in: .init())
         == .init(releases: [.init(job: try name(1), condition: .preempted)]))
   }
+  private func environment(_ change: (inout MachineObservation) -> Void) -> Scheduler.Environment {
+    var ledger = ConditionLedger()
+    let (now, wall) = (MonotonicInstant(nanoseconds: 1), Timestamp(millisecondsSinceEpoch: 1))
+    ledger.note(MachineObservation(change), from: .networkManager, at: now, wall: wall)
+    _ = ledger.settle(at: now, wall: wall)
+    return Scheduler.Environment(machine: ledger.conditions)
+  }
+
+  @Test("on a metered way downloads wait from 10 MiB on, and what a person wants now goes") func metered()
+    throws
+  {
+    let scheduler = Scheduler(maximumActive: 3)
+    let metered = environment { $0.isMetered = true }
+    func plan(_ change: (inout Scheduler.Candidate) -> Void) throws -> Scheduler.Plan {
+      var job = try job(1, .background, isBusy: true)
+      job.bytesMissing = .mebibytes(10)
+      change(&job)
+      return scheduler.plan(for: [job], in: metered)
+    }
+    let hold = Scheduler.Plan(holds: [.init(job: try name(1), condition: .metered)])
+    #expect(try plan { _ in } == hold)
+    #expect(try plan { $0.urgency = .normal } == hold)
+    #expect(try plan { $0.urgency = .now } == hold, "no person has asked for it")
+    #expect(try plan { $0.bytesMissing = .mebibytes(10) - ByteCount(1) } == .init())
+    #expect(try plan { $0.passesLimits = true } == .init())
+    #expect(try plan { $0.ignored = [.metered] } == .init())
+    #expect(try plan { $0.ignored = [.batteryLow] } == hold)
+    #expect(try plan { $0.usesNetwork = false } == .init(), "it is being placed")
+  }
+
+  @Test("nobody passes a way that leads nowhere, nor a machine that is about to sleep") func nowhere() throws
+  {
+    let scheduler = Scheduler(maximumActive: 3)
+    var job = try job(1, .now, isBusy: true)
+    job.passesLimits = true
+    job.ignored = MachineConditionName.ignorable
+    let none = environment { $0.way = NetworkWay.none }
+    #expect(
+      scheduler.plan(for: [job], in: none) == .init(holds: [.init(job: try name(1), condition: .offline)]))
+    let leaving = environment { $0.isLeaving = true }
+    #expect(
+      scheduler.plan(for: [job, try candidate(2)], in: leaving)
+        == .init(holds: [.init(job: try name(1), condition: .asleep)]))
+  }
+
+  @Test("on a busy machine half of the places are left to what is wanted now") func busy() throws {
+    let scheduler = Scheduler(maximumActive: 4)
+    let busy = environment { $0.isBusy = true }
+    let running = try (1...4).map { try job(Int64($0), .background, isBusy: true) }
+    #expect(
+      scheduler.plan(for: running, in: busy)
+        == .init(holds: [
+          .init(job: try name(3), condition: .busy), .init(job: try name(4), condition: .busy),
+        ]))
+    let urgent = try (1...4).map { try job(Int64($0), .now, isBusy: true) }
+    #expect(scheduler.plan(for: urgent, in: busy) == .init())
+    let one = Scheduler(maximumActive: 1)
+    #expect(one.plan(for: [running[0]], in: busy) == .init(), "one is always let through")
+  }
 }

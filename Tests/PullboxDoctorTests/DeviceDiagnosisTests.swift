@@ -70,6 +70,27 @@ struct DeviceDiagnosisTests {
     #expect(causes(.status(try status()), mayRead: false) == [.libraryUnreadable])
   }
 
+  @Test("who tells conditions of the machine is said, and what downloads wait for") func conditions() throws {
+    var seen = DeviceObservations(socketPath: "/s", answer: .status(try status()), mayReadLibrary: true)
+    func text() -> String? {
+      DeviceDiagnosis.findings(seen).first { $0.check == "conditions" && $0.verdict == .ok }?.message
+    }
+    #expect(text() == nil, "an agent of an earlier version")
+    seen.conditions = ConditionsResponse(conditions: [], sources: [])
+    #expect(text() == "no source tells any")
+    seen.conditions = ConditionsResponse(
+      conditions: [
+        MachineConditionStatus(
+          name: .metered, state: .yes, source: "NetworkManager", device: "wwan0", rule: .wait, holds: 1),
+        MachineConditionStatus(name: .onBattery, state: .yes, source: "UPower", rule: .ignore, holds: 0),
+      ],
+      sources: [
+        ConditionSourceStatus(name: "NetworkManager", state: .speaks),
+        ConditionSourceStatus(name: "PSI", state: .absent),
+      ])
+    #expect(text() == "told by NetworkManager; downloads wait for: metered (wwan0, by NetworkManager)")
+  }
+
   @Test("room that the reserve holds back is told apart from room that the quota does")
   func room() throws {
     func advice(_ change: (inout AgentStatus) -> Void) throws -> [String] {

@@ -65,7 +65,8 @@ CREATE TABLE downloads (
   wanted_by INTEGER,
   section TEXT,
   bytes_needed INTEGER,
-  session TEXT
+  session TEXT,
+  ignored TEXT
 ) STRICT;
 CREATE INDEX downloads_by_end ON downloads (ended_at);
 CREATE INDEX downloads_by_state ON downloads (state, sequence);
@@ -176,7 +177,8 @@ CREATE TABLE transactions (
   cause TEXT,
   not_before INTEGER,
   ended_at INTEGER,
-  session TEXT
+  session TEXT,
+  ignored TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_end ON transactions (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX transactions_unfinished ON transactions (id) WHERE ended_at IS NULL;

@@ -18,6 +18,8 @@ package struct DownloadRecord: MachineRecord {
   /// The user of the control socket who asked for ``DownloadUrgency/now``: it passes windows and budget. Nil where none did, or the
   /// urgency is another one.
   package var wantedBy: UInt32?
+  /// The conditions of the machine that it passes, each with the user who said so.
+  package var ignored: [IgnoredCondition] = []
   /// The app that asked for it.
   package var session: SessionName?
   /// Higher goes first among those of one urgency.
@@ -103,7 +105,7 @@ package struct DownloadRecord: MachineRecord {
       cause: working == nil ? machine.history.cause : working?.history.cause,
       bytesNeeded: reused.map { max((length ?? .zero) - $0, .zero) }, bytesReused: reused,
       stalledSince: estimate.stall.map { now - $0 }, urgency: urgency, wantedBy: wantedBy,
-      section: section, session: session)
+      section: section, session: session, ignored: ignored.isEmpty ? nil : ignored)
   }
 }
 

@@ -56,6 +56,12 @@ package struct NetworkCondition: Hashable, Sendable {
     nextProbe = now + pause(failures)
   }
 
+  /// The machine has another way than before: the next probe is due.
+  package mutating func hurry(at now: MonotonicInstant) {
+    guard !isOpen else { return }
+    nextProbe = min(nextProbe, now)
+  }
+
   /// The service itself answered. Whether that opens the way.
   package mutating func succeed() -> Bool {
     defer { failures = 0 }

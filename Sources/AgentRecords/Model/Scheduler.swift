@@ -40,15 +40,17 @@ package struct Scheduler: Hashable, Sendable {
     package var isWanted = true
     /// For a job, whether it fetches something yet: windows and budget are for those.
     package var usesNetwork = true
-    /// A person asked for it now: windows and budget do not hold it.
+    /// A person asked for it now: windows, budget and what costs money or power do not hold it.
     package var passesLimits = false
+    /// The conditions of the machine that a person has it pass.
+    package var ignored: Set<MachineConditionName> = []
 
     package init(
       work: Work, product: ProductIdentifier, urgency: DownloadUrgency = .normal, priority: Int,
       sequence: Int64, isReady: Bool, isBusy: Bool, needsPlace: Bool, keepsPlace: Bool = false,
       isInterruptible: Bool = false, isEnding: Bool = false, bytesMissing: ByteCount = .zero,
       holds: Set<HoldCondition> = [], isWanted: Bool = true, usesNetwork: Bool = true,
-      passesLimits: Bool = false
+      passesLimits: Bool = false, ignored: Set<MachineConditionName> = []
     ) {
       self.work = work
       self.product = product
@@ -66,10 +68,11 @@ package struct Scheduler: Hashable, Sendable {
       self.isWanted = isWanted
       self.usesNetwork = usesNetwork
       self.passesLimits = passesLimits
+      self.ignored = ignored
     }
   }
 
-  /// The conditions outside the work: the library, the end of the agent, and the limits of time and of bytes.
+  /// The conditions outside the work: the library, the end of the agent, the limits of time and of bytes, and the machine.
   package struct Environment: Hashable, Sendable {
     package var isLibraryOffline = false
     package var isDraining = false
@@ -77,15 +80,22 @@ package struct Scheduler: Hashable, Sendable {
     package var outsideWindowUntil: Timestamp?
     /// When the budget begins anew, while it is spent.
     package var budgetSpentUntil: Timestamp?
+    /// The machine, as its sources tell it.
+    package var machine = MachineConditions()
+    /// The rules for conditions of the machine.
+    package var policy = MachinePolicy()
 
     package init(
       isLibraryOffline: Bool = false, isDraining: Bool = false, outsideWindowUntil: Timestamp? = nil,
-      budgetSpentUntil: Timestamp? = nil
+      budgetSpentUntil: Timestamp? = nil, machine: MachineConditions = MachineConditions(),
+      policy: MachinePolicy = MachinePolicy()
     ) {
       self.isLibraryOffline = isLibraryOffline
       self.isDraining = isDraining
       self.outsideWindowUntil = outsideWindowUntil
       self.budgetSpentUntil = budgetSpentUntil
+      self.machine = machine
+      self.policy = policy
     }
 
     /// When what is shown with that reason goes on by itself; nil for all that do not depend on a time.
@@ -121,7 +131,14 @@ package struct Scheduler: Hashable, Sendable {
   /// The same candidates in the same environment give the same plan. One that is busy takes its place also
   /// while it is held.
   package func plan(for candidates: [Candidate], in environment: Environment) -> Plan {
-    var due: [Set<HoldCondition>] = candidates.map { holds(of: $0, in: environment) }
+    let machine = Set(environment.policy.holds(in: environment.machine).keys)
+    var due: [Set<HoldCondition>] = candidates.map { holds(of: $0, in: environment, machine) }
+    if machine.contains(.busy) {
+      let yielding = yielding(among: zip(candidates, due))
+      for (index, candidate) in candidates.enumerated() where yielding.contains(candidate.work) {
+        due[index].insert(.busy)
+      }
+    }
     var plan = Plan()
     plan.starts = selection(from: zip(candidates, due).filter { $0.isBusy || $1.isEmpty }.map(\.0))
     let preempted = preempted(among: zip(candidates, due), starting: Set(plan.starts))
@@ -139,11 +156,23 @@ package struct Scheduler: Hashable, Sendable {
     return plan
   }
 
-  /// A download is held by the end of the agent alone; a job by all conditions. That another one takes its place follows from all
-  /// candidates together.
-  private func holds(of candidate: Candidate, in environment: Environment) -> Set<HoldCondition> {
-    guard case .job = candidate.work else { return environment.isDraining ? [.draining] : [] }
+  /// A download is held by the end of the agent and by a machine that is about to sleep; a job by all conditions. That another one takes
+  /// its place follows from all candidates together.
+  ///
+  /// - Parameter machine: the conditions of the machine that are waited for.
+  private func holds(
+    of candidate: Candidate, in environment: Environment, _ machine: Set<MachineConditionName>
+  ) -> Set<HoldCondition> {
+    guard case .job = candidate.work else {
+      var holds: Set<HoldCondition> = environment.isDraining ? [.draining] : []
+      if machine.contains(.sleep) { holds.insert(.asleep) }
+      return holds
+    }
     var holds: Set<HoldCondition> = []
+    if machine.contains(.sleep) { holds.insert(.asleep) }
+    for name in machine where isHeld(candidate, by: name, environment.policy) {
+      holds.insert(HoldCondition(name))
+    }
     if environment.isLibraryOffline { holds.insert(.libraryOffline) }
     if environment.isDraining { holds.insert(.draining) }
     if !candidate.isWanted { holds.insert(.noReader) }
@@ -154,6 +183,35 @@ package struct Scheduler: Hashable, Sendable {
     // The library says when there is room.
     if candidate.holds.contains(.noRoom) { holds.insert(.noRoom) }
     return holds
+  }
+
+  /// Whether a condition of the machine that is there holds a job. A person passes what costs money or power, and no one a way that leads
+  /// nowhere; what is small goes over a metered way.
+  private func isHeld(
+    _ candidate: Candidate, by name: MachineConditionName, _ policy: MachinePolicy
+  ) -> Bool {
+    guard candidate.usesNetwork, !candidate.ignored.contains(name) else { return false }
+    switch name {
+    case .offline, .portal: return true
+    case .metered: return !candidate.passesLimits && candidate.bytesMissing >= policy.meteredLimit
+    case .batteryLow, .onBattery, .powerSaver: return !candidate.passesLimits
+    case .sleep, .busy: return false
+    }
+  }
+
+  /// The jobs that wait while others wait for the disk or for memory: of those that no one asked for now, all but the first half of the
+  /// places, at least one. What runs goes first, so that nothing is stopped for another one.
+  private func yielding(among candidates: some Sequence<(Candidate, Set<HoldCondition>)>) -> Set<Work> {
+    let background = candidates.filter { candidate, due in
+      guard case .job = candidate.work else { return false }
+      return due.isEmpty && candidate.needsPlace && candidate.usesNetwork && candidate.urgency < .now
+        && !candidate.ignored.contains(.busy) && (candidate.isBusy || candidate.isReady)
+    }
+    let ordered = background.map(\.0).sorted { left, right in
+      guard left.isBusy == right.isBusy else { return left.isBusy }
+      return (left.urgency, left.priority, right.sequence) > (right.urgency, right.priority, left.sequence)
+    }
+    return Set(ordered.dropFirst(max(1, maximumActive / 2)).map(\.work))
   }
 
   /// The jobs that make room for content that is wanted now: for each that finds no place, the running job that is least urgent, and of

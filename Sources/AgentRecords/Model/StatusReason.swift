@@ -30,6 +30,19 @@ package struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringC
   package static let outsideWindow = StatusReason("outside-window")
   /// The bytes of this month have come.
   package static let budgetSpent = StatusReason("budget-spent")
+  /// The way to the network costs by the byte.
+  package static let metered = StatusReason("metered")
+  /// The network wants a log-in first, as the system says.
+  package static let networkPortal = StatusReason("network-portal")
+  /// The machine has no way to any network.
+  package static let noNetwork = StatusReason("no-network")
+  package static let batteryLow = StatusReason("battery-low")
+  package static let onBattery = StatusReason("on-battery")
+  package static let powerSaver = StatusReason("power-saver")
+  /// The machine is about to sleep, or to go off.
+  package static let asleep = StatusReason("machine-sleeps")
+  /// Others wait for the disk or for memory.
+  package static let machineBusy = StatusReason("machine-busy")
   /// The volume on which the library lies is not there.
   package static let libraryOffline = StatusReason("library-offline")
   /// Something else answers in the service's place: a log-in page, a proxy, a filter.
@@ -89,6 +102,13 @@ package struct StatusReason: RawRepresentable, Hashable, Sendable, CustomStringC
   static let finishedElsewhere = StatusReason("finished-elsewhere")
 
   package var description: String { rawValue }
+
+  /// The way to the services was not there, or a service could not be reached by it: another way may do.
+  package var isOfTheWay: Bool {
+    [
+      .networkNotOpen, .noNetwork, .serverUnreachable, .storeUnreachable, .connectionLost,
+    ].contains(self)
+  }
 
   /// A service has asked to be left alone for a while: no user can shorten that.
   var isWishOfService: Bool {

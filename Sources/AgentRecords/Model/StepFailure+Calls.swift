@@ -76,6 +76,7 @@ extension StepFailure {
   package init(_ error: HTTPClientError, from peer: Peer) {
     let unreachable: StatusReason = peer == .server ? .serverUnreachable : .storeUnreachable
     switch error.code {
+    case .noNetwork: self = .retry(.noNetwork)
     case .connectionLost, .timedOut: self = .retry(error.head == nil ? unreachable : .connectionLost)
     case .protocolViolation, .tooLarge, .tooManyRedirects: self = .retry(.protocolViolation)
     case .certificateNotTrusted: self = .retry(.certificateNotTrusted)

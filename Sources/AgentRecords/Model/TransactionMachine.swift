@@ -265,6 +265,8 @@ package struct TransactionRecord: MachineRecord {
   package var notBefore: Timestamp?
   /// The app that bought it.
   package var session: SessionName?
+  /// The conditions of the machine that its downloads pass, each with the user who said so.
+  package var ignored: [IgnoredCondition] = []
 
   package init(
     identifier: TransactionIdentifier, product: ProductIdentifier, storeState: StoreTransaction.State,

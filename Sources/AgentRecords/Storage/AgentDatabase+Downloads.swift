@@ -8,7 +8,7 @@ extension AgentDatabase {
   /// Products that have one are left out of the answer.
   package func createDownloads(
     for transaction: TransactionIdentifier, products: [ProductIdentifier], session: SessionName? = nil,
-    now: Timestamp
+    ignored: [IgnoredCondition] = [], now: Timestamp
   ) throws -> [DownloadRecord] {
     try database.writeBlocking(locking: [.everything]) { connection in
       try products.compactMap { product in
@@ -17,7 +17,8 @@ extension AgentDatabase {
           [.text(transaction.description), .text(product.description)])
         guard known == nil else { return nil }
         return try Self.insert(
-          product, section: nil, for: transaction, session: session, now: now, in: connection)
+          product, section: nil, for: transaction, session: session, ignored: ignored, now: now,
+          in: connection)
       }
     }
   }
@@ -31,14 +32,14 @@ extension AgentDatabase {
   ) throws -> DownloadRecord {
     try database.writeBlocking(locking: [.everything]) { connection in
       try Self.insert(
-        product, section: section, for: transaction, session: session, now: now, in: connection)
+        product, section: section, for: transaction, session: session, ignored: [], now: now, in: connection)
     }
   }
 
   private static func insert(
     _ product: ProductIdentifier, section: SectionTag?, for transaction: TransactionIdentifier,
-    session: SessionName?,
-    now: Timestamp, in connection: borrowing Connection
+    session: SessionName?, ignored: [IgnoredCondition], now: Timestamp,
+    in connection: borrowing Connection
   ) throws -> DownloadRecord {
     let identifier = DownloadIdentifier.random()
     let new = DownloadRecord(
@@ -46,21 +47,22 @@ extension AgentDatabase {
     try connection.execute(
       """
       INSERT INTO downloads (id, transaction_id, product, phase, state, reason, failures, priority,
-        bytes_verified, bytes_received, created_at, section, session)
-      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?, ?, ?)
+        bytes_verified, bytes_received, created_at, section, session, ignored)
+      VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0, 0, ?, ?, ?, ?)
       """,
       [
         .text(identifier.description), .text(transaction.description), .text(product.description),
         .text(new.machine.phase.rawValue), .text(new.machine.state.rawValue),
         .text(new.machine.reason.rawValue), .integer(new.priority), .timestamp(now),
         .optional(section?.description),
-        .optional(session?.description),
+        .optional(session?.description), try ignoredValue(ignored),
       ])
     var record = DownloadRecord(
       identifier: identifier, sequence: connection.lastInsertedRowID, transaction: transaction,
       product: product, section: section)
     record.created = now
     record.session = session
+    record.ignored = ignored
     return record
   }
 
@@ -76,7 +78,7 @@ extension AgentDatabase {
       UPDATE downloads SET phase = ?, state = ?, reason = ?, problem = ?, cause = ?, failures = ?,
         losses = ?, not_before = ?, priority = ?, urgency = ?, wanted_by = ?, session = ?, grant_id = ?, terms = ?,
         bytes_verified = ?, bytes_received = ?,
-        bytes_reused = ?, bytes_needed = ?, placed_at = ?, content_path = ?, ended_at = ?
+        bytes_reused = ?, bytes_needed = ?, placed_at = ?, content_path = ?, ended_at = ?, ignored = ?
       WHERE id = ?
       """,
       [
@@ -89,7 +91,8 @@ extension AgentDatabase {
         .optional(try record.terms.map { try text($0) }), .byteCount(record.bytesVerified),
         .byteCount(record.bytesReceived), .optional(record.bytesReused?.rawValue),
         .optional(record.bytesNeeded?.rawValue), .optional(record.placedAt),
-        .optional(record.contentPath), .optional(record.endedAt), .text(record.identifier.description),
+        .optional(record.contentPath), .optional(record.endedAt), try ignoredValue(record.ignored),
+        .text(record.identifier.description),
       ])
   }
 
@@ -177,6 +180,7 @@ extension AgentDatabase {
     record.contentPath = try row.optionalText("content_path")
     record.created = try row.optionalTimestamp("created_at")
     record.endedAt = try row.optionalTimestamp("ended_at")
+    record.ignored = try ignored(row)
     return record
   }
 }

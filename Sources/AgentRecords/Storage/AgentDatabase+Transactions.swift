@@ -34,11 +34,11 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT INTO transactions
-          (id, product, store_state, step, reason, problem, cause, tries, not_before, ended_at, session)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          (id, product, store_state, step, reason, problem, cause, tries, not_before, ended_at, session, ignored)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE SET store_state = excluded.store_state, step = excluded.step,
           reason = excluded.reason, problem = excluded.problem, cause = excluded.cause, tries = excluded.tries,
-          not_before = excluded.not_before, session = excluded.session,
+          not_before = excluded.not_before, session = excluded.session, ignored = excluded.ignored,
           ended_at = iif(excluded.ended_at IS NULL, NULL, coalesce(ended_at, excluded.ended_at))
         """,
         [
@@ -47,7 +47,7 @@ extension AgentDatabase {
           .text(machine.step.rawValue), .optional(machine.reason?.rawValue),
           .optional(try machine.problem.map { try Self.text($0) }), .optional(machine.cause),
           .integer(machine.tries), .optional(record.notBefore), .optional(machine.isOver ? now : nil),
-          .optional(record.session?.description),
+          .optional(record.session?.description), try Self.ignoredValue(record.ignored),
         ])
     }
   }
@@ -140,6 +140,7 @@ extension AgentDatabase {
     record.session = try row.optionalText("session").map {
       try require(SessionName($0), "transactions.session")
     }
+    record.ignored = try ignored(row)
     return record
   }
 }

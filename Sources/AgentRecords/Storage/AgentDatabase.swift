@@ -111,6 +111,7 @@ package struct AgentDatabase: Sendable {
     reading,
     goneBack,
     readingExchange,
+    ignoredConditions,
   ]
 
   private static let urgency = Migration(

@@ -1,5 +1,6 @@
 import AgentRecords
 package import CoreTypes
+import HTTPClient
 import PullboxAPI
 package import PullboxAPIClient
 package import ServiceRuntime
@@ -19,6 +20,8 @@ package final class NetworkGate: Sendable {
     var wishes: ServiceWishes
     /// The last answer of something in the service's place; nil while the way is open.
     package var lastError: APICallError?
+    /// Why no request is made at all; nil where the machine has a way.
+    var absence: String?
     package var openings = 0
     var listeners: [AsyncSignal] = []
   }
@@ -49,6 +52,28 @@ package final class NetworkGate: Sendable {
     state.withLock { $0.listeners.append(signal) }
   }
 
+  /// While there is an absence no request is made, and none is a probe: every call fails with its sentence. Its end wakes what waits.
+  package func setAbsence(_ absence: String?) {
+    let ended = state.withLock { state -> [AsyncSignal] in
+      defer { state.absence = absence }
+      guard state.absence != nil, absence == nil else { return [] }
+      state.openings += 1
+      return state.listeners
+    }
+    for listener in ended { listener.signal() }
+  }
+
+  /// The machine has another way than before: what waits for the way is tried at once, and so is a probe.
+  package func tryAgain() {
+    let now = clock.now()
+    let listeners = state.withLock { state -> [AsyncSignal] in
+      state.condition.hurry(at: now)
+      state.openings += 1
+      return state.listeners
+    }
+    for listener in listeners { listener.signal() }
+  }
+
   /// Throws what the service has said to requests of that kind, for as long as it wants none.
   package func checkWishes(about request: String) throws(APICallError) {
     let now = clock.now()
@@ -77,7 +102,14 @@ package final class NetworkGate: Sendable {
   /// it does. The caller tells how the call ended: ``noteAnswer()`` or ``note(_:wasProbe:)``.
   func admit() throws(APICallError) -> Bool {
     let now = clock.now()
-    let (admission, error) = state.withLock { state in (state.condition.admit(at: now), state.lastError) }
+    let (admission, error, absence) = state.withLock { state in
+      (
+        state.absence == nil ? state.condition.admit(at: now) : .open, state.lastError, state.absence
+      )
+    }
+    if let absence {
+      throw .unreachable(HTTPClientError(code: .noNetwork, message: absence, isRetryable: true))
+    }
     switch admission {
     case .open: return false
     case .probe: return true

@@ -35,7 +35,11 @@ extension ArrivalFollower {
             "reason": "\(failure.reason)",
             "cause": LogValue(failure.cause ?? failure.problem?.description ?? "-"),
           ])
-        await pause(delay)
+        if failure.reason.isOfTheWay {
+          await wayOpened.wait(atMost: delay, clock: clock)
+        } else {
+          await pause(delay)
+        }
       }
     }
   }

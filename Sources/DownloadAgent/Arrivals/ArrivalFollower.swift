@@ -110,6 +110,8 @@ actor ArrivalFollower {
   var receiptChecksLeft = 0
   /// Raised when looks at the receipt are due.
   let receiptWakeUp = AsyncSignal()
+  /// Raised when the way to the server is there again.
+  nonisolated let wayOpened = AsyncSignal()
   /// Raised when entries are due.
   let slotWakeUp = AsyncSignal()
 
@@ -141,6 +143,8 @@ actor ArrivalFollower {
 
   /// Runs until the task is cancelled.
   func run() async {
+    server.path.network.signalOpenings(to: wayOpened)
+    server.path.network.signalOpenings(to: listings.wakeUp)
     guard !policies.areNothing else { return await follow(ownershipRhythm) }
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.follow(self.arrivalRhythm) }

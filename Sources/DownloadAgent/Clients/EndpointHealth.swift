@@ -58,8 +58,11 @@ final class EndpointHealth: Sendable {
     if let error, error.has(.cancelled) { return }
     let now = clock.now()
     state.withLock { state in
-      state.lastRequest = request
-      state.lastAsked = now
+      // Where no network is there, nothing was asked.
+      if error?.has(.noNetwork) != true {
+        state.lastRequest = request
+        state.lastAsked = now
+      }
       switch error {
       case .problem(let problem) where problem.status < 500:
         state.reachable = true

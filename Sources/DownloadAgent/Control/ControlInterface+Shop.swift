@@ -43,9 +43,11 @@ extension ControlInterface {
     }
     routes.on(.post, "/v1/purchases") { request, _ in
       let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
+      try Self.check(ignored: purchase.ignore)
       let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
       if purchase.shown != nil { await shop.noteTitle(of: purchase.product) }
-      let transaction = try await transactions.purchase(purchase, key: key)
+      let transaction = try await transactions.purchase(
+        purchase, key: key, by: request.credentials?.user)
       await shop.forgetHoldings()
       return try .json(transaction, status: .created)
     }

@@ -33,6 +33,8 @@ struct ControlInterface: Sendable {
   let server: EndpointHealth
   /// The health of the store.
   let store: EndpointHealth
+  /// The conditions of the machine.
+  let conditions: ConditionWatch
   /// The probes for a status that asks.
   let probes: PeerProbes
   /// The users that may change something.
@@ -68,6 +70,7 @@ struct ControlInterface: Sendable {
     addVersions(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
+    addConditions(to: &routes)
     routes.on(.get, "/v1/events") { request, _ in
       try events(for: request.credentials?.user, after: request.headers["Last-Event-ID"])
     }
@@ -167,6 +170,7 @@ struct ControlInterface: Sendable {
       guard change.priority.map(AgentDownloadChange.priorities.contains) ?? true else {
         throw Problem(.requestMalformed, "priority is a number from -1000 to 1000")
       }
+      try Self.check(ignored: change.ignore)
       return try .json(
         try await downloads.change(
           change, of: try Self.download(parameters), by: request.credentials?.user))
@@ -191,7 +195,8 @@ struct ControlInterface: Sendable {
       libraryPath: library.paths.library, freeSpace: held.free, downloads: counts,
       unfinishedTransactions: await transactions.unfinishedCount, libraryState: held.state,
       libraryLength: held.length, reserve: library.space.reserve, quota: library.space.quota,
-      waitingForRoom: await downloads.waitingForRoomCount, network: await downloads.networkLimits)
+      waitingForRoom: await downloads.waitingForRoomCount, network: await downloads.networkLimits,
+      conditions: await conditions.heldConditions())
   }
 }
 

@@ -114,11 +114,20 @@ extension DownloadManager {
     record.wantedBy =
       record.urgency != .now ? nil : change.urgency == nil ? record.wantedBy : user ?? record.wantedBy
     record.session = change.session ?? record.session
+    if let names = change.ignore { record.ignored = names.map { IgnoredCondition(name: $0, by: user) } }
     if let user, change.urgency == .now {
       log.info(
         "a person wants a download now",
         [
           "download": "\(identifier)", "product": LogValue(record.product.description), "uid": "\(user)",
+        ])
+    }
+    if let user, let names = change.ignore {
+      log.info(
+        "a person has a download pass conditions",
+        [
+          "download": "\(identifier)", "product": LogValue(record.product.description), "uid": "\(user)",
+          "conditions": LogValue(names.map(\.rawValue).joined(separator: " ")),
         ])
     }
     if runner[identifier] == nil { try database.save(record) }
@@ -127,6 +136,7 @@ extension DownloadManager {
       known.urgency = record.urgency
       known.wantedBy = record.wantedBy
       known.session = record.session
+      known.ignored = record.ignored
     }
     publish(identifier)
     schedule()
@@ -214,8 +224,9 @@ extension DownloadManager {
       status.space = jobSteps.library.space.shortage(of: working.identifier)
     }
     if status.state == .waiting {
-      let release = environment.release(of: StatusReason(rawValue: status.reason))
-      status.notBefore = release ?? status.notBefore
+      let reason = StatusReason(rawValue: status.reason)
+      status.notBefore = environment.release(of: reason) ?? status.notBefore
+      status.condition = condition(behind: reason)
     }
     return status
   }

@@ -73,7 +73,8 @@ extension DownloadManager {
           && machine.reason != .renewingTicket,
         isEnding: !machine.isLive, bytesMissing: missing,
         holds: machine.holds, isWanted: !waiting.isEmpty, usesNetwork: machine.phase != .place,
-        passesLimits: waiting.contains(where: \.passesLimits))
+        passesLimits: waiting.contains(where: \.passesLimits),
+        ignored: Set(waiting.flatMap { $0.ignored.map(\.name) }))
     }
   }
 }

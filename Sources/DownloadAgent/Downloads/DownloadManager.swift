@@ -212,10 +212,11 @@ actor DownloadManager {
   /// Creates the downloads of a transaction that it does not have yet. Throws what the database throws, and
   /// then none is created.
   func add(
-    _ products: [ProductIdentifier], for transaction: TransactionIdentifier, session: SessionName? = nil
+    _ products: [ProductIdentifier], for transaction: TransactionIdentifier, session: SessionName? = nil,
+    ignored: [IgnoredCondition] = []
   ) throws {
     let records = try database.createDownloads(
-      for: transaction, products: products, session: session, now: steps.clock.now())
+      for: transaction, products: products, session: session, ignored: ignored, now: steps.clock.now())
     for record in records { begin(record) }
   }
 
@@ -288,10 +289,15 @@ actor DownloadManager {
     let now = networks.reduce(0) { $0 + $1.openings }
     guard now != openings else { return }
     openings = now
-    for (identifier, entry) in runner.entries where entry.record.machine.reason == .networkNotOpen {
+    cancelRetries(\.isOfTheWay)
+  }
+
+  /// Lets everything that waits for such a reason go on before its delay is over.
+  func cancelRetries(_ isMeant: (StatusReason) -> Bool) {
+    for (identifier, entry) in runner.entries where isMeant(entry.record.machine.reason) {
       runner.cancelRetry(of: identifier)
     }
-    for (identifier, entry) in jobs.entries where entry.record.machine.reason == .networkNotOpen {
+    for (identifier, entry) in jobs.entries where isMeant(entry.record.machine.reason) {
       jobs.cancelRetry(of: identifier)
     }
   }

@@ -1,4 +1,5 @@
 import AgentRecords
+import PullboxAPI
 public import ServiceRuntime
 import SystemCalls
 
@@ -84,6 +85,39 @@ public enum AgentCommand {
         help:
           "Day of the month on which the budget begins anew, 1 to 31; where a month has no such day, its last; 1 unless given"
       ).appliedAtReload().example("15"),
+      CommandOption.value(
+        "metered", "RULE", fallback: "wait",
+        help: "Downloads wait while the way to the network costs by the byte, or that is ignored"
+      ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
+      CommandOption.value(
+        "metered-limit", "SIZE", fallback: "10MiB", help: "Bytes from which a download waits on a metered way"
+      ).appliedAtReload(),
+      CommandOption.value(
+        "portal", "RULE", fallback: "wait",
+        help: "Downloads wait while the network wants a log-in, as the system says, or that is ignored"
+      ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
+      CommandOption.value(
+        "battery-level", "PERCENT", fallback: "20",
+        help: "Downloads wait while less is left in the battery that the machine runs on; 0 for never"
+      ).appliedAtReload(),
+      CommandOption.value(
+        "on-battery", "RULE", fallback: "ignore",
+        help: "Downloads wait while the machine runs on its battery, or that is ignored"
+      ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
+      CommandOption.value(
+        "power-saver", "RULE", fallback: "wait",
+        help: "Downloads wait while the machine saves power, unless it is on mains, or that is ignored"
+      ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
+      CommandOption.value(
+        "busy", "RULE", fallback: "wait",
+        help:
+          "Half of the downloads wait while other work waits for the disk or for memory, or that is ignored"
+      ).taking(.words(ConditionRule.allCases.map(\.rawValue))).appliedAtReload(),
+      .list(
+        "condition-sources", "NAME",
+        help:
+          "Who is heard about the conditions of this machine, such as rtnetlink; all unless given, none for no source"
+      ).example("NetworkManager"),
       .list(
         "trusted-publisher-keys", "ID",
         help: "A publisher's key; content that none of these signed is refused"

@@ -4,7 +4,7 @@ public import Commerce
 import CoreTypes
 import Glibc
 import HTTPClient
-import PullboxAPI
+public import PullboxAPI
 public import ServiceRuntime
 import SystemCalls
 
@@ -54,6 +54,22 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var monthlyBudget: ConfigurationSize?
   /// The day of the month on which the budget begins anew, 1 to 31; 1 unless given.
   public var budgetDay: Int?
+  /// Whether downloads wait while the way to the network is metered; `wait` unless given.
+  public var metered: ConditionRule?
+  /// The bytes from which a download waits on a metered way; 10 MiB unless given.
+  public var meteredLimit: ConfigurationSize?
+  /// Whether downloads wait while the network wants a log-in; `wait` unless given.
+  public var portal: ConditionRule?
+  /// The percentage below which downloads wait for the battery, 0 to 100, 0 for never; 20 unless given.
+  public var batteryLevel: Int?
+  /// Whether downloads wait while the machine runs on its battery; `ignore` unless given.
+  public var onBattery: ConditionRule?
+  /// Whether downloads wait while the machine saves power; `wait` unless given.
+  public var powerSaver: ConditionRule?
+  /// Whether half of the downloads wait while other work waits for the disk or for memory; `wait` unless given.
+  public var busy: ConditionRule?
+  /// The sources that are heard about the conditions of this machine; all unless given, and none for `none`.
+  public var conditionSources: [String]?
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?

@@ -5,6 +5,7 @@ import CoreTypes
 import HTTPClient
 import HTTPServer
 import LibraryCatalog
+import MachineConditionSources
 import Monitoring
 import PullboxAPI
 import PullboxAPIClient
@@ -42,6 +43,12 @@ public final class AgentService: Service {
     var heartbeat: Duration = .seconds(15)
     /// The zone of windows and of the budget.
     var calendar = LocalCalendar { LocalOffset.seconds(at: $0) }
+    /// The sources of the machine's conditions; nil for all that this machine can have.
+    var conditionSources: [any ConditionSource]?
+    /// How fast conditions settle.
+    var conditionPace = ConditionLedger.Pace()
+    /// Whether the services are reached by the network; nil where their addresses say so.
+    var needsNetwork: Bool?
     /// Pieces in memory at once, of 1 MiB each; two for each download where that is more.
     var buffers = 6
     /// When the server is told how far products were read, and asked.
@@ -71,6 +78,8 @@ public final class AgentService: Service {
   let library: Library
   /// The watch over the library's volume and its room.
   private let watch: LibraryWatch
+  /// The conditions of the machine.
+  let conditions: ConditionWatch
   /// The removal of versions that were replaced.
   private let sweeper: VersionSweeper
   /// The places of reading, to and from the customer's other devices; nil where they stay here.
@@ -191,6 +200,10 @@ public final class AgentService: Service {
       noteRemoval: { [hub] item in hub.publish(.library(LibraryEvent(change: .removed, item: item))) },
       noteChange: { [hub] item in hub.publish(.library(LibraryEvent(change: .changed, item: item))) })
     watch = LibraryWatch(library: library, downloads: downloads, clock: clock, log: log)
+    conditions = try Self.conditionWatch(
+      configuration, downloads: downloads, client: client, environment: environment,
+      gates: [(configuration.server, serverMonitor), (configuration.store, storeMonitor)],
+      tuning: tuning, clock: clock, wallClock: wallClock, log: log)
     sweeper = VersionSweeper(
       library: library, downloads: downloads, hub: hub,
       keeps: configuration.keepPrevious?.duration ?? VersionSweeper.standard, clock: clock, log: log)
@@ -219,7 +232,7 @@ public final class AgentService: Service {
       reading: reading,
       shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock, log: log),
       hub: hub, identity: identity,
-      server: serverMonitor, store: storeMonitor,
+      server: serverMonitor, store: storeMonitor, conditions: conditions,
       probes: PeerProbes(
         delivery: delivery, store: store, clock: clock,
         storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
@@ -288,6 +301,7 @@ public final class AgentService: Service {
       group.addTask { [transactions] in await transactions.run() }
       group.addTask { [arrivals] in await arrivals.run() }
       group.addTask { [watch] in await watch.run() }
+      group.addTask { [conditions] in await conditions.run() }
       group.addTask { [sweeper] in await sweeper.run() }
       group.addTask { [exchange] in await exchange?.run() }
     }
@@ -299,7 +313,9 @@ public final class AgentService: Service {
     do {
       let new = try await BlockingPool.shared.run { try source.read().configuration }
       try new.check()
+      let policy = try new.machinePolicy(environment: ProcessEnvironment.variables)
       try await downloads.setLimits(try new.downloadLimits())
+      await conditions.setPolicy(policy)
       log.level = LogLevel(name: new.logLevel) ?? log.level
       log.info("reloaded", ["level": LogValue(new.logLevel)])
       let keys = new.keysThatNeedRestart(since: configuration, options: AgentCommand.description.options)
@@ -335,6 +351,25 @@ public final class AgentService: Service {
     client.shutDown()
     library.close()
     await BlockingPool.shared.run { [database] in database.close() }
+  }
+
+  /// The watch over the machine. A service that is not reached by the network has no gate that closes without one.
+  private static func conditionWatch(
+    _ configuration: AgentConfiguration, downloads: DownloadManager, client: HTTPClient,
+    environment: [String: String], gates: [(url: String, health: EndpointHealth)], tuning: Tuning,
+    clock: any MonotonicClock, wallClock: any WallClock, log: Log
+  ) throws -> ConditionWatch {
+    let heard = try configuration.heardSources()
+    let sources = tuning.conditionSources ?? MachineSources.all(clock: clock, log: log)
+    var policy = try configuration.machinePolicy(environment: environment)
+    policy.needsNetwork = tuning.needsNetwork ?? policy.needsNetwork
+    return ConditionWatch(
+      sources: sources.filter { heard.contains($0.name) }, policy: policy, pace: tuning.conditionPace,
+      downloads: downloads,
+      gates: gates.filter {
+        tuning.needsNetwork ?? configuration.needsNetwork($0.url, environment: environment)
+      }.map(\.health.network),
+      client: client, clock: clock, wallClock: wallClock, log: log)
   }
 
   /// The device's identity and the agent's records, with what the configuration asks to be made anew.

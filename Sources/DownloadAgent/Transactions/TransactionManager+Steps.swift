@@ -9,7 +9,9 @@ import ServiceRuntime
 extension TransactionManager {
   /// The store's queue lists the transaction. Throws where it cannot be looked up. Calling it again for what
   /// is known changes what the store says of it and nothing else.
-  func observe(_ transaction: StoreTransaction, session: SessionName? = nil) async throws {
+  func observe(
+    _ transaction: StoreTransaction, session: SessionName? = nil, ignored: [IgnoredCondition] = []
+  ) async throws {
     if runner[transaction.id] == nil {
       let known = try database.transaction(transaction.id)
       let record =
@@ -27,6 +29,7 @@ extension TransactionManager {
     await process(.observed(transaction.state), of: transaction.id) { record in
       record.note(transaction.state)
       record.session = record.session ?? session
+      if !ignored.isEmpty { record.ignored = ignored }
     }
   }
 
@@ -89,7 +92,8 @@ extension TransactionManager {
     case .createDownloads(let products):
       do {
         try await downloads.add(
-          products, for: identifier, session: runner[identifier]?.record.session)
+          products, for: identifier, session: runner[identifier]?.record.session,
+          ignored: runner[identifier]?.record.ignored ?? [])
       } catch {
         // The step says that there are downloads; that there are none is noticed when the delay is over.
         log.error(

@@ -172,7 +172,11 @@ actor TransactionManager {
   /// Buys, once for one `key`; the transaction is known and under way when this returns. Throws `device-limit` before anything is paid
   /// where the server says that the device has no place with its customer; where that cannot be asked the
   /// purchase goes on. Throws the store's problem, or `store-unavailable`.
-  func purchase(_ request: AgentPurchaseRequest, key: String) async throws -> AgentTransaction {
+  ///
+  /// - Parameter user: the number of the user who buys, who answers for the conditions that are to be passed.
+  func purchase(
+    _ request: AgentPurchaseRequest, key: String, by user: UInt32? = nil
+  ) async throws -> AgentTransaction {
     try await requirePlace("nothing was bought")
     let transaction: StoreTransaction
     do {
@@ -180,7 +184,8 @@ actor TransactionManager {
     } catch {
       throw error.problem(of: .store)
     }
-    return try await begin(transaction, session: request.session)
+    let ignored = (request.ignore ?? []).map { IgnoredCondition(name: $0, by: user) }
+    return try await begin(transaction, session: request.session, ignored: ignored)
   }
 
   /// Redeems a code at the store, as ``purchase(_:key:)`` buys.
@@ -207,11 +212,12 @@ actor TransactionManager {
   /// Takes up what the store has just sold. The queue is asked as well, since its answer may be the first to
   /// know the next state.
   private func begin(
-    _ transaction: StoreTransaction, session: SessionName? = nil
+    _ transaction: StoreTransaction, session: SessionName? = nil, ignored: [IgnoredCondition] = []
   ) async throws -> AgentTransaction {
-    try await observe(transaction, session: session)
+    try await observe(transaction, session: session, ignored: ignored)
     // The queue may have told of it before.
     if let session { try await downloads.noteSession(session, of: transaction.id) }
+    if !ignored.isEmpty { try await downloads.noteIgnored(ignored, of: transaction.id) }
     pollSoon()
     let identifiers = await downloads.downloads(of: transaction.id)
     let record =
@@ -259,7 +265,7 @@ actor TransactionManager {
     let now = store.network.openings + server.path.network.openings
     guard now != openings else { return }
     openings = now
-    for (identifier, entry) in runner.entries where entry.record.machine.reason == .networkNotOpen {
+    for (identifier, entry) in runner.entries where entry.record.machine.reason?.isOfTheWay == true {
       await process(.retryDue, of: identifier)
     }
     if pollFailures > 0 { pollSoon() }

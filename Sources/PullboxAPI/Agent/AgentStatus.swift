@@ -66,13 +66,16 @@ public struct AgentStatus: Codable, Sendable {
 
   /// The bounds of downloads; absent where none is set.
   public var network: NetworkLimits?
+  /// The conditions of the machine that downloads wait for now, or would; absent where there is none.
+  public var conditions: [MachineConditionStatus]?
 
   /// Creates the document from its members.
   public init(
     device: DeviceIdentifier, server: Peer, store: Peer, started: Timestamp, libraryPath: String,
     freeSpace: ByteCount, downloads: [String: Int], unfinishedTransactions: Int,
     libraryState: LibraryItem.State? = nil, libraryLength: ByteCount? = nil, reserve: ByteCount? = nil,
-    quota: ByteCount? = nil, waitingForRoom: Int? = nil, network: NetworkLimits? = nil
+    quota: ByteCount? = nil, waitingForRoom: Int? = nil, network: NetworkLimits? = nil,
+    conditions: [MachineConditionStatus]? = nil
   ) {
     self.device = device
     self.server = server
@@ -88,5 +91,6 @@ public struct AgentStatus: Codable, Sendable {
     self.reserve = reserve
     self.quota = quota
     self.network = network
+    self.conditions = conditions
   }
 }

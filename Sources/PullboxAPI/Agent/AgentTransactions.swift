@@ -75,13 +75,17 @@ public struct AgentPurchaseRequest: Codable, Sendable {
   public var optIn: Bool?
   /// The app that buys: the transaction and its downloads bear its name. The store is not told. Absent for none.
   public var session: SessionName?
+  /// The conditions of the machine that its downloads pass, of ``MachineConditionName/ignorable``; absent for none.
+  public var ignore: [MachineConditionName]?
 
   /// Creates the request. What is nil is left out of it.
   public init(
     product: ProductIdentifier, quantity: Int? = nil, applicationUsername: String? = nil,
-    shown: ShownPrice? = nil, optIn: Bool? = nil, session: SessionName? = nil
+    shown: ShownPrice? = nil, optIn: Bool? = nil, session: SessionName? = nil,
+    ignore: [MachineConditionName]? = nil
   ) {
     self.session = session
+    self.ignore = ignore
     self.optIn = optIn
     self.product = product
     self.quantity = quantity

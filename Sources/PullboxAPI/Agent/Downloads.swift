@@ -71,6 +71,10 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
   public var section: SectionTag?
   /// The app that asked for it; absent where none named itself.
   public var session: SessionName?
+  /// The condition of the machine that it waits for, and who tells it; absent where it waits for none.
+  public var condition: DownloadCondition?
+  /// The conditions that it passes, each with the user who said so; absent where it passes none.
+  public var ignored: [IgnoredCondition]?
 
   /// Creates the document from its members.
   public init(
@@ -81,7 +85,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     priority: Int? = nil, created: Timestamp? = nil, notBefore: Timestamp? = nil, cause: String? = nil,
     space: SpaceShortage? = nil, bytesNeeded: ByteCount? = nil, bytesReused: ByteCount? = nil,
     title: String? = nil, stalledSince: Timestamp? = nil, urgency: DownloadUrgency? = nil,
-    wantedBy: UInt32? = nil, section: SectionTag? = nil, session: SessionName? = nil
+    wantedBy: UInt32? = nil, section: SectionTag? = nil, session: SessionName? = nil,
+    condition: DownloadCondition? = nil, ignored: [IgnoredCondition]? = nil
   ) {
     self.id = id
     self.product = product
@@ -110,6 +115,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     self.wantedBy = wantedBy
     self.section = section
     self.session = session
+    self.condition = condition
+    self.ignored = ignored
   }
 
   /// Writes ``timeRemaining`` as null when it is unknown, and leaves out every other member that is nil.
@@ -143,6 +150,8 @@ public struct DownloadStatus: Codable, Hashable, Sendable {
     try container.encodeIfPresent(wantedBy, forKey: .wantedBy)
     try container.encodeIfPresent(section, forKey: .section)
     try container.encodeIfPresent(session, forKey: .session)
+    try container.encodeIfPresent(condition, forKey: .condition)
+    try container.encodeIfPresent(ignored, forKey: .ignored)
   }
 }
 
@@ -252,14 +261,20 @@ public struct AgentDownloadChange: Codable, Hashable, Sendable {
   public var urgency: DownloadUrgency?
   /// The app whose download it is from now on.
   public var session: SessionName?
+  /// The conditions of the machine that it passes from now on, in place of those before: of ``MachineConditionName/ignorable``.
+  public var ignore: [MachineConditionName]?
 
   /// The values that ``AgentDownloadChange/priority`` may have.
   public static let priorities = -1000...1000
 
   /// Creates the request. What is nil is left out of it, and stays as it is or takes its default.
-  public init(priority: Int? = nil, urgency: DownloadUrgency? = nil, session: SessionName? = nil) {
+  public init(
+    priority: Int? = nil, urgency: DownloadUrgency? = nil, session: SessionName? = nil,
+    ignore: [MachineConditionName]? = nil
+  ) {
     self.priority = priority
     self.urgency = urgency
     self.session = session
+    self.ignore = ignore
   }
 }

@@ -21,12 +21,17 @@ public struct DeviceObservations: Sendable {
   public var answer: Answer
   /// Whether this process may read the library's folder; nil if it was not looked at, or is not there.
   public var mayReadLibrary: Bool?
+  /// The conditions of the machine; nil from an agent that does not tell them.
+  public var conditions: ConditionsResponse?
 
   /// Observations from their parts.
-  public init(socketPath: String, answer: Answer, mayReadLibrary: Bool? = nil) {
+  public init(
+    socketPath: String, answer: Answer, mayReadLibrary: Bool? = nil, conditions: ConditionsResponse? = nil
+  ) {
     self.socketPath = socketPath
     self.answer = answer
     self.mayReadLibrary = mayReadLibrary
+    self.conditions = conditions
   }
 
   /// The delivery server that the agent uses; nil if it does not tell.

@@ -19,10 +19,13 @@ public struct DeviceProber: Sendable {
     let obstacle = await BlockingPool.shared.run { Self.obstacle(at: socketPath) }
     if let obstacle { return DeviceObservations(socketPath: socketPath, answer: obstacle) }
     do {
-      let status = try await AgentClient(socketPath: socketPath).status()
+      let agent = try AgentClient(socketPath: socketPath)
+      let status = try await agent.status()
       let library = status.libraryPath
       let mayRead = await BlockingPool.shared.run { try? FileSystem.mayUse(library) }
-      return DeviceObservations(socketPath: socketPath, answer: .status(status), mayReadLibrary: mayRead)
+      return DeviceObservations(
+        socketPath: socketPath, answer: .status(status), mayReadLibrary: mayRead,
+        conditions: try? await agent.conditions())
     } catch {
       return DeviceObservations(socketPath: socketPath, answer: .silent("\(error)"))
     }

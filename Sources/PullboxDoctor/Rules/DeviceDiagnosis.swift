@@ -31,7 +31,7 @@ public enum DeviceDiagnosis {
         ),
         peer(status.store, check: "agent-store", name: "the payment store", cause: .storeUnreachableForAgent),
         library(status, mayRead: seen.mayReadLibrary), space(status), quota(status), limits(status),
-        downloads(status),
+        seen.conditions.map(conditions), downloads(status),
       ].compactMap { $0 }
     }
   }
@@ -107,6 +107,18 @@ public enum DeviceDiagnosis {
       }, limits.budget.map { "\($0.left) of \($0.limit) left" },
     ]
     return Finding("limits", .ok, parts.compactMap { $0 }.joined(separator: ", "))
+  }
+
+  /// The sources of the machine's conditions, and the conditions that downloads wait for. Nothing of it is wrong.
+  private static func conditions(_ told: ConditionsResponse) -> Finding {
+    let speaking = told.sources.filter { $0.state == .speaks }.map(\.name)
+    let held = told.conditions.filter { $0.state == .yes && $0.rule == .wait }.map { condition in
+      let origin = [condition.device, condition.source.map { "by \($0)" }].compactMap { $0 }
+      return "\(condition.name.rawValue) (\(origin.joined(separator: ", ")))"
+    }
+    let sources = speaking.isEmpty ? "no source tells any" : "told by \(speaking.joined(separator: ", "))"
+    let waits = held.isEmpty ? "" : "; downloads wait for: \(held.joined(separator: ", "))"
+    return Finding("conditions", .ok, sources + waits)
   }
 
   /// A warning at most.

@@ -334,6 +334,20 @@ extension AgentClient {
     try await api.call("PATCH", address(id), body: AgentDownloadChange(urgency: urgency)).value
   }
 
+  /// Has the download pass these conditions of the machine, and no others, and returns its status then. Only those of
+  /// `MachineConditionName.ignorable` can be passed.
+  @discardableResult
+  public func ignore(
+    _ conditions: [MachineConditionName], for id: DownloadIdentifier
+  ) async throws(APICallError) -> DownloadStatus {
+    try await api.call("PATCH", address(id), body: AgentDownloadChange(ignore: conditions)).value
+  }
+
+  /// The conditions of the machine that downloads may wait for, and who tells them.
+  public func conditions() async throws(APICallError) -> ConditionsResponse {
+    try await api.get("/v1/conditions")
+  }
+
   private func request(
     _ verb: String, of id: DownloadIdentifier
   ) async throws(APICallError) -> DownloadStatus {

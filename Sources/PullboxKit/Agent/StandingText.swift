@@ -8,6 +8,11 @@ package enum StandingText {
   /// Words for the reasons of docs/agent.md. A reason that is not here is shown as the agent says it.
   private static let waits = [
     "outside-window": "waits for its window", "budget-spent": "waits: the budget of this month is spent",
+    "metered": "waits for a way that is not metered", "network-portal": "waits for the network's log-in",
+    "no-network": "waits for a network", "battery-low": "waits for the battery to be charged",
+    "on-battery": "waits for mains power", "power-saver": "waits for the end of power saving",
+    "machine-sleeps": "waits for the machine to wake up",
+    "machine-busy": "waits for other work of this machine to end",
     "queued": "waits for its turn", "preempted": "waits for a download that is wanted now",
     "waiting-for-content": "waits for its content",
     "server-unreachable": "the server cannot be reached",
@@ -52,6 +57,7 @@ package enum StandingText {
       return "failed: \(why)" + caused(download.cause, unless: why)
     case .waiting:
       var text = waits[download.reason] ?? "waits (\(download.reason))"
+      if let condition = download.condition { text += words(condition, of: download) }
       // The cause has the same numbers.
       let cause = download.space == nil ? download.cause : nil
       if let space = download.space { text += ": \(words(space))" }
@@ -81,6 +87,26 @@ package enum StandingText {
       default: of(download)
       }
     return "the download of \(download.title ?? download.product.description) \(verb)"
+  }
+
+  /// The source of the condition, the command that passes it, and since when it is there.
+  private static func words(_ condition: DownloadCondition, of download: DownloadStatus) -> String {
+    let origin = [condition.device, "by \(condition.source)"].compactMap { $0 }.joined(separator: ", ")
+    var text = " (\(origin))"
+    let name = download.id.description.prefix(4)
+    let left = download.bytesTotal.map { max(.zero, $0 - download.bytesVerified) }
+    switch condition.name {
+    case .metered:
+      text += ": `pullbox resume --now \(name)` takes \(left.map { "\($0)" } ?? "what there is") of it"
+    case .portal:
+      text += ": log in with a browser, or `pullbox resume --ignore portal \(name)`"
+    case .batteryLow, .onBattery, .powerSaver:
+      text += ": `pullbox resume --now \(name)` goes on all the same"
+    case .busy:
+      text += ": `pullbox resume --now \(name)` goes on beside it"
+    case .offline, .sleep: break
+    }
+    return text + ", since \(LocalTime.clock(condition.since))"
   }
 
   /// The numbers of a shortage: needed, free or left of the quota, kept free, removable.

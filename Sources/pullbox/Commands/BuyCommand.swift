@@ -31,7 +31,7 @@ enum BuyCommand: Command {
       .flag("yes", abbreviation: "y", environment: .none, help: "Buy without asking"),
       .flag(
         "wait", abbreviation: "w", environment: .none, help: "Wait until the transaction is finished"),
-      .timeout,
+      .timeout, .ignoredConditions,
       .value("quantity", "N", environment: .none, help: "Quantity of a consumable, 1 to 10"),
       .flag(
         "opt-in", environment: .none,
@@ -44,6 +44,7 @@ enum BuyCommand: Command {
     let product = try context.product(0)
     let quantity = try context.arguments.integer("quantity", in: 1...10)
     _ = try context.timeout()
+    let ignored = try context.ignoredConditions()
     let asks = !context.arguments.isSet("yes")
     guard !asks || Terminal.standardInput.isTerminal && Terminal.standardError.isTerminal else {
       throw UsageError("there is no terminal to ask at; --yes buys without asking")
@@ -75,7 +76,7 @@ enum BuyCommand: Command {
         product: product, quantity: quantity,
         shown: ShownPrice(
           of: offered.listing, under: offered.offer, with: optsIn ? offered.bonusPeriod : nil),
-        optIn: optsIn ? true : nil))
+        optIn: optsIn ? true : nil, ignore: ignored))
     try await follow(transaction, with: agent, in: context)
   }
 

@@ -29,12 +29,23 @@ enum ResumeCommand: Command {
     "resume", summary: "Resume downloads that are paused, failed or were cancelled",
     discussion: DownloadSelector.explanation,
     operands: [.download(isRequired: false, repeats: true)],
-    options: [.flag("all", environment: .none, help: "Resume every download that is paused or failed")])
+    options: [
+      .flag("all", environment: .none, help: "Resume every download that is paused or failed"),
+      .flag(
+        "now", environment: .none,
+        help: "Want it now: it passes windows, the budget, metered ways and the battery"),
+      .ignoredConditions,
+    ])
 
-  /// Resumes each download that is chosen, one request after the other.
+  /// Resumes each download that is chosen, one request after the other. What a download is to pass is told first, so that it begins at
+  /// once.
   static func run(_ context: CommandContext) async throws {
+    let ignored = try context.ignoredConditions()
+    let isUrgent = context.arguments.isSet("now")
     try await DownloadSelector.change(context, allOf: { $0.state == .paused || $0.state == .failed }) {
-      try await $0.resume($1)
+      if let ignored { try await $0.ignore(ignored, for: $1) }
+      if isUrgent { try await $0.setUrgency(.now, of: $1) }
+      return try await $0.resume($1)
     }
   }
 }

@@ -94,6 +94,9 @@ enum StatusReport {
       ("transactions", "\(status.unfinishedTransactions) unfinished"),
     ]
     if let limits = status.network { rows.append(("limits", limitsText(limits))) }
+    if let conditions = status.conditions, !conditions.isEmpty {
+      rows.append(("conditions", conditionsText(conditions)))
+    }
     if let updates {
       rows.append(
         (
@@ -110,6 +113,18 @@ enum StatusReport {
       rows.append(("packages", "\(packages.packages) at the server, \(state)"))
     }
     return rows
+  }
+
+  /// The conditions that are waited for, who tells them, since when, and how many wait.
+  private static func conditionsText(_ conditions: [MachineConditionStatus]) -> String {
+    conditions.map { condition in
+      let origin = [
+        condition.device, condition.source.map { "by \($0)" },
+        condition.since.map { "since \(LocalTime.text($0))" },
+      ].compactMap { $0 }.joined(separator: ", ")
+      let holds = condition.holds == 0 ? "" : ": \(CountText.of(condition.holds, "download")) waiting"
+      return "\(condition.name.rawValue) (\(origin))\(holds)"
+    }.joined(separator: "; ")
   }
 
   /// How fast, when, and how much a month.

@@ -3,6 +3,7 @@ import ContentPackage
 import CoreTypes
 import Crypto
 import HTTPClient
+import MachineConditionSources
 import PackageTesting
 import PullboxAPI
 import PullboxTesting
@@ -13,6 +14,15 @@ import Testing
 @testable import AgentRecords
 @testable import ContentLibrary
 @testable import DownloadAgent
+
+/// A source that says nothing by itself: tests speak in its name.
+struct SilentSource: ConditionSource {
+  let name: ConditionSourceName
+
+  func run(_ report: @Sendable (MachineObservation) async -> Void) async throws {
+    try await SystemMonotonicClock().sleep(for: .seconds(86_400))
+  }
+}
 
 /// A whole agent in the test's process, with a state directory that outlives it, and short waits.
 final class AgentHarness: Sendable {
@@ -38,7 +48,8 @@ final class AgentHarness: Sendable {
     trusting keys: [PublisherKeyIdentifier]? = nil, retry: RetryPolicy? = nil, probes: Backoff? = nil,
     ownershipRhythm: ArrivalFollower.Rhythm? = nil, queuePage: Int? = nil,
     stallAfter: Duration = .seconds(20), wallClock: any WallClock = SystemWallClock(),
-    calendar: LocalCalendar? = nil,
+    calendar: LocalCalendar? = nil, sources: [ConditionSourceName] = [], needsNetwork: Bool? = nil,
+    pace: ConditionLedger.Pace = ConditionLedger.Pace(),
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
@@ -66,6 +77,9 @@ final class AgentHarness: Sendable {
     if let probes { tuning.probes = probes }
     if let ownershipRhythm { tuning.ownershipRhythm = ownershipRhythm }
     if let calendar { tuning.calendar = calendar }
+    tuning.conditionSources = sources.map(SilentSource.init(name:))
+    tuning.needsNetwork = needsNetwork
+    tuning.conditionPace = pace
     if let queuePage { tuning.queuePage = queuePage }
     tuning.fileOperations = operations
     let agent = try AgentService(

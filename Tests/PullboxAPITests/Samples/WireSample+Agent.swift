@@ -10,6 +10,36 @@ extension WireSample {
     #"{"left": 20401094656, "limit": 21474836480, "until": "2026-11-30T23:00:00.000Z", "used": 1073741824}"#
   static let networkLimits =
     #"{"budget": \#(networkBudget), "maximumRate": 2097152, "window": \#(networkWindow)}"#
+  static let machineCondition = """
+    {
+      "device": "wwan0",
+      "holds": 2,
+      "level": 19,
+      "name": "metered",
+      "rule": "wait",
+      "since": "2026-11-29T12:40:00.000Z",
+      "source": "NetworkManager",
+      "state": "yes"
+    }
+    """
+  static let unknownCondition = #"{"holds": 0, "name": "battery-low", "rule": "ignore", "state": "unknown"}"#
+  static let conditionSource = """
+    {
+      "error": "the bus is gone",
+      "name": "NetworkManager",
+      "since": "2026-11-29T12:40:00.000Z",
+      "state": "silent"
+    }
+    """
+  static let downloadCondition = """
+    {
+      "device": "wwan0",
+      "name": "metered",
+      "since": "2026-11-29T12:40:00.000Z",
+      "source": "NetworkManager"
+    }
+    """
+  static let ignoredCondition = #"{"by": 1000, "name": "metered"}"#
   static let readingLocations = """
     {"fragments": ["page=4"], "position": 4, "progression": 0.25, "totalProgression": 0.5}
     """
@@ -45,6 +75,7 @@ extension WireSample {
       "bytesTotal": 9007199254740993,
       "bytesVerified": 6291456,
       "cause": "pwrite /library/.staging/1: No space left on device",
+      "condition": \(downloadCondition),
       "contentPath": "/var/lib/pullbox/library/com.example.heroes.issue42/1.10",
       "created": "2026-11-21T08:29:00.000Z",
       "error": {
@@ -53,6 +84,7 @@ extension WireSample {
         "type": "urn:pullbox:problem:content-withdrawn"
       },
       "id": "5b0c2f9a1d3e4f60",
+      "ignored": [\(ignoredCondition)],
       "notBefore": "2026-11-21T08:31:00.250Z",
       "priority": -5,
       "product": "com.example.heroes.issue42",
@@ -196,12 +228,14 @@ extension WireSample {
       AgentReaderRequest.self, #"{"locale": "fr-FR", "title": "Tablet"}"#, minimal: #"{"title": "Tablet"}"#),
     WireSample(
       AgentDownloadChange.self,
-      #"{"priority": -1000, "session": "org.example.Reader", "urgency": "background"}"#, minimal: "{}"),
+      #"{"ignore": ["metered"], "priority": -1000, "session": "org.example.Reader", "urgency": "background"}"#,
+      minimal: "{}"),
     WireSample(
       AgentPurchaseRequest.self,
       """
       {
         "applicationUsername": "reader-7",
+        "ignore": ["metered", "on-battery"],
         "optIn": true,
         "product": "com.example.coins",
         "quantity": 10,
@@ -294,6 +328,7 @@ extension WireSample {
       AgentStatus.self,
       """
       {
+        "conditions": [\(machineCondition)],
         "device": "2b1f0c1e-7d3a-4c53-9b52-0a53f3f4b7aa",
         "downloads": {"active": 1, "failed": 2},
         "freeSpace": 53687091200,
@@ -359,6 +394,16 @@ extension WireSample {
     WireSample(LibraryResponse.self, #"{"items": [\#(item), \#(itemWithoutTitle)]}"#),
     WireSample(LibraryVerification.self, verification),
     WireSample(LibraryVerification.Fault.self, libraryFault),
+    WireSample(
+      ConditionsResponse.self,
+      #"{"conditions": [\#(machineCondition), \#(unknownCondition)], "sources": [\#(conditionSource)]}"#),
+    WireSample(MachineConditionStatus.self, machineCondition, minimal: unknownCondition),
+    WireSample(
+      ConditionSourceStatus.self, conditionSource, minimal: #"{"name": "UPower", "state": "absent"}"#),
+    WireSample(
+      DownloadCondition.self, downloadCondition,
+      minimal: #"{"name": "offline", "since": "2026-11-29T12:40:00.000Z", "source": "rtnetlink"}"#),
+    WireSample(IgnoredCondition.self, ignoredCondition, minimal: #"{"name": "metered"}"#),
     WireSample(NetworkLimits.self, networkLimits, minimal: "{}"),
     WireSample(NetworkLimits.Window.self, networkWindow, minimal: #"{"isOpen": true}"#),
     WireSample(NetworkLimits.Budget.self, networkBudget, minimal: #"{"left": 0, "limit": 1, "used": 2}"#),

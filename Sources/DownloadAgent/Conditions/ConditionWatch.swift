@@ -1,0 +1,235 @@
+import AgentRecords
+import ContentLibrary
+import CoreTypes
+import HTTPClient
+import MachineConditionSources
+import PullboxAPI
+import ServiceRuntime
+
+/// Hears the sources of the machine's conditions, and tells the downloads what holds them. A source that ends is begun again after a
+/// while; without any source all is as if there were no conditions.
+///
+/// ```swift
+/// async let watching: Void = conditions.run()   // until the task is cancelled
+/// let shown = await conditions.status()
+/// ```
+actor ConditionWatch {
+  /// The pauses before a source that ended is begun again.
+  static let backoff = Backoff(initial: .seconds(1), factor: 2, cap: .seconds(60), jitter: 0.2)
+  /// How long the sources have at the start before the log says which there are.
+  static let introduction: Duration = .seconds(5)
+
+  /// All that can be asked on this machine.
+  private let sources: [any ConditionSource]
+  /// The downloads, which hold and release their work.
+  private let downloads: DownloadManager
+  /// The gates that calls of the services pass; none of a service on this machine itself.
+  private let gates: [NetworkGate]
+  /// The client whose connections end when the machine sleeps.
+  private let client: HTTPClient
+  private let clock: any MonotonicClock
+  private let wallClock: any WallClock
+  private let log: Log
+
+  private var ledger: ConditionLedger
+  private var policy: MachinePolicy
+  /// The conditions that were told to the downloads last.
+  private var applied = MachineConditions()
+  /// Signalled when the ledger is to be looked at.
+  private let wakeUp = AsyncSignal()
+  /// Those that have told, or ended, once.
+  private var introduced: Set<ConditionSourceName> = []
+  private var isIntroduced = false
+
+  init(
+    sources: [any ConditionSource], policy: MachinePolicy, pace: ConditionLedger.Pace,
+    downloads: DownloadManager, gates: [NetworkGate], client: HTTPClient, clock: any MonotonicClock,
+    wallClock: any WallClock, log: Log
+  ) {
+    self.sources = sources
+    self.policy = policy
+    ledger = ConditionLedger(pace: pace)
+    self.downloads = downloads
+    self.gates = gates
+    self.client = client
+    self.clock = clock
+    self.wallClock = wallClock
+    self.log = log
+  }
+
+  /// Until the task is cancelled.
+  func run() async {
+    await downloads.setPolicy(policy)
+    guard !sources.isEmpty else { return }
+    await withTaskGroup(of: Void.self) { group in
+      for source in sources { group.addTask { await self.follow(source) } }
+      group.addTask { await self.settleWhenDue() }
+      group.addTask { await self.introduce() }
+    }
+  }
+
+  /// Other rules, which count at once.
+  func setPolicy(_ policy: MachinePolicy) async {
+    self.policy = policy
+    await downloads.setPolicy(policy)
+  }
+
+  /// Takes in what a source tells. What the word stops has come to rest when this returns.
+  func note(_ observation: MachineObservation, from name: ConditionSourceName) async {
+    ledger.note(observation, from: name, at: clock.now(), wall: wallClock.now())
+    noteIntroduced(name)
+    await settle()
+    wakeUp.signal()
+  }
+
+  /// Runs one source again and again.
+  private func follow(_ source: any ConditionSource) async {
+    var failures = 0
+    while !Task.isCancelled {
+      let began = clock.now()
+      var error: (any Error)?
+      do {
+        try await source.run { await self.note($0, from: source.name) }
+      } catch let failure {
+        error = failure
+      }
+      if Task.isCancelled { return }
+      let now = clock.now()
+      ledger.silence(
+        source.name, because: error.map { "\($0)" } ?? "it ended", at: now, wall: wallClock.now())
+      noteIntroduced(source.name)
+      wakeUp.signal()
+      if let error = error as? ConditionSourceError, error.code == .absent { return }
+      log.debug(
+        "a source of conditions tells no more",
+        ["source": LogValue(source.name.rawValue), "error": LogValue(error.map { "\($0)" } ?? "it ended")])
+      // One that has spoken for a while begins anew.
+      failures = now - began > .seconds(60) ? 1 : failures + 1
+      do {
+        try await clock.sleep(for: Self.backoff.delay(afterFailures: failures))
+      } catch {
+        return
+      }
+    }
+  }
+
+  private func settleWhenDue() async {
+    while !Task.isCancelled {
+      await settle()
+      let rest = ledger.nextChange.map { max(.milliseconds(1), $0 - clock.now()) }
+      await wakeUp.wait(atMost: rest, clock: clock)
+    }
+  }
+
+  /// Tells what has changed. The gates close before the downloads are stopped, and open before these go on.
+  private func settle() async {
+    guard ledger.settle(at: clock.now(), wall: wallClock.now()) else { return }
+    let (before, now) = (applied, ledger.conditions)
+    applied = now
+    logChanges(from: before, to: now)
+    let absence = absence(in: now)
+    for gate in gates { gate.setAbsence(absence) }
+    await downloads.setMachine(now)
+    if now.session.isLeaving?.value == true, before.session.isLeaving?.value != true {
+      await downloads.rest()
+      // It may have woken up meanwhile.
+      if applied.session.isLeaving?.value == true { await client.disconnect() }
+    }
+    guard now.session.isLeaving?.value != true else { return }
+    let hasWoken = before.session.isLeaving?.value == true
+    if hasWoken || Self.isOtherWay(now.network.way, than: before.network.way) {
+      for gate in gates { gate.tryAgain() }
+      await downloads.wayAppeared()
+    }
+  }
+
+  /// Why no request is worth anything now; nil where one may be.
+  private func absence(in conditions: MachineConditions) -> String? {
+    if conditions.session.isLeaving?.value == true { return "this machine is about to sleep" }
+    guard policy.rule(of: .offline) == .wait, let way = conditions.network.way, way.value == .none else {
+      return nil
+    }
+    return "this machine has no network, as \(way.source.rawValue) says"
+  }
+
+  /// Whether bytes may pass now that could not before, or go another way.
+  private static func isOtherWay(_ way: Told<NetworkWay>?, than before: Told<NetworkWay>?) -> Bool {
+    guard let way, way.value == .open, let before else { return false }
+    return before.value != .open || (before.source == way.source && before.device != way.device)
+  }
+
+  private func logChanges(from before: MachineConditions, to now: MachineConditions) {
+    for name in MachineConditionName.allCases {
+      let (old, new) = (policy.told(name, in: before), policy.told(name, in: now))
+      guard (old?.value ?? false) != (new?.value ?? false) else { continue }
+      let told = new ?? old
+      log.info(
+        new?.value == true ? "a condition of the machine began" : "a condition of the machine ended",
+        [
+          "condition": LogValue(name.rawValue), "source": LogValue(told?.source.rawValue ?? "-"),
+          "device": LogValue(told?.device ?? "-"),
+        ])
+    }
+  }
+}
+
+// What people are shown.
+extension ConditionWatch {
+  /// Every condition, and everyone who could tell one.
+  func status() async -> ConditionsResponse {
+    let counts = await downloads.machineHoldCounts
+    let conditions = MachineConditionName.allCases.map { condition($0, holds: counts[$0] ?? 0) }
+    let names = ConditionSourceName.allCases.filter { name in sources.contains { $0.name == name } }
+    return ConditionsResponse(conditions: conditions, sources: names.map(source))
+  }
+
+  /// Those that are there and waited for; nil for none.
+  func heldConditions() async -> [MachineConditionStatus]? {
+    let holds = policy.holds(in: applied)
+    guard !holds.isEmpty else { return nil }
+    let counts = await downloads.machineHoldCounts
+    return MachineConditionName.allCases.filter { holds[$0] != nil }
+      .map { condition($0, holds: counts[$0] ?? 0) }
+  }
+
+  private func condition(_ name: MachineConditionName, holds: Int) -> MachineConditionStatus {
+    let told = policy.told(name, in: applied)
+    let state: MachineConditionStatus.State = told.map { $0.value ? .yes : .no } ?? .unknown
+    return MachineConditionStatus(
+      name: name, state: state, source: told?.source.rawValue, device: told?.device, since: told?.since,
+      level: name == .batteryLow ? applied.power.level?.value : nil, rule: policy.rule(of: name),
+      holds: holds)
+  }
+
+  private func source(_ name: ConditionSourceName) -> ConditionSourceStatus {
+    guard let source = ledger.sources[name] else {
+      return ConditionSourceStatus(name: name.rawValue, state: .absent)
+    }
+    let state: ConditionSourceStatus.State =
+      source.silentSince == nil ? .speaks : source.isForgotten ? .absent : .silent
+    return ConditionSourceStatus(name: name.rawValue, state: state, since: source.since, error: source.error)
+  }
+
+  private func noteIntroduced(_ name: ConditionSourceName) {
+    introduced.insert(name)
+    if introduced.count == sources.count { logIntroduction() }
+  }
+
+  private func introduce() async {
+    // Cancelled when the agent stops.
+    try? await clock.sleep(for: Self.introduction)
+    if !Task.isCancelled { logIntroduction() }
+  }
+
+  /// One line, whatever this machine has.
+  private func logIntroduction() {
+    guard !isIntroduced else { return }
+    isIntroduced = true
+    let speaking = ConditionSourceName.allCases.filter { name in
+      ledger.sources[name].map { $0.silentSince == nil } ?? false
+    }
+    log.info(
+      "the machine tells its conditions",
+      ["by": LogValue(speaking.isEmpty ? "none" : speaking.map(\.rawValue).joined(separator: " "))])
+  }
+}

@@ -1,0 +1,66 @@
+import AgentRecords
+import Commerce
+import CoreTypes
+import PullboxAPI
+import ServiceRuntime
+
+// The conditions of the machine, and what persons have downloads pass.
+extension DownloadManager {
+  /// The machine as it is now: work is held and released by it.
+  func setMachine(_ machine: MachineConditions) {
+    changeEnvironment { $0.machine = machine }
+  }
+
+  /// Other rules for conditions of the machine, for downloads that run as well.
+  func setPolicy(_ policy: MachinePolicy) {
+    changeEnvironment { $0.policy = policy }
+  }
+
+  /// The way to the services is another one than before: what waited for it goes on.
+  func wayAppeared() {
+    cancelRetries(\.isOfTheWay)
+    schedule()
+    runner.wakeUp.signal()
+  }
+
+  /// Returns when no step transfers any more, for a machine that is about to sleep. What is being placed goes on.
+  func rest() async {
+    let steps = jobs.entries.values.filter { $0.record.machine.state != .active }.compactMap(\.step)
+    for step in steps { await step.value }
+    for identifier in jobs.entries.keys { saveProgress(of: identifier) }
+  }
+
+  /// Whether content is being moved to its place.
+  var isPlacingContent: Bool {
+    jobs.entries.values.contains { $0.record.machine.state == .active && $0.record.machine.phase == .place }
+  }
+
+  /// How many downloads wait for each condition.
+  var machineHoldCounts: [MachineConditionName: Int] {
+    var counts: [MachineConditionName: Int] = [:]
+    for entry in runner.entries.values where !entry.record.isHistory {
+      let status = status(of: entry.record)
+      guard status.state == .waiting else { continue }
+      if let name = StatusReason(rawValue: status.reason).machineCondition { counts[name, default: 0] += 1 }
+    }
+    return counts
+  }
+
+  /// The condition of the machine that is waited for, with who tells it; nil for other reasons, and for one that has just ended.
+  func condition(behind reason: StatusReason) -> DownloadCondition? {
+    guard let name = reason.machineCondition,
+      let told = environment.policy.told(name, in: environment.machine), told.value
+    else { return nil }
+    return DownloadCondition(
+      name: name, source: told.source.rawValue, device: told.device, since: told.since)
+  }
+
+  /// The downloads of the transaction pass these conditions. Throws what the database throws.
+  func noteIgnored(_ ignored: [IgnoredCondition], of transaction: TransactionIdentifier) throws {
+    for record in runner.entries.values.map(\.record) where record.transaction == transaction {
+      try runner.update(record.identifier) { $0.ignored = ignored }
+      publish(record.identifier)
+    }
+    schedule()
+  }
+}

@@ -1,0 +1,134 @@
+import AgentRecords
+import CoreTypes
+import PullboxTesting
+import ServiceRuntime
+import SystemCalls
+import Testing
+
+@testable import MachineConditionSources
+
+/// Messages as rtnetlink(7) lays them out, in this machine's own order of bytes.
+private enum Netlink {
+  static func bytes<Value: FixedWidthInteger>(_ value: Value) -> [UInt8] {
+    unsafe withUnsafeBytes(of: value) { unsafe Array($0) }
+  }
+
+  static func attribute(_ kind: UInt16, _ value: [UInt8]) -> [UInt8] {
+    padded(bytes(UInt16(4 + value.count)) + bytes(kind) + value)
+  }
+
+  static func message(_ kind: UInt16, _ body: [UInt8]) -> [UInt8] {
+    padded(bytes(UInt32(16 + body.count)) + bytes(kind) + [UInt8](repeating: 0, count: 10) + body)
+  }
+
+  /// `struct ifinfomsg` with the name.
+  static func link(_ index: Int32, _ name: String, flags: UInt32, kind: UInt16 = 16) -> [UInt8] {
+    message(
+      kind,
+      [0, 0] + bytes(UInt16(1)) + bytes(index) + bytes(flags) + bytes(UInt32(0))
+        + attribute(3, Array(name.utf8) + [0]))
+  }
+
+  /// `struct ifaddrmsg` with the address.
+  static func address(
+    _ index: UInt32, _ address: [UInt8], scope: UInt8 = 0, kind: UInt16 = 20
+  ) -> [UInt8] {
+    message(kind, [address.count == 4 ? 2 : 10, 24, 0, scope] + bytes(index) + attribute(1, address))
+  }
+
+  /// `struct rtmsg` of a default route of the main table.
+  static func route(_ index: UInt32, priority: UInt32, kind: UInt16 = 24) -> [UInt8] {
+    message(
+      kind,
+      [2, 0, 0, 0, 254, 3, 0, 1] + bytes(UInt32(0)) + attribute(4, bytes(index))
+        + attribute(6, bytes(priority)))
+  }
+
+  private static func padded(_ bytes: [UInt8]) -> [UInt8] {
+    bytes + [UInt8](repeating: 0, count: (4 - bytes.count % 4) % 4)
+  }
+}
+
+@Suite struct NetworkTableTests {
+  private static let up: UInt32 = 0x1_0041
+
+  private func table(_ bytes: [UInt8]...) -> NetworkTable {
+    var table = NetworkTable()
+    for message in NetlinkMessages(bytes.flatMap(\.self)) { table.apply(message) }
+    return table
+  }
+
+  @Test("there is a way where a link that is up has an address") func way() {
+    let link = Netlink.link(2, "eth0", flags: Self.up)
+    let address = Netlink.address(2, [192, 0, 2, 7])
+    #expect(table(link, address).observation.way == .open)
+    #expect(table(link, address).observation.device == "eth0")
+    #expect(table(link).observation.way == NetworkWay.none)
+    #expect(table(address).observation.way == NetworkWay.none)
+    #expect(
+      table(Netlink.link(2, "eth0", flags: 0x41), address).observation.way == NetworkWay.none, "no cable")
+    #expect(
+      table(link, address, Netlink.address(2, [192, 0, 2, 7], kind: 21)).observation.way == NetworkWay.none)
+    #expect(
+      table(link, address, Netlink.link(2, "eth0", flags: 0, kind: 17)).observation.way == NetworkWay.none)
+  }
+
+  @Test("a loopback and an address of the link alone are no way") func local() {
+    let loopback = Netlink.link(1, "lo", flags: Self.up | 0x8)
+    #expect(
+      table(loopback, Netlink.address(1, [127, 0, 0, 1], scope: 254), Netlink.address(1, [192, 0, 2, 1]))
+        .observation.way == NetworkWay.none)
+    let link = Netlink.link(2, "eth0", flags: Self.up)
+    let linkLocal = Netlink.address(2, [0xFE, 0x80] + [UInt8](repeating: 1, count: 14), scope: 253)
+    #expect(table(link, linkLocal).observation.way == NetworkWay.none)
+  }
+
+  @Test("the device is that of the best default route") func device() {
+    let links =
+      Netlink.link(2, "eth0", flags: Self.up) + Netlink.link(3, "wwan0", flags: Self.up)
+      + Netlink.address(2, [192, 0, 2, 7]) + Netlink.address(3, [198, 51, 100, 7])
+    #expect(table(links, Netlink.route(3, priority: 700)).observation.device == "wwan0")
+    let both = table(links, Netlink.route(3, priority: 700), Netlink.route(2, priority: 100))
+    #expect(both.observation.device == "eth0")
+    var changed = both
+    for message in NetlinkMessages(Netlink.route(2, priority: 100, kind: 25)) { changed.apply(message) }
+    #expect(changed.observation.device == "wwan0" && changed.fingerprint != both.fingerprint)
+  }
+
+  @Test("messages that are cut short or lie about their lengths change nothing", arguments: 1...200)
+  func hostile(seed: UInt64) {
+    var generator = SplitMix(seed: seed)
+    var bytes =
+      Netlink.link(2, "eth0", flags: Self.up) + Netlink.address(2, [192, 0, 2, 7])
+      + Netlink.route(2, priority: 1)
+    for _ in 0..<Int.random(in: 1...8, using: &generator) {
+      bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+    }
+    bytes = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator)))
+    var count = 0
+    var table = NetworkTable()
+    for message in NetlinkMessages(bytes) {
+      table.apply(message)
+      count += 1
+    }
+    #expect(count <= bytes.count / 16, "seed \(seed)")
+  }
+
+  @Test("the kernel tells the way of this machine") func kernel() async throws {
+    let source = NetlinkSource(thread: try ReadinessThread(name: "test"), clock: SystemMonotonicClock())
+    let told = Locked<[MachineObservation]>([])
+    let first = Event()
+    let running = Task {
+      try await source.run { observation in
+        told.withLock { $0.append(observation) }
+        first.happen()
+      }
+    }
+    await first.wait()
+    running.cancel()
+    _ = await running.result
+    let names = try FileSystem.list("/sys/class/net").map(\.name)
+    let observation = try #require(told.current.first)
+    #expect(observation.device.map(names.contains) ?? (observation.way == NetworkWay.none))
+  }
+}
