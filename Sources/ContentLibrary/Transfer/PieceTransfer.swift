@@ -4,7 +4,6 @@ package import CoreTypes
 package import HTTPClient
 import PullboxAPI
 import PullboxAPIClient
-import Synchronization
 
 /// Fetches the missing pieces of one package, range by range, and trusts each piece by its digest alone. What
 /// was verified stays, however this ends; what came of a piece when the connection was lost is gone on with by the next

@@ -49,6 +49,16 @@ package actor StagingSession {
     self.operations = operations
   }
 
+  /// The priority of the thread that writes, unpacks and places; set by the job's urgency.
+  private var priority = ThreadPriority.ofProcess
+
+  /// Has everything that is written, unpacked and placed from now on stand back for others, or do so no more.
+  package func setPriority(_ priority: ThreadPriority) {
+    guard priority != self.priority else { return }
+    self.priority = priority
+    priority.applyToThread()
+  }
+
   /// From now on readers are given what this session has.
   package nonisolated func attach(to demand: ReadingDemand) {
     demand.attach(extents, at: paths.staging, operations: operations)

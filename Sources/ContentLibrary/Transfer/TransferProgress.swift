@@ -1,5 +1,6 @@
 package import CoreTypes
 import Synchronization
+package import SystemCalls
 
 /// The bytes that a running transfer has moved so far; written by its threads, read by the manager.
 package final class TransferProgress: Sendable {
@@ -9,6 +10,8 @@ package final class TransferProgress: Sendable {
   private let reused: Atomic<Int64>
   /// Its part of the rate and of the budget; nil where nothing bounds it.
   package let pace: TransferPace?
+  /// The turn of what is written.
+  private let turn = Mutex(ThreadPriority.ofProcess)
 
   /// The counts go on from those of the job's record; `reused` is nil where the library was not looked at
   /// yet.
@@ -19,6 +22,17 @@ package final class TransferProgress: Sendable {
     self.received = Atomic(received.rawValue)
     self.reused = Atomic(reused?.rawValue ?? -1)
     self.verified = Atomic(verified.rawValue)
+  }
+
+  /// The turn at the disk and at the processors of what is written, unpacked and placed.
+  package var priority: ThreadPriority { turn.withLock { $0 } }
+
+  /// Whether that is another one than before; ``StagingSession`` takes it over when it is told.
+  package func setPriority(_ priority: ThreadPriority) -> Bool {
+    turn.withLock { turn in
+      defer { turn = priority }
+      return turn != priority
+    }
   }
 
   /// Received over the network; a byte that was received twice counts twice.

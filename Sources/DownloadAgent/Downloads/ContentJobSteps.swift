@@ -135,6 +135,7 @@ struct ContentJobSteps: Sendable {
       return Outcome(event: .contentLost(.zero, of: terms.length))
     }
     session.attach(to: demand)
+    await session.setPriority(progress.priority)
     try await BlockingPool.shared.run { [library] in try library.requireOnline() }
     var pieces = try await session.open()
     let hasTriedSources = await session.hasTriedSources

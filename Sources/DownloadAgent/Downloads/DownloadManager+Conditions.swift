@@ -1,8 +1,10 @@
 import AgentRecords
 import Commerce
+import ContentLibrary
 import CoreTypes
 import PullboxAPI
 import ServiceRuntime
+import SystemCalls
 
 // The conditions of the machine, and what persons have downloads pass.
 extension DownloadManager {
@@ -30,9 +32,21 @@ extension DownloadManager {
     for identifier in jobs.entries.keys { saveProgress(of: identifier) }
   }
 
-  /// Whether content is being moved to its place.
-  var isPlacingContent: Bool {
-    jobs.entries.values.contains { $0.record.machine.state == .active && $0.record.machine.phase == .place }
+  /// A job's writing stands back for other programs where it is in the background, and on a busy machine where nothing of it is wanted
+  /// now. What is wanted now stands back for none.
+  func setPriority(of candidate: Scheduler.Candidate, _ identifier: ContentJobIdentifier) {
+    let isBusy = environment.policy.holds(in: environment.machine)[.busy] != nil
+    let priority: ThreadPriority =
+      switch candidate.urgency {
+      case .now: .normal
+      case .normal: isBusy ? .background : .ofProcess
+      case .background: .background
+      }
+    guard jobs[identifier]?.context.progress.setPriority(priority) == true,
+      let session = jobSteps.sessions.session(of: identifier)
+    else { return }
+    // Unstructured: the session may be busy with a piece, and takes it over behind that.
+    Task { await session.setPriority(priority) }
   }
 
   /// How many downloads wait for each condition.

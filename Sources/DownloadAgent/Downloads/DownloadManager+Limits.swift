@@ -94,6 +94,7 @@ extension DownloadManager {
       jobs[identifier]?.context.progress.pace?.set(
         RateShares.Claim(urgency: candidate.urgency, priority: candidate.priority),
         passesBudget: candidate.passesLimits)
+      setPriority(of: candidate, identifier)
     }
   }
 
