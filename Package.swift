@@ -180,7 +180,7 @@ let agent: [Target] = [
     ]),
   .target(
     name: "MachineConditionSources",
-    dependencies: ["AgentRecords", "CLinux", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
+    dependencies: ["AgentRecords", "MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes"]),
   .target(
     name: "LibraryCatalog",
     dependencies: [
@@ -513,7 +513,7 @@ let tests: [Target] = [
   .testTarget(
     name: "MachineConditionSourcesTests",
     dependencies: [
-      "MachineConditionSources", "AgentRecords", "ServiceRuntime", "SystemCalls", "CoreTypes",
+      "MachineConditionSources", "AgentRecords", "MessageBus", "ServiceRuntime", "SystemCalls", "CoreTypes",
       "PullboxTesting",
     ]),
   .testTarget(
@@ -562,7 +562,8 @@ let tests: [Target] = [
   .testTarget(
     name: "BlackBoxTests",
     dependencies: [
-      "PullboxAPI", "HTTPClient", "HTTPServer", "Commerce", "Receipts", "SystemCalls", "Crypto", "CoreTypes",
+      "PullboxAPI", "MessageBus", "HTTPClient", "HTTPServer", "Commerce", "Receipts", "SystemCalls", "Crypto",
+      "CoreTypes",
       "PullboxTesting",
       "pullbox", "pullbox-server", "pullbox-agent", "pullbox-sandbox", "Reader", "OneScreen",
     ]),

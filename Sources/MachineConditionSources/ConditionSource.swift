@@ -10,7 +10,7 @@ package protocol ConditionSource: Sendable {
   /// unless this machine has none of it.
   ///
   /// - Parameter report: returns once the agent has taken the word in; what the word stops has come to rest then.
-  func run(_ report: @Sendable (MachineObservation) async -> Void) async throws
+  func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws
 }
 
 /// Why a source tells nothing.

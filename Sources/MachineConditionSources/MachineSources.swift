@@ -1,24 +1,59 @@
-import AgentRecords
+package import AgentRecords
 package import CoreTypes
-import Glibc
+import MessageBus
 package import ServiceRuntime
 import SystemCalls
 
-/// The sources of the machine that this process runs on.
-package enum MachineSources {
-  /// All of them; what this machine does not have says so when it is run. None where the kernel has no descriptor left to wait with.
-  package static func all(clock: any MonotonicClock, log: Log) -> [any ConditionSource] {
-    let thread: ReadinessThread
-    do {
-      thread = try ReadinessThread(name: "conditions")
-    } catch {
-      log.warning("the conditions of the machine cannot be watched", ["error": LogValue(error)])
-      return []
+/// The sources of the machine that this process runs on, and the inhibitor of its sleep.
+package struct MachineSources: Sendable {
+  /// All that this machine could have. One that it does not have says so when it is run.
+  package let all: [any ConditionSource]
+  /// Nil where there is no bus's library.
+  package let inhibitor: PlacingInhibitor?
+
+  /// None but those of `heard` are asked, and no connection to a bus is made for others. Opens the bus's library, which blocks.
+  package init(heard: Set<ConditionSourceName>, clock: any MonotonicClock, log: Log) {
+    var sources: [any ConditionSource] = []
+    let onBus = heard.intersection([.networkManager, .upower, .powerProfiles, .login])
+    var system: BusConnection?
+    if !onBus.isEmpty {
+      do throws(BusError) {
+        let bus = try BusConnection.open(.system)
+        system = bus
+        sources += [
+          NetworkManagerSource(bus: bus, clock: clock), UPowerSource(bus: bus, clock: clock),
+          PowerProfilesSource(bus: bus, clock: clock), LoginSource(bus: bus, clock: clock),
+        ]
+      } catch {
+        sources += onBus.map { AbsentSource(name: $0, reason: error.message) }
+      }
     }
-    return [
-      NetlinkSource(thread: thread, clock: clock), PowerSupplySource(thread: thread, clock: clock),
-      PressureSource(own: ownControlGroup, thread: thread, clock: clock),
-    ]
+    if heard.contains(.networkMonitor), Self.isSandboxed {
+      do throws(BusError) {
+        sources.append(NetworkMonitorSource(bus: try BusConnection.open(.session), clock: clock))
+      } catch {
+        sources.append(AbsentSource(name: .networkMonitor, reason: error.message))
+      }
+    }
+    if !heard.isDisjoint(with: [.netlink, .powerSupply, .pressure]) {
+      do {
+        let thread = try ReadinessThread(name: "conditions")
+        sources += [
+          NetlinkSource(thread: thread, clock: clock), PowerSupplySource(thread: thread, clock: clock),
+          PressureSource(own: Self.ownControlGroup, thread: thread, clock: clock),
+        ]
+      } catch {
+        log.warning("the kernel cannot be asked for the machine's conditions", ["error": LogValue(error)])
+      }
+    }
+    all = sources.filter { heard.contains($0.name) }
+    inhibitor = heard.contains(.login) ? system.map { PlacingInhibitor(bus: $0, clock: clock) } : nil
+  }
+
+  /// Whether this process runs in a sandbox of Flatpak's (flatpak-metadata(5)).
+  private static var isSandboxed: Bool {
+    // What cannot be looked at is not there for this process.
+    ((try? FileSystem.status(of: "/.flatpak-info")) ?? nil) != nil
   }
 
   /// The folder of this process's control group, where it has one of its own (cgroups(7), version 2).
@@ -27,5 +62,15 @@ package enum MachineSources {
     let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("0::/") }
     guard let path = line?.dropFirst("0::".count), path != "/", !path.contains("..") else { return nil }
     return "/sys/fs/cgroup\(path)"
+  }
+}
+
+/// A source that this machine cannot have.
+private struct AbsentSource: ConditionSource {
+  let name: ConditionSourceName
+  let reason: String
+
+  func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
+    throw ConditionSourceError(.absent, reason)
   }
 }

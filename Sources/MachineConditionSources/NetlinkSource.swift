@@ -16,23 +16,23 @@ package struct NetlinkSource: ConditionSource {
     self.clock = clock
   }
 
-  package func run(_ report: @Sendable (MachineObservation) async -> Void) async throws {
+  package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
     let socket: NetlinkSocket
     do throws(SystemError) {
       socket = try NetlinkSocket.network()
     } catch {
       throw ConditionSourceError(.absent, "\(error)")
     }
-    var told: (MachineObservation, Int)?
+    var told: MachineObservation?
     while !Task.isCancelled {
       // Where something was lost, all is asked for anew.
       var table = NetworkTable()
       guard try await read(socket, into: &table) else { continue }
       repeat {
-        let news = (table.observation, table.fingerprint)
-        if told?.0 != news.0 || told?.1 != news.1 {
+        let news = table.observation
+        if told != news {
           told = news
-          await report(news.0)
+          await report(news)
         }
         guard await thread.wait(for: socket.number) else { return }
         try await clock.sleep(for: Self.rest)

@@ -55,8 +55,9 @@ struct NetworkTable: Hashable, Sendable {
 
   /// Whether there is a way, and the link that most of what leaves the machine takes.
   var observation: MachineObservation {
-    let device = ways.first
+    let (device, fingerprint) = (ways.first, fingerprint)
     return MachineObservation {
+      $0.fingerprint = fingerprint
       $0.way = device == nil ? NetworkWay.none : .open
       $0.isRouted = routes.contains { links[$0.link]?.isUp == true }
       $0.device = device
@@ -64,7 +65,7 @@ struct NetworkTable: Hashable, Sendable {
   }
 
   /// A number that is another one when connections may have another way.
-  var fingerprint: Int {
+  private var fingerprint: Int {
     var hasher = Hasher()
     hasher.combine(ways)
     hasher.combine(addresses.filter { links[$0.link]?.isUp == true })

@@ -24,7 +24,7 @@ package struct PowerSupplySource: ConditionSource {
     self.clock = clock
   }
 
-  package func run(_ report: @Sendable (MachineObservation) async -> Void) async throws {
+  package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
     // Without its events a change is seen at the next look.
     let socket = try? NetlinkSocket.deviceEvents()
     var told: MachineObservation?

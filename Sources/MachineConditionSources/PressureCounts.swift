@@ -29,11 +29,12 @@ final class PressureCounts: Sendable {
     self.threshold = UInt64(threshold)
   }
 
-  /// Whether others have waited for the threshold since then. Where it is not known whose waits they are, they are those of others.
+  /// Whether others have waited for the threshold since then. Where it is not known whose waits they are, they may be this agent's own:
+  /// then no one is said to wait.
   func isOfOthers(all: UInt64?, own: UInt64?) -> Bool {
     last.withLock { last in
       defer { last = (all, own) }
-      guard let all, let before = last.all, let own, let ownBefore = last.own else { return true }
+      guard let all, let before = last.all, let own, let ownBefore = last.own else { return false }
       let (waited, mine) = (all &- before, own &- ownBefore)
       return waited >= mine && waited - mine >= threshold / 2
     }

@@ -35,7 +35,7 @@ package struct PressureSource: ConditionSource {
     self.clock = clock
   }
 
-  package func run(_ report: @Sendable (MachineObservation) async -> Void) async throws {
+  package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
     var triggers: [Trigger] = []
     var refusal: SystemError?
     for kind in Self.kinds {

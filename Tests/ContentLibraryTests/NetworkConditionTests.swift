@@ -88,6 +88,41 @@ import Testing
     await signal.wait(atMost: nil, clock: clock)
   }
 
+  @Test("without a network no call is made, and its end wakes what waits") func absence() async throws {
+    let gate = NetworkGate(clock: ManualMonotonicClock())
+    let signal = AsyncSignal()
+    gate.signalOpenings(to: signal)
+    gate.setAbsence("this machine has no network, as rtnetlink says")
+    let requests = Locked(0)
+    let error = await #expect(throws: APICallError.self) {
+      try await gate.pass("GET /") { () async throws(APICallError) -> Int in
+        requests.withLock { $0 += 1 }
+        return 1
+      }
+    }
+    let failure = try StepFailure(#require(error), from: .store)
+    #expect(failure.reason == .noNetwork && failure.recovery == .retry(notBefore: nil))
+    #expect(failure.cause == "this machine has no network, as rtnetlink says")
+    #expect(requests.current == 0 && gate.isOpen)
+    gate.setAbsence(nil)
+    gate.setAbsence(nil)
+    #expect(gate.openings == 1)
+    await signal.wait(atMost: nil, clock: SystemMonotonicClock())
+    #expect(try await gate.pass("GET /") { () async throws(APICallError) -> Int in 1 } == 1)
+  }
+
+  @Test("a way that is another one is probed at once, whatever the pause") func otherWay() async throws {
+    let clock = ManualMonotonicClock()
+    let gate = NetworkGate(
+      clock: clock, backoff: Backoff(initial: .seconds(100), factor: 1, cap: .seconds(100), jitter: 0))
+    _ = try? await gate.pass("GET /") { () async throws(APICallError) -> Int in
+      throw .unexpectedResponse(status: 200, detail: "<html>", isPage: true)
+    }
+    #expect(throws: APICallError.self) { _ = try gate.admit() }
+    gate.tryAgain()
+    #expect(try gate.admit(), "it is a probe")
+  }
+
   @Test("what is held fails as the probe did, with the time to the next one") func held() async throws {
     let clock = ManualMonotonicClock()
     let gate = NetworkGate(

@@ -92,7 +92,9 @@ private enum Netlink {
     #expect(both.observation.device == "eth0")
     var changed = both
     for message in NetlinkMessages(Netlink.route(2, priority: 100, kind: 25)) { changed.apply(message) }
-    #expect(changed.observation.device == "wwan0" && changed.fingerprint != both.fingerprint)
+    #expect(
+      changed.observation.device == "wwan0" && changed.observation.fingerprint != both.observation.fingerprint
+    )
   }
 
   @Test("messages that are cut short or lie about their lengths change nothing", arguments: 1...200)

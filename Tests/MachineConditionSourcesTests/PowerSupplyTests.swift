@@ -114,7 +114,7 @@ import Testing
     let counts = PressureCounts(all: 1_000_000, own: 500_000, threshold: 500_000)
     #expect(!counts.isOfOthers(all: 2_000_000, own: 1_500_000))
     #expect(counts.isOfOthers(all: 3_000_000, own: 1_600_000))
-    #expect(counts.isOfOthers(all: 4_000_000, own: nil), "whose they are is not known")
+    #expect(!counts.isOfOthers(all: 4_000_000, own: nil), "whose they are is not known")
   }
 
   @Test("a machine without pressure information has none of it") func absent() async throws {

@@ -43,6 +43,7 @@ package struct ConditionLedger: Sendable {
 
   private var way = SettledFact<NetworkWay>(isStrict: { $0 != .open })
   private var isMetered = SettledFact<Bool>()
+  private var fingerprint = SettledFact<Int>(isStricter: { _, _ in false })
   private var isOnBattery = SettledFact<Bool>()
   private var level = SettledFact<Int>(isStricter: { $0 < $1 })
   private var isWarned = SettledFact<Bool>()
@@ -101,6 +102,7 @@ package struct ConditionLedger: Sendable {
     let before = conditions
     conditions.network.way = way.settle(at: now, pace)
     conditions.network.isMetered = isMetered.settle(at: now, pace)
+    conditions.network.fingerprint = fingerprint.settle(at: now, pace)
     conditions.power.isOnBattery = isOnBattery.settle(at: now, pace)
     conditions.power.level = level.settle(at: now, pace)
     conditions.power.isWarned = isWarned.settle(at: now, pace)
@@ -115,7 +117,8 @@ package struct ConditionLedger: Sendable {
     let silences = sources.values.filter { !$0.isForgotten }
       .compactMap { source in source.silentSince.map { $0 + pace.patience } }
     let facts = [
-      way.due(pace), isMetered.due(pace), isOnBattery.due(pace), level.due(pace), isWarned.due(pace),
+      way.due(pace), isMetered.due(pace), fingerprint.due(pace), isOnBattery.due(pace), level.due(pace),
+      isWarned.due(pace),
       isSaving.due(pace), isLeaving.due(pace), isBusy.due(pace),
     ]
     return (silences + facts.compactMap { $0 }).min()
@@ -124,6 +127,7 @@ package struct ConditionLedger: Sendable {
   private mutating func look(at now: MonotonicInstant, wall: Timestamp) {
     way.note(firstWay(wall), at: now)
     isMetered.note(first(\.isMetered, wall, device: true), at: now)
+    fingerprint.note(first(\.fingerprint, wall), at: now)
     isOnBattery.note(first(\.isOnBattery, wall), at: now)
     level.note(first(\.batteryLevel, wall), at: now)
     isWarned.note(first(\.isBatteryWarned, wall), at: now)

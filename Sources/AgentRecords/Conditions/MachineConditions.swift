@@ -28,6 +28,8 @@ package enum NetworkWay: String, Hashable, Sendable {
 /// All that one source knows at a moment. A member that it does not tell is nil.
 package struct MachineObservation: Hashable, Sendable {
   package var way: NetworkWay?
+  /// A number that is another one when connections may have another way, as the kernel says.
+  package var fingerprint: Int?
   /// Whether there is a route to everywhere, as the kernel says.
   package var isRouted: Bool?
   package var isMetered: Bool?
@@ -77,6 +79,8 @@ package struct MachineConditions: Hashable, Sendable {
   package struct Network: Hashable, Sendable {
     package var way: Told<NetworkWay>?
     package var isMetered: Told<Bool>?
+    /// Another number when connections may have another way than before.
+    package var fingerprint: Told<Int>?
   }
 
   package struct Power: Hashable, Sendable {

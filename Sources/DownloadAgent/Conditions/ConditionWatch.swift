@@ -137,7 +137,7 @@ actor ConditionWatch {
     }
     guard now.session.isLeaving?.value != true else { return }
     let hasWoken = before.session.isLeaving?.value == true
-    if hasWoken || Self.isOtherWay(now.network.way, than: before.network.way) {
+    if hasWoken || Self.isOtherWay(now.network, than: before.network) {
       for gate in gates { gate.tryAgain() }
       await downloads.wayAppeared()
     }
@@ -153,9 +153,15 @@ actor ConditionWatch {
   }
 
   /// Whether bytes may pass now that could not before, or go another way.
-  private static func isOtherWay(_ way: Told<NetworkWay>?, than before: Told<NetworkWay>?) -> Bool {
-    guard let way, way.value == .open, let before else { return false }
-    return before.value != .open || (before.source == way.source && before.device != way.device)
+  private static func isOtherWay(
+    _ network: MachineConditions.Network, than before: MachineConditions.Network
+  ) -> Bool {
+    guard let way = network.way, way.value == .open else { return false }
+    if let old = before.way, old.value != .open || (old.source == way.source && old.device != way.device) {
+      return true
+    }
+    guard let fingerprint = network.fingerprint, let old = before.fingerprint else { return false }
+    return fingerprint.value != old.value
   }
 
   private func logChanges(from before: MachineConditions, to now: MachineConditions) {

@@ -4,6 +4,7 @@ import ContentLibrary
 import ContentPackage
 import CoreTypes
 import HTTPClient
+import MachineConditionSources
 import PullboxAPI
 import PullboxAPIClient
 import SystemCalls
@@ -37,6 +38,8 @@ struct ContentJobSteps: Sendable {
   var trustedKeys: Set<PublisherKeyIdentifier> = []
   /// The bounds of a transfer.
   var limits = PieceTransfer.Limits()
+  /// Keeps the machine awake while content is moved to its place; nil where it cannot.
+  var inhibitor: PlacingInhibitor?
   /// The staging areas that are open, kept over setbacks.
   let sessions = StagingSessions()
 
@@ -181,16 +184,18 @@ struct ContentJobSteps: Sendable {
     let manifest = session.manifest
     let needed = Self.bytesNeeded(by: manifest) ?? terms.length
     let pieces = try await session.open()
-    let item: LibraryItem? = try await library.space.whilePlacing(manifest, for: record.identifier) {
-      if pieces.isComplete {
-        // What lies at its place stays there until then.
-        try await session.finish()
-        return try await library.place(manifest, at: clock.now()) { path in
-          try await session.place(at: path)
+    let item: LibraryItem? = try await whileAwake(placing: manifest) {
+      try await library.space.whilePlacing(manifest, for: record.identifier) {
+        if pieces.isComplete {
+          // What lies at its place stays there until then.
+          try await session.finish()
+          return try await library.place(manifest, at: clock.now()) { path in
+            try await session.place(at: path)
+          }
         }
+        // An earlier process may have renamed it and ended before it saved the record.
+        return try await library.recordPlaced(manifest, at: clock.now())
       }
-      // An earlier process may have renamed it and ended before it saved the record.
-      return try await library.recordPlaced(manifest, at: clock.now())
     }
     guard let item else {
       // What is left counts as verified by the next transfer; what is lost counts here, and only here.
@@ -200,6 +205,14 @@ struct ContentJobSteps: Sendable {
     }
     progress.setVerified(needed)
     return Outcome(event: .placed, placed: item)
+  }
+
+  /// Runs the body; the machine does not sleep meanwhile, where it can be asked.
+  private func whileAwake<Value: Sendable>(
+    placing manifest: Manifest, _ body: () async throws -> Value
+  ) async rethrows -> Value {
+    guard let inhibitor else { return try await body() }
+    return try await inhibitor.whilePlacing(manifest.displayTitle ?? manifest.product.description, body)
   }
 
   /// Changes the ticket in the record; the grant stays.

@@ -168,6 +168,7 @@ public final class AgentService: Service {
     if let maximum = configuration.maximumConnections {
       limits.connections = ConnectionPlan(maximum: maximum)
     }
+    let (sources, inhibitor) = try Self.machine(configuration, tuning: tuning, clock: clock, log: log)
     if let speed = configuration.maximumSpeed { limits.maximumSpeed = ByteCount(speed) }
     downloads = DownloadManager(
       database: database,
@@ -178,7 +179,7 @@ public final class AgentService: Service {
         server: delivery, client: client, library: library,
         buffers: BufferPool(limit: max(tuning.buffers, 2 * maximumDownloads)),
         pacer: TransferPacer(rate: downloadLimits.rate, clock: clock), clock: wallClock,
-        trustedKeys: trustedKeys, limits: limits),
+        trustedKeys: trustedKeys, limits: limits, inhibitor: inhibitor),
       maximumActive: maximumDownloads, retryPolicy: tuning.downloadRetry, hub: hub,
       inbox: inbox, limits: downloadLimits, calendar: tuning.calendar, clock: clock, log: log)
     transactions = TransactionManager(
@@ -203,7 +204,7 @@ public final class AgentService: Service {
     conditions = try Self.conditionWatch(
       configuration, downloads: downloads, client: client, environment: environment,
       gates: [(configuration.server, serverMonitor), (configuration.store, storeMonitor)],
-      tuning: tuning, clock: clock, wallClock: wallClock, log: log)
+      sources: sources, tuning: tuning, clock: clock, wallClock: wallClock, log: log)
     sweeper = VersionSweeper(
       library: library, downloads: downloads, hub: hub,
       keeps: configuration.keepPrevious?.duration ?? VersionSweeper.standard, clock: clock, log: log)
@@ -353,25 +354,6 @@ public final class AgentService: Service {
     await BlockingPool.shared.run { [database] in database.close() }
   }
 
-  /// The watch over the machine. A service that is not reached by the network has no gate that closes without one.
-  private static func conditionWatch(
-    _ configuration: AgentConfiguration, downloads: DownloadManager, client: HTTPClient,
-    environment: [String: String], gates: [(url: String, health: EndpointHealth)], tuning: Tuning,
-    clock: any MonotonicClock, wallClock: any WallClock, log: Log
-  ) throws -> ConditionWatch {
-    let heard = try configuration.heardSources()
-    let sources = tuning.conditionSources ?? MachineSources.all(clock: clock, log: log)
-    var policy = try configuration.machinePolicy(environment: environment)
-    policy.needsNetwork = tuning.needsNetwork ?? policy.needsNetwork
-    return ConditionWatch(
-      sources: sources.filter { heard.contains($0.name) }, policy: policy, pace: tuning.conditionPace,
-      downloads: downloads,
-      gates: gates.filter {
-        tuning.needsNetwork ?? configuration.needsNetwork($0.url, environment: environment)
-      }.map(\.health.network),
-      client: client, clock: clock, wallClock: wallClock, log: log)
-  }
-
   /// The device's identity and the agent's records, with what the configuration asks to be made anew.
   /// `mayBegin` says that whatever lies at the library's path is the library from now on, since a rebuild was
   /// asked for. Blocks.
@@ -402,4 +384,7 @@ public final class AgentService: Service {
     }
     return (identity, database, isRebuilt)
   }
+  /// The longest answer of a service, manifests and content aside: enough for some 11,000 purchases. Reading an answer
+  /// takes many times its length in memory.
+  private static let maximumAnswer = ByteCount.mebibytes(3)
 }

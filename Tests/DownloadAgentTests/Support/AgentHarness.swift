@@ -19,7 +19,7 @@ import Testing
 struct SilentSource: ConditionSource {
   let name: ConditionSourceName
 
-  func run(_ report: @Sendable (MachineObservation) async -> Void) async throws {
+  func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
     try await SystemMonotonicClock().sleep(for: .seconds(86_400))
   }
 }

@@ -4,12 +4,8 @@ import HTTPServer
 import PullboxAPIServer
 import ServiceRuntime
 
-// The bounds of the agent's client and of its servers.
+/// The settings of the client and of the servers.
 extension AgentService {
-  /// The longest answer of a service, manifests and content aside: enough for some 11,000 purchases. Reading an answer
-  /// takes many times its length in memory.
-  static let maximumAnswer = ByteCount.mebibytes(3)
-
   /// The configuration of the client: the defaults, and the agent's name.
   static var clientConfiguration: HTTPClientConfiguration {
     var configuration = HTTPClientConfiguration()

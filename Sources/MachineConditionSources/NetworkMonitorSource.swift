@@ -1,0 +1,51 @@
+package import AgentRecords
+package import CoreTypes
+package import MessageBus
+
+/// The way as the portal tells it to a sandbox, which does not reach NetworkManager (`org.freedesktop.portal.NetworkMonitor`, version 3).
+package struct NetworkMonitorSource: ConditionSource {
+  private static let service: BusName = "org.freedesktop.portal.Desktop"
+  private static let path: BusPath = "/org/freedesktop/portal/desktop"
+  private static let interface: BusInterface = "org.freedesktop.portal.NetworkMonitor"
+
+  package let name = ConditionSourceName.networkMonitor
+  private let follower: BusFollower
+
+  /// `bus` is the user's.
+  package init(bus: BusConnection, clock: any MonotonicClock) {
+    follower = BusFollower(bus: bus, clock: clock)
+  }
+
+  package func run(_ report: @escaping @Sendable (MachineObservation) async -> Void) async throws {
+    let follower = follower
+    try await follower.follow(
+      [
+        BusMatch(
+          sender: Self.service,
+          .signals(path: Self.path, interface: Self.interface, member: "changed"))
+      ], report: report
+    ) { name in
+      let answer = try await follower.bus.call(
+        BusMethodCall("GetStatus", of: Self.interface, at: Self.path, destination: name),
+        timeout: BusFollower.patience)
+      guard let members = answer.first?.members else {
+        throw ConditionSourceError(.nonsense, "the portal's status has no members")
+      }
+      return Self.observation(members)
+    }
+  }
+
+  /// Connectivity 1 is a network without a way further, 3 one that wants a log-in.
+  static func observation(_ members: [String: BusValue]) -> MachineObservation {
+    MachineObservation { observation in
+      observation.isMetered = members["metered"]?.flag
+      observation.way =
+        switch (members["available"]?.flag, members["connectivity"]?.number) {
+        case (false?, _): NetworkWay.none
+        case (true?, 3?): .portal
+        case (true?, _): .open
+        case (nil, _): nil
+        }
+    }
+  }
+}
