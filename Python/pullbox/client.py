@@ -180,16 +180,18 @@ class AgentClient:
     async def buy(
         self, product: str, *, quantity: int | None = None, key: str | None = None, shown: str | None = None,
         application_username: str | None = None, opt_in: bool | None = None, session: str | None = None,
+        ignore: Iterable[str] | None = None,
     ) -> AgentTransaction:
         """Buys at the store, and returns once the store has accepted the purchase; what follows is the agent's work.
 
         ``shown`` is the price that the buyer saw (``AgentProduct.shown_price``); if it is another by now, nothing is bought
         (``price-changed``). An answer that is lost is asked for again, for half a minute. Store and agent know the repetition by ``key``, so
-        that it buys once; an application that repeats a purchase later gives the same key again.
+        that it buys once; an application that repeats a purchase later gives the same key again. ``ignore`` are conditions of the machine
+        that its downloads pass, such as ``metered``.
         """
         body = coding.write({
             "product": product, "quantity": quantity, "shown": shown, "application_username": application_username, "opt_in": opt_in,
-            "session": session})
+            "session": session, "ignore": None if ignore is None else list(ignore)})
         return await self._ask_once("/v1/purchases", key, body)
 
     async def preview(self, code: str, *, locale: str | None = None) -> AgentCodePreview:

@@ -33,6 +33,8 @@ class CallTests(FakeAgentTestCase):
                 ("POST /v1/downloads/d1/cancel", DOWNLOAD, lambda: agent.cancel("d1")),
                 ("PATCH /v1/downloads/d1", DOWNLOAD, lambda: agent.set_priority("d1", -5)),
                 ("PATCH /v1/downloads/d1", DOWNLOAD, lambda: agent.set_urgency("d1", pullbox.DownloadUrgency.NOW)),
+                ("PATCH /v1/downloads/d1", DOWNLOAD, lambda: agent.ignore("d1", ["metered"])),
+                ("GET /v1/conditions", {"conditions": [], "sources": []}, lambda: agent.conditions()),
                 ("DELETE /v1/downloads", {"removed": 2}, lambda: agent.clear_downloads()),
                 ("GET /v1/library", items, lambda: agent.library()),
                 ("POST /v1/library/a/pin", items, lambda: agent.set_pinned("a", True)),
@@ -64,6 +66,11 @@ class CallTests(FakeAgentTestCase):
         self.assertEqual(self.last_body(), {})
         await self.agent.set_urgency("d1", pullbox.DownloadUrgency.BACKGROUND)
         self.assertEqual(self.last_body(), {"urgency": "background"})
+        self.answers += [answer(200, DOWNLOAD), answer(201, TRANSACTION)]
+        await self.agent.ignore("d1", ["metered"])
+        self.assertEqual(self.last_body(), {"ignore": ["metered"]})
+        await self.agent.buy("a", ignore=("on-battery",))
+        self.assertEqual(self.last_body(), {"product": "a", "ignore": ["on-battery"]})
 
     async def test_a_lease_has_its_item_and_ends_with_its_connection(self) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
