@@ -126,6 +126,33 @@ struct SteeringTests {
     }
   }
 
+  @Test("closing all connections ends what runs, and what comes makes connections of its own")
+  func disconnect() async throws {
+    let receiver = RecordingReceiver()
+    let whole: [ScriptedPeer.Step] = [
+      .readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+    ]
+    try await withPeer([
+      whole + [.untilClosed],
+      [.readRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .untilClosed], whole,
+    ]) { peer, client in
+      let first = try await client.send(.test(method: "GET", url: peer.url))
+      #expect(first.status == 200)
+      await client.disconnect()
+      #expect(peer.connections == 1)
+      async let failure = client.failure(.test(method: "GET", url: peer.url), to: receiver)
+      await receiver.firstByte.wait()
+      #expect(peer.connections == 2, "the kept one is gone")
+      await client.disconnect()
+      let error = await failure
+      #expect(error?.code == .connectionLost && error?.isRetryable == true)
+      #expect(error?.bytesReceived == ByteCount(3))
+      let last = try await client.send(.test(method: "GET", url: peer.url))
+      #expect(last.status == 200)
+      #expect(peer.connections == 3)
+    }
+  }
+
   @Test("a cap on the speed slows a transfer down")
   func speedCap() async throws {
     try await withPeer([
