@@ -24,7 +24,7 @@ enum CatalogColumn: Hashable {
     [.kind]
     + [
       .priceTier, .availableFrom, .availableUntil, .application, .privacyURL, .ownedIfVersionBelow,
-      .ownedIfPurchaseBefore, .cover, .order,
+      .ownedIfPurchaseBefore, .keepRevoked, .cover, .order,
     ].map { .member(.plain($0)) } + SubscriptionPolicy.Member.allCases.map { .member(.policy($0)) }
 
   init?(_ name: String) {
@@ -201,6 +201,8 @@ enum CatalogColumn: Hashable {
     case .member(.plain(.publicationDate)): return assign(Timestamp(rfc3339: text), to: \.publicationDate)
     case .member(.plain(.period)): return assign(BillingPeriod(text), to: \.period)
     case .member(.plain(.onSale)): return assign(["true": true, "false": false][text], to: \.onSale)
+    case .member(.plain(.keepRevoked)):
+      return assign(["true": true, "false": false][text], to: \.keepRevoked)
     case .member(.plain(.samples)):
       return assign(text.split(whereSeparator: \.isNewline).map(String.init), to: \.samples)
     case .member(.plain(.priceTier)): return assign(PriceTierName(text), to: \.priceTier)
@@ -249,7 +251,7 @@ enum CatalogColumn: Hashable {
       .member(.plain(.ownedIfPurchaseBefore)):
       "it is a date with time and zone, such as 2026-12-01T00:00:00Z"
     case .member(.plain(.period)): "it is a period such as P1M"
-    case .member(.plain(.onSale)): "it is true or false"
+    case .member(.plain(.onSale)), .member(.plain(.keepRevoked)): "it is true or false"
     case .member(.plain(.ownedIfVersionBelow)): "it is a version such as 2.0, where no date is given"
     case .member(.plain(.order)), .member(.policy(.backIssues)), .member(.policy(.toleranceSeconds)):
       "it is a whole number"
@@ -322,6 +324,7 @@ enum CatalogColumn: Hashable {
     case .member(.plain(.publicationDate)): product.publicationDate?.description ?? ""
     case .member(.plain(.period)): product.period?.description ?? ""
     case .member(.plain(.onSale)): product.onSale.map { "\($0)" } ?? ""
+    case .member(.plain(.keepRevoked)): product.keepRevoked.map { "\($0)" } ?? ""
     case .member(.plain(.samples)): product.samples?.joined(separator: "\n") ?? ""
     case .member(.plain(.priceTier)): product.priceTier?.description ?? ""
     case .member(.plain(.availableFrom)): product.availableFrom?.description ?? ""

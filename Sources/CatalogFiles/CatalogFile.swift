@@ -75,7 +75,7 @@ public struct CatalogFileError: Error, Hashable, Sendable, CustomStringConvertib
 /// Products, publications and price tiers in a file: comma-separated values with a header, or JSON with one object on each line.
 ///
 /// The columns are `id`, `type`, `publication`, `publicationDate`, `period`, `onSale`, `samples`, `priceTier`, `availableFrom`,
-/// `availableUntil`, `application`, `privacyURL`, `ownedIfVersionBelow`, `ownedIfPurchaseBefore`, and as many of `title:LOCALE`,
+/// `availableUntil`, `application`, `privacyURL`, `ownedIfVersionBelow`, `ownedIfPurchaseBefore`, `keepRevoked`, and as many of `title:LOCALE`,
 /// `description:LOCALE`, `terms:LOCALE`, `price:TERRITORY` and `preserved:TERRITORY:DATE` as there are; a price is written `2.99 EUR`. A row whose `kind` is
 /// `publication` has `id`, `cover`, `order` and texts, one whose `kind` is `price-tier` has `id` and prices. An empty cell takes away
 /// what was there; a column that is not there leaves it as it is. In JSON, a line is a product, or `{"publications":[…]}` or `{"priceTiers":[…]}`.

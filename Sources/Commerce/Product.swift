@@ -53,6 +53,8 @@ public struct Product: Hashable, Sendable, Codable {
   /// The condition under which a purchase of the application owns the product without another purchase; nil
   /// for none.
   public var ownedIf: OwnershipCondition?
+  /// Whether devices leave the content where it lies when a purchase is taken back; nil for no.
+  public var keepRevoked: Bool?
   /// When a version of it was released for the first time, to whichever share of the devices; nil where none was. It is what
   /// happened, and no part of the description: documents do not have it.
   public var firstReleased: Timestamp?
@@ -60,7 +62,7 @@ public struct Product: Hashable, Sendable, Codable {
   private enum CodingKeys: CodingKey {
     case id, type, localizations, prices, publication, publicationDate, period, samples, publisherKeys,
       priceTier
-    case preservedPrices, availableFrom, availableUntil, application, privacyURL, ownedIf
+    case preservedPrices, availableFrom, availableUntil, application, privacyURL, ownedIf, keepRevoked
   }
 
   /// Creates the product; what is nil does not apply to its type.
@@ -71,7 +73,7 @@ public struct Product: Hashable, Sendable, Codable {
     samples: [String]? = nil, priceTier: PriceTierName? = nil, preservedPrices: [PreservedPrices]? = nil,
     availableFrom: Timestamp? = nil, availableUntil: Timestamp? = nil,
     application: ApplicationIdentifier? = nil,
-    privacyURL: String? = nil, ownedIf: OwnershipCondition? = nil
+    privacyURL: String? = nil, ownedIf: OwnershipCondition? = nil, keepRevoked: Bool? = nil
   ) {
     self.id = id
     self.type = type
@@ -89,6 +91,7 @@ public struct Product: Hashable, Sendable, Codable {
     self.application = application
     self.privacyURL = privacyURL
     self.ownedIf = ownedIf
+    self.keepRevoked = keepRevoked
   }
 
   /// The first release of an issue that came later than its date: readers saw it no earlier. Nil for every other product.

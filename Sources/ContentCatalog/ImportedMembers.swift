@@ -29,6 +29,7 @@ struct ImportedMembers: Sendable {
         if case .originalVersionBelow? = before.ownedIf { whole.ownedIf = nil }
       case .ownedIfPurchaseBefore:
         if case .originalPurchaseBefore? = before.ownedIf { whole.ownedIf = nil }
+      case .keepRevoked: whole.keepRevoked = said.keepRevoked
       case .onSale, .cover, .order: break
       }
     }

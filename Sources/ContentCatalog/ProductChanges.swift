@@ -25,6 +25,7 @@ struct ProductChanges {
     note("availableUntil", before.availableUntil, after.availableUntil)
     note("application", before.application, after.application)
     note("privacyURL", before.privacyURL, after.privacyURL)
+    note("keepRevoked", before.keepRevoked, after.keepRevoked)
     if before.ownedIf != after.ownedIf { changes.append("ownedIf changed") }
     if before.samples != after.samples { changes.append("samples changed") }
     for locale in Set(before.localizations.keys).union(after.localizations.keys).sorted() {

@@ -50,7 +50,7 @@ package enum ProductValidator {
         $0.isEmpty ? nil : $0.sorted { $0.before < $1.before }
       }, availableFrom: description.availableFrom, availableUntil: description.availableUntil,
       application: description.application, privacyURL: description.privacyURL,
-      ownedIf: description.ownedIf)
+      ownedIf: description.ownedIf, keepRevoked: description.keepRevoked == true ? true : nil)
   }
 
   private static func faults(

@@ -59,7 +59,7 @@ struct RouteAdmissionTests {
           expected = .ticket
         case (.open, "POST /v1/grants/{grant}/completion"), (.open, "POST /v1/grants/{grant}/failure"):
           expected = .completion
-        case (.open, "GET /v1/feed"): expected = .feed
+        case (.open, "GET /v1/feed"), (.open, "GET /v1/license"): expected = .feed
         default: expected = .catalog
         }
         #expect(AdmissionClass(of: declaration) == expected, "\(route)")

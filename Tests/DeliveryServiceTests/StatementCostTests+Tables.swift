@@ -730,6 +730,10 @@ extension TableCalls {
       try TicketKeyTable.retire(at: now, in: connection)
       try TicketKeyTable.forget(retiredBefore: now, in: connection)
       try TicketKeyTable.removeAll(in: connection)
+      try LicenseKeyTable.add(
+        LicenseKeyTable.Key(number: 1, key: SigningKey(), seals: now), in: connection)
+      _ = try LicenseKeyTable.all(in: connection)
+      try LicenseKeyTable.forgetSecrets(before: 2, in: connection)
     }
   }
 

@@ -14,6 +14,7 @@ struct ExistingDescriptionTests {
       "availableFrom": "2026-12-01T00:00:00.000Z",
       "availableUntil": "2027-12-01T00:00:00.000Z",
       "id": "com.example.heroes.issue42",
+      "keepRevoked": true,
       "localizations": {"fr-FR": {"description": "Celui du phare", "terms": "Par mois", "title": "Héros nº 42"}},
       "ownedIf": {"originalVersionBelow": "2.0"},
       "period": "P1M",

@@ -815,3 +815,11 @@ CREATE TABLE ticket_keys (
   seals BIGINT NOT NULL,
   retired BIGINT
 );
+
+CREATE TABLE license_keys (
+  number BIGINT PRIMARY KEY,
+  public_key BYTEA NOT NULL,
+  secret BYTEA,
+  seals BIGINT NOT NULL,
+  endorsement TEXT COLLATE "C"
+);

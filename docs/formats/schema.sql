@@ -251,6 +251,14 @@ CREATE TABLE leases (
   until INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE license_keys (
+  number INTEGER PRIMARY KEY,
+  public_key BLOB NOT NULL,
+  secret BLOB,
+  seals INTEGER NOT NULL,
+  endorsement TEXT
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE manifests (
   digest BLOB PRIMARY KEY,
   document BLOB NOT NULL

@@ -7,6 +7,8 @@ import Synchronization
 package struct DeliverySettings: Sendable {
   package var keys: TicketKeys
   package var ticketLifetime: Duration
+  /// How long a license is good.
+  package var licenseLifetime: Duration = .seconds(30 * 86_400)
   package var classes: RateClasses
   package var proxies = TrustedProxies()
   /// Nil where this server sends every body itself.

@@ -138,6 +138,8 @@ package final class FeedService: Sendable {
   let log: Log
   /// Tells other nodes of customers whose feeds have news; nil for the only server of a file.
   let news: ChangeSender?
+  /// The keys that licenses are signed with.
+  let licenseKeys: LicenseKeys
   let waiters = FeedWaiters()
   /// The proofs that devices have shown lately: showing one again asks the database nothing.
   private let enrolled = Mutex(
@@ -170,7 +172,11 @@ package final class FeedService: Sendable {
     self.log = log
     news = database.isShared ? ChangeSender(.feeds, database: database, timer: timer, log: log) : nil
     watcher = Worker(clock: timer)
+    licenseKeys = LicenseKeys(database: database)
   }
+
+  /// How long a license is good.
+  var licenseLifetime: Duration { settings.value.licenseLifetime }
 
   /// A feed that was written down with something else.
   package struct Written: Sendable {
@@ -329,10 +335,12 @@ package final class FeedService: Sendable {
   package func entry(_ item: FeedItem) -> FeedEntry {
     let product = catalog.latest[item.product]?.product
     let isOffered = item.length != nil
+    let isKept = item.kind == .revoked && catalog.latest.keepsRevoked(item.product)
     return FeedEntry(
       kind: item.kind, product: item.product, publication: product?.publication,
       publicationDate: product?.publicationDate, version: isOffered ? item.version : nil,
-      length: item.length, transaction: item.transaction, notBefore: item.notBefore, until: item.until)
+      length: item.length, transaction: item.transaction, notBefore: item.notBefore, until: item.until,
+      keep: isKept ? true : nil)
   }
 
   /// The feed is not there any more: a proof that its device shows makes another.

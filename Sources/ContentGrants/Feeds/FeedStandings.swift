@@ -22,10 +22,8 @@ struct FeedStandings: Sendable {
     now: Timestamp
   ) {
     let catalog = products.catalog
-    let related = products.related(to: Set(transactions.map(\.product)).union(record.products))
-    let report = rules.evaluate(
-      transactions, naming: related.named, issues: related.issues, policies: catalog.policies, record: record,
-      now: now)
+    let (report, related) = Self.report(
+      of: transactions, record: record, among: &products, rules: rules, now: now)
     unlocked = report.issuesUnlocked(beyond: record).named(by: transactions)
     for date in related.named.compactMap(\.publicationDate) { consider(date, now: now) }
     for date in related.issues.values.compactMap({ $0.nextDate(after: now) }) { consider(date, now: now) }
@@ -40,6 +38,20 @@ struct FeedStandings: Sendable {
           pace.window(for: $0, to: devices)
         }
     }
+  }
+
+  /// The verdicts about everything that the transactions concern, and the products that these name.
+  static func report(
+    of transactions: [VerifiedTransaction], record: EntitlementRecord, among products: inout RelatedProducts,
+    rules: EntitlementRules, now: Timestamp
+  ) -> (
+    report: EntitlementReport, related: (named: [Product], issues: [ProductIdentifier: PublicationIssues])
+  ) {
+    let related = products.related(to: Set(transactions.map(\.product)).union(record.products))
+    let report = rules.evaluate(
+      transactions, naming: related.named, issues: related.issues, policies: products.catalog.policies,
+      record: record, now: now)
+    return (report, related)
   }
 
   private mutating func consider(_ moment: Timestamp, now: Timestamp) {

@@ -31,5 +31,13 @@ extension PostgreSQLSchema {
       retired BIGINT
     );
 
+    CREATE TABLE license_keys (
+      number BIGINT PRIMARY KEY,
+      public_key BYTEA NOT NULL,
+      secret BYTEA,
+      seals BIGINT NOT NULL,
+      endorsement TEXT COLLATE "C"
+    );
+
     """
 }

@@ -14,7 +14,7 @@ package import PostgreSQLEngine
 ///   the earlier one and the indexes need no new entry.
 package enum PostgreSQLSchema {
   /// The number of ``Migrations`` that the schema stands for. A later migration is made in both databases.
-  package static let version = 55
+  package static let version = 56
 
   /// The rows that a counter has, one for each of as many connections: transactions that count side by side seldom wait for one
   /// another. A number of the process of PostgreSQL that serves the connection says which.

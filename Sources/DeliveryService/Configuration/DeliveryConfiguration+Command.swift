@@ -24,7 +24,7 @@ extension DeliveryConfiguration {
       .value(
         "access-log", "PATH", help: "A line of JSON for each request goes there; - is standard error"
       ).example("/var/log/pullbox/access.log"),
-      TicketKeyRotation.option, TicketKeyRotation.delayOption,
+      TicketKeyRotation.option, TicketKeyRotation.delayOption, LicenseKeyRotation.option,
     ] + CommandOption.section("Addresses", addressOptions)
       + CommandOption.section("Catalog for readers' applications", catalogFeedOptions)
       + CommandOption.section("Database", databaseOptions)

@@ -20,6 +20,7 @@ extension DeliveryConfiguration {
     findings.check("unlimitedAddresses") { _ = try unlimitedNetworks() }
     findings.check("accelRedirectPrefix") { _ = try accelRedirect() }
     findings.check("ticketLifetime") { try checkTicketLifetime() }
+    findings.check("licenseDays") { _ = try licenseLifetime() }
     findings.check("stopShare") { _ = try releaseStopRule() }
     findings.check("cors.origins") { _ = try crossOriginPolicy() }
     findings.check("priceLocales") { _ = try localesOfPrices() }

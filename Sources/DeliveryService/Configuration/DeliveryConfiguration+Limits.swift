@@ -60,6 +60,9 @@ extension DeliveryConfiguration {
   static let limitOptions: [CommandOption] = [
     .value("ticket-lifetime", "DURATION", fallback: "15m", help: "How long a ticket opens its content"),
     .value(
+      "license-days", "N", fallback: "30",
+      help: "Days for which a license answers a device without a network, 1 to 365"),
+    .value(
       "bodies-per-grant", "N", fallback: "\(standardLimits.bodies)", key: "limits.bodiesPerGrant",
       help: "Bodies of one purchase on one device that may run at once"),
     .value(

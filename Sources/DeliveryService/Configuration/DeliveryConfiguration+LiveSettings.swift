@@ -52,6 +52,14 @@ extension DeliveryConfiguration {
     }
   }
 
+  /// How long a license is good. Throws ``ConfigurationError`` outside of 1 to 365 days.
+  func licenseLifetime() throws(ConfigurationError) -> Duration {
+    guard (1...365).contains(licenseDays) else {
+      throw ConfigurationError(subject: "licenseDays", message: "a number of days from 1 to 365 is expected here")
+    }
+    return .seconds(licenseDays * 86_400)
+  }
+
   /// How often refunds of what is being sent are looked for. Throws ``ConfigurationError`` outside of 1 second
   /// to 1 hour.
   func refundPollInterval() throws(ConfigurationError) -> Duration {
@@ -73,10 +81,12 @@ extension DeliveryConfiguration {
     try checkTicketLifetime()
     let locales = try localesOfPrices()
     let isSame = before?.priceLocales == locales
-    return DeliverySettings(
+    var settings = DeliverySettings(
       keys: keys, ticketLifetime: ticketLifetime.duration, classes: try classes(), proxies: try proxies(),
       accelRedirect: try accelRedirect(), origins: try crossOriginPolicy(),
       priceLocales: locales, pricesSince: isSame ? before?.pricesSince ?? now : now)
+    settings.licenseLifetime = try licenseLifetime()
+    return settings
   }
 }
 

@@ -114,6 +114,8 @@ public struct DeliveryConfiguration: DaemonConfiguration {
   public var publicURL: String?
   /// How long a ticket opens its content.
   public var ticketLifetime: ConfigurationDuration
+  /// The days for which a license is good.
+  public var licenseDays: Int
   /// How long a completion may wait for the store's answer before it is answered 202.
   public var storePatience: ConfigurationDuration
   /// How long a store's good verdict on a proof serves while the store is away; zero: not at all.

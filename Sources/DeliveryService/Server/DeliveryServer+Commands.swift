@@ -13,6 +13,9 @@ extension DeliveryServer {
     DaemonCommand(flag: TicketKeyRotation.option.name) { invocation in
       await BlockingPool.shared.run { rotateTicketKey(invocation) }
     },
+    DaemonCommand(flag: LicenseKeyRotation.option.name) { invocation in
+      await BlockingPool.shared.run { LicenseKeyRotation.run(invocation) }
+    },
     DaemonCommand(word: BackupCommands.backup) { await run($0, BackupCommands.runBackup) },
     DaemonCommand(word: BackupCommands.restore) { await run($0, BackupCommands.runRestore) },
     DaemonCommand(word: BackupCommands.check) { await run($0, BackupCommands.runCheck) },

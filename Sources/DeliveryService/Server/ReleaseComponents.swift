@@ -48,8 +48,9 @@ struct ReleaseComponents: Sendable {
       scheduler: scheduler, didSettleDebts: didSettleDebts, didChangeCatalog: { feeds.wake() })
   }
 
-  /// Adds the route of feeds.
+  /// Adds the routes of feeds and of licenses.
   func addRoutes(to routes: inout ScopedRoutes) {
     FeedRoutes(feeds: feeds, settings: settings).add(to: &routes)
+    LicenseRoutes(feeds: feeds).add(to: &routes)
   }
 }

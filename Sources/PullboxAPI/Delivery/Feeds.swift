@@ -111,12 +111,15 @@ public struct FeedEntry: Codable, Hashable, Sendable {
   public var notBefore: Timestamp?
   /// When a subscription ends, or ended; absent for an issue.
   public var until: Timestamp?
+  /// With ``Kind/revoked``, true where the publisher leaves the content to those who have it; absent is false.
+  public var keep: Bool?
 
   /// Creates the document from its members.
   public init(
     kind: Kind, product: ProductIdentifier, publication: ProductIdentifier? = nil,
     publicationDate: Timestamp? = nil, version: ContentVersion? = nil, length: ByteCount? = nil,
-    transaction: TransactionIdentifier, notBefore: Timestamp? = nil, until: Timestamp? = nil
+    transaction: TransactionIdentifier, notBefore: Timestamp? = nil, until: Timestamp? = nil,
+    keep: Bool? = nil
   ) {
     self.kind = kind.rawValue
     self.product = product
@@ -127,6 +130,7 @@ public struct FeedEntry: Codable, Hashable, Sendable {
     self.transaction = transaction
     self.notBefore = notBefore
     self.until = until
+    self.keep = keep
   }
 
   /// Nil for a kind that this version does not know.

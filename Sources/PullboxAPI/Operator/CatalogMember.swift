@@ -19,6 +19,7 @@ public enum CatalogMember: Hashable, Sendable, LosslessStringCodable {
     case privacyURL
     case ownedIfVersionBelow
     case ownedIfPurchaseBefore
+    case keepRevoked
     case cover
     case order
   }

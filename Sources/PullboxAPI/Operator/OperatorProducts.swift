@@ -45,6 +45,9 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
   /// The condition under which a purchase of the application itself owns the product: for customers who had the
   /// application before the product was sold otherwise. Non-consumables only.
   public var ownedIf: OwnershipCondition?
+  /// True where devices leave the content to those who have it when a purchase is taken back: they own it no more, and read on. Left out,
+  /// they move it away.
+  public var keepRevoked: Bool?
 
   /// Creates the description. What is nil is left out and gets its default.
   public init(
@@ -55,7 +58,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     priceTier: PriceTierName? = nil, preservedPrices: [PreservedPrices]? = nil,
     availableFrom: Timestamp? = nil, availableUntil: Timestamp? = nil,
     application: ApplicationIdentifier? = nil,
-    privacyURL: String? = nil, ownedIf: OwnershipCondition? = nil
+    privacyURL: String? = nil, ownedIf: OwnershipCondition? = nil, keepRevoked: Bool? = nil
   ) {
     self.id = id
     self.type = type
@@ -75,6 +78,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
     self.application = application
     self.privacyURL = privacyURL
     self.ownedIf = ownedIf
+    self.keepRevoked = keepRevoked
   }
 
   /// Creates the description of an existing product. It leaves out the publisher's keys, so that these stay as they are.
@@ -86,7 +90,7 @@ public struct ProductDescription: Codable, Sendable, OperatorWritten {
       preservedPrices: product.preservedPrices,
       availableFrom: product.availableFrom, availableUntil: product.availableUntil,
       application: product.application,
-      privacyURL: product.privacyURL, ownedIf: product.ownedIf)
+      privacyURL: product.privacyURL, ownedIf: product.ownedIf, keepRevoked: product.keepRevoked)
   }
 }
 

@@ -63,13 +63,17 @@ public struct JSONWebSignature: Hashable, Sendable {
     self.signature = signature
   }
 
-  /// Signs `payload`. Throws ``ReceiptError`` `malformed` when the result would be too long.
-  public init(signing payload: [UInt8], with key: SigningKey, keyIdentifier: String? = nil) throws {
+  /// Signs `payload`. Throws ``ReceiptError`` `malformed` when the result would be longer than `maximumLength`.
+  public init(
+    signing payload: [UInt8], with key: SigningKey, keyIdentifier: String? = nil,
+    maximumLength: Int = maximumLength
+  ) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let header = try encoder.encode(Header(alg: "EdDSA", kid: keyIdentifier))
     let input = Base64.encode(header, .url) + "." + Base64.encode(payload, .url)
-    try self.init(text: input + "." + Base64.encode(key.sign(Array(input.utf8)), .url))
+    try self.init(
+      text: input + "." + Base64.encode(key.sign(Array(input.utf8)), .url), maximumLength: maximumLength)
   }
 
   /// The payload, once the signature fits `key`. Throws ``ReceiptError`` `signatureInvalid`.

@@ -7,7 +7,7 @@ package enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
   case store
   /// Tickets, and the state of a grant.
   case ticket
-  /// Questions to a device's feed, which may wait for minutes and cost little meanwhile.
+  /// Questions to a device's feed, which may wait for minutes and cost little meanwhile, and for its license.
   case feed
   /// Reports of what was placed.
   case completion
@@ -32,7 +32,7 @@ package enum AdmissionClass: String, CaseIterable, Hashable, Sendable {
       case "/metrics": self = .operator
       case "/v1/entitlements", "/v1/grants": self = .store
       case _ where pattern.hasPrefix("/v1/readers"): self = .store
-      case "/v1/feed": self = .feed
+      case "/v1/feed", "/v1/license": self = .feed
       case _ where pattern.hasPrefix(ContentPath.prefix): return nil
       case _ where pattern.hasSuffix("/completion") || pattern.hasSuffix("/failure"): self = .completion
       case _ where pattern.hasPrefix("/v1/grants/"): self = .ticket

@@ -154,6 +154,7 @@ enum ProductCommand: Command {
     if let until = product.availableUntil { console.print("  until   \(LocalTime.text(until))") }
     if let application = product.application { console.print("  in      \(application)") }
     if let address = product.privacyURL { console.print("  privacy \(address)") }
+    if product.keepRevoked == true { console.print("  kept    by those whose purchase is taken back") }
     if let review = entry.review, entry.sale == .submitted {
       console.print(
         "  review  submitted by \(review.submittedBy), \(LocalTime.text(review.submitted))"

@@ -78,6 +78,7 @@ extension WireSample {
     """
   static let feedEntry = """
     {
+      "keep": true,
       "kind": "issue-available",
       "length": 250003657,
       "notBefore": "2026-11-22T08:31:00.000Z",
@@ -87,6 +88,44 @@ extension WireSample {
       "transaction": "2000000000000001",
       "until": "2026-12-01T00:00:00.000Z",
       "version": "1.10"
+    }
+    """
+  static let licenseKey = """
+    {
+      "endorsement": "eyJhbGciOiJFZERTQSJ9.e30.AAAA",
+      "key": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+      "number": 2,
+      "seals": "2026-11-21T08:30:00.000Z"
+    }
+    """
+  static let plainLicenseKey =
+    #"{"key": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "number": 1, "seals": "1970-01-01T00:00:00.000Z"}"#
+  static let license = """
+    {
+      "customer": "0123456789abcdef0123456789abcdef",
+      "device": "tablet-17",
+      "deviceKey": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+      "ended": [
+        {
+          "because": "closed-by-lapse", "keep": true, "product": "com.example.heroes.issue41",
+          "until": "2026-11-01T00:00:00.000Z"
+        }
+      ],
+      "expires": "2026-12-21T08:30:00.000Z",
+      "issued": "2026-11-21T08:30:00.000Z",
+      "kind": "license",
+      "owned": [
+        {"because": "purchased", "product": "com.example.heroes.issue42", "until": "2026-12-01T00:00:00.000Z"}
+      ],
+      "serial": "AAECAwQFBgcICQoLDA0ODw",
+      "whole": true
+    }
+    """
+  static let plainLicense = """
+    {
+      "device": "d", "deviceKey": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "ended": [],
+      "expires": "2026-12-21T08:30:00.000Z", "issued": "2026-11-21T08:30:00.000Z", "kind": "license",
+      "owned": [], "serial": "a", "whole": false
     }
     """
   static let plainFeedEntry = #"{"kind": "revoked", "product": "a", "transaction": "1"}"#
@@ -197,6 +236,19 @@ extension WireSample {
     WireSample(GrantProgress.self, #"{"progress": \#(reading)}"#, minimal: "{}"),
     WireSample(Consent.self, #"{"consumption": true}"#),
     WireSample(FeedEntry.self, feedEntry, minimal: plainFeedEntry),
+    WireSample(License.self, license, minimal: plainLicense),
+    WireSample(
+      License.Owned.self,
+      #"{"because": "purchased", "product": "a", "until": "2026-12-01T00:00:00.000Z"}"#,
+      minimal: #"{"because": "purchased", "product": "a"}"#),
+    WireSample(
+      License.Ended.self,
+      #"{"because": "revoked", "keep": true, "product": "a", "until": "2026-12-01T00:00:00.000Z"}"#,
+      minimal: #"{"because": "revoked", "product": "a"}"#),
+    WireSample(LicenseKey.self, licenseKey, minimal: plainLicenseKey),
+    WireSample(LicenseKeysResponse.self, #"{"keys": [\#(licenseKey), \#(plainLicenseKey)]}"#),
+    WireSample(
+      LicenseResponse.self, #"{"keys": [\#(plainLicenseKey)], "license": "eyJhbGciOiJFZERTQSJ9.e30.AAAA"}"#),
     WireSample(FeedOpening.self, #"{"feed": \#(feed), "whole": true}"#),
     WireSample(FeedReference.self, feed),
     WireSample(

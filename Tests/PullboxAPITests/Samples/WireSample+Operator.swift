@@ -515,6 +515,7 @@ extension WireSample {
         "availableFrom": "2026-09-01T00:00:00.000Z",
         "availableUntil": "2027-09-01T00:00:00.000Z",
         "id": "com.example.heroes.monthly",
+        "keepRevoked": true,
         "localizations": {
           "en-US": {
             "description": "Twelve issues a year", "terms": "$1.99 a month, renews", "title": "Heroes"
