@@ -13,13 +13,14 @@
 from .client import SYSTEM_SOCKET_PATH, AgentClient, default_socket_path
 from .documents import (
     AccountBonus, AccountOffer, AgentCodePreview, AgentProduct, AgentProductsResponse, AgentPublicationResponse,
-    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, Conditions, ConditionSource, ContentFile,
-    ContentFiles, ContentSection, ContentSections, DownloadCondition, DownloadState, DownloadStatus, DownloadUrgency, EntitledProduct, FaultKind, FeedEntry, FilePart, LibraryChange,
-    IgnoredCondition, LibraryEvent, LibraryFault, LibraryItem, LibraryState, LibraryVerification, ListedPrice, MachineCondition,
-    NetworkBudget, NetworkLimits, NetworkWindow,
-    NewReaderKey, NewsEntry, Peer, PendingPrice, Price, ProductListing, PublicationListing, ReaderKey, ReadingDevice, ReadingLocations,
-    ReadingLocator, ReadingProgress, ReadingStatus, ReadingText, SectionPolicy, SpaceShortage, StoreAccount, StoreSubscription,
-    SubscriptionState, current, version_key,
+    AgentPublicationsResponse, AgentStatus, AgentTransaction, CodePreview, CodeTerms, ConditionSource, Conditions, ContentFile,
+    ContentFiles, ContentSection, ContentSections, DownloadCondition, DownloadState, DownloadStatus, DownloadUrgency,
+    EntitledProduct, FaultKind, FeedEntry, FilePart, IgnoredCondition, LibraryChange, LibraryEvent, LibraryFault, LibraryItem,
+    LibraryState, LibraryVerification, LicenseSummary, ListedPrice, MachineCondition, NetworkBudget, NetworkLimits, NetworkWindow,
+    NewReaderKey, NewsEntry, OwnedContent, Ownership, OwnershipVerification, Peer, PendingPrice, Price, ProductListing,
+    ProductOwnership, PublicationListing, ReaderKey, ReadingDevice, ReadingLocations, ReadingLocator, ReadingProgress,
+    ReadingStatus, ReadingText, SectionPolicy, SpaceShortage, StoreAccount, StoreSubscription, SubscriptionState, UnverifiedReason,
+    current, version_key,
 )
 from .errors import AgentError, Fault, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvent, AgentEvents, EventReset, ServerSentEvent, ServerSentEventParser
@@ -32,10 +33,12 @@ __all__ = [
     "AgentUpdate", "Backoff", "CodePreview", "CodeTerms", "ConditionSource", "Conditions", "ContentFile", "ContentFiles",
     "ContentSection", "ContentSections", "DownloadCondition",
     "DownloadState", "DownloadStatus", "DownloadUrgency", "EntitledProduct", "EventReset", "Fault", "FaultKind", "FeedEntry", "FilePart",
-    "IgnoredCondition", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryLease", "LibraryState", "LibraryVerification", "ListedPrice",
-    "Lost", "MachineCondition", "NetworkBudget", "NetworkLimits", "NetworkWindow", "NewReaderKey", "NewsEntry", "Peer", "PendingPrice", "Price", "Problem",
-    "ProductListing", "PublicationListing", "ReaderKey", "ReadingDevice", "ReadingLocations", "ReadingLocator", "ReadingProgress",
+    "IgnoredCondition", "LibraryChange", "LibraryEvent", "LibraryFault", "LibraryItem", "LibraryLease", "LibraryState",
+    "LibraryVerification", "LicenseSummary", "ListedPrice", "Lost", "MachineCondition", "NetworkBudget", "NetworkLimits",
+    "NetworkWindow", "NewReaderKey", "NewsEntry", "OwnedContent", "Ownership", "OwnershipVerification", "Peer", "PendingPrice",
+    "Price", "Problem", "ProductListing", "ProductOwnership", "PublicationListing", "ReaderKey", "ReadingDevice",
+    "ReadingLocations", "ReadingLocator", "ReadingProgress",
     "ReadingStatus", "ReadingText", "SectionPolicy",
     "ServerSentEvent", "ServerSentEventParser", "Snapshot", "SpaceShortage", "StoreAccount", "StoreSubscription", "SubscriptionState",
-    "UnexpectedResponse", "Unreachable", "current", "default_socket_path", "version_key",
+    "UnexpectedResponse", "Unreachable", "UnverifiedReason", "current", "default_socket_path", "version_key",
 ]

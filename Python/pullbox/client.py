@@ -16,8 +16,9 @@ from . import coding
 from .connection import Exchange
 from .documents import (
     AgentCodePreview, AgentProductsResponse, AgentPublicationResponse, AgentPublicationsResponse, AgentStatus, AgentTransaction,
-    Conditions, ContentFile, ContentFiles, ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct, LibraryItem,
-    LibraryVerification, NewReaderKey, NewsEntry, ReaderKey, ReadingStatus, StoreSubscription,
+    Conditions, ContentFile, ContentFiles, ContentSection, ContentSections, DownloadStatus, DownloadUrgency, EntitledProduct,
+    LibraryItem, LibraryVerification, NewReaderKey, NewsEntry, Ownership, ProductOwnership, ReaderKey, ReadingStatus,
+    StoreSubscription,
 )
 from .errors import AgentError, Problem, UnexpectedResponse, Unreachable
 from .events import AgentEvents
@@ -335,6 +336,15 @@ class AgentClient:
         Returns what counts from then on."""
         body = coding.write({"page": page, "progression": progression, "locator": locator})
         return await self._call(ReadingStatus, "PUT", f"/v1/library/{_segment(product)}/progress", body)
+
+    async def ownership(self, product: str) -> ProductOwnership:
+        """Because of what a product is owned, until when, and when that was heard. The agent asks nobody: without a network it answers by
+        the license of the device."""
+        return await self._call(ProductOwnership, "GET", f"/v1/library/{_segment(product)}/ownership")
+
+    async def all_ownership(self) -> Ownership:
+        """The same of all products that the delivery server has told of, with the license of the device."""
+        return await self._call(Ownership, "GET", "/v1/ownership")
 
     async def go_back(self, product: str, version: str | None = None) -> list[LibraryItem]:
         """Goes back to the version before, or to the named one: from now on it is read, until a newer one comes. Raises ``version-unknown``,

@@ -53,6 +53,29 @@ class LibraryState(StrEnum):
     DAMAGED = "damaged"
 
 
+class OwnershipVerification(StrEnum):
+    """Whether an answer rests on the license of the device."""
+
+    VERIFIED = "verified"
+    UNVERIFIED = "unverified"
+
+
+class UnverifiedReason(StrEnum):
+    """Why no license says so."""
+
+    NO_LICENSE = "no-license"
+    LICENSE_EXPIRED = "license-expired"
+    NEWER_THAN_LICENSE = "newer-than-license"
+    NOT_IN_LICENSE = "not-in-license"
+
+
+class OwnedContent(StrEnum):
+    """Where a product's content is."""
+
+    PRESENT = "present"
+    WITHDRAWN = "withdrawn"
+
+
 class LibraryChange(StrEnum):
     """The change to an item of the library."""
 
@@ -204,6 +227,7 @@ class AgentTransaction:
     cause: str | None = None
     title: str | None = None
     session: str | None = None
+    revoked: datetime | None = None
 
     @property
     def is_over(self) -> bool:
@@ -279,6 +303,46 @@ class LibraryItem:
     because: str | None = None
     until: datetime | None = None
     owned_as_of: datetime | None = None
+    left: bool | None = None
+    withdrawn: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LicenseSummary:
+    """The license that an agent holds; it answers before ``expires``, by the server's clock."""
+
+    serial: str
+    issued: datetime
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProductOwnership:
+    """What a device can say of a product without asking anybody; ``is_verified`` where the license says so."""
+
+    product: str
+    owned: bool
+    verification: OwnershipVerification
+    because: str | None = None
+    until: datetime | None = None
+    heard: datetime | None = None
+    as_of: datetime | None = None
+    reason: UnverifiedReason | None = None
+    license: LicenseSummary | None = None
+    content: OwnedContent | None = None
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether the license of the device says so, and is good now."""
+        return self.verification is OwnershipVerification.VERIFIED
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """All products that the delivery server has told of."""
+
+    products: tuple[ProductOwnership, ...]
+    license: LicenseSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -651,6 +715,7 @@ class FeedEntry:
     length: int | None = None
     not_before: datetime | None = None
     until: datetime | None = None
+    keep: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ TYPES: dict[str, dict[str, type]] = {
         "ReadingProgress": pullbox.ReadingProgress, "ReadingProgress.Device": pullbox.ReadingDevice,
         "ReadingProgress.Locator": pullbox.ReadingLocator, "ReadingProgress.Locator.Locations": pullbox.ReadingLocations,
         "ReadingProgress.Locator.Text": pullbox.ReadingText, "ReadingResponse": pullbox.ReadingStatus,
-        "SpaceShortage": pullbox.SpaceShortage,
+        "SpaceShortage": pullbox.SpaceShortage, "LicenseSummary": pullbox.LicenseSummary,
+        "ProductOwnership": pullbox.ProductOwnership, "OwnershipResponse": pullbox.Ownership,
     },
     "WireSample+Catalog.swift": {
         "ProductListing": pullbox.ProductListing, "ProductListing.ListedPrice": pullbox.ListedPrice,

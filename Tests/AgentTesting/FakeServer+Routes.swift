@@ -111,6 +111,11 @@ extension FakeServer {
       try self.check("GET /v1/feed")
       return try .json(try await self.tellings(to: request))
     }
+    routes.on(.get, "/v1/license") { request, _ in
+      guard let key = self.state.current.licenseKeys.last else { throw Problem(.notFound) }
+      try self.check("GET /v1/license")
+      return try .json(try self.license(to: request, signedWith: key))
+    }
     routes.on(.post, "/v1/grants") { request, _ in
       try self.check("POST /v1/grants")
       let asked = try await request.decode(GrantRequest.self)
@@ -249,6 +254,44 @@ extension FakeServer {
     return FeedReference(
       url: "/v1/feed", token: token ?? state.current.feedToken,
       expires: Timestamp(millisecondsSinceEpoch: 1_895_249_800_000))
+  }
+
+  /// What the entitlements endpoint lists is owned, but for what the feed has told otherwise.
+  private func license(to request: HTTPRequest, signedWith key: SigningKey) throws -> LicenseResponse {
+    guard let token = request.bearerToken, ["feed", state.current.feedToken].contains(token),
+      let device = request.queryValue("device").flatMap({ DeviceIdentifier($0) }),
+      let deviceKey = request.queryValue("key").flatMap({ VerificationKey(text: $0) })
+    else { throw Problem(.unauthorized) }
+    var owned: [ProductIdentifier: License.Owned] = [:]
+    for product in entitled() {
+      owned[product.product] = License.Owned(
+        product: product.product, because: product.because, until: product.until)
+    }
+    var ended: [ProductIdentifier: License.Ended] = [:]
+    for entry in state.current.feed ?? [] {
+      (owned[entry.product], ended[entry.product]) = (nil, nil)
+      if entry.known == .revoked {
+        ended[entry.product] = License.Ended(product: entry.product, because: "revoked", keep: entry.keep)
+      } else {
+        owned[entry.product] = License.Owned(
+          product: entry.product, because: "published-during-subscription", until: entry.until)
+      }
+    }
+    let issued = SystemWallClock().now() + state.current.clockOffset
+    let license = License(
+      serial: Base64.encode(RandomBytes.make(16), .url), device: device,
+      deviceKey: state.current.licensedKey ?? deviceKey, issued: issued,
+      expires: issued + state.current.licenseLifetime,
+      owned: owned.values.sorted { $0.product < $1.product },
+      ended: ended.values.sorted { $0.product < $1.product })
+    let keys = state.current.licenseKeys
+    let published = try keys.enumerated().map { index, key in
+      LicenseKey(
+        number: index + 1, key: key.verificationKey, seals: Timestamp(millisecondsSinceEpoch: 0),
+        endorsement: index > 0
+          ? try LicenseKey.endorsement(of: key.verificationKey, by: keys[index - 1]) : nil)
+    }
+    return LicenseResponse(license: try license.signed(with: key), keys: published.reversed())
   }
 
   private func tellings(to request: HTTPRequest) async throws -> FeedResponse {

@@ -150,6 +150,11 @@ package final class FakeServer: Sendable {
     /// The token that answers about a receipt bring; those that the feed was asked with, which are all good.
     package var feedToken = "feed"
     package var feedTokens: [String] = []
+    /// The keys that licenses are signed with, the newest last, each endorsed by the one before; empty for a server that has no licenses.
+    package var licenseKeys: [SigningKey] = []
+    /// The device's key in place of its own, and how long a license is good.
+    package var licensedKey: VerificationKey?
+    package var licenseLifetime: Duration = .seconds(30 * 86_400)
     /// The keys of applications for reading.
     package var readers = FakeReaders()
     package var spoilSignature: @Sendable (inout PublisherSignature) -> Void = { _ in }

@@ -34,7 +34,8 @@ struct LicenseTests {
     try License(answer.license, verifiedWith: answer.keys.map(\.key))
   }
 
-  @Test("a license says what is owned, because of what and until when, for the device and its key, for 30 days")
+  @Test(
+    "a license says what is owned, because of what and until when, for the device and its key, for 30 days")
   func owned() async throws {
     try await ServerHarness.run { server in
       let subscription = try await feeds.subscribe(on: server)
@@ -49,7 +50,8 @@ struct LicenseTests {
       #expect(read.issued == now && read.expires == now + .seconds(30 * 86_400))
       #expect(
         read.owned == [
-          License.Owned(product: try #require(ProductIdentifier(feeds.issue(0))), because: "unlocked-at-start"),
+          License.Owned(
+            product: try #require(ProductIdentifier(feeds.issue(0))), because: "unlocked-at-start"),
           License.Owned(
             product: try #require(ProductIdentifier(FeedTests.subscription)), because: "purchased",
             until: subscription.expiresDate),
@@ -64,7 +66,8 @@ struct LicenseTests {
     }
   }
 
-  @Test("a refund and a lapse are in the next license, each by its rule, and the publisher's word on the content")
+  @Test(
+    "a refund and a lapse are in the next license, each by its rule, and the publisher's word on the content")
   func ended() async throws {
     try await ServerHarness.run { server in
       for (name, keeps) in [("com.example.issue1", nil), ("com.example.issue2", true)] {
@@ -149,7 +152,9 @@ struct LicenseTests {
       // The secret of the first is forgotten once a third comes.
       let later = server.clock.now()
       _ = try await BlockingPool.shared.run { try keys.rotate(at: later) }
-      let rows = try await server.server.components.infrastructure.database.read { try LicenseKeyTable.all(in: $0) }
+      let rows = try await server.server.components.infrastructure.database.read {
+        try LicenseKeyTable.all(in: $0)
+      }
       #expect(rows.map { $0.secret != nil } == [true, true, false])
     }
   }

@@ -123,7 +123,8 @@ struct OpenAPIRouteTests {
     }
     #expect(names.count > 80)
     // The document that a device signs, the data of an event, what is signed, and the members that stand beside others in three requests.
-    let apart = Set(["DeviceProof", "FeedOpening", "License", "ProofList"].map { "#/components/schemas/\($0)" })
+    let apart = Set(
+      ["DeviceProof", "FeedOpening", "License", "ProofList"].map { "#/components/schemas/\($0)" })
     #expect(Set(names).subtracting(references) == apart)
   }
 

@@ -21,6 +21,10 @@ struct DocumentedMembersTests {
     ("ProofRefusal", "proof type title status"),
     ("FeedOpening", "whole feed"),
     ("VerificationFailure", "digest version"),
+    ("LicenseResponse", "license keys"),
+    ("License", "kind serial customer device deviceKey issued expires owned ended whole"),
+    ("LicenseKey", "number key seals endorsement"),
+    ("ProductOwnership", "product owned because until heard asOf verification reason license content"),
     ("FeedReference", "url token expires"),
     ("FeedResponse", "entries cursor whole feed"),
     ("FeedEntry", "kind product publication publicationDate version length transaction notBefore"),
@@ -105,7 +109,8 @@ struct DocumentedMembersTests {
   /// Names in a table are values, which are what its own name says.
   private func check(_ members: [String: Any], of table: String?) throws {
     let dates: Set<String> = [
-      "until", "historyReadUntil", "oldestCall", "received", "signed", "unconfirmed", "made",
+      "until", "heard", "asOf", "issued", "revoked", "seals", "historyReadUntil", "oldestCall", "received",
+      "signed", "unconfirmed", "made",
       "certificateExpires",
       "at", "asked", "checked", "created", "changed", "done", "expires", "expiresDate", "finishedDate",
       "gracePeriodExpiresDate", "lastAsked",

@@ -75,6 +75,18 @@ struct DocumentedShapeTests {
     Shape(page: "agent.md", text: "{products?, order?, limit?, session?}", type: "AgentRestoreRequest"),
     Shape(page: "agent.md", text: "{downloads:[…],next?}", type: "DownloadsResponse"),
     Shape(page: "agent.md", text: "{needed, free, reserve, removable, quota?}", type: "SpaceShortage"),
+    Shape(
+      page: "agent.md",
+      text: "{product,owned,because?,until?,heard?,asOf?,verification,reason?,license?,content?}",
+      type: "ProductOwnership"),
+    Shape(page: "agent.md", text: "{products,license?}", type: "OwnershipResponse"),
+    Shape(
+      page: "delivery.md",
+      text: "{kind, serial, customer?, device, deviceKey, issued, expires, owned, ended, whole}",
+      type: "License",
+      isWhole: false),
+    Shape(page: "delivery.md", text: "{license, keys}", type: "LicenseResponse"),
+    Shape(page: "delivery.md", text: "{number, key, seals, endorsement?}", type: "LicenseKey"),
     Shape(page: "delivery.md", text: "{url, token, expires}", type: "FeedReference"),
     Shape(page: "delivery.md", text: "{entries, cursor, whole, feed}", type: "FeedResponse"),
     Shape(page: "publishing.md", text: "{digest, version}", type: "VerificationFailure"),

@@ -38,6 +38,7 @@ struct DocumentedWordsTests {
     #expect(agent.contains("`payment` is \(listed(words(StoreOffer.Payment.self), before: "or"))"))
     #expect(catalog.contains("`--by \(words(SalesReport.Dimension.self).joined(separator: ","))`"))
     for order in words(AgentRestoreRequest.Order.self) { #expect(agent.contains("`\(order)`")) }
+    for reason in words(ProductOwnership.UnverifiedReason.self) { #expect(agent.contains("`\(reason)`")) }
     for state in words(LibraryItem.State.self) { #expect(agent.contains("`\(state)`")) }
   }
 

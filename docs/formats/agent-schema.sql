@@ -78,6 +78,15 @@ CREATE TABLE feed (
   cursor TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE highest_time (
+  highest INTEGER,
+  confirmed INTEGER,
+  boot TEXT,
+  uptime INTEGER NOT NULL,
+  is_servers INTEGER NOT NULL,
+  server_offset INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE library (
   product TEXT NOT NULL,
   version TEXT NOT NULL,
@@ -96,12 +105,25 @@ CREATE TABLE library (
   rolled_back INTEGER NOT NULL DEFAULT 0,
   sections TEXT,
   gone_back INTEGER NOT NULL DEFAULT 0,
+  withdrawn INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (product, version)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE library_volume (
   id TEXT
 ) STRICT;
+
+CREATE TABLE license_keys (
+  service TEXT NOT NULL,
+  key TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  PRIMARY KEY (service, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE licenses (
+  service TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE listings (
   product TEXT PRIMARY KEY,
@@ -124,7 +146,9 @@ CREATE TABLE ownership (
   is_owned INTEGER NOT NULL,
   because TEXT,
   until INTEGER,
-  as_of INTEGER NOT NULL
+  as_of INTEGER NOT NULL,
+  is_kept INTEGER NOT NULL DEFAULT 0,
+  is_offered INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE product_grants (
@@ -178,7 +202,8 @@ CREATE TABLE transactions (
   not_before INTEGER,
   ended_at INTEGER,
   session TEXT,
-  ignored TEXT
+  ignored TEXT,
+  revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX transactions_by_end ON transactions (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX transactions_unfinished ON transactions (id) WHERE ended_at IS NULL;

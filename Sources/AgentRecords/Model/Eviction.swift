@@ -3,7 +3,7 @@ package import CoreTypes
 
 /// Which content goes first where room is needed. Pure.
 package enum Eviction {
-  /// Content that may go: it can be fetched again, is not pinned, and nothing unfinished needs it.
+  /// Content that may go: it can be fetched again, is not pinned, and nothing unfinished needs it; or it was taken back.
   package struct Candidate: Hashable, Sendable {
     package var record: LibraryRecord
     /// The library has a later version of the same product.
@@ -44,23 +44,28 @@ package enum Eviction {
     }
   }
 
-  /// The fewest of `candidates`, in the order in which they go, whose sizes make up `missing`: sections that are fetched on demand before whole
-  /// content, earlier versions before those that are read, then by when they were last opened, the longest ago first. Empty when all of
+  /// The fewest of `candidates`, in the order in which they go, whose sizes make up `missing`: what was taken back, and nobody can read, before
+  /// all others; then sections that are fetched on demand before whole content, earlier versions before those that are read, then by when they were last opened, the longest ago first. Empty when all of
   /// them would not be enough.
   package static func plan(from candidates: [Candidate], toFree missing: ByteCount) -> Plan {
     var freed = ByteCount.zero
     var plan = Plan()
     let sorted = candidates.sorted { left, right in
+      if left.record.isWithdrawn != right.record.isWithdrawn { return left.record.isWithdrawn }
       if left.isSuperseded != right.isSuperseded { return left.isSuperseded }
       return left.record.lastUse < right.record.lastUse
     }
-    for candidate in sorted {
+    for candidate in sorted where candidate.record.isWithdrawn && freed < missing {
+      freed += candidate.size(without: [])
+      plan.records.append(candidate.record)
+    }
+    for candidate in sorted where !candidate.record.isWithdrawn {
       for (tag, size) in candidate.sections.sorted(by: { $0.key < $1.key }) where freed < missing {
         freed += size
         plan.sections.append(Section(record: candidate.record, tag: tag))
       }
     }
-    for candidate in sorted where freed < missing {
+    for candidate in sorted where !candidate.record.isWithdrawn && freed < missing {
       let dropped = Set(plan.sections.lazy.filter { $0.record == candidate.record }.map(\.tag))
       freed += candidate.size(without: dropped)
       plan.records.append(candidate.record)

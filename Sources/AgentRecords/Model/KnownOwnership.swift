@@ -11,10 +11,15 @@ package struct KnownOwnership: Hashable, Sendable {
   package var until: Timestamp?
   /// Since when it is known to stand so.
   package var asOf: Timestamp
+  /// Of what is not owned, whether the publisher leaves the content to those who have it.
+  package var isKept = false
+  /// Whether the server has content of it.
+  package var isOffered = true
 
   /// Whether the other says the same, whenever that was.
   package func says(_ other: KnownOwnership?) -> Bool {
     isOwned == other?.isOwned && because == other?.because && until == other?.until
+      && isKept == other?.isKept && isOffered == other?.isOffered
   }
 
   /// Creates the ownership that follows from an entry of the feed and the ownership known before; nil for an entry that
@@ -31,13 +36,19 @@ package struct KnownOwnership: Hashable, Sendable {
           isOwned: false, because: (lapsed ? EntitlementRule.closedByLapse : .revoked).rawValue,
           until: lapsed ? known?.until : nil, asOf: now)
       }
+      isKept = entry.keep == true
     case .issueAvailable, .correctionAvailable, .reinstated:
       if let known, known.isOwned {
         self = known
       } else {
         self.init(isOwned: true, because: nil, until: nil, asOf: now)
       }
-    case .withdrawn, .subscriptionEnding, .subscriptionEnded, nil: return nil
+      isOffered = true
+    case .withdrawn:
+      guard let known else { return nil }
+      self = known
+      isOffered = false
+    case .subscriptionEnding, .subscriptionEnded, nil: return nil
     }
   }
 
@@ -46,7 +57,16 @@ package struct KnownOwnership: Hashable, Sendable {
     self.init(isOwned: true, because: owned.because, until: owned.until, asOf: now)
   }
 
-  package init(isOwned: Bool, because: String?, until: Timestamp?, asOf: Timestamp) {
+  /// Whether its content belongs out of the tree that readers see: it was taken back, and the publisher does not leave it to those who have
+  /// it.
+  package var withdrawsContent: Bool { !isOwned && !isKept }
+
+  package init(
+    isOwned: Bool, because: String?, until: Timestamp?, asOf: Timestamp, isKept: Bool = false,
+    isOffered: Bool = true
+  ) {
+    self.isKept = isKept
+    self.isOffered = isOffered
     self.isOwned = isOwned
     self.because = because
     self.until = until

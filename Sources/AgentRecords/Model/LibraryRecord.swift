@@ -30,6 +30,8 @@ package struct LibraryRecord: Hashable, Sendable {
   package var isRolledBack = false
   /// The reader has gone back to a version before it.
   package var isGoneBack = false
+  /// Its content belongs out of the tree that readers see.
+  package var isWithdrawn = false
   /// The sections that are here, the required ones among them; nil where everything is.
   package var sections: Set<SectionTag>?
 
@@ -46,7 +48,8 @@ package struct LibraryRecord: Hashable, Sendable {
     product: ProductIdentifier, version: ContentVersion, name: String?, digest: SHA256Digest,
     manifestDigest: SHA256Digest?, length: ByteCount, sizeOnDisk: ByteCount, placedAt: Timestamp,
     title: String?, lastOpened: Timestamp? = nil, isPinned: Bool = false, isDamaged: Bool = false,
-    isRolledBack: Bool = false, isGoneBack: Bool = false, sections: Set<SectionTag>? = nil
+    isRolledBack: Bool = false, isGoneBack: Bool = false, isWithdrawn: Bool = false,
+    sections: Set<SectionTag>? = nil
   ) {
     self.product = product
     self.version = version
@@ -62,6 +65,7 @@ package struct LibraryRecord: Hashable, Sendable {
     self.isDamaged = isDamaged
     self.isRolledBack = isRolledBack
     self.isGoneBack = isGoneBack
+    self.isWithdrawn = isWithdrawn
     self.sections = sections
   }
 
@@ -71,7 +75,7 @@ package struct LibraryRecord: Hashable, Sendable {
   /// For what was opened never: when it came.
   var lastUse: Timestamp { max(lastOpened ?? placedAt, placedAt) }
 
-  /// The version's directory and, for a single file, its name, below the library.
+  /// The version's directory and, for a single file, its name, below the library: where readers find it, also while it is withdrawn.
   package var relativePath: String { "\(product)/\(version)" + (name.map { "/\($0)" } ?? "") }
 
   /// The name of the single file in a path that an earlier version of the agent recorded: it held the library's own path as
@@ -86,9 +90,11 @@ package struct LibraryRecord: Hashable, Sendable {
   package func item(in library: String, isOffline: Bool = false) -> LibraryItem {
     LibraryItem(
       product: product, version: version, path: "\(library)/\(relativePath)", digest: digest, length: length,
-      placedAt: placedAt, title: title, state: isOffline ? .offline : isDamaged ? .damaged : .present,
+      placedAt: placedAt, title: title,
+      state: isOffline || isWithdrawn ? .offline : isDamaged ? .damaged : .present,
       lengthOnDisk: sizeOnDisk, lastOpened: lastOpened, pinned: isPinned ? true : nil,
-      rolledBack: isLeft ? true : nil)
+      rolledBack: isLeft ? true : nil, left: isGoneBack && !isRolledBack ? true : nil,
+      withdrawn: isWithdrawn ? true : nil)
   }
 }
 

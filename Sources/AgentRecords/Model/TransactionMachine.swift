@@ -267,6 +267,8 @@ package struct TransactionRecord: MachineRecord {
   package var session: SessionName?
   /// The conditions of the machine that its downloads pass, each with the user who said so.
   package var ignored: [IgnoredCondition] = []
+  /// When it was heard that it was taken back; nil for one that counts.
+  package var revoked: Timestamp?
 
   package init(
     identifier: TransactionIdentifier, product: ProductIdentifier, storeState: StoreTransaction.State,
@@ -288,8 +290,14 @@ package struct TransactionRecord: MachineRecord {
 
   package func status(downloads: [DownloadIdentifier], title: String?) -> AgentTransaction {
     AgentTransaction(
-      id: identifier, product: product, state: storeState.rawValue, step: machine.step.rawValue,
+      id: identifier, product: product,
+      state: revoked == nil || !machine.isOver ? storeState.rawValue : Self.revokedState,
+      step: machine.step.rawValue,
       reason: machine.reason?.rawValue, error: machine.problem, downloads: downloads,
-      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause, title: title, session: session)
+      notBefore: machine.isOver ? nil : notBefore, cause: machine.cause, title: title, session: session,
+      revoked: revoked)
   }
+
+  /// The word in place of the store's, which says no more of a purchase once it is over.
+  private static let revokedState = "revoked"
 }

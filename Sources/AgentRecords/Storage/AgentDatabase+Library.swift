@@ -46,15 +46,16 @@ extension AgentDatabase {
       try connection.execute(
         """
         INSERT INTO library (product, version, path, digest, length, placed_at, title, manifest_digest,
-          size_on_disk, last_opened, pinned, damaged, stamps, rolled_back, sections)
+          size_on_disk, last_opened, pinned, damaged, stamps, rolled_back, sections,
+          withdrawn)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?, ?, ?)
+          max(?, coalesce((SELECT max(pinned) FROM library WHERE product = ?), 0)), ?, ?, ?, ?, ?)
         ON CONFLICT (product, version) DO UPDATE SET path = excluded.path, digest = excluded.digest,
           length = excluded.length, placed_at = excluded.placed_at, title = excluded.title,
           manifest_digest = excluded.manifest_digest, size_on_disk = excluded.size_on_disk,
           last_opened = excluded.last_opened, pinned = excluded.pinned, damaged = excluded.damaged,
           stamps = excluded.stamps, rolled_back = excluded.rolled_back, sections = excluded.sections,
-          manifest = NULL
+          withdrawn = excluded.withdrawn, manifest = NULL
         """,
         [
           .text(record.product.description), .text(record.version.description), .text(record.relativePath),
@@ -63,7 +64,7 @@ extension AgentDatabase {
           .byteCount(record.sizeOnDisk), .optional(record.lastOpened), .integer(record.isPinned ? 1 : 0),
           .text(record.product.description), .integer(record.isDamaged ? 1 : 0), .optional(stamps?.encoded),
           .integer(try Self.isRolledBack(record, in: connection) ? 1 : 0),
-          .optional(record.sections.map { Self.joinedTags($0) }),
+          .optional(record.sections.map { Self.joinedTags($0) }), .boolean(record.isWithdrawn),
         ])
     }
   }
@@ -177,6 +178,20 @@ extension AgentDatabase {
     }
   }
 
+  /// From now on the content belongs out of the tree that readers see, or in it. It may use the reserve: what was taken back goes also
+  /// where the disk is full.
+  package func setWithdrawn(_ isWithdrawn: Bool, of record: LibraryRecord) throws {
+    try makingRoom {
+      try database.writeBlocking(locking: [.everything]) { connection in
+        _ = try connection.execute(
+          "UPDATE library SET withdrawn = ? WHERE product = ? AND version = ?",
+          [
+            .boolean(isWithdrawn), .text(record.product.description), .text(record.version.description),
+          ])
+      }
+    }
+  }
+
   static let goneBack = Migration(
     "versions that readers have gone back from",
     script: "ALTER TABLE library ADD COLUMN gone_back INTEGER NOT NULL DEFAULT 0;")
@@ -229,7 +244,7 @@ extension AgentDatabase {
       placedAt: try row.timestamp("placed_at"), title: try row.optionalText("title"),
       lastOpened: try row.optionalTimestamp("last_opened"), isPinned: try row.boolean("pinned"),
       isDamaged: try row.boolean("damaged"), isRolledBack: try row.boolean("rolled_back"),
-      isGoneBack: try row.boolean("gone_back"),
+      isGoneBack: try row.boolean("gone_back"), isWithdrawn: try row.boolean("withdrawn"),
       sections: try row.optionalText("sections").map { try sectionTags($0, "library.sections") })
   }
 }

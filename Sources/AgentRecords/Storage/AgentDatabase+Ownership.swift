@@ -12,7 +12,8 @@ extension AgentDatabase {
         guard let product = ProductIdentifier(try row.text("product")) else { continue }
         known[product] = KnownOwnership(
           isOwned: try row.boolean("is_owned"), because: try row.optionalText("because"),
-          until: try row.optionalTimestamp("until"), asOf: try row.timestamp("as_of"))
+          until: try row.optionalTimestamp("until"), asOf: try row.timestamp("as_of"),
+          isKept: try row.boolean("is_kept"), isOffered: try row.boolean("is_offered"))
       }
       return known
     }
@@ -20,19 +21,26 @@ extension AgentDatabase {
 
   /// One write; other products stay as they are.
   package func save(_ news: [ProductIdentifier: KnownOwnership]) throws {
-    try database.writeBlocking(locking: [.everything]) { connection in
-      for (product, known) in news {
-        try connection.execute(
-          """
-          INSERT INTO ownership (product, is_owned, because, until, as_of) VALUES (?, ?, ?, ?, ?)
-          ON CONFLICT (product) DO UPDATE SET is_owned = excluded.is_owned, because = excluded.because,
-            until = excluded.until, as_of = excluded.as_of
-          """,
-          [
-            .text(product.description), .boolean(known.isOwned), .optional(known.because),
-            .optional(known.until), .timestamp(known.asOf),
-          ])
-      }
+    try database.writeBlocking(locking: [.everything]) { try Self.put(news, in: $0) }
+  }
+
+  static func put(
+    _ news: [ProductIdentifier: KnownOwnership], in connection: borrowing Connection
+  ) throws {
+    for (product, known) in news {
+      try connection.execute(
+        """
+        INSERT INTO ownership (product, is_owned, because, until, as_of, is_kept, is_offered)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (product) DO UPDATE SET is_owned = excluded.is_owned, because = excluded.because,
+          until = excluded.until, as_of = excluded.as_of, is_kept = excluded.is_kept,
+          is_offered = excluded.is_offered
+        """,
+        [
+          .text(product.description), .boolean(known.isOwned), .optional(known.because),
+          .optional(known.until), .timestamp(known.asOf), .boolean(known.isKept),
+          .boolean(known.isOffered),
+        ])
     }
   }
 

@@ -12,6 +12,8 @@ extension AgentDatabase {
     case placingPace = "placing-nanoseconds-per-mebibyte"
     /// The bytes that ever came over the network, while they were counted.
     case networkCount = "network-bytes"
+    /// When the server was heard last about what is owned, by its clock, in milliseconds since the epoch.
+    case ownershipHeard = "ownership-heard"
     /// The microseconds that a report takes.
     case reportTime = "report-microseconds"
   }
@@ -53,6 +55,15 @@ extension AgentDatabase {
   package func networkCount() throws -> ByteCount { ByteCount(try integer(.networkCount) ?? 0) }
 
   package func setNetworkCount(_ count: ByteCount) throws { try set(.networkCount, count.rawValue) }
+
+  /// When the server was heard last about what is owned, by its clock; nil where it never was.
+  package func ownershipHeard() throws -> Timestamp? {
+    try integer(.ownershipHeard).map { Timestamp(millisecondsSinceEpoch: $0) }
+  }
+
+  package func setOwnershipHeard(_ time: Timestamp?) throws {
+    try set(.ownershipHeard, time?.millisecondsSinceEpoch)
+  }
 
   private static let mebibyte = Double(ByteCount.mebibytes(1).rawValue)
 

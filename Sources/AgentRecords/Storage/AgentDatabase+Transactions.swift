@@ -57,6 +57,29 @@ extension AgentDatabase {
     try transactions(where: "ended_at IS NULL ORDER BY id", [])
   }
 
+  /// When it was heard that each was taken back; nil for one that counts again. Answers those of which that is news, as they stand then;
+  /// transactions that are not known are passed over.
+  package func noteRevoked(_ told: [TransactionIdentifier: Timestamp?]) throws -> [TransactionRecord] {
+    var changed: [TransactionRecord] = []
+    for (identifier, time) in told {
+      guard var record = try transaction(identifier), (record.revoked == nil) != (time == nil) else {
+        continue
+      }
+      record.revoked = time
+      changed.append(record)
+    }
+    guard !changed.isEmpty else { return [] }
+    let records = changed
+    try database.writeBlocking(locking: [.everything]) { connection in
+      for record in records {
+        try connection.execute(
+          "UPDATE transactions SET revoked_at = ? WHERE id = ?",
+          [.optional(record.revoked), .text(record.identifier.description)])
+      }
+    }
+    return changed
+  }
+
   /// Nil for one that was never observed, or is forgotten.
   package func transaction(_ identifier: TransactionIdentifier) throws -> TransactionRecord? {
     try transactions(where: "id = ?", [.text(identifier.description)]).first
@@ -137,6 +160,7 @@ extension AgentDatabase {
       problem: try value(Problem.self, try row.optionalText("problem")),
       cause: try row.optionalText("cause"), tries: Int(try row.integer("tries")))
     record.notBefore = try row.optionalTimestamp("not_before")
+    record.revoked = try row.optionalTimestamp("revoked_at")
     record.session = try row.optionalText("session").map {
       try require(SessionName($0), "transactions.session")
     }

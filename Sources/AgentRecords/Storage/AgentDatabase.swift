@@ -112,6 +112,7 @@ package struct AgentDatabase: Sendable {
     goneBack,
     readingExchange,
     ignoredConditions,
+    licenses,
   ]
 
   private static let urgency = Migration(

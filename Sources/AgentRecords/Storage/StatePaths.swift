@@ -14,6 +14,9 @@ package struct StatePaths: Hashable, Sendable {
   /// On the library's file system, so that placing and discarding are renames; hidden from a plain listing of
   /// the library.
   package var staging: String { "\(library)/.staging" }
+  /// Content that was taken back, as `PRODUCT/VERSION`: on the library's file system, so that it goes and comes by renames, and for this
+  /// user alone.
+  package var withdrawn: String { "\(library)/.withdrawn" }
   /// The directory of content that is being removed.
   package var trash: String { "\(library)/.trash" }
 

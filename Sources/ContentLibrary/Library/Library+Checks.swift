@@ -152,7 +152,7 @@ extension Library {
   /// By the file system; nil also where the content cannot be looked at.
   private func accessed(_ record: LibraryRecord) -> Timestamp? {
     do throws(SystemError) {
-      guard let status = try operations.status(of: "\(paths.library)/\(record.relativePath)") else {
+      guard let status = try operations.status(of: path(of: record)) else {
         return nil
       }
       // Placing itself leaves the time of its own.

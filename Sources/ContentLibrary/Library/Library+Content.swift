@@ -25,13 +25,14 @@ extension Library {
     _ terms: DownloadTerms, sections: Set<SectionTag> = []
   ) async throws -> LibraryItem? {
     try await exclusion.run(terms.product) {
-      let record = try await BlockingPool.shared.run { [self] in
+      let found = try await BlockingPool.shared.run { [self] in
         try requireOnline()
         return try database.libraryRecord(of: terms.product, version: terms.version)
       }
-      guard let record, record.digest == terms.digest, record.manifestDigest == terms.manifestDigest else {
-        return nil
-      }
+      guard let found, found.digest == terms.digest, found.manifestDigest == terms.manifestDigest,
+        !found.isWithdrawn || ownership[found.product]?.withdrawsContent != true
+      else { return nil }
+      let record = found.isWithdrawn ? try await giveBack(found) : found
       if let here = record.sections, !sections.isSubset(of: here) {
         let known = try await BlockingPool.shared.run { [self] in try manifest(of: record)?.sections ?? [] }
         guard sections.intersection(known.map(\.tag)).isSubset(of: here) else { return nil }
@@ -80,7 +81,7 @@ extension Library {
       let target = directory(of: manifest.product, version: manifest.version)
       let extended = try await BlockingPool.shared.run { [self] () -> LibraryRecord? in
         try requireOnline()
-        let record = try database.libraryRecord(of: manifest.product, version: manifest.version)
+        let record = try readableRecord(of: manifest)
         let replaced = try record.flatMap { try self.manifest(of: $0) }
         try settleExtension(of: manifest, at: target)
         // Otherwise what is there has no claim to the name: it has no record, or is damaged.
@@ -115,6 +116,7 @@ extension Library {
         try database.save(record, stamps: finding.stamps)
         placements.note(finding.freshStamps, of: manifest)
         emptyTrash()
+        withdrawals.signal()
         leases.wakeUp.signal()
         return try dropUnwanted(of: record, manifest)
       }
@@ -139,7 +141,10 @@ extension Library {
   package func recordPlaced(_ manifest: Manifest, at now: Timestamp) async throws -> LibraryItem? {
     try await exclusion.run(manifest.product) {
       let target = directory(of: manifest.product, version: manifest.version)
-      try await BlockingPool.shared.run { [self] in try requireOnline() }
+      try await BlockingPool.shared.run { [self] in
+        try requireOnline()
+        _ = try readableRecord(of: manifest)
+      }
       try await takeExtension(of: manifest, to: target)
       let isThere = try await BlockingPool.shared.run { [operations] in
         try operations.status(of: target) != nil
@@ -159,9 +164,20 @@ extension Library {
         record.lastOpened = extended?.lastOpened
         try database.save(record, stamps: finding.stamps)
         leases.wakeUp.signal()
+        withdrawals.signal()
         return try dropUnwanted(of: record, manifest)
       }
     }
+  }
+
+  /// The record of the manifest's content, whose files are in the tree that readers see from now on: they are worked on there. Blocks.
+  private func readableRecord(of manifest: Manifest) throws -> LibraryRecord? {
+    guard var record = try database.libraryRecord(of: manifest.product, version: manifest.version) else {
+      return nil
+    }
+    try putBack(record)
+    record.isWithdrawn = false
+    return record
   }
 
   /// Nil where the folder cannot be read.
@@ -216,11 +232,14 @@ extension Library {
   /// its record: an end in between leaves a record whose content is missing.
   package func remove(_ records: [LibraryRecord]) throws {
     for record in records {
-      if let manifest = try manifest(of: record) {
-        try settleExtension(of: manifest, at: directory(of: record))
+      if !record.isWithdrawn {
+        if let manifest = try manifest(of: record) {
+          try settleExtension(of: manifest, at: directory(of: record))
+        }
+        try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
       }
-      try keepForeignFiles(of: record.product, record.version, beside: try ownFiles(of: record))
       try moveAside(directory(of: record))
+      if record.isWithdrawn { try removeEmptyWithdrawnFolder(of: record) }
       try forget(record)
     }
     emptyTrash()
@@ -237,7 +256,7 @@ extension Library {
   /// Whether the record's file or folder lies in the library, whatever is in it. Blocks.
   func presence(of record: LibraryRecord) -> Presence {
     do throws(SystemError) {
-      return try operations.status(of: "\(paths.library)/\(record.relativePath)") == nil ? .missing : .there
+      return try operations.status(of: path(of: record)) == nil ? .missing : .there
     } catch {
       return .unreadable(error)
     }

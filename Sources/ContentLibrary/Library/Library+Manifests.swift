@@ -101,9 +101,12 @@ extension Library {
       }
       for name in names ?? [] {
         guard let version = ContentVersion(name), version.description == name,
-          try database.libraryRecord(of: product, version: version) == nil,
-          let record = try recordOfContent(
-            product, version, isPinned: names?.contains(Self.pinName) == true)
+          try database.libraryRecord(of: product, version: version) == nil
+        else { continue }
+        let isPinned = names?.contains(Self.pinName) == true
+        guard
+          let record = try recordOfContent(product, version, isPinned: isPinned, isWithdrawn: false)
+            ?? recordOfContent(product, version, isPinned: isPinned, isWithdrawn: true)
         else { continue }
         try database.save(record, stamps: nil)
         try database.expectListing(of: product)
@@ -129,9 +132,11 @@ extension Library {
 
   /// Nil for what has no manifest beside it that fits its name. Only lengths are compared.
   private func recordOfContent(
-    _ product: ProductIdentifier, _ version: ContentVersion, isPinned: Bool
+    _ product: ProductIdentifier, _ version: ContentVersion, isPinned: Bool, isWithdrawn: Bool
   ) throws -> LibraryRecord? {
-    let content = directory(of: product, version: version)
+    let content =
+      isWithdrawn
+      ? "\(paths.withdrawn)/\(product)/\(version)" : directory(of: product, version: version)
     let isThere = try unlessUnreadable(content) { path throws(SystemError) in
       try operations.status(of: path)?.kind == .directory
     }
@@ -158,6 +163,7 @@ extension Library {
     // The manifest is written just before the content is placed.
     var record = LibraryRecord(manifest, placedAt: kept.time, sizeOnDisk: finding.sizeOnDisk)
     record.isPinned = isPinned
+    record.isWithdrawn = isWithdrawn
     record.isDamaged = !finding.isWhole
     return record
   }

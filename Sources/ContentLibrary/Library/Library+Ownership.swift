@@ -2,6 +2,7 @@ package import AgentRecords
 package import Commerce
 package import CoreTypes
 package import PullboxAPI
+import ServiceRuntime
 import Synchronization
 import SystemCalls
 
@@ -10,7 +11,10 @@ package final class OwnershipRegister: Sendable {
   private let known = Mutex<[ProductIdentifier: KnownOwnership]>([:])
 
   /// Nil where the server never told of the product.
-  subscript(product: ProductIdentifier) -> KnownOwnership? { known.withLock { $0[product] } }
+  package subscript(product: ProductIdentifier) -> KnownOwnership? { known.withLock { $0[product] } }
+
+  /// All that the server has told of.
+  package var all: [ProductIdentifier: KnownOwnership] { known.withLock { $0 } }
 
   /// In place of all that was known.
   package func load(_ all: [ProductIdentifier: KnownOwnership]) { known.withLock { $0 = all } }
@@ -45,6 +49,37 @@ extension Library {
     return try await note(news)
   }
 
+  /// Notes what a license lists: all of it is of one moment, which is later than what was known. Saves it by `save`, which is given the news
+  /// of it alone. Returns the items that change by it.
+  package func noteLicensed(
+    _ license: License,
+    savingBy save: @escaping @Sendable ([ProductIdentifier: KnownOwnership]) throws -> Void
+  ) async throws -> [LibraryItem] {
+    let now = clock.now()
+    var news = KnownOwnership.listed(in: license, at: now)
+    for (product, told) in news {
+      guard let known = ownership[product] else { continue }
+      var told = told
+      told.isOffered = known.isOffered
+      news[product] = told.says(known) ? nil : told
+    }
+    let told = news
+    let changed = Set(told.keys.filter { ownership[$0]?.isOwned ?? true != told[$0]?.isOwned })
+    try await BlockingPool.shared.run { try save(told) }
+    ownership.take(told)
+    withdrawals.signal()
+    guard !changed.isEmpty else { return [] }
+    return try await items().filter { changed.contains($0.product) }
+  }
+
+  /// The server has granted the product, which it was asked for at `asked`: it is owned. Returns the items that change by it.
+  package func noteGranted(_ product: ProductIdentifier, asked: Timestamp) async throws -> [LibraryItem] {
+    guard let known = ownership[product], !known.isOwned, known.asOf <= asked else { return [] }
+    return try await note([
+      product: KnownOwnership(isOwned: true, because: nil, until: nil, asOf: clock.now())
+    ])
+  }
+
   /// Saves what differs, and answers the items whose ownership is another now.
   private func note(_ told: [ProductIdentifier: KnownOwnership]) async throws -> [LibraryItem] {
     let news = told.filter { !$0.value.says(ownership[$0.key]) }
@@ -52,6 +87,7 @@ extension Library {
     let changed = Set(news.keys.filter { ownership[$0]?.isOwned ?? true != news[$0]?.isOwned })
     try await BlockingPool.shared.run { [database] in try database.save(news) }
     ownership.take(news)
+    withdrawals.signal()
     guard !changed.isEmpty else { return [] }
     return try await items().filter { changed.contains($0.product) }
   }

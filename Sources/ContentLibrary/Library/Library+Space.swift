@@ -95,7 +95,7 @@ extension Library {
   /// False where its directory does not come back from the device, or is not for this user.
   private func canBeLookedAt(_ record: LibraryRecord) throws(SystemError) -> Bool {
     do throws(SystemError) {
-      _ = try operations.status(of: directory(of: record.product, version: record.version))
+      _ = try operations.status(of: directory(of: record))
       return true
     } catch {
       guard error.isUnreadable else { throw error }
@@ -113,7 +113,8 @@ extension Library {
     let plan = try await BlockingPool.shared.run { [self] in
       let records = try database.libraryRecords()
       let candidates = try records.filter { record in
-        !record.isPinned && !leases.holds(record.product, record.version) && record.product != product
+        guard !record.isWithdrawn else { return record.product != product }
+        return !record.isPinned && !leases.holds(record.product, record.version) && record.product != product
           && removable.products.contains(record.product)
           && removable.placedBefore.map { record.placedAt < $0 } ?? true
       }
@@ -123,7 +124,7 @@ extension Library {
         return Eviction.Candidate(
           record: record,
           isSuperseded: ReplacedVersions.replaced(record, by: records) != nil,
-          sections: try sectionsOnDemand(of: record))
+          sections: record.isWithdrawn ? [:] : try sectionsOnDemand(of: record))
       }
       return try self.plan(from: candidates, toFree: missing)
     }
@@ -135,7 +136,8 @@ extension Library {
           // It may have been pinned, or opened, since it was chosen.
           guard
             let current = try database.libraryRecord(of: record.product, version: record.version),
-            !current.isPinned, !leases.holds(current.product, current.version)
+            current.isWithdrawn
+              || !current.isPinned && !leases.holds(current.product, current.version)
           else { return nil }
           let item = self.item(current)
           try remove([current])

@@ -18,6 +18,11 @@ extension Library {
       let chosen =
         version.map { version in items.first { $0.version == version } } ?? items.current(of: product)
       guard let item = chosen else { return nil }
+      if let record = try await BlockingPool.shared.run({ [self] in
+        try database.libraryRecord(of: product, version: item.version)
+      }) {
+        try Self.requireReadable(record)
+      }
       guard let (lease, end) = leases.take(product, item.version) else {
         throw Problem(
           .tooManyRequests, "at most \(LibraryLeases.maximumCount) versions are kept open at once",

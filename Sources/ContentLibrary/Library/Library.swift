@@ -62,6 +62,8 @@ package final class Library: Sendable {
   private let state: Mutex<State>
   private let advice = Mutex<EvictionAdvice?>(nil)
   let placements = RecentPlacements()
+  /// Signalled where content may belong elsewhere than it lies: ``settleWithdrawals()``.
+  package let withdrawals = AsyncSignal()
 
   /// `mayBegin`: whatever lies at the path is the library from now on. Nothing is looked at before
   /// ``look()``.
@@ -82,7 +84,8 @@ package final class Library: Sendable {
     self.pauses = pauses
     self.operations = operations
     space = LibrarySpace(
-      paths: paths, database: database, leases: leases, reserve: reserve, quota: quota, operations: operations
+      paths: paths, database: database, leases: leases, ownership: ownership,
+      reserve: reserve, quota: quota, operations: operations
     )
     state = Mutex(
       State(
@@ -95,8 +98,15 @@ package final class Library: Sendable {
     "\(paths.library)/\(product)/\(version)"
   }
 
+  /// Where the content lies: for what was taken back, out of the tree that readers see.
   package func directory(of record: LibraryRecord) -> String {
-    directory(of: record.product, version: record.version)
+    guard record.isWithdrawn else { return directory(of: record.product, version: record.version) }
+    return "\(paths.withdrawn)/\(record.product)/\(record.version)"
+  }
+
+  /// The file or the folder that the record is of.
+  func path(of record: LibraryRecord) -> String {
+    directory(of: record) + (record.name.map { "/\($0)" } ?? "")
   }
 
   /// The availability at the last look; offline before the first.
@@ -194,6 +204,8 @@ package final class Library: Sendable {
       try database.makingRoom { try database.expect(.identified(identifier)) }
       state.expected = .identified(identifier)
     }
+    try endMoves()
+    withdrawals.signal()
     for record in try database.libraryRecords() {
       switch presence(of: record) {
       case .there: continue

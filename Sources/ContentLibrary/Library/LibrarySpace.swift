@@ -13,6 +13,7 @@ package final class LibrarySpace: Sendable {
   private let paths: StatePaths
   private let database: AgentDatabase
   private let leases: LibraryLeases
+  private let ownership: OwnershipRegister
   private let operations: any FileOperations
   private let ledger: Mutex<Ledger>
   /// Content that is being placed: it leaves the staging folder before it has a record.
@@ -21,11 +22,13 @@ package final class LibrarySpace: Sendable {
   private let refused = Mutex<[ContentJobIdentifier: (need: SpaceNeed, shortage: SpaceShortage)]>([:])
 
   init(
-    paths: StatePaths, database: AgentDatabase, leases: LibraryLeases, reserve: ByteCount, quota: ByteCount?,
+    paths: StatePaths, database: AgentDatabase, leases: LibraryLeases, ownership: OwnershipRegister,
+    reserve: ByteCount, quota: ByteCount?,
     operations: any FileOperations
   ) {
     self.paths = paths
     self.leases = leases
+    self.ownership = ownership
     self.operations = operations
     self.database = database
     ledger = Mutex(Ledger(reserve: reserve, quota: quota))
@@ -142,9 +145,13 @@ package final class LibrarySpace: Sendable {
         staged["\(job)"] ?? .zero, manifest.files.reduce(.zero) { $0 + $1.length })
     }
     let placed = records.reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
-    let removable = records.filter { !$0.isPinned && !leases.holds($0.product, $0.version) }.reduce(
-      ByteCount.zero
-    ) { $0 + $1.sizeOnDisk }
+    let removable = records.filter { record in
+      // What is owned no more, or offered no more, cannot be fetched again.
+      let known = ownership[record.product]
+      return !record.isPinned && !leases.holds(record.product, record.version)
+        && known.map { $0.isOwned && $0.isOffered } ?? true
+    }
+    .reduce(ByteCount.zero) { $0 + $1.sizeOnDisk }
     // Bytes that are staged for this job are not needed again, and are there all the same.
     return Ledger.Volume(free: free, used: staged.values.reduce(placed, +), removable: removable)
   }

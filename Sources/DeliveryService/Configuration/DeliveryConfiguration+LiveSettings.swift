@@ -55,7 +55,8 @@ extension DeliveryConfiguration {
   /// How long a license is good. Throws ``ConfigurationError`` outside of 1 to 365 days.
   func licenseLifetime() throws(ConfigurationError) -> Duration {
     guard (1...365).contains(licenseDays) else {
-      throw ConfigurationError(subject: "licenseDays", message: "a number of days from 1 to 365 is expected here")
+      throw ConfigurationError(
+        subject: "licenseDays", message: "a number of days from 1 to 365 is expected here")
     }
     return .seconds(licenseDays * 86_400)
   }

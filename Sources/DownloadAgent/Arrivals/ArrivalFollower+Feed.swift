@@ -64,6 +64,7 @@ extension ArrivalFollower {
     }
     self.reference = answer.feed
     try await take(answer)
+    await licenses.heard(answer.feed, isNews: answer.isWhole || !answer.entries.isEmpty)
     answers += 1
     return true
   }
@@ -86,6 +87,7 @@ extension ArrivalFollower {
     for item in try await downloads.steps.library.noteOwnership(of: answer.entries) {
       hub.publish(.library(LibraryEvent(change: .changed, item: item)))
     }
+    try await transactions.noteRevoked(revocations(in: answer.entries))
     guard cursor != nil, !answer.entries.isEmpty || answer.isWhole else {
       if cursor != answer.cursor { try database.setFeedCursor(answer.cursor) }
       cursor = answer.cursor
@@ -124,6 +126,22 @@ extension ArrivalFollower {
     }
     slotWakeUp.signal()
     listings.wakeUp.signal()
+  }
+
+  /// What the entries tell of transactions. One whose subscription has merely ended was not taken back.
+  private func revocations(in entries: [FeedEntry]) -> [TransactionIdentifier: Timestamp?] {
+    let ownership = downloads.steps.library.ownership
+    var told: [TransactionIdentifier: Timestamp?] = [:]
+    for entry in entries {
+      switch entry.known {
+      case .revoked:
+        guard ownership[entry.product]?.because == EntitlementRule.revoked.rawValue else { continue }
+        told[entry.transaction] = .some(wallClock.now())
+      case .issueAvailable, .correctionAvailable, .reinstated: told[entry.transaction] = .some(nil)
+      case .withdrawn, .subscriptionEnding, .subscriptionEnded, nil: continue
+      }
+    }
+    return told
   }
 
   /// Notes the versions that the server offers now. Placed versions that are not offered any more rank behind the offered

@@ -60,6 +60,8 @@ actor ArrivalFollower {
   let transactions: TransactionManager
   /// The manager that fetches.
   let downloads: DownloadManager
+  /// The keeper of the license, which is renewed where the feed answers.
+  let licenses: LicenseKeeper
   /// The hub that observers hear from.
   let hub: EventHub
   /// The policies by which entries are fetched or listed.
@@ -118,7 +120,8 @@ actor ArrivalFollower {
   /// A follower that asks nothing before ``run()``. It reads its place in the feed at the first question.
   init(
     database: AgentDatabase, server: DeliveryClient, store: StoreQueueClient,
-    transactions: TransactionManager, downloads: DownloadManager, hub: EventHub, policies: ArrivalPolicies,
+    transactions: TransactionManager, downloads: DownloadManager, licenses: LicenseKeeper, hub: EventHub,
+    policies: ArrivalPolicies,
     listings: ListingKeeper, clock: any MonotonicClock, wallClock: any WallClock, log: Log,
     backoff: Backoff = Backoff(initial: .seconds(1), cap: .seconds(300)),
     secondLook: Duration = .seconds(60), arrivalRhythm: Rhythm = .ofArrivals,
@@ -129,6 +132,7 @@ actor ArrivalFollower {
     self.store = store
     self.transactions = transactions
     self.downloads = downloads
+    self.licenses = licenses
     self.hub = hub
     self.policies = policies
     self.listings = listings

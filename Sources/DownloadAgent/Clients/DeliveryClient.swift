@@ -131,6 +131,19 @@ struct DeliveryClient: Sendable {
     return answer.value.translated(from: told, to: time.own)
   }
 
+  /// The license of the feed's customer for this device. What is answered here says nothing of the way to the server.
+  func license(_ feed: FeedReference) async throws(APICallError) -> LicenseResponse {
+    var api = api
+    api.timeout = .seconds(20)
+    let own = "/v1/feed"
+    let path = feed.url.hasSuffix(own) ? feed.url.dropLast(own.count) + "/v1/license" : "/v1/license"
+    let key = key.verificationKey.text
+    return try await api.call(
+      "GET", path, query: [("device", device.id.description), ("key", key)], body: EmptyBody?.none,
+      headers: [("Authorization", "Bearer \(feed.token)")], as: LicenseResponse.self
+    ).value
+  }
+
   /// Without a transaction the server chooses the one that pays. The request says what the customer agreed
   /// to, if the configuration does.
   func grant(

@@ -17,6 +17,8 @@ struct ControlInterface: Sendable {
   let downloads: DownloadManager
   /// The purchases and restores.
   let transactions: TransactionManager
+  /// The license, by which it is said what is owned.
+  let licenses: LicenseKeeper
   /// The news from the feed.
   let arrivals: ArrivalFollower
   /// The content on this device.
@@ -68,6 +70,7 @@ struct ControlInterface: Sendable {
     addReading(to: &routes)
     addFiles(to: &routes)
     addVersions(to: &routes)
+    addOwnership(to: &routes)
     addShop(to: &routes)
     addReaders(to: &routes)
     addConditions(to: &routes)

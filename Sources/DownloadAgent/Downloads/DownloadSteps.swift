@@ -52,13 +52,16 @@ struct DownloadSteps: Sendable {
   /// Shows the receipt and takes the terms. Other content than before begins its counts anew. Throws
   /// ``StepFailure``, permanent for an answer about another product.
   private func grant(_ record: DownloadRecord) async throws -> Outcome {
+    let asked = clock.now()
     let response = try await store.withReceipt { [server] proof async throws(APICallError) in
       try await server.grant(record.product, for: record.transaction, proof: proof)
     }
     let terms = response.download
     guard terms.product == record.product else { throw StepFailure.permanent(.protocolViolation) }
     // A version that the server has gone back from is granted no more.
-    let changed = try await library.noteOffered([terms.product: terms.version])
+    var changed = try await library.noteOffered([terms.product: terms.version])
+    // Bought again after a refund: what lies here still is what is granted.
+    changed += try await library.noteGranted(terms.product, asked: asked)
     return Outcome(
       event: .granted,
       change: { record in

@@ -122,6 +122,11 @@ public enum AgentCommand {
         "trusted-publisher-keys", "ID",
         help: "A publisher's key; content that none of these signed is refused"
       ).example("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
+      .list(
+        "trusted-license-keys", "KEY",
+        help:
+          "A public key by which the server's licenses count, in base64url; the first that the server shows, unless given"
+      ).example("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"),
       CommandOption.value(
         "arrivals", "POLICY", fallback: "latest",
         help:

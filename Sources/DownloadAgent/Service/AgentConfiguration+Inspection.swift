@@ -14,6 +14,7 @@ extension AgentConfiguration {
     findings.check("conditionSources") { _ = try heardSources() }
     findings.check("controlUsers") { _ = try controlAccess() }
     findings.check("arrivalsOf") { _ = try arrivalPolicies() }
+    findings.check("trustedLicenseKeys") { _ = try licenseKeys() }
     findings.check("sections") { _ = try sectionPreferences(locale: nil) }
     let environment = findings.environment
     if namesToken(environment: environment) {

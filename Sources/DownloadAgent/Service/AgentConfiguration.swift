@@ -2,6 +2,7 @@ public import AgentRecords
 import CLinux
 public import Commerce
 import CoreTypes
+import Crypto
 import Glibc
 import HTTPClient
 public import PullboxAPI
@@ -73,6 +74,9 @@ public struct AgentConfiguration: DaemonConfiguration {
   /// Keys of publishers; content that none of them signed is refused. Every publisher is accepted unless
   /// given.
   public var trustedPublisherKeys: [PublisherKeyIdentifier]?
+  /// Public keys by which the server's licenses count, and those that follow from them by the server's word; the first that the server
+  /// shows unless given.
+  public var trustedLicenseKeys: [String]?
   /// The policy for new issues and corrections, which says what the agent fetches without being asked; `latest` unless
   /// given: the newest issue of each publication, and corrections.
   public var arrivals: ArrivalPolicy?
@@ -178,6 +182,17 @@ extension AgentConfiguration {
       }
     }
     return policies
+  }
+
+  /// The configured keys of licenses; none where there are none. Throws ``ConfigurationError`` for a text that is no key.
+  func licenseKeys() throws(ConfigurationError) -> [VerificationKey] {
+    try (trustedLicenseKeys ?? []).mapConfiguration { index, text throws(ConfigurationError) in
+      guard let key = VerificationKey(text: text) else {
+        throw ConfigurationError(
+          subject: "trustedLicenseKeys.\(index)", message: "not 32 bytes in base64url")
+      }
+      return key
+    }
   }
 
   /// The limits of downloads. Throws ``ConfigurationError`` for a window that is none, and for numbers out of their bounds.

@@ -2,6 +2,7 @@ import AgentRecords
 import Commerce
 import ContentLibrary
 import CoreTypes
+import Crypto
 import HTTPClient
 import HTTPServer
 import LibraryCatalog
@@ -37,6 +38,8 @@ public final class AgentService: Service {
     var ownershipRhythm = ArrivalFollower.Rhythm.ofOwnership
     /// The pauses after titles and covers that could not be read.
     var listingRetry = Backoff(initial: .seconds(2), factor: 3, cap: .seconds(600), jitter: 0.2)
+    /// The pauses after licenses that could not be renewed.
+    var licenseRetry = Backoff(initial: .seconds(5), factor: 2, cap: .seconds(3600), jitter: 0.2)
     /// The pauses between the probes of a network that is not open.
     var probes = NetworkGate.standardBackoff
     /// The time between two comment lines of a resting event stream.
@@ -72,6 +75,8 @@ public final class AgentService: Service {
   let transactions: TransactionManager
   /// The follower of the feed.
   let arrivals: ArrivalFollower
+  /// The keeper of the license, and of content that was taken back.
+  let licenses: LicenseKeeper
   /// The hub of the event stream.
   let hub: EventHub
   /// Closed by ``stop()``, after the last step.
@@ -186,9 +191,15 @@ public final class AgentService: Service {
       database: database, store: store, server: delivery, downloads: downloads, hub: hub, inbox: inbox,
       pollInterval: configuration.pollInterval?.duration ?? .seconds(5),
       retryPolicy: tuning.transactionRetry, clock: clock, wallClock: wallClock, log: log)
+    licenses = LicenseKeeper(
+      LicenseKeeper.Terms(
+        service: configuration.server, keys: try configuration.licenseKeys(),
+        device: identity.identifier, deviceKey: identity.key.verificationKey),
+      database: database, server: delivery, library: library, hub: hub, clock: clock, wallClock: wallClock,
+      boot: try? FileSystem.bootIdentifier(), backoff: tuning.licenseRetry, log: log)
     arrivals = ArrivalFollower(
       database: database, server: delivery, store: store, transactions: transactions, downloads: downloads,
-      hub: hub, policies: try configuration.arrivalPolicies(),
+      licenses: licenses, hub: hub, policies: try configuration.arrivalPolicies(),
       listings: ListingKeeper(
         library: library, server: delivery, store: store, hub: hub,
         locale: locale, clock: clock, log: log,
@@ -229,8 +240,8 @@ public final class AgentService: Service {
         log: log)
     }
     let control = ControlInterface(
-      downloads: downloads, transactions: transactions, arrivals: arrivals, library: library,
-      reading: reading,
+      downloads: downloads, transactions: transactions, licenses: licenses, arrivals: arrivals,
+      library: library, reading: reading,
       shop: Shop(store: store, server: delivery, transactions: transactions, clock: clock, log: log),
       hub: hub, identity: identity,
       server: serverMonitor, store: storeMonitor, conditions: conditions,
@@ -279,6 +290,7 @@ public final class AgentService: Service {
         if let title = listing.title { library.titles.noteListed(title, of: product) }
       }
     }
+    try await licenses.restore()
     try await downloads.restore()
     try await transactions.restore()
     try monitoring?.start()
@@ -301,6 +313,7 @@ public final class AgentService: Service {
       group.addTask { [downloads] in await downloads.reports.run() }
       group.addTask { [transactions] in await transactions.run() }
       group.addTask { [arrivals] in await arrivals.run() }
+      group.addTask { [licenses] in await licenses.run() }
       group.addTask { [watch] in await watch.run() }
       group.addTask { [conditions] in await conditions.run() }
       group.addTask { [sweeper] in await sweeper.run() }

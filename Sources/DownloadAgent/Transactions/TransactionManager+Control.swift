@@ -1,6 +1,7 @@
 import AgentRecords
 import Commerce
 import ContentLibrary
+import CoreTypes
 import PullboxAPI
 import PullboxAPIClient
 import ServiceRuntime
@@ -31,6 +32,14 @@ extension TransactionManager {
   /// Forgets the transactions that are over; returns how many there were. It forgets them in the database;
   /// none of them is in memory.
   func clearHistory() throws -> Int { try database.removeEndedTransactions() }
+
+  /// Notes which transactions were taken back, or count again (nil). Observers are told. Throws what cannot be saved.
+  func noteRevoked(_ told: [TransactionIdentifier: Timestamp?]) async throws {
+    for record in try database.noteRevoked(told) {
+      // One that is not over ends by what the services answer about it.
+      if runner[record.identifier] == nil { await publish(record) }
+    }
+  }
 
   /// Transactions that are not over. One that is over and about to be forgotten is told as finished already.
   var unfinishedCount: Int { runner.entries.values.count { !$0.record.machine.isOver } }

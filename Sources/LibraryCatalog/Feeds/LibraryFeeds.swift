@@ -43,7 +43,7 @@ struct LibraryFeeds: Sendable {
     listings: [ProductIdentifier: PublicationShelves.Listing] = [:]
   ) {
     self.title = title
-    isOffline = all.contains { $0.state == .offline }
+    isOffline = all.contains { $0.state == .offline && $0.withdrawn != true }
     var items: [ProductIdentifier: LibraryItem] = [:]
     for item in all where item.state == .present && item.owned != false {
       if let other = items[item.product], !Self.isPreferred(item, to: other) { continue }

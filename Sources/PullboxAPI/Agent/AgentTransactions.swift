@@ -7,7 +7,7 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var id: TransactionIdentifier
   /// The product that was bought.
   public var product: ProductIdentifier
-  /// The store's word: `purchasing`, `purchased`, `failed`, …
+  /// The store's word: `purchasing`, `purchased`, `failed`, …; `revoked` once the delivery server has told that it was taken back.
   public var state: String
   /// The agent's own step: `observed`, `delivering`, `finished`, …
   public var step: String
@@ -25,13 +25,16 @@ public struct AgentTransaction: Codable, Hashable, Sendable {
   public var title: String?
   /// The app that bought it; absent where none named itself.
   public var session: SessionName?
+  /// When the agent heard that it was taken back; absent for one that counts.
+  public var revoked: Timestamp?
 
   /// Creates the document from its members.
   public init(
     id: TransactionIdentifier, product: ProductIdentifier, state: String, step: String, reason: String?,
     error: Problem?, downloads: [DownloadIdentifier], notBefore: Timestamp? = nil, cause: String? = nil,
-    title: String? = nil, session: SessionName? = nil
+    title: String? = nil, session: SessionName? = nil, revoked: Timestamp? = nil
   ) {
+    self.revoked = revoked
     self.id = id
     self.product = product
     self.state = state

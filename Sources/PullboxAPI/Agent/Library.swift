@@ -8,7 +8,7 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   public enum State: String, Codable, Sendable, CaseIterable {
     /// The files are there, as they were when they were last compared with their manifest.
     case present
-    /// The library's volume is not there; the files may be.
+    /// The library's volume is not there, or the files are out of the readers' sight (``LibraryItem/withdrawn``).
     case offline
     /// Files are missing or differ from the manifest; a repair fetches them.
     case damaged
@@ -41,11 +41,16 @@ public struct LibraryItem: Codable, Hashable, Sendable {
   public var lastOpened: Timestamp?
   /// True when it is never removed to make room; absent is false.
   public var pinned: Bool?
-  /// True where the delivery server has told since that it offers an earlier version of the product; absent is false.
+  /// True where an earlier version of the product is read in its place, since the delivery server has taken this one back or the reader has
+  /// left it; absent is false.
   public var rolledBack: Bool?
+  /// True where the reader has left it for an earlier version, and the server has not taken it back; absent is false.
+  public var left: Bool?
+  /// True where its files were moved out of the tree that readers see, since the account owns it no more: nothing lies at ``path``, and
+  /// ``state`` is ``State/offline``. Absent is false.
+  public var withdrawn: Bool?
 
-  /// Whether the account owns the product, as the delivery server told it last; absent while it has told nothing. What is not owned
-  /// any more stays where it lies.
+  /// Whether the account owns the product, as the delivery server told it last; absent while it has told nothing.
   public var owned: Bool?
   /// Why it is owned, or is not any more: a rule of docs/entitlements.md, such as `purchased` or `revoked`; absent where that is not
   /// known.
@@ -62,8 +67,11 @@ public struct LibraryItem: Codable, Hashable, Sendable {
     placedAt: Timestamp, title: String? = nil, state: State? = nil, lengthOnDisk: ByteCount? = nil,
     lastOpened: Timestamp? = nil, pinned: Bool? = nil,
     rolledBack: Bool? = nil, productTitle: String? = nil, cover: String? = nil, owned: Bool? = nil,
-    because: String? = nil, until: Timestamp? = nil, ownedAsOf: Timestamp? = nil
+    because: String? = nil, until: Timestamp? = nil, ownedAsOf: Timestamp? = nil, left: Bool? = nil,
+    withdrawn: Bool? = nil
   ) {
+    self.left = left
+    self.withdrawn = withdrawn
     self.owned = owned
     self.because = because
     self.until = until

@@ -228,6 +228,7 @@ public struct LicenseError: Error, Hashable, Sendable, CustomStringConvertible {
     self.message = message
   }
 
+  /// The kind, and the sentence.
   public var description: String { "the license is \(code.rawValue): \(message)" }
 }
 

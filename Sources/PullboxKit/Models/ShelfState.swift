@@ -24,6 +24,7 @@ public struct ShelfState: Sendable {
     /// How it stands, in words for people.
     public var statusText: String {
       guard let item else { return Self.words(download, "comes") }
+      if item.withdrawn == true { return "is owned no more; it comes back when it is owned again" }
       if item.state == .offline { return "the library's volume is not there" }
       if item.state == .damaged, download == nil { return "is damaged; a repair fetches what is missing" }
       if download != nil { return Self.words(download, item.state == .damaged ? "repair" : "correction") }

@@ -129,7 +129,8 @@ extension Product {
     if !begun.isEmpty, let ended = try await agent.downloads(limit: 1000).first(where: brings) {
       return .delivering(fetching(ended))
     }
-    let isOffline = try await agent.library().current(of: id)?.state == .offline
+    let item = try await agent.library().current(of: id)
+    let isOffline = item?.state == .offline && item?.withdrawn != true
     guard !isOffline else { throw APICallError.problem(Problem(.libraryOffline)) }
     throw APICallError.problem(
       Problem(.unavailable, "\(displayName) is owned, but neither on this device nor being fetched"))

@@ -44,7 +44,7 @@ extension Transaction {
   }
 
   /// The products that the account owns now, each once. Without a network it is what this device knows: the content of its library that the
-  /// server called owned when it was heard last (``Entitlement/asOf``).
+  /// account owns by the license of this device, or by the server's last word (``Entitlement/asOf``). What was taken back is not among them.
   public static var currentEntitlements: AnswerSequence<Entitlement> { currentEntitlements(from: nil) }
 
   /// The same of an agent of one's own choice; nil for ``AppStore/agent``.
@@ -60,9 +60,25 @@ extension Transaction {
         // The agent answers, and a service behind it does not.
         guard case .problem(let problem) = error, problem.status == 503 else { throw error }
         let library = try await agent.library()
+        let said = try await ownership(by: agent)
         let products = Set(library.map(\.product)).sorted { $0.description < $1.description }
-        return products.compactMap { library.current(of: $0) }.compactMap { Entitlement($0) }
+        return products.compactMap { library.current(of: $0) }.compactMap { item in
+          said[item.product].map { Entitlement(item, $0) } ?? Entitlement(item)
+        }
       }
+    }
+  }
+
+  /// Nothing of an agent that is of an earlier version.
+  private static func ownership(
+    by agent: AgentClient
+  ) async throws -> [ProductIdentifier: ProductOwnership] {
+    do {
+      let all = try await agent.ownership().products
+      return Dictionary(all.map { ($0.product, $0) }, uniquingKeysWith: { first, _ in first })
+    } catch {
+      guard case .problem(let problem) = error, problem.status == 404 else { throw error }
+      return [:]
     }
   }
 
@@ -87,6 +103,8 @@ extension Transaction {
     public let transaction: TransactionIdentifier?
     /// Since when this device knows it, without a network; nil where the server says so now.
     public let asOf: Timestamp?
+    /// Whether the server says so now, or the license of this device does.
+    public let isVerified: Bool
 
     /// By product.
     public var id: ProductIdentifier { product }
@@ -98,6 +116,19 @@ extension Transaction {
       until = owned.until
       transaction = owned.transaction
       asOf = nil
+      isVerified = true
+    }
+
+    /// Nil for what is not owned any more, or not any longer by now.
+    init?(_ item: LibraryItem, _ ownership: ProductOwnership) {
+      guard ownership.owned else { return nil }
+      product = item.product
+      version = item.version
+      because = ownership.because
+      until = ownership.until
+      transaction = nil
+      asOf = ownership.asOf ?? item.placedAt
+      isVerified = ownership.verification == .verified
     }
 
     /// Nil for what is not owned any more. What nothing was told of was paid for when it came.
@@ -109,6 +140,7 @@ extension Transaction {
       until = item.until
       transaction = nil
       asOf = item.ownedAsOf ?? item.placedAt
+      isVerified = false
     }
   }
 }

@@ -39,6 +39,8 @@ public struct Transaction: Sendable, Identifiable, Hashable {
   public var product: ProductIdentifier { value.product }
   /// How far it has come.
   public var state: State { PaymentTransaction(value).state }
+  /// When the agent heard that it was taken back, as with a refund; nil for one that counts.
+  public var revocationDate: Timestamp? { value.revoked }
   /// The title of the product; nil until the agent knows it.
   public var title: String? { value.title }
   /// Those that it pays for, and those of sections of their content, on which nothing of it depends.

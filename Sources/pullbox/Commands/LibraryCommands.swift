@@ -55,11 +55,13 @@ enum LibraryCommand: Command {
     throw .problem(Problem(.libraryItemUnknown, "\(missing); \(hint)"))
   }
 
-  /// `present, pinned`, `damaged`, `taken back, not owned`: the state, whether it is still owned, and whether
+  /// `present, pinned`, `damaged`, `taken back`, `left`, `moved away, not owned`: the state, whether it is still owned, and whether
   /// it is kept when room is made.
   private static func state(_ item: LibraryItem) -> String {
     let state =
-      item.rolledBack == true && item.state == .present ? "taken back" : item.state?.rawValue ?? ""
+      if item.withdrawn == true { "moved away" } else if item.rolledBack == true, item.state == .present {
+        item.left == true ? "left" : "taken back"
+      } else { item.state?.rawValue ?? "" }
     return [state, item.owned == false ? mark(item) : "", item.pinned == true ? "pinned" : ""]
       .filter { !$0.isEmpty }.joined(separator: ", ")
   }
@@ -79,6 +81,10 @@ enum LibraryCommand: Command {
       default: item.because ?? "the server said so"
       }
     let date = item.ownedAsOf.map { " (known since \(LocalTime.text($0)))" } ?? ""
+    if item.withdrawn == true {
+      return
+        "\(item.product) is owned no more: \(reason)\(date); its files are kept where no reader sees them, for when it is owned again"
+    }
     return "\(item.product) is on this device and owned no more: \(reason)\(date)"
   }
 
@@ -175,6 +181,9 @@ enum PathCommand: Command {
       [product], among: items, otherwise: "'pullbox downloads' shows what is under way")
     guard let newest = items.current(of: product) else {
       throw APICallError.problem(Problem(.libraryItemUnknown, "\(product)"))
+    }
+    guard newest.withdrawn != true else {
+      throw APICallError.problem(Problem(.entitlementRevoked, LibraryCommand.notice(newest)))
     }
     guard newest.state != .offline else {
       throw CommandFailure(

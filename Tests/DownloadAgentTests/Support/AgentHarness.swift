@@ -72,6 +72,7 @@ final class AgentHarness: Sendable {
     tuning.arrivalRhythm.pace = .milliseconds(20)
     tuning.listingRetry = quick
     tuning.reading = ReadingExchange.Rhythm(quiet: .milliseconds(20), patience: .zero, backoff: quick)
+    tuning.licenseRetry = quick
     tuning.transfer.stallAfter = stallAfter
     tuning.heartbeat = .milliseconds(50)
     if let probes { tuning.probes = probes }

@@ -125,6 +125,7 @@ extension WireSample {
       "cover": "/var/lib/pullbox/library/com.example.heroes.issue42/.pullbox/cover.jpg",
       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
       "lastOpened": "2026-11-21T09:00:00.000Z",
+      "left": true,
       "length": 250003657,
       "lengthOnDisk": 250011648,
       "owned": false,
@@ -138,7 +139,29 @@ extension WireSample {
       "state": "present",
       "title": "Heroes nº 42",
       "until": "2026-11-22T08:00:00.000Z",
-      "version": "1.10"
+      "version": "1.10",
+      "withdrawn": true
+    }
+    """
+  static let licenseSummary = """
+    {
+      "expires": "2026-12-21T08:30:00.000Z",
+      "issued": "2026-11-21T08:30:00.000Z",
+      "serial": "AAECAwQFBgcICQoLDA0ODw"
+    }
+    """
+  static let productOwnership = """
+    {
+      "asOf": "2026-11-21T08:31:00.000Z",
+      "because": "published-during-subscription",
+      "content": "present",
+      "heard": "2026-11-21T08:32:00.000Z",
+      "license": \(licenseSummary),
+      "owned": true,
+      "product": "com.example.heroes.issue42",
+      "reason": "license-expired",
+      "until": "2026-12-01T00:00:00.000Z",
+      "verification": "unverified"
     }
     """
   static let newsEntry = """
@@ -191,6 +214,7 @@ extension WireSample {
       "notBefore": "2026-11-21T08:31:00.250Z",
       "product": "com.example.heroes.issue42",
       "reason": "download-failed",
+      "revoked": "2026-11-22T08:30:00.000Z",
       "session": "org.example.Reader",
       "state": "purchased",
       "step": "delivering",
@@ -365,6 +389,13 @@ extension WireSample {
       AgentTransactionsResponse.self,
       #"{"next": "2000000000000001", "transactions": [\#(agentTransaction)]}"#,
       minimal: #"{"transactions": []}"#),
+    WireSample(LicenseSummary.self, licenseSummary),
+    WireSample(
+      ProductOwnership.self, productOwnership,
+      minimal: #"{"owned": false, "product": "a", "verification": "verified"}"#),
+    WireSample(
+      OwnershipResponse.self, #"{"license": \#(licenseSummary), "products": [\#(productOwnership)]}"#,
+      minimal: #"{"products": []}"#),
     WireSample(
       ContentSection.self,
       #"{"download": "5b0c2f9a1d3e4f60", "files": 2, "here": false, "length": 2097152, "policy": "on-demand", "tag": "hires", "title": {"en": "High resolution"}}"#,

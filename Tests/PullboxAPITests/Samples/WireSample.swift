@@ -99,6 +99,11 @@ struct WireWords: Sendable, CustomTestStringConvertible {
     WireWords(LibraryEvent.Change.self, ["placed", "removed", "changed"]),
     WireWords(AgentRestoreRequest.Order.self, ["newest", "smallest"]),
     WireWords(LibraryItem.State.self, ["present", "offline", "damaged"]),
+    WireWords(ProductOwnership.Verification.self, ["verified", "unverified"]),
+    WireWords(
+      ProductOwnership.UnverifiedReason.self,
+      ["no-license", "license-expired", "newer-than-license", "not-in-license"]),
+    WireWords(ProductOwnership.Content.self, ["present", "withdrawn"]),
     WireWords(LibraryVerification.Fault.Kind.self, ["missing", "damaged", "foreign"]),
     WireWords(PackageFault.self, ["missing", "damaged"], isOpen: true),
     WireWords(DeliveryProgress.self, ["waiting", "fetching", "stuck", "unverified"]),

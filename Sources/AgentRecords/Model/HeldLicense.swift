@@ -1,0 +1,116 @@
+package import Commerce
+package import CoreTypes
+package import Crypto
+package import PullboxAPI
+
+/// The license that this device holds: what it says at a time, and when another is wanted. Pure.
+package struct HeldLicense: Hashable, Sendable {
+  /// As it was signed.
+  package let text: String
+  package let license: License
+  /// The products that it lists.
+  fileprivate let owned: Set<ProductIdentifier>
+  fileprivate let ended: Set<ProductIdentifier>
+
+  /// Reads a license for this device. Throws ``LicenseError``: also where it is for another device, or was issued before `former`, which
+  /// this device has.
+  package init(
+    _ text: String, trusting trust: LicenseTrust, device: DeviceIdentifier, key: VerificationKey,
+    after former: HeldLicense? = nil
+  ) throws(LicenseError) {
+    let license = try License(text, verifiedWith: trust.keys)
+    guard license.device == device, license.deviceKey == key else {
+      throw LicenseError(.untrusted, "it is for another device")
+    }
+    if let former, license.issued < former.license.issued {
+      throw LicenseError(.untrusted, "it is older than the one that is here")
+    }
+    self.text = text
+    self.license = license
+    owned = Set(license.owned.map(\.product))
+    ended = Set(license.ended.map(\.product))
+  }
+
+  /// Whether it answers at that time.
+  package func isGood(at now: Timestamp) -> Bool { now < license.expires }
+
+  /// The part of its life behind which another is asked for, at the latest; devices differ in it, so that they do not all ask at once.
+  package static func renewal(jitter: Double) -> Double { 0.5 - 0.1 * min(max(jitter, 0), 1) }
+
+  /// When another one is to be asked for. `jitter` is from 0 to 1.
+  package func renewal(jitter: Double) -> Timestamp {
+    let life = (license.expires - license.issued).milliseconds
+    return license.issued + .milliseconds(Int64(Double(life) * Self.renewal(jitter: jitter)))
+  }
+}
+
+extension KnownOwnership {
+  /// The ownership of each product that a license lists, told at `now` by the device's clock.
+  package static func listed(in license: License, at now: Timestamp) -> [ProductIdentifier: KnownOwnership] {
+    var all: [ProductIdentifier: KnownOwnership] = [:]
+    for owned in license.owned {
+      all[owned.product] = KnownOwnership(
+        isOwned: true, because: owned.because, until: owned.until, asOf: now)
+    }
+    for ended in license.ended {
+      all[ended.product] = KnownOwnership(
+        isOwned: false, because: ended.because, until: ended.until, asOf: now, isKept: ended.keep == true)
+    }
+    return all
+  }
+}
+
+extension ProductOwnership {
+  /// What this device can say about a product without asking anybody.
+  ///
+  /// - Parameters:
+  ///   - known: the server's last word on the product; nil where it never told of it.
+  ///   - held: the license that is here; nil for none.
+  ///   - heard: when the server was last heard, as far as that is not the license's own date.
+  ///   - now: the time that counts (``HighestTime``).
+  package init(
+    of product: ProductIdentifier, known: KnownOwnership?, held: HeldLicense?, heard: Timestamp?,
+    at now: Timestamp
+  ) {
+    let license = held?.license
+    let (isListed, isEnded) = (held?.owned.contains(product) ?? false, held?.ended.contains(product) ?? false)
+    let isOver = known.map { $0.isOwned && ($0.until.map { $0 <= now } ?? false) } ?? false
+    var reason: UnverifiedReason?
+    if let held {
+      if !held.isGood(at: now) {
+        reason = .licenseExpired
+      } else if (known?.isOwned == true) != isListed {
+        // The feed has told something since; the next license will say it too.
+        reason = .newerThanLicense
+      } else if known?.isOwned != true, !isEnded, !held.license.isWhole {
+        reason = .notInLicense
+      }
+    } else {
+      reason = .noLicense
+    }
+    self.init(
+      product: product, owned: known?.isOwned == true && !isOver,
+      because: known.map { isOver ? $0.ruleOfEnd : $0.because } ?? EntitlementRule.notBought.rawValue,
+      until: known?.until, heard: [license?.issued, heard].compactMap { $0 }.max(), asOf: known?.asOf,
+      verification: reason == nil ? .verified : .unverified, reason: reason,
+      license: license.map { LicenseSummary(of: $0) })
+  }
+}
+
+extension LicenseSummary {
+  /// The same without the lists.
+  package init(of license: License) {
+    self.init(serial: license.serial, issued: license.issued, expires: license.expires)
+  }
+}
+
+extension KnownOwnership {
+  /// The rule by which it ends when its time is over: an issue goes with the subscription that opened it.
+  fileprivate var ruleOfEnd: String {
+    let own: Set<String?> = [
+      EntitlementRule.purchased.rawValue, EntitlementRule.inGrace.rawValue,
+      EntitlementRule.inBillingRetry.rawValue, nil,
+    ]
+    return (own.contains(because) ? EntitlementRule.periodOver : .closedByLapse).rawValue
+  }
+}
