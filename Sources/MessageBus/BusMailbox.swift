@@ -8,7 +8,7 @@ final class BusMailbox: Sendable {
   /// Bytes that wait for one destination; a single message may be longer where nothing else waits.
   static let boundOfDestination = 256 << 10
   /// Bytes that wait for all of them.
-  static let boundOfAll = 4 << 20
+  static let boundOfAll = 8 << 20
   /// Calls that wait for their answers.
   static let boundOfCalls = 1024
 
@@ -63,7 +63,7 @@ final class BusMailbox: Sendable {
   /// Posts an answer. Throws `invalidValue`, `tooLarge`, `queueFull`, `closed`.
   func post(answer reply: BusReply, to token: Int, of sender: BusName) throws(BusError) {
     var length = Self.overhead
-    if case .values(let values) = reply { length += try BusValue.length(of: values, within: .message) }
+    if case .values(let values) = reply { length += try BusValue.length(of: values, within: .answer) }
     try reserve(length, for: sender)
     post(.answer(token, reply, key: sender, length: length))
   }

@@ -48,6 +48,24 @@ public struct BusSignal: Hashable, Sendable {
     self.member = member
     self.arguments = arguments
   }
+
+  /// `PropertiesChanged` of an object.
+  public static func propertiesChanged(
+    of interface: BusInterface, at path: BusPath, _ changed: [String: BusValue]
+  ) -> BusSignal {
+    BusSignal(
+      "PropertiesChanged", of: .properties, at: path,
+      arguments: [.string(interface.description), .properties(changed), .strings([])])
+  }
+
+  /// The bytes that the signal counts for while it waits to be sent; those of ``BusLimits/message`` for one that is over them.
+  public var length: Int {
+    do throws(BusError) {
+      return try BusValue.length(of: arguments, within: .message) + BusMailbox.overhead
+    } catch {
+      return BusLimits.message.bytes
+    }
+  }
 }
 
 /// The signals of one sender that a subscription is about. Those that another connection sends, whatever it writes into them, do not

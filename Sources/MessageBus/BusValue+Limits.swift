@@ -14,8 +14,10 @@ public struct BusLimits: Hashable, Sendable {
     self.depth = depth
   }
 
-  /// Answers, signals and what is sent: 1 MiB, 65,536 values, 16 containers in one another.
+  /// Answers that are read, signals, and calls that are made: 1 MiB, 65,536 values, 16 containers in one another.
   public static let message = BusLimits(bytes: 1 << 20, values: 1 << 16, depth: 16)
+  /// Answers that a service gives: 4 MiB, 262,144 values, 16 containers in one another.
+  public static let answer = BusLimits(bytes: 4 << 20, values: 1 << 18, depth: 16)
   /// Calls of others: 64 KiB, 4,096 values, 8 containers in one another.
   public static let request = BusLimits(bytes: 1 << 16, values: 1 << 12, depth: 8)
 }

@@ -28,7 +28,7 @@ struct BusConnectionTests {
         case "Open":
           guard let file = try? FileDescriptor.open("/proc/self/comm", .readOnly) else { continue }
           request.answer.reply([.descriptor(BusDescriptor(file))])
-        case "Large": request.answer.reply([.bytes([UInt8](repeating: 1, count: 2 << 20))])
+        case "Large": request.answer.reply([.bytes([UInt8](repeating: 1, count: 5 << 20))])
         default: break
         }
       }

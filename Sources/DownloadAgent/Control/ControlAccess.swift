@@ -27,11 +27,11 @@ struct ControlAccess: Hashable, Sendable {
 }
 
 extension APIRoutes {
-  /// Holds every route that does not only read to `access`, and logs a line for each change that was asked for, also for one
+  /// Holds every route that does not only read to `authority`, and logs a line for each change that was asked for, also for one
   /// that was refused: the audit of what users did. Call it once every route is added: it is a wrap. HEAD
   /// counts as reading.
-  mutating func guardChanges(by access: ControlAccess, log: Log) {
-    wrap { method, _ in
+  mutating func guardChanges(by authority: ChangeAuthority, log: Log) {
+    wrap { method, pattern in
       guard method != .get, method != .head else { return nil }
       return { request, _, respond in
         func record(_ outcome: LogValue) {
@@ -43,7 +43,8 @@ extension APIRoutes {
               "pid": LogValue(request.credentials.map { "\($0.process)" } ?? "-"),
             ])
         }
-        guard access.allowsChanges(by: request.credentials) else {
+        let subject = ChangeSubject(credentials: request.credentials)
+        guard await authority.allows(ChangeAction(method, pattern), subject) else {
           record("not-permitted")
           throw Problem(
             .notPermitted, "controlGroup and controlUsers of the agent's configuration say who may")

@@ -44,23 +44,34 @@ extension ControlInterface {
     }
     for (name, isPinned) in [("pin", true), ("unpin", false)] {
       routes.on(.post, "/v1/library/{product}/\(name)") { _, parameters in
-        try await change(try Self.product(parameters)) { try await library.setPinned(isPinned, $0) }
+        try .json(LibraryResponse(items: try await pin(try Self.product(parameters), isPinned)))
       }
     }
     routes.on(.post, "/v1/library/{product}/opened") { _, parameters in
-      try await change(try Self.product(parameters)) { try await library.noteOpened($0) }
+      try .json(LibraryResponse(items: try await noteOpened(try Self.product(parameters))))
     }
+  }
+
+  /// Keeps the product's content from being removed to make room, or no longer, and answers its items. Throws `library-item-unknown` and
+  /// `library-offline`.
+  func pin(_ product: ProductIdentifier, _ isPinned: Bool) async throws -> [LibraryItem] {
+    try await change(product) { try await library.setPinned(isPinned, $0) }
+  }
+
+  /// Notes that the product is opened now, and answers its items. Throws `library-item-unknown` and `library-offline`.
+  func noteOpened(_ product: ProductIdentifier) async throws -> [LibraryItem] {
+    try await change(product) { try await library.noteOpened($0) }
   }
 
   /// Answers the product's items behind a change, which is false where there are none. Each item is
   /// published, also where nothing of it is different.
   private func change(
     _ product: ProductIdentifier, _ body: (ProductIdentifier) async throws -> Bool
-  ) async throws -> HTTPResponse {
+  ) async throws -> [LibraryItem] {
     guard try await Self.online({ try await body(product) }) else { throw try await unknown(product) }
     let items = try await items(of: product)
     for item in items { hub.publish(.library(LibraryEvent(change: .changed, item: item))) }
-    return try .json(LibraryResponse(items: items))
+    return items
   }
 
   /// Whether something of the product is damaged that a download fixes. A grant names one version only: a damaged one that

@@ -43,13 +43,9 @@ extension ControlInterface {
     }
     routes.on(.post, "/v1/purchases") { request, _ in
       let purchase = try await request.decode(AgentPurchaseRequest.self, upTo: Self.maximumBody)
-      try Self.check(ignored: purchase.ignore)
-      let key = try request.idempotencyKey() ?? RandomBytes.token(bits: 128)
-      if purchase.shown != nil { await shop.noteTitle(of: purchase.product) }
-      let transaction = try await transactions.purchase(
-        purchase, key: key, by: request.credentials?.user)
-      await shop.forgetHoldings()
-      return try .json(transaction, status: .created)
+      return try .json(
+        try await buy(purchase, key: try request.idempotencyKey(), by: request.credentials?.user),
+        status: .created)
     }
     routes.on(.get, "/v1/codes/{code}") { request, parameters in
       try request.requireQuery(only: ["locale"])
@@ -73,5 +69,19 @@ extension ControlInterface {
       let change = try await request.decode(SubscriptionChange.self, upTo: Self.maximumBody)
       return try .json(try await shop.change(subscription, to: change))
     }
+  }
+
+  /// Buys a product. Throws the problem that stands in the way.
+  ///
+  /// - Parameter key: that of a request which may be repeated; nil for one that is made once.
+  func buy(
+    _ purchase: AgentPurchaseRequest, key: String? = nil, by user: UInt32?
+  ) async throws -> AgentTransaction {
+    try Self.check(ignored: purchase.ignore)
+    if purchase.shown != nil { await shop.noteTitle(of: purchase.product) }
+    let transaction = try await transactions.purchase(
+      purchase, key: key ?? RandomBytes.token(bits: 128), by: user)
+    await shop.forgetHoldings()
+    return transaction
   }
 }

@@ -10,7 +10,7 @@ import PullboxAPIServer
 import ServiceRuntime
 import SystemCalls
 
-/// The agent's API on its Unix socket: a process that may open the socket may watch, and ``ControlAccess`` says which may
+/// The agent's API on its Unix socket: a process that may open the socket may watch, and ``ChangeAuthority`` says which may
 /// change something.
 struct ControlInterface: Sendable {
   /// The downloads that clients list, change and watch.
@@ -39,8 +39,8 @@ struct ControlInterface: Sendable {
   let conditions: ConditionWatch
   /// The probes for a status that asks.
   let probes: PeerProbes
-  /// The users that may change something.
-  let access: ControlAccess
+  /// The rule of who may change something.
+  let authority: ChangeAuthority
   /// The library as a catalog for programs of this device; nil where it is not served.
   let catalog: CatalogServer?
   /// The start of the process.
@@ -77,7 +77,7 @@ struct ControlInterface: Sendable {
     routes.on(.get, "/v1/events") { request, _ in
       try events(for: request.credentials?.user, after: request.headers["Last-Event-ID"])
     }
-    routes.guardChanges(by: access, log: log)
+    routes.guardChanges(by: authority, log: log)
     return router(of: routes)
   }
 
@@ -129,9 +129,13 @@ struct ControlInterface: Sendable {
     }
     routes.on(.post, "/v1/restore") { request, _ in
       let wanted = try await Self.restoreRequest(request)
-      let started = try await transactions.restorePurchases(wanted) { await shop.noteTitles(of: $0) }
-      return try .json(AgentRestoreResponse(products: started), status: .accepted)
+      return try .json(AgentRestoreResponse(products: try await restore(wanted)), status: .accepted)
     }
+  }
+
+  /// Begins to fetch what is owned and missing, and answers the products. Throws the problem that stands in the way.
+  func restore(_ wanted: AgentRestoreRequest) async throws -> [ProductIdentifier] {
+    try await transactions.restorePurchases(wanted) { await shop.noteTitles(of: $0) }
   }
 
   /// Returns the request's body. Without a body, and for each member that is missing, the request is for everything.

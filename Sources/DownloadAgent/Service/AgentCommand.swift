@@ -1,4 +1,5 @@
 import AgentRecords
+import Glibc
 import PullboxAPI
 public import ServiceRuntime
 import SystemCalls
@@ -174,6 +175,11 @@ public enum AgentCommand {
         help:
           "Where programs of this device read the library as a catalog (OPDS), such as 127.0.0.1:8094 or unix:PATH; nowhere unless given"
       ).example("127.0.0.1:8094"),
+      CommandOption.value(
+        "bus", "BUS",
+        help:
+          "D-Bus on which the agent is com.pullbox.Agent1: system, session, or none; unless given, session for a user's agent and system for the device's"
+      ).taking(.words(AgentBusChoice.allCases.map(\.rawValue))).example("system"),
       .flag(
         "rebuild", environment: .none,
         help: "At this start, make the records anew from the library and the store"),
@@ -189,6 +195,10 @@ public enum AgentCommand {
     Heap.limit()
     TaskThreads.install()
     Daemon.main(description, configuration: AgentConfiguration.self) { configuration, log, source in
+      var configuration = configuration
+      configuration.bus =
+        configuration.bus
+        ?? AgentConfiguration.standardBus(user: geteuid(), environment: ProcessEnvironment.variables)
       let service = try AgentService(configuration: configuration, log: log)
       return Daemon.Parts(
         services: [service], addresses: { service.boundAddresses },

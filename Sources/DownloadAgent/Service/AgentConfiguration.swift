@@ -101,6 +101,8 @@ public struct AgentConfiguration: DaemonConfiguration {
   public var metricsListen: String?
   /// An address of this device's own at which programs read the library as a catalog (OPDS), beside the socket; nowhere unless given.
   public var catalogListen: String?
+  /// The bus on which the agent has its name; none unless given, and for the program by how it runs: ``standardBus(user:environment:)``.
+  public var bus: AgentBusChoice?
   /// At this start the library's records and the queue are made anew from the library and the store.
   public var rebuild: Bool?
   /// At this start the device gets a new identity, and open grants are asked for anew.
@@ -139,8 +141,23 @@ public struct AgentConfiguration: DaemonConfiguration {
   var storeTrust: ServerTrust { ServerTrust(certificateAuthorityFile: storeCA) }
 }
 
+/// The bus on which an agent has its name.
+public enum AgentBusChoice: String, CaseIterable, Sendable, Codable {
+  /// That of the machine, for an agent that serves the whole device.
+  case system
+  /// That of the user, for the user's agent.
+  case session
+  /// None.
+  case nothing = "none"
+}
+
 /// The reading of single members.
 extension AgentConfiguration {
+  /// The bus of a program whose configuration names none: that of the machine for an agent whose socket is the device's, else the user's.
+  static func standardBus(user: UInt32, environment: [String: String]) -> AgentBusChoice {
+    AgentSocket.path(user: user, environment: environment) == AgentSocket.systemPath ? .system : .session
+  }
+
   /// The name of the credential that holds the account's token (systemd.exec(5), `LoadCredential=`). The file
   /// of that name lies in `$CREDENTIALS_DIRECTORY`.
   static let credentialName = "account-token"

@@ -7,6 +7,7 @@ import HTTPClient
 import HTTPServer
 import LibraryCatalog
 import MachineConditionSources
+import MessageBus
 import Monitoring
 import PullboxAPI
 import PullboxAPIClient
@@ -56,6 +57,8 @@ public final class AgentService: Service {
     var buffers = 6
     /// When the server is told how far products were read, and asked.
     var reading = ReadingExchange.Rhythm()
+    /// The environment that names the buses.
+    var busEnvironment = ProcessEnvironment.variables
     /// The file operations for staging, for the library and for the files beside the database.
     var fileOperations: any FileOperations = SystemFileOperations()
   }
@@ -95,6 +98,8 @@ public final class AgentService: Service {
   private let monitoring: HTTPServer?
   /// Shows the library to programs of this device; nil where no address is configured.
   private let catalog: CatalogServer?
+  /// The agent on a bus; nil where none is configured, and without the library.
+  private let bus: AgentBus?
   /// The configuration of the start.
   private let configuration: AgentConfiguration
   /// The log of the agent.
@@ -239,6 +244,7 @@ public final class AgentService: Service {
         at: address, of: library, reading: reading, state: paths.state, clock: clock, wallClock: wallClock,
         log: log)
     }
+    let connection = Self.connection(to: configuration.bus, tuning.busEnvironment, log: log)
     let control = ControlInterface(
       downloads: downloads, transactions: transactions, licenses: licenses, arrivals: arrivals,
       library: library, reading: reading,
@@ -248,9 +254,13 @@ public final class AgentService: Service {
       probes: PeerProbes(
         delivery: delivery, store: store, clock: clock,
         storeNotBefore: { [transactions] in await transactions.pollNotBefore }),
-      access: access, catalog: catalog,
+      authority: ChangeAuthority(
+        access: access,
+        judge: configuration.bus == .system ? connection.map { BusAuthority(bus: $0) } : nil),
+      catalog: catalog,
       started: wallClock.now(), clock: clock, wallClock: wallClock,
       log: log, metrics: metrics, heartbeat: tuning.heartbeat)
+    bus = connection.map { AgentBus(on: $0, control: control, clock: clock, log: log) }
     facts = [
       "version": LogValue(ProductVersion.current), "device": LogValue("\(identity.identifier)"),
       "server": LogValue(configuration.server), "store": LogValue(configuration.store),
@@ -305,7 +315,7 @@ public final class AgentService: Service {
     log.info("the agent answers", facts)
   }
 
-  /// Runs downloads and transactions until the task is cancelled. Eight loops, none of which ends by itself.
+  /// Runs downloads and transactions until the task is cancelled. None of its loops ends by itself.
   public func run() async throws {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [downloads] in await downloads.run() }
@@ -318,6 +328,7 @@ public final class AgentService: Service {
       group.addTask { [conditions] in await conditions.run() }
       group.addTask { [sweeper] in await sweeper.run() }
       group.addTask { [exchange] in await exchange?.run() }
+      group.addTask { [bus] in await bus?.run() }
     }
   }
 
@@ -355,6 +366,7 @@ public final class AgentService: Service {
   /// Ends event streams and connections, then transfers: what they have verified is recorded when this
   /// returns. The order is from the outside inwards: no request and no step uses what is closed after it.
   public func stop() async {
+    bus?.bus.close()
     hub.close()
     library.leases.close()
     async let monitoringEnd: Void? = monitoring?.drain()
@@ -365,6 +377,22 @@ public final class AgentService: Service {
     client.shutDown()
     library.close()
     await BlockingPool.shared.run { [database] in database.close() }
+  }
+
+  /// A connection that asks for the agent's name; nil where none is configured. Where the machine cannot have one, the log says so once, and
+  /// the agent is as without it.
+  private static func connection(
+    to choice: AgentBusChoice?, _ environment: [String: String], log: Log
+  ) -> BusConnection? {
+    guard let choice, choice != .nothing else { return nil }
+    do throws(BusError) {
+      return try BusConnection.open(
+        choice == .system ? .system : .session, environment: environment,
+        configuration: BusConfiguration(service: BusContract.name))
+    } catch {
+      log.info("the agent is on no bus", ["reason": LogValue(error)])
+      return nil
+    }
   }
 
   /// The device's identity and the agent's records, with what the configuration asks to be made anew.

@@ -50,6 +50,7 @@ final class AgentHarness: Sendable {
     stallAfter: Duration = .seconds(20), wallClock: any WallClock = SystemWallClock(),
     calendar: LocalCalendar? = nil, sources: [ConditionSourceName] = [], needsNetwork: Bool? = nil,
     pace: ConditionLedger.Pace = ConditionLedger.Pace(),
+    bus: PrivateBus? = nil,
     log: Log = Log(level: .error), configure: (inout AgentConfiguration) -> Void = { _ in },
     runs: Bool = true, _ body: @escaping @Sendable (AgentService) async throws -> Result
   ) async throws -> Result {
@@ -61,6 +62,7 @@ final class AgentHarness: Sendable {
     configuration.trustedPublisherKeys = keys
     // Arrivals are for tests of these alone: their questions count among all others.
     configuration.arrivals = .nothing
+    if bus != nil { configuration.bus = .system }
     configure(&configuration)
     var tuning = AgentService.Tuning()
     let quick = Backoff(initial: .milliseconds(20), factor: 1, cap: .milliseconds(20), jitter: 0)
@@ -81,6 +83,7 @@ final class AgentHarness: Sendable {
     tuning.conditionSources = sources.map(SilentSource.init(name:))
     tuning.needsNetwork = needsNetwork
     tuning.conditionPace = pace
+    if let bus { tuning.busEnvironment = bus.environment }
     if let queuePage { tuning.queuePage = queuePage }
     tuning.fileOperations = operations
     let agent = try AgentService(

@@ -1,0 +1,260 @@
+import AgentRecords
+import Commerce
+import ContentLibrary
+import CoreTypes
+import HTTPServer
+import MessageBus
+import PullboxAPI
+import ServiceRuntime
+
+/// The agent on a bus: answers ``BusContract`` from what the control interface has, and tells those who asked what changes. While no client
+/// has asked, it follows no event.
+actor AgentBus {
+  /// The connection, which has the agent's name.
+  nonisolated let bus: BusConnection
+  /// The functions below the socket's routes.
+  nonisolated let control: ControlInterface
+  private nonisolated let clock: any MonotonicClock
+  nonisolated let log: Log
+
+  private var watchers = BusWatchers()
+  private var ledger = BusChangeLedger()
+  /// The stream of events; nil while no client watches.
+  private var observer: EventObserver?
+  /// Presentations that are not to be disturbed, by their cookies.
+  var inhibitors: [UInt32: BusName] = [:]
+  private var lastCookie: UInt32 = 0
+
+  /// Given when the first watcher comes.
+  private nonisolated let isWatched = AsyncSignal()
+  /// Given when progress has begun to wait, and at the end of a stream of events.
+  private nonisolated let isWaiting = AsyncSignal()
+  /// The watchers who are to be asked whether they read.
+  private nonisolated let questions: AsyncStream<BusName>
+  private nonisolated let questionsContinuation: AsyncStream<BusName>.Continuation
+
+  /// Answers on `bus` from ``run()`` on.
+  init(on bus: BusConnection, control: ControlInterface, clock: any MonotonicClock, log: Log) {
+    self.bus = bus
+    self.control = control
+    self.clock = clock
+    self.log = log
+    (questions, questionsContinuation) = AsyncStream.makeStream()
+  }
+
+  /// Answers until the connection is closed or the task is canceled.
+  func run() async {
+    await withDiscardingTaskGroup { group in
+      group.addTask { await self.reportState() }
+      group.addTask { await self.followEvents() }
+      group.addTask { await self.askWatchers() }
+      while let request = await bus.nextRequest() {
+        group.addTask { await self.answer(request) }
+      }
+      group.cancelAll()
+    }
+  }
+
+  /// Says once when the name is there, and when it is lost.
+  private nonisolated func reportState() async {
+    var hasName = false
+    for await state in bus.states() where state.ownsService != hasName {
+      hasName = state.ownsService
+      log.info(
+        hasName ? "the agent is on the bus" : "the agent has left the bus",
+        ["name": LogValue(BusContract.name.description)])
+    }
+  }
+
+  // MARK: watching
+
+  /// Keeps the watcher until its connection ends. The state that `tell` answers may already be followed by changes.
+  func watch(_ request: BusRequest, tell: ([BusObject]) -> Void) async throws {
+    let user = await bus.credentials(of: request.sender)?.user
+    guard watchers.add(request.sender, user: user) else {
+      throw BusRefusal.limits(
+        "\(BusWatchers.maximum) watchers at most, \(BusWatchers.maximumOfUser) of a user")
+    }
+    if observer == nil {
+      guard let begun = control.hub.subscribe() else {
+        forget(request.sender)
+        throw BusRefusal.limits("there are too many observers of events")
+      }
+      observer = begun
+      isWatched.signal()
+    }
+    do {
+      let objects = try await objects()
+      ledger.begin(objects)
+      tell(objects)
+    } catch {
+      forget(request.sender)
+      throw error
+    }
+    await ending(of: request.sender)
+    forget(request.sender)
+  }
+
+  /// Returns when the connection with that unique name has ended.
+  nonisolated func ending(of name: BusName) async {
+    for await news in bus.subscribe(BusMatch(sender: name, .none)) {
+      switch news {
+      case .vanished, .refused: return
+      case .appeared, .signal, .missed: continue
+      }
+    }
+  }
+
+  private func forget(_ name: BusName) {
+    guard watchers.remove(name), watchers.isEmpty else { return }
+    observer?.close()
+    observer = nil
+    ledger = BusChangeLedger()
+  }
+
+  /// Reads events for as long as there are watchers.
+  private func followEvents() async {
+    while !Task.isCancelled {
+      await isWatched.wait(atMost: nil, clock: clock)
+      guard let observer else { continue }
+      await withDiscardingTaskGroup { group in
+        group.addTask {
+          while let item = await observer.next() { await self.process(item) }
+          await self.lost(observer)
+        }
+        group.addTask { await self.tellProgress(of: observer) }
+      }
+      control.hub.unsubscribe(observer)
+      // An observer that fell too far behind is replaced.
+      if self.observer != nil { isWatched.signal() }
+    }
+  }
+
+  /// The stream has ended. Where there are watchers, by the hub's own choice: another one begins with the state anew.
+  private func lost(_ ended: EventObserver) {
+    if observer === ended { observer = watchers.isEmpty ? nil : control.hub.subscribe() }
+    isWaiting.signal()
+  }
+
+  private func process(_ item: EventObserver.Item) async {
+    guard case .event(let event) = item else { return }
+    switch event {
+    case .download(let download): note(BusObject(download))
+    case .transaction(let transaction): note(BusObject(transaction))
+    case .library(let event): await process(event.item)
+    case .issueReady(let item): tell("IssueReady", item)
+    case .correctionReady(let item): tell("CorrectionReady", item)
+    case .owned(let entry):
+      let signal = BusSignal(
+        "OwnershipChanged", of: BusContract.agent.name, at: BusObject.root,
+        arguments: [
+          .string(entry.product.description), .string(entry.kind),
+          .int64(entry.until?.millisecondsSinceEpoch ?? 0),
+        ])
+      send(signal, about: BusObject.root)
+    }
+  }
+
+  /// Tells of a product as its version that is read; the object goes with the last version.
+  private func process(_ item: LibraryItem) async {
+    do {
+      if let current = try await control.library.items().current(of: item.product) {
+        note(BusObject(current))
+      } else if let path = BusObject(item)?.path, let signal = ledger.remove(path) {
+        send(signal, about: path)
+      }
+    } catch {
+      log.warning("the library cannot be read for the bus", ["error": LogValue(error)])
+    }
+  }
+
+  private func note(_ object: BusObject?) {
+    guard let object else { return }
+    if let signal = ledger.note(object, at: clock.now()) {
+      send(signal, about: object.path)
+    } else if ledger.nextTime != nil {
+      isWaiting.signal()
+    }
+  }
+
+  private func tell(_ member: String, _ item: LibraryItem) {
+    guard let path = BusObject(item)?.path else { return }
+    let signal = BusSignal(
+      member, of: BusContract.agent.name, at: BusObject.root,
+      arguments: [.path(path), .string(item.product.description)])
+    send(signal, about: path)
+  }
+
+  /// Tells progress that has waited its second, for as long as the observer is followed.
+  private func tellProgress(of observer: EventObserver) async {
+    while self.observer === observer, !Task.isCancelled {
+      await isWaiting.wait(atMost: ledger.nextTime.map { max(.zero, $0 - clock.now()) }, clock: clock)
+      for signal in ledger.due(at: clock.now()) { send(signal, about: signal.path) }
+    }
+  }
+
+  private func send(_ signal: BusSignal, about path: BusPath, to one: BusName? = nil) {
+    let (recipients, asked) = watchers.send(signal.length, about: path, to: one)
+    for name in recipients {
+      do throws(BusError) {
+        try bus.send(signal, to: name)
+      } catch {
+        watchers.missed(path, by: name)
+      }
+    }
+    for name in asked { questionsContinuation.yield(name) }
+  }
+
+  /// Asks watchers whether they have read, each as long as it takes. Any answer will do; without one in an hour a watcher is forgotten.
+  private nonisolated func askWatchers() async {
+    await withDiscardingTaskGroup { group in
+      for await name in questions {
+        group.addTask {
+          let call = BusMethodCall("Ping", of: .peer, at: "/", destination: name)
+          do throws(BusError) {
+            _ = try await self.bus.call(call, timeout: .seconds(3600))
+          } catch {
+            guard error.code == .refused, !error.isServiceMissing else { return await self.forget(name) }
+          }
+          await self.answered(name)
+        }
+      }
+    }
+  }
+
+  private func answered(_ name: BusName) {
+    for path in watchers.answered(name) {
+      guard let signal = ledger.whole(path) else { continue }
+      send(signal, about: path, to: name)
+    }
+  }
+
+  // MARK: presentations
+
+  /// Whether a presentation is not to be disturbed.
+  var isInhibited: Bool { !inhibitors.isEmpty }
+
+  /// Returns the cookie of a new presentation of that connection.
+  func inhibit(for name: BusName) throws -> UInt32 {
+    guard inhibitors.count < BusWatchers.maximum,
+      inhibitors.values.count(where: { $0 == name }) < BusWatchers.maximumOfUser
+    else { throw BusRefusal.limits("too many presentations are not to be disturbed") }
+    lastCookie &+= 1
+    setInhibitor(name, of: lastCookie)
+    return lastCookie
+  }
+
+  /// Begins or ends a presentation, and tells all who follow the agent where that makes a difference.
+  func setInhibitor(_ name: BusName?, of cookie: UInt32) {
+    let before = isInhibited
+    inhibitors[cookie] = name
+    guard isInhibited != before else { return }
+    let signal = BusSignal.propertiesChanged(
+      of: BusContract.agent.name, at: BusObject.root, ["Inhibited": .boolean(isInhibited)])
+    do throws(BusError) {
+      try bus.send(signal)
+    } catch {
+      log.warning("a change cannot be told on the bus", ["error": LogValue(error)])
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import CoreTypes
+import HTTPServer
+import MessageBus
+import ServiceRuntime
+import SystemCalls
+
+/// polkit on the bus of the system: decides of those whom the configuration does not name.
+struct BusAuthority: ChangeJudge {
+  /// The bus on which polkit is asked.
+  let bus: BusConnection
+  /// The directory of processes; `/proc` but for tests.
+  var processes = "/proc"
+
+  /// polkit's name on the bus.
+  static let name: BusName = "org.freedesktop.PolicyKit1"
+  /// The time that a person may take to give a password.
+  private static let patience: Duration = .seconds(600)
+  /// The time that polkit may take to look a rule up.
+  private static let promptness: Duration = .seconds(10)
+  /// The user that the kernel tells for users of another user namespace.
+  private static let unknownUser: UInt32 = 65_534
+
+  /// Asks polkit; false where it is not there, does not answer, or cannot be told who asks.
+  func allows(_ action: ChangeAction, _ subject: ChangeSubject, mayAsk: Bool) async -> Bool {
+    guard let subject = description(of: subject) else { return false }
+    let call = BusMethodCall(
+      "CheckAuthorization", of: "org.freedesktop.PolicyKit1.Authority",
+      at: "/org/freedesktop/PolicyKit1/Authority", destination: Self.name,
+      arguments: [
+        subject, .string(action.identifier), .dictionary(key: "s", value: "s", []),
+        .uint32(mayAsk ? 1 : 0), .string(""),
+      ])
+    do throws(BusError) {
+      let answer = try await bus.call(call, timeout: mayAsk ? Self.patience : Self.promptness)
+      return answer.first?.elements?.first?.flag ?? false
+    } catch {
+      return false
+    }
+  }
+
+  /// The subject as polkit reads it: by its name on the bus, which polkit asks the bus about, else by its process. A process is named with
+  /// its start and its user, so that neither a number that was given again nor a program that has changed its user counts for it; one of
+  /// which the kernel does not tell these is not asked about.
+  private func description(of subject: ChangeSubject) -> BusValue? {
+    if let name = subject.busName {
+      return .structure([.string("system-bus-name"), .properties(["name": .string(name)])])
+    }
+    guard let credentials = subject.credentials, credentials.user != Self.unknownUser,
+      let process = UInt32(exactly: credentials.process), let start = startTime(of: process)
+    else { return nil }
+    return .structure([
+      .string("unix-process"),
+      .properties([
+        "pid": .uint32(process), "start-time": .uint64(start),
+        "uid": .int32(Int32(bitPattern: credentials.user)),
+      ]),
+    ])
+  }
+
+  /// The 22nd field of proc_pid_stat(5), counted behind the name in parentheses, which may have spaces. Nil where the process is gone or
+  /// hidden.
+  private func startTime(of process: UInt32) -> UInt64? {
+    guard let bytes = try? FileSystem.read("\(processes)/\(process)/stat", upTo: .kibibytes(4)),
+      let end = bytes.lastIndex(of: UInt8(ascii: ")"))
+    else { return nil }
+    let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
+    guard fields.count > 19 else { return nil }
+    return UInt64(String(decoding: fields[19], as: UTF8.self))
+  }
+}
+
+extension BusConnection {
+  /// The process, user and groups of the connection with that unique name, as the bus knows them. Nil for one that is gone.
+  func credentials(of name: BusName) async -> PeerCredentials? {
+    let call = BusMethodCall(
+      "GetConnectionCredentials", of: .bus, at: "/org/freedesktop/DBus", destination: .bus,
+      arguments: [.string(name.description)])
+    guard let answer = try? await self.call(call, timeout: .seconds(10)), let members = answer.first?.members,
+      let user = members["UnixUserID"]?.number.flatMap(UInt32.init(exactly:))
+    else { return nil }
+    let groups = (members["UnixGroupIDs"]?.elements ?? []).compactMap(\.number).compactMap(
+      UInt32.init(exactly:))
+    let process = members["ProcessID"]?.number.flatMap(Int32.init(exactly:)) ?? 0
+    // Buses from before 1.14 tell no groups; then the configuration's group does not count here, and polkit's rules do.
+    return PeerCredentials(
+      process: process, user: user, group: groups.first ?? .max, supplementaryGroups: groups)
+  }
+}

@@ -1,0 +1,100 @@
+import CoreTypes
+import MessageBus
+
+/// Remembers what those who watch were told of each object, and makes signals of what is different: a change of progress alone waits until a
+/// second has passed since the last signal of its object. Pure.
+struct BusChangeLedger {
+  private struct Entry {
+    /// The object as it is.
+    var object: BusObject
+    /// Its properties as they were told.
+    var told: [String: BusValue]
+    /// When that was; nil for what was told in an answer.
+    var toldAt: MonotonicInstant?
+
+    /// The properties that are different.
+    var changes: [String: BusValue] { object.properties.filter { told[$0.key] != $0.value } }
+  }
+
+  /// The least time between two signals of a download's progress.
+  static let pause: Duration = .seconds(1)
+  /// Objects at most; news of further ones is not told.
+  static let bound = 4096
+
+  private var entries: [BusPath: Entry] = [:]
+  /// The objects with progress that waits.
+  private var waiting: Set<BusPath> = []
+
+  /// The objects were told in an answer.
+  mutating func begin(_ objects: [BusObject]) {
+    for object in objects where entries[object.path] == nil && entries.count < Self.bound {
+      entries[object.path] = Entry(object: object, told: object.properties)
+    }
+  }
+
+  /// The object is so from now on. Returns the signal that is to be sent at once, if any.
+  mutating func note(_ object: BusObject, at now: MonotonicInstant) -> BusSignal? {
+    guard var entry = entries[object.path] else {
+      guard entries.count < Self.bound else { return nil }
+      entries[object.path] = Entry(object: object, told: object.properties, toldAt: now)
+      return Self.added(object)
+    }
+    entry.object = object
+    let changes = entry.changes
+    let isProgress = changes.keys.allSatisfy(BusObject.progress.contains)
+    guard !changes.isEmpty else {
+      entries[object.path] = entry
+      waiting.remove(object.path)
+      return nil
+    }
+    if isProgress, let toldAt = entry.toldAt, now - toldAt < Self.pause {
+      entries[object.path] = entry
+      waiting.insert(object.path)
+      return nil
+    }
+    return tell(&entry, changes, at: now)
+  }
+
+  /// The object is gone. Returns the signal that says so; nil for one that was never told of.
+  mutating func remove(_ path: BusPath) -> BusSignal? {
+    waiting.remove(path)
+    guard let entry = entries.removeValue(forKey: path) else { return nil }
+    return BusSignal(
+      "InterfacesRemoved", of: .objectManager, at: BusObject.root,
+      arguments: [.path(path), .strings([entry.object.interface.description])])
+  }
+
+  /// When the first progress that waits is to be told; nil where none waits.
+  var nextTime: MonotonicInstant? {
+    waiting.compactMap { entries[$0]?.toldAt }.min().map { $0 + Self.pause }
+  }
+
+  /// The signals of progress that has waited long enough.
+  mutating func due(at now: MonotonicInstant) -> [BusSignal] {
+    var signals: [BusSignal] = []
+    for path in waiting.sorted() {
+      guard var entry = entries[path], let toldAt = entry.toldAt, now - toldAt >= Self.pause else { continue }
+      signals.append(tell(&entry, entry.changes, at: now))
+    }
+    return signals
+  }
+
+  /// The signal that tells all of an object anew; nil for one that is not known.
+  func whole(_ path: BusPath) -> BusSignal? { entries[path].map { Self.added($0.object) } }
+
+  private mutating func tell(
+    _ entry: inout Entry, _ changes: [String: BusValue], at now: MonotonicInstant
+  ) -> BusSignal {
+    entry.told = entry.object.properties
+    entry.toldAt = now
+    entries[entry.object.path] = entry
+    waiting.remove(entry.object.path)
+    return .propertiesChanged(of: entry.object.interface, at: entry.object.path, changes)
+  }
+
+  private static func added(_ object: BusObject) -> BusSignal {
+    BusSignal(
+      "InterfacesAdded", of: .objectManager, at: BusObject.root,
+      arguments: [.path(object.path), object.interfaces])
+  }
+}

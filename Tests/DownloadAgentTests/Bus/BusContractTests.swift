@@ -1,0 +1,175 @@
+import Commerce
+import CoreTypes
+import Crypto
+import MessageBus
+import PullboxAPI
+import PullboxTesting
+import Testing
+
+@testable import DownloadAgent
+
+@Suite("The agent's interfaces on the bus")
+struct BusContractTests {
+  private static func identifier<Value: LosslessStringConvertible>(_ text: String) throws -> Value {
+    try #require(Value(text))
+  }
+
+  static func download(verified: Int64 = 0, state: DownloadStatus.State = .active) throws -> DownloadStatus {
+    DownloadStatus(
+      id: try identifier("00ff"), product: try identifier("com.example.heroes"), version: nil,
+      transaction: try identifier("2000000000000001"), state: state, reason: "transferring",
+      bytesVerified: ByteCount(verified), bytesTotal: nil, bytesReceived: .zero, progress: 0,
+      timeRemaining: nil, speed: 0, error: nil, contentPath: nil)
+  }
+
+  @Test("deploy/dbus/com.pullbox.Agent1.xml has the interfaces as they are")
+  func description() throws {
+    let file = try RepositoryFile("deploy/dbus/com.pullbox.Agent1.xml").text
+    let text = BusInterfaceDescription.document(BusContract.all)
+    #expect(file == text, "\(text)")
+  }
+
+  @Test("each object has the properties of its interface, with their types")
+  func properties() throws {
+    let item = LibraryItem(
+      product: try Self.identifier("com.example.heroes"), version: try Self.identifier("1.0"),
+      path: "/l", digest: SHA256Digest.of([]), length: .zero,
+      placedAt: Timestamp(millisecondsSinceEpoch: 1))
+    let transaction = AgentTransaction(
+      id: try Self.identifier("2000000000000001"), product: try Self.identifier("com.example.heroes"),
+      state: "purchased", step: "observed", reason: nil, error: nil,
+      downloads: [try Self.identifier("00ff")])
+    let objects = [
+      try #require(BusObject(try Self.download())), try #require(BusObject(transaction)),
+      try #require(BusObject(item)),
+    ]
+    for object in objects {
+      let interface = try #require(BusContract.all.first { $0.name == object.interface })
+      let types = Dictionary(uniqueKeysWithValues: interface.properties.map { ($0.name, $0.type) })
+      #expect(object.properties.mapValues(\.type) == types)
+    }
+    #expect(
+      objects.map(\.path) == [
+        "/com/pullbox/Agent1/downloads/_300ff", "/com/pullbox/Agent1/transactions/_32000000000000001",
+        "/com/pullbox/Agent1/library/com_2eexample_2eheroes",
+      ])
+  }
+
+  @Test("a refusal has the words of its code")
+  func refusals() {
+    let refusal = BusRefusal(Problem(.priceChanged, "it costs more"))
+    #expect(refusal.name == "com.pullbox.Agent1.Error.PriceChanged" && refusal.message == "it costs more")
+  }
+
+  @Test("docs/bus.md names each method with its action and the route of the socket that does the same")
+  func table() throws {
+    let table = try RepositoryFile("docs/bus.md").part("methods")
+    for interface in BusContract.all {
+      for method in interface.methods {
+        let action = BusContract.action(of: method.name)?.rawValue ?? "-"
+        let row = table.split(separator: "\n").first { $0.hasPrefix("| `\(interface.name).\(method.name)") }
+        #expect(row?.contains("`\(action)`") == true, "\(interface.name).\(method.name)")
+      }
+    }
+  }
+
+  @Test("the policy of polkit has each action, in two languages")
+  func policy() throws {
+    let policy = try RepositoryFile("deploy/dbus/com.pullbox.Agent1.policy").text
+    for action in ChangeAction.allCases {
+      let parts = policy.split(separator: "<action id=\"\(action.identifier)\">", maxSplits: 1)
+      let part = try #require(parts.count == 2 ? parts[1].split(separator: "</action>").first : nil)
+      #expect(part.contains("<description>") && part.contains("<description xml:lang=\"de\">"))
+      #expect(part.contains("<message>") && part.contains("<message xml:lang=\"de\">"))
+      let active = action == .pause ? "yes" : "auth_self_keep"
+      #expect(part.contains("<allow_active>\(active)</allow_active>"), "\(action)")
+      #expect(part.contains("<allow_any>no</allow_any>") || part.contains("<allow_any>auth_self_keep"))
+    }
+  }
+}
+
+@Suite("Signals of what changes")
+struct BusChangeTests {
+  private static let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+  private func object(_ verified: Int64, _ state: DownloadStatus.State = .active) throws -> BusObject {
+    try #require(BusObject(try BusContractTests.download(verified: verified, state: state)))
+  }
+
+  @Test("progress is told once a second at most, another change at once with the progress that waited")
+  func progress() throws {
+    var ledger = BusChangeLedger()
+    ledger.begin([try object(0)])
+    #expect(ledger.note(try object(0), at: Self.start) == nil, "nothing is different")
+    #expect(
+      ledger.note(try object(1), at: Self.start)?.arguments[1] == .properties(["BytesVerified": .uint64(1)]))
+    for step in 2...9 {
+      let now = Self.start + .milliseconds(100 * step)
+      #expect(ledger.note(try object(Int64(step)), at: now) == nil)
+    }
+    #expect(ledger.nextTime == Self.start + .seconds(1))
+    #expect(ledger.due(at: Self.start + .milliseconds(999)).isEmpty)
+    let due = ledger.due(at: Self.start + .seconds(1))
+    #expect(due.map { $0.arguments[1] } == [.properties(["BytesVerified": .uint64(9)])])
+    #expect(ledger.nextTime == nil)
+    let now = Self.start + .milliseconds(1500)
+    #expect(ledger.note(try object(10), at: now) == nil)
+    let paused = ledger.note(try object(10, .paused), at: now)
+    #expect(
+      paused?.arguments[1] == .properties(["BytesVerified": .uint64(10), "State": .string("paused")]))
+    #expect(ledger.nextTime == nil)
+  }
+
+  @Test("what comes and goes is told as the object manager does; what was never told of goes without a word")
+  func comings() throws {
+    var ledger = BusChangeLedger()
+    let added = ledger.note(try object(0), at: Self.start)
+    #expect(added?.member == "InterfacesAdded" && added?.path == BusObject.root)
+    #expect(ledger.remove(try object(0).path)?.member == "InterfacesRemoved")
+    #expect(ledger.remove(try object(0).path) == nil)
+  }
+
+  @Test(
+    "a watcher that reads nothing gets 256 KiB; others lose nothing, and it is told anew when it reads on")
+  func slowWatchers() throws {
+    var watchers = BusWatchers()
+    for name: BusName in [":1.1", ":1.2"] {
+      let isAdded = watchers.add(name, user: 1)
+      #expect(isAdded)
+    }
+    let path = try object(0).path
+    var sent: [BusName: Int] = [:]
+    var questions: [BusName: Int] = [:]
+    for _ in 0..<1000 {
+      let (recipients, asked) = watchers.send(1024, about: path)
+      for name in recipients { sent[name, default: 0] += 1 }
+      for name in asked {
+        questions[name, default: 0] += 1
+        // One of the two reads.
+        if name == ":1.2" { #expect(watchers.answered(name).isEmpty) }
+      }
+    }
+    #expect(sent == [":1.1": 256, ":1.2": 1000])
+    #expect(questions[":1.1"] == 1)
+    #expect(watchers.answered(":1.1") == [path])
+    #expect(watchers.send(1024, about: path, to: ":1.1").recipients == [":1.1"])
+  }
+
+  @Test("watchers are bounded, in all and for each user")
+  func manyWatchers() throws {
+    var watchers = BusWatchers()
+    var added: [Bool] = []
+    var refused: [Bool] = []
+    for user in 0..<4 {
+      for number in 0..<16 {
+        added.append(watchers.add(try #require(BusName(":\(user).\(number)")), user: UInt32(user)))
+      }
+      refused.append(watchers.add(try #require(BusName(":\(user).99")), user: UInt32(user)))
+    }
+    refused.append(watchers.add(":9.9", user: 9))
+    // One that is there stays.
+    added.append(watchers.add(":0.0", user: 0))
+    #expect(added == [Bool](repeating: true, count: 65))
+    #expect(refused == [Bool](repeating: false, count: 5))
+  }
+}
