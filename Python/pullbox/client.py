@@ -214,6 +214,13 @@ class AgentClient:
         body = coding.write({"auto_renew": auto_renew, "product": product, "accept_price": accept_price})
         return await self._call(StoreSubscription, "PATCH", f"/v1/subscriptions/{_segment(original_id)}", body)
 
+    async def request_refund(self, transaction: str, *, reason: str | None = None) -> None:
+        """Asks the store for a refund, which it decides on later. ``reason`` is ``UNINTENDED_PURCHASE``, ``FULFILLMENT_ISSUE``,
+        ``UNSATISFIED_WITH_PURCHASE``, ``LEGAL`` or ``OTHER``. Raises ``transaction-unpaid``, and ``not-implemented`` of a store that takes no
+        such request from a program.
+        """
+        await self._exchange("POST", f"/v1/transactions/{_segment(transaction)}/refund-request", coding.write({"reason": reason}))
+
     async def restore(
         self, products: Collection[str] | None = None, *, order: str | None = None, limit: int | None = None,
         session: str | None = None,

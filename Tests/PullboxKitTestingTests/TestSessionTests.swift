@@ -115,7 +115,26 @@ struct TestSessionTests {
       try await session.reverseRefund(of: transaction.id)
       session.advance(by: .seconds(400))
       #expect(try await Self.owned(session) == [id])
-      await #expect(throws: AppStore.NotOffered.self) { try await transaction.requestRefund() }
+    }
+  }
+
+  @Test("a refund is asked for by the app, decided by the store, and not asked for what cost nothing")
+  func refundRequest() async throws {
+    try await TestSession.with { session in
+      let id = try await session.publish(
+        "com.example.issue1", title: "Heroes 1", price: "2.99", pages: ["1.jpg": Self.page(1)])
+      let product = try #require(try await Product.products(for: [id.description], from: session.agent).first)
+      let transaction = try await Self.paid(try await product.purchase(confirm: { _ in true }), id, session)
+      _ = try await transaction.delivered
+      try await transaction.requestRefund(reason: .unintendedPurchase)
+      #expect(try await Self.owned(session) == [id], "the store has not decided")
+      try await session.refund(transaction.id)
+      let error = await #expect(throws: APICallError.self) { try await transaction.requestRefund() }
+      guard case .problem(let problem) = error else {
+        Issue.record("\(error, default: "nothing")")
+        return
+      }
+      #expect(problem.code == .transactionUnpaid)
     }
   }
 

@@ -263,6 +263,24 @@ extension StoreQueueClient {
     }
   }
 
+  /// Asks for a refund, which the store decides on later. Nil of a store that takes no such request from a program of its customer's.
+  func requestRefund(
+    of transaction: TransactionIdentifier, _ application: RefundApplication
+  ) async throws(APICallError) -> StoreTransaction? {
+    do {
+      return try await monitor.observe("POST /store/v1/transactions/refund-request") {
+        () async throws(APICallError) in
+        try await api.call(
+          "POST", "/store/v1/transactions/\(transaction)/refund-request", body: application,
+          as: TransactionResponse.self
+        ).value.transaction
+      }
+    } catch {
+      if error.isOfNoPreview { return nil }
+      throw error
+    }
+  }
+
   /// Changes what comes after the present period of a subscription.
   func change(
     _ subscription: TransactionIdentifier, to change: SubscriptionChange
@@ -275,7 +293,7 @@ extension StoreQueueClient {
 
 /// The reading of a store's refusals.
 extension APICallError {
-  /// Whether the store has no route that tells what a code gives, or tells it in words of tomorrow. A code that it does not know is
+  /// Whether the store has no such route, or answers in words of tomorrow. A code or a transaction that it does not know is
   /// refused with a detail.
   fileprivate var isOfNoPreview: Bool {
     switch self {

@@ -26,7 +26,7 @@ enum ChangeAction: String, CaseIterable, Sendable {
       (.post, "/v1/library/{product}/opened"), (.post, "/v1/library/{product}/leases"):
       self = .pause
     case (.post, "/v1/library/{product}/pin"), (.post, "/v1/library/{product}/unpin"),
-      (.put, "/v1/library/{product}/reading"), (.post, "/v1/library/{product}/verify"):
+      (.put, "/v1/library/{product}/progress"), (.post, "/v1/library/{product}/verify"):
       self = .keep
     case (.patch, "/v1/downloads/{id}"): self = .hasten
     case (.post, "/v1/restore"), (.post, "/v1/library/{product}/repair"),

@@ -59,6 +59,14 @@ extension ControlInterface {
       await shop.forgetHoldings()
       return try .json(transaction, status: .created)
     }
+    routes.on(.post, "/v1/transactions/{id}/refund-request") { request, parameters in
+      guard let transaction = TransactionIdentifier(parameters["id"]) else {
+        throw Problem(.transactionUnknown, "that is no transaction's identifier")
+      }
+      let asked = try await request.decodeIfPresent(RefundApplication.self, upTo: Self.maximumBody)
+      try await shop.requestRefund(of: transaction, asked ?? RefundApplication())
+      return HTTPResponse(status: .accepted)
+    }
     routes.on(.get, "/v1/subscriptions") { _, _ in
       try .json(try await shop.subscriptions())
     }

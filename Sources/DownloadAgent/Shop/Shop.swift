@@ -285,6 +285,24 @@ struct Shop: Sendable {
     }
   }
 
+  /// Asks the store for a refund of a transaction. Throws what it refuses, and `not-implemented` of a store that takes no such request from
+  /// a program.
+  func requestRefund(
+    of transaction: TransactionIdentifier, _ application: RefundApplication
+  ) async throws(Problem) {
+    let told: StoreTransaction?
+    do {
+      told = try await store.requestRefund(of: transaction, application)
+    } catch {
+      throw error.problem(of: .store)
+    }
+    guard told != nil else {
+      throw Problem(
+        .notImplemented,
+        "the store takes no request for a refund from a program; it is asked where things are bought there")
+    }
+  }
+
   /// The territory of the store's account, whose prices its owner pays.
   func territory() async throws(Problem) -> String { try await account().territory }
 

@@ -55,6 +55,27 @@ public struct PurchaseDecision: Codable, Sendable, OperatorWritten {
   }
 }
 
+/// Why a customer asks for a refund.
+public enum RefundReason: String, Codable, CaseIterable, Hashable, Sendable {
+  case unintendedPurchase = "UNINTENDED_PURCHASE"
+  case fulfillmentIssue = "FULFILLMENT_ISSUE"
+  case unsatisfiedWithPurchase = "UNSATISFIED_WITH_PURCHASE"
+  case legal = "LEGAL"
+  case other = "OTHER"
+}
+
+/// The body of `POST /store/v1/transactions/{id}/refund-request`, and of the agent's `POST /v1/transactions/{id}/refund-request`: a customer asks for
+/// the price back. The store decides later.
+public struct RefundApplication: Codable, Hashable, Sendable, OperatorWritten {
+  /// The customer's reason; absent for `OTHER`.
+  public var reason: RefundReason?
+
+  /// Creates the document from its members.
+  public init(reason: RefundReason? = nil) {
+    self.reason = reason
+  }
+}
+
 /// `POST /sandbox/v1/transactions/{id}/refund`.
 public struct RefundRequest: Codable, Sendable, OperatorWritten {
   /// How much of the price is given back, 1 to 100; all of it when left out.

@@ -69,6 +69,20 @@ extension AgentClient {
     try await api.call("PATCH", "/v1/subscriptions/\(originalId)", body: change).value
   }
 
+  /// Asks the store for a refund, which it decides on later. Throws `transaction-unknown`, `transaction-unpaid`, or `not-implemented` of a store that
+  /// takes no such request from a program.
+  public func requestRefund(
+    of transaction: TransactionIdentifier, reason: RefundReason = .other
+  ) async throws(APICallError) {
+    let bytes: [UInt8]
+    do {
+      bytes = try APIJSON.encode(RefundApplication(reason: reason))
+    } catch {
+      throw .unexpectedResponse(status: 0, detail: "the request cannot be encoded")
+    }
+    _ = try await api.exchange("POST", "/v1/transactions/\(transaction)/refund-request", bytes: bytes)
+  }
+
   private static func query(_ locale: String?, after: String? = nil) -> [(String, String)] {
     [("locale", locale), ("after", after)].compactMap { name, value in value.map { (name, $0) } }
   }

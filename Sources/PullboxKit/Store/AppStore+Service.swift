@@ -58,16 +58,18 @@ extension SubscriptionInfo.Status {
 }
 
 extension Transaction {
-  /// Asks for a refund. No payment store takes that from a program of its customer's: this always throws ``AppStore/NotOffered``, whose words say
-  /// where a person asks, for an app to show. Once the store has decided, what was refunded leaves ``currentEntitlements``, and ``updates`` tell.
-  public func requestRefund() async throws {
-    let storefront = try await Storefront.current(from: agent)
-    let what = title ?? product.description
-    throw AppStore.NotOffered(
-      description: storefront.environment == "Production"
-        ? "a refund of \(what) (transaction \(id)) is asked for at the store where it was bought, "
-          + "in the list of your purchases there; apps cannot ask for you"
-        : "the store of this device is one for tests, where nothing was paid for \(what); "
-          + "its controls refund transaction \(id) (POST /sandbox/v1/transactions/\(id)/refund)")
+  /// Asks the store for the price back. It decides later: what was refunded leaves ``currentEntitlements``, and ``updates`` tell. Throws
+  /// ``AppStore/NotOffered`` of a store that takes no such request from a program, with words on where a person asks, for an app to show; and
+  /// `APICallError`: `transaction-unpaid` for what cost nothing or was refunded, `transaction-unknown`.
+  public func requestRefund(reason: RefundReason = .other) async throws {
+    do {
+      try await agent.requestRefund(of: id, reason: reason)
+    } catch let error as APICallError {
+      guard case .problem(let problem) = error, problem.code == .notImplemented else { throw error }
+      throw AppStore.NotOffered(
+        description:
+          "a refund of \(title ?? product.description) (transaction \(id)) is asked for at the store where it was bought, "
+          + "in the list of your purchases there; apps cannot ask for you")
+    }
   }
 }

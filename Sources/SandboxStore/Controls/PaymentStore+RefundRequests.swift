@@ -6,19 +6,24 @@ import SandboxRecords
 /// A customer's request for a refund, until it is decided: the store asks the application's server how the purchase was
 /// used, and tells it of a refusal. To grant one is a control of its own.
 extension PaymentStore {
-  /// The reasons that a customer may give.
-  static let refundReasons = [
-    "UNINTENDED_PURCHASE", "FULFILLMENT_ISSUE", "UNSATISFIED_WITH_PURCHASE", "LEGAL", "OTHER",
-  ]
-
   /// Tells of a request. Throws `transaction-unknown`, `transaction-unpaid`, `request-malformed` for another
   /// reason. Nil counts as `OTHER`. The transaction itself stays as it is.
   func requestRefund(of id: String, reason: String?) async throws -> StoreTransaction {
     let reason = reason ?? "OTHER"
-    guard Self.refundReasons.contains(reason) else {
-      throw Problem(.requestMalformed, "reason is one of \(Self.refundReasons.joined(separator: ", "))")
+    guard RefundReason(rawValue: reason) != nil else {
+      let words = RefundReason.allCases.map(\.rawValue).joined(separator: ", ")
+      throw Problem(.requestMalformed, "reason is one of \(words)")
     }
     return try await tell(.consumptionRequest, of: id, reason: reason)
+  }
+
+  /// Tells of the account's own request. Throws the same, and `transaction-unknown` for what another account bought.
+  func requestRefund(of id: String, by account: Account, reason: RefundReason?) async throws
+    -> StoreTransaction
+  {
+    let transaction = try await database.read { try Self.transaction(id, in: $0) }
+    guard transaction.account == account.id else { throw Problem(.transactionUnknown) }
+    return try await requestRefund(of: id, reason: reason?.rawValue)
   }
 
   /// Tells that a request was refused. Throws `transaction-unknown` or `transaction-unpaid`.

@@ -196,6 +196,7 @@ extension WireSample {
       #"{"acceptPrice": true, "autoRenew": false, "product": "com.example.heroes.yearly"}"#,
       minimal: "{}"),
     WireSample(SubscriptionsResponse.self, #"{"subscriptions": [\#(running), \#(subscription)]}"#),
+    WireSample(RefundApplication.self, #"{"reason": "LEGAL"}"#, minimal: "{}"),
     WireSample(StoreTransaction.self, storeTransaction, minimal: queued),
     WireSample(TransactionResponse.self, #"{"transaction": \#(storeTransaction)}"#),
     WireSample(
