@@ -1,6 +1,8 @@
 import Commerce
+import CoreTypes
 import PackageTesting
 import PullboxTesting
+import SystemCalls
 import Testing
 
 @testable import ContentPackage
@@ -85,5 +87,23 @@ struct SectionPackingTests {
       folder: folder.path, to: folder.directory.path("second"), sections: rules, following: manifest
     ).manifest
     #expect(again == manifest)
+  }
+  @Test("a folder that its manifest refuses leaves no package, and the one before it stays") func refused()
+    throws
+  {
+    let folder = try Folder()
+    try folder.write([1, 2, 3], to: "a.jpg")
+    let output = folder.directory.path("package.zip")
+    var limits = PackageLimits.standard
+    limits.maximumManifestLength = ByteCount(64)
+    let builder = PackageBuilder(
+      product: Sample.builder.product, version: Sample.builder.version, limits: limits)
+    #expect(throws: PackageValidationError.self) { try builder.pack(folder: folder.path, to: output) }
+    #expect(try FileSystem.status(of: output) == nil)
+    _ = try Sample.builder.pack(folder: folder.path, to: output)
+    let before = try FileSystem.read(output, upTo: .mebibytes(1))
+    try folder.write([4, 5, 6, 7], to: "b.jpg")
+    #expect(throws: PackageValidationError.self) { try builder.pack(folder: folder.path, to: output) }
+    #expect(try FileSystem.read(output, upTo: .mebibytes(1)) == before)
   }
 }

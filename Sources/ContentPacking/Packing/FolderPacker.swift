@@ -10,7 +10,7 @@ import SystemCalls
 /// ```swift
 /// var packer = try FolderPacker(source: source, output: path, limits: limits, readings: 1, progress: nil)
 /// try packer.packAll()
-/// let packed = try packer.publish()
+/// let manifest = try packer.publish { packed in try Manifest(draft(of: packed)) }
 /// ```
 ///
 /// After an error the packer is dropped, and nothing is left at the path. Its methods throw `SystemError`, or
@@ -129,9 +129,9 @@ struct FolderPacker: ~Copyable {
     }
   }
 
-  /// Writes the central directory and makes the package visible. All files of the source are looked at once
-  /// more before that.
-  consuming func publish() throws -> Packed {
+  /// Writes the central directory and makes the package visible once `accept` has made something of it. All files of the source are looked
+  /// at once more before that.
+  consuming func publish<Value>(accepting accept: (Packed) throws -> Value) throws -> Value {
     try checkUnchanged()
     let centralOffset = UInt64(output.length.rawValue)
     for entry in entries {
@@ -144,10 +144,10 @@ struct FolderPacker: ~Copyable {
     ).bytes
     try output.append(end.span)
     let length = output.length
-    let digests = try output.publish()
-    return Packed(
-      length: length, digest: digests.digest, pieces: digests.pieces,
-      files: files.sorted { $0.path < $1.path })
+    let files = files.sorted { $0.path < $1.path }
+    return try output.publish { digest, pieces in
+      try accept(Packed(length: length, digest: digest, pieces: pieces, files: files))
+    }
   }
 
   /// The values for a file's header, from memory where it fits.

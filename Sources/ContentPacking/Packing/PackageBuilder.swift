@@ -48,15 +48,16 @@ public struct PackageBuilder: Sendable {
     let (metadata, report) = try Self.metadata(of: source, limits: limits)
     let paths = Dictionary(
       source.files.map { ($0.path.text, $0.path) }, uniquingKeysWith: { first, _ in first })
-    let packed = try packer.publish()
-    var draft = ManifestDraft(
-      product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
-      length: packed.length, digest: packed.digest, pieces: packed.pieces,
-      unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
-      pageCount: metadata.pageCount, cover: metadata.cover.flatMap { paths[$0] },
-      readingOrder: metadata.readingOrder?.compactMap { paths[$0] }, files: packed.files)
-    draft.setSections(sections.rules.map(\.section), of: tags)
-    let manifest = try Manifest(draft, limits: limits)
+    let manifest = try packer.publish { packed in
+      var draft = ManifestDraft(
+        product: product, version: version, kind: .folder, name: nil, mediaType: .archive,
+        length: packed.length, digest: packed.digest, pieces: packed.pieces,
+        unpackedLength: packed.files.reduce(.zero) { $0 + $1.length }, title: metadata.title,
+        pageCount: metadata.pageCount, cover: metadata.cover.flatMap { paths[$0] },
+        readingOrder: metadata.readingOrder?.compactMap { paths[$0] }, files: packed.files)
+      draft.setSections(sections.rules.map(\.section), of: tags)
+      return try Manifest(draft, limits: limits)
+    }
     return PackedPackage(manifest: manifest, skipped: source.skipped, report: report)
   }
 

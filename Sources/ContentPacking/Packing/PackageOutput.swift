@@ -40,13 +40,16 @@ struct PackageOutput: ~Copyable {
     }
   }
 
-  /// Makes the file visible and durable; answers what a manifest says of it. Waits for the hashing thread,
-  /// then syncs.
-  consuming func publish() throws(SystemError) -> (digest: SHA256Digest, pieces: [SHA256Digest]) {
+  /// Makes the file visible and durable once `accept` has returned, which is given what a manifest says of it; where that throws, nothing is
+  /// at the path that was not there before. Waits for the hashing thread, then syncs.
+  consuming func publish<Value>(
+    accepting accept: (_ digest: SHA256Digest, _ pieces: [SHA256Digest]) throws -> Value
+  ) throws -> Value {
     if !piece.isEmpty { try writePiece() }
     let digests = hasher.finish()
+    let value = try accept(digests.digest, digests.pieces)
     try file.publish()
-    return digests
+    return value
   }
 
   /// The buffer goes to the hasher, and a spare one takes its place.

@@ -35,6 +35,17 @@ struct ComingPage: Sendable {
     return ComingPage(product: product, version: files.version, file: found)
   }
 
+  /// Removes the pages of a product that were opened while it was on its way: it is here now.
+  static func removeAll(of product: ProductIdentifier, keptIn state: CommandStateDirectory) async throws {
+    let parent = state.path + "/coming"
+    try await BlockingPool.shared.run { () throws in
+      guard try FileSystem.status(of: parent) != nil else { return }
+      for entry in try FileSystem.list(parent) where entry.name.hasPrefix("\(product)-") {
+        try FileSystem.removeRecursively("\(parent)/\(entry.name)")
+      }
+    }
+  }
+
   /// Waits for its bytes, and returns the path of a file that has them. Pages of other content that were opened so are removed.
   func fetch(from agent: AgentClient, keptIn state: CommandStateDirectory) async throws -> String {
     let parent = state.path + "/coming"

@@ -226,6 +226,7 @@ enum OpenCommand: Command {
       return try await open(coming, from: agent, context)
     }
     let newest = try await PathCommand.newest(of: product, at: agent)
+    try await ComingPage.removeAll(of: product, keptIn: CommandStateDirectory())
     var path = newest.path
     if let page {
       let sections = try await agent.sections(of: product).sections.filter(\.isHere).map(\.tag)
@@ -258,6 +259,15 @@ extension OpenCommand {
   private static func open(
     _ page: ComingPage, from agent: AgentClient, _ context: CommandContext
   ) async throws {
+    // It may wait for something that the one who opens it can change.
+    if !page.file.isWhole,
+      let waiting = try await agent.downloads(.live).first(where: { $0.product == page.product }),
+      waiting.state != .active
+    {
+      context.console.note(
+        "\(page.product) \(StandingText.of(waiting)); the page comes when it goes on, at once by 'pullbox resume --now \(waiting.id)'"
+      )
+    }
     let path = try await page.fetch(from: agent, keptIn: CommandStateDirectory())
     guard !context.arguments.isSet("print") else { return context.console.print(path: path) }
     try await Opener.open(path, with: context.arguments.value("with") ?? Opener.program)
