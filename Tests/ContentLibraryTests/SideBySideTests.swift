@@ -70,7 +70,7 @@ import Testing
     /// - Parameter isCapped: whether each connection has a speed of its own; else all have one together.
     init(
       _ package: FixturePackage, isCapped: Bool = true, faults: [FakeServer.ContentFault] = [],
-      buffers count: Int = 64
+      buffers count: Int = 64, pace: TransferPace? = nil
     ) throws {
       bufferCount = count
       buffers = BufferPool(limit: count)
@@ -78,7 +78,7 @@ import Testing
       self.package = package
       server = FakeServer([package])
       client = try HTTPClient()
-      let progress = TransferProgress(received: .zero, verified: .zero)
+      let progress = TransferProgress(received: .zero, verified: .zero, pace: pace)
       self.progress = progress
       server.change { $0.contentFaults = faults }
       let clock = ByteClock(progress, isCapped: isCapped)
@@ -219,6 +219,36 @@ import Testing
     bench.demand.endWant(number)
     #expect(bench.progress.bytesVerified < bench.package.manifest.length)
     try await transfer
+    try await bench.expectPlaced()
+  }
+
+  @Test("several connections under a rate all go on, to the end") func paced() async throws {
+    let pacer = TransferPacer(rate: .mebibytes(16), clock: SystemMonotonicClock())
+    let bench = try Bench(Self.file(), pace: pacer.join())
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await pacer.run() }
+      try await bench.transfer(4)
+      group.cancelAll()
+    }
+    try await bench.expectPlaced()
+  }
+
+  @Test("a page far ahead that is in the run of one connection comes at once, and the others go on")
+  func farAhead() async throws {
+    let bench = try Bench(Self.file(mebibytes: 96))
+    async let transfer: Void = bench.transfer(4)
+    while bench.mostConnections < 2 { await Task.yield() }
+    let offset = Int64(90 << 20)
+    let number = bench.demand.want(offset..<offset + 1, of: 0, in: bench.session.extents)
+    while true {
+      let count = bench.demand.changes.count
+      if bench.session.extents.end(of: 0, from: offset) > offset { break }
+      try await bench.demand.changes.wait(after: count)
+    }
+    bench.demand.endWant(number)
+    #expect(bench.progress.bytesVerified < bench.package.manifest.length)
+    try await transfer
+    #expect(bench.server.state.current.sent.count < 80, "no storm of requests")
     try await bench.expectPlaced()
   }
 

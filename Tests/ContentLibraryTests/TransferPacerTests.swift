@@ -54,6 +54,20 @@ import Testing
     }
   }
 
+  @Test("of two connections of one transfer that wait, the turn of one wakes the other") func connections() {
+    let clock = ManualMonotonicClock()
+    let pacer = TransferPacer(rate: .mebibytes(1), clock: clock)
+    let pace = pacer.join()
+    let woken = Locked(0)
+    // The first bytes use up what there is.
+    while pace.take(16 << 10, otherwise: { woken.withLock { $0 += 1 } }) {}
+    clock.advance(by: .milliseconds(100))
+    // The other one comes before the pacer gives its turns, and takes it.
+    let hasTaken = pace.take(16 << 10, otherwise: {})
+    #expect(hasTaken)
+    #expect(woken.current == 1)
+  }
+
   @Test("a rate that is set later, and is below what a stalled peer gives, ends no connection")
   func lowerRate() async throws {
     let package = try FixturePackage.file(length: 48 << 10)

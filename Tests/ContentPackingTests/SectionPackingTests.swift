@@ -96,8 +96,8 @@ struct SectionPackingTests {
     let output = folder.directory.path("package.zip")
     var limits = PackageLimits.standard
     limits.maximumManifestLength = ByteCount(64)
-    let builder = PackageBuilder(
-      product: Sample.builder.product, version: Sample.builder.version, limits: limits)
+    let sample = try Sample.builder
+    let builder = PackageBuilder(product: sample.product, version: sample.version, limits: limits)
     #expect(throws: PackageValidationError.self) { try builder.pack(folder: folder.path, to: output) }
     #expect(try FileSystem.status(of: output) == nil)
     _ = try Sample.builder.pack(folder: folder.path, to: output)

@@ -27,11 +27,14 @@ extension AgentDatabase {
     ) { row in try Self.reading(row) }
   }
 
-  /// Those whose latest word the server has not been told, the earliest first, `limit` at most.
+  /// Those whose latest word the server has not been told, of products that a grant of this device's is known of; the earliest first, `limit`
+  /// at most.
   package func untoldReadings(limit: Int) throws -> [ReadingRecord] {
     try readings(
-      "SELECT * FROM reading WHERE told IS NULL OR told < modified ORDER BY modified, product LIMIT ?",
-      [.integer(limit)])
+      """
+      SELECT * FROM reading WHERE (told IS NULL OR told < modified)
+        AND product IN (SELECT product FROM product_grants) ORDER BY modified, product LIMIT ?
+      """, [.integer(limit)])
   }
 
   /// The server has been told the word of that time about the product.

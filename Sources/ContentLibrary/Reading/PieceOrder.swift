@@ -57,6 +57,9 @@ struct PieceOrder: Hashable, Sendable {
     return !wanted.contains { $0.contains(piece) } && !near.contains(piece) && !comesSoon(first)
   }
 
+  /// The first piece that readers want, or have ahead of them, and that is missing; nil where none is.
+  func firstUrgent(where isMissing: (Int) -> Bool) -> Int? { urgentPieces.first(where: isMissing) }
+
   private var urgentPieces: some Sequence<Int> {
     [AnySequence(wanted.lazy.joined()), AnySequence(ahead)].lazy.joined()
   }

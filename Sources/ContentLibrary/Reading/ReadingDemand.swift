@@ -144,11 +144,21 @@ package final class ReadingDemand: Sendable {
     let (order, running, extents) = state.withLock { ($0.order, $0.running, $0.extents) }
     guard let extents, !order.isEmpty, !running.contains(where: \.isCut) else { return }
     let (pieces, lost) = (extents.pieces, extents.lostPieces)
-    let victim = running.last { candidate in
+    let candidates = running.filter { candidate in
       let others = running.filter { $0.number != candidate.number }.map(\.coming)
       return order.cuts(candidate.run, at: candidate.piece(), in: pieces, lost: lost, besides: others)
     }
-    guard let victim else { return }
+    let runs = running.map { (run: $0.run, piece: $0.piece()) }
+    let urgent = order.firstUrgent { index in
+      let isComing = runs.contains { ($0.run.lowerBound..<$0.piece).contains(index) }
+      return pieces.isMissing(index) && (!isComing || lost.contains(index))
+    }
+    // Where it is in the run of one, no other can bring it.
+    let holder = urgent.flatMap { urgent in running.first { $0.run.contains(urgent) } }
+    guard
+      let victim = holder.map({ holder in candidates.first { $0.number == holder.number } })
+        ?? candidates.last
+    else { return }
     let isFirst = state.withLock { state in
       guard !state.running.contains(where: \.isCut),
         let index = state.running.firstIndex(where: { $0.number == victim.number })

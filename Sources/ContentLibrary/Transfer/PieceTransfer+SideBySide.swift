@@ -13,20 +13,23 @@ extension PieceTransfer {
   }
 
   /// Requests for short runs, as many at once as the transfer should have connections, until it should have one, or one of them ends in an
-  /// error. That is thrown where nothing came; otherwise the transfer goes on over one connection, and finds it again where it is
-  /// not over. An error of the disk is thrown before one of the network.
+  /// error. That is thrown where nothing came, and where the server has said how long it wants to be left alone; otherwise the transfer goes on
+  /// over one connection, and finds it again where it is not over. An error of the disk is thrown before one of the network.
+  ///
+  /// - Returns: the pieces that were written, and whether anything was asked for.
   func fetchSideBySide(
     _ content: Content, lacking known: PieceMap, from position: Int
-  ) async throws -> StagingSession.WriteResult {
+  ) async throws -> (written: StagingSession.WriteResult, hasAsked: Bool) {
     let connections = content.connections
     let queue = PieceQueue(of: session.manifest)
     let allotment = PieceAllotment(
       known, from: position, of: session, speed: Double(path.speeds.lastSpeed.rawValue))
     async let writing = session.writePieces(
       queue, buffers: buffers, progress: progress, stop: { allotment.stop() })
-    let failures = await withTaskGroup(of: APICallError?.self) { group in
+    let (failures, hasAsked) = await withTaskGroup(of: APICallError?.self) { group in
       var failures: [APICallError] = []
       var running = 0
+      var hasAsked = false
       while true {
         while failures.isEmpty, !Task.isCancelled, canGoSideBySide, connections.count > 1,
           running < connections.count, running == 0 || path.allowance.take(at: path.clock.now())
@@ -36,6 +39,7 @@ extension PieceTransfer {
             break
           }
           running += 1
+          hasAsked = true
           buffers.grow(by: 2)
           group.addTask {
             defer { buffers.grow(by: -2) }
@@ -50,21 +54,25 @@ extension PieceTransfer {
         connections.refuse()
         if failure.asksForFewer { path.allowance.close(at: path.clock.now()) }
       }
-      return failures
+      return (failures, hasAsked)
     }
     progress.pace?.rest()
     queue.close()
     let result = try await writing
     if let error = result.failure { throw error }
     try Task.checkCancellation()
-    if result.verifiedCount == 0, result.corrupt.isEmpty {
+    if let failure = failures.first(where: { $0.asksForFewer && $0.retryAfter != nil }) {
+      path.note(failure, isCertain: result.verifiedCount > 0, wasProbe: false)
+      throw StepFailure(failure, from: .server)
+    }
+    if hasAsked, result.verifiedCount == 0, result.corrupt.isEmpty {
       connections.refuse()
       if let failure = failures.first {
         path.note(failure, isCertain: false, wasProbe: false)
         throw StepFailure(failure, from: .server)
       }
     }
-    return result
+    return (result, hasAsked)
   }
 
   private func nextChoice(in allotment: PieceAllotment) -> Choice? {
@@ -84,7 +92,12 @@ extension PieceTransfer {
     allotment.end(receiver)
     allotment.giveBack(choice.run, from: receiver.handed.map { $0 + 1 } ?? choice.run.lowerBound)
     let wasCut = receiver.wasCut && (failure?.code == .cancelled || failure?.code == .stopped)
-    return wasCut ? nil : error(of: failure, receiver)
+    if wasCut { return nil }
+    if failure == nil, receiver.handed == nil, receiver.bytesReceived == .zero {
+      // It would be asked for again forever.
+      return .unexpectedResponse(status: 206, detail: "an answer ended properly and brought nothing")
+    }
+    return error(of: failure, receiver)
   }
 }
 

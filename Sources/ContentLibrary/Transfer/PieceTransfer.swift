@@ -65,20 +65,25 @@ package struct PieceTransfer: Sendable {
     var pieces = try await session.open()
     progress.setVerified(pieces.bytesVerified)
     let connections = TransferConnections(
-      limits.maximumSpeed == nil ? limits.connections : ConnectionPlan(maximum: 1), progress: progress,
+      limits.maximumSpeed == nil ? limits.connections : ConnectionPlan(maximum: 1),
+      allowance: path.allowance, progress: progress,
       missing: pieces.bytesNeeded - pieces.bytesVerified, clock: path.clock)
     let content = Content(url: url, ticket: ticket, connections: connections)
     var corruptTries: [Int: Int] = [:]
     var position = 0
     var isSuspicious = false
+    // Side by side nothing could be begun.
+    var goesAlone = false
     while !pieces.isComplete {
       let isProbe = try path.admit()
       if session.extents.isDamaged { pieces = try await session.open() }
       let (result, wasCut): (StagingSession.WriteResult, Bool)
-      if connections.count > 1, !isProbe, !isSuspicious, canGoSideBySide {
-        (result, wasCut) = (try await fetchSideBySide(content, lacking: pieces, from: position), true)
+      if connections.count > 1, !isProbe, !isSuspicious, !goesAlone, canGoSideBySide {
+        let several = try await fetchSideBySide(content, lacking: pieces, from: position)
+        (result, wasCut, goesAlone) = (several.written, true, !several.hasAsked)
         position = result.pieces.nextMissingRun(from: 0, maximumCount: 1)?.lowerBound ?? 0
       } else {
+        goesAlone = false
         guard let choice = await nextRun(lackedBy: pieces, from: position) else { break }
         (result, wasCut) = try await fetch(
           content, choice, lacking: pieces, fresh: isSuspicious, probing: isProbe)
@@ -158,6 +163,7 @@ package struct PieceTransfer: Sendable {
     let result = try await writing
     let answer = wasCut ? nil : error(of: failure, receiver)
     path.note(answer, isCertain: receiver.isCertain || result.verifiedCount > 0, wasProbe: probing)
+    if answer?.asksForFewer == true { path.allowance.close(at: path.clock.now()) }
     if let error = result.failure { throw error }
     try Task.checkCancellation()
     if result.isOutOfOrder { return (result, wasCut) }

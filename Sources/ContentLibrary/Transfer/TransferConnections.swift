@@ -14,11 +14,16 @@ final class TransferConnections: Sendable {
   private let state: Mutex<State>
   private let clock: any MonotonicClock
   private let progress: TransferProgress
+  private let allowance: ConnectionAllowance
   /// The count of received bytes by which everything has come.
   private let end: ByteCount
 
   /// - Parameter missing: the bytes that are to come.
-  init(_ plan: ConnectionPlan, progress: TransferProgress, missing: ByteCount, clock: any MonotonicClock) {
+  init(
+    _ plan: ConnectionPlan, allowance: ConnectionAllowance, progress: TransferProgress, missing: ByteCount,
+    clock: any MonotonicClock
+  ) {
+    self.allowance = allowance
     state = Mutex(State(plan: plan))
     self.progress = progress
     end = progress.bytesReceived + missing
@@ -38,8 +43,10 @@ final class TransferConnections: Sendable {
   func noteBytes() {
     let received = progress.bytesReceived
     let left = max(.zero, end - received)
+    let now = clock.now()
+    guard allowance.isOpen(at: now) else { return }
     let cut = state.withLock { state in
-      state.plan.note(received, left: left, at: clock.now()) && state.plan.count > 1 ? state.cut : nil
+      state.plan.note(received, left: left, at: now) && state.plan.count > 1 ? state.cut : nil
     }
     cut?()
   }
@@ -81,6 +88,11 @@ final class ConnectionAllowance: Sendable {
     }
   }
 
+  /// Whether the server has not said of late that it has too much to do.
+  func isOpen(at now: MonotonicInstant) -> Bool {
+    state.withLock { $0.closedUntil.map { $0 <= now } ?? true }
+  }
+
   /// Those that are open now.
   var used: Int { state.withLock { $0.used } }
 
@@ -105,12 +117,14 @@ final class PieceAllotment: Sendable {
   private let reach: Int
   /// Pieces of one request.
   private let length: Int
+  private let isPacked: Bool
 
   /// - Parameter speed: bytes a second of one connection.
   init(_ known: PieceMap, from position: Int, of session: StagingSession, speed: Double) {
     state = Mutex(State(taken: known, position: position))
     extents = session.extents
     let isPacked = session.manifest.files.contains { $0.method == .deflated }
+    self.isPacked = isPacked
     reach = isPacked ? 10 : 64
     let wanted = speed * 4 / Double(PieceLayout.pieceLength.rawValue)
     length = isPacked ? 2 : Int(min(max(wanted, 2), 16))
@@ -123,7 +137,8 @@ final class PieceAllotment: Sendable {
       guard !state.isOver, let run = order.nextRun(in: state.taken, from: state.position) else { return nil }
       let chosen = run.prefix(length)
       let first = written.nextMissingRun(from: 0, maximumCount: 1)?.lowerBound ?? 0
-      guard chosen.upperBound <= first + reach || chosen.lowerBound == first else { return nil }
+      guard chosen.upperBound <= first + reach || chosen.lowerBound == first || !order.isEmpty && !isPacked
+      else { return nil }
       if order.isEmpty { state.position = chosen.upperBound }
       for piece in chosen { state.taken.markVerified(piece) }
       return chosen

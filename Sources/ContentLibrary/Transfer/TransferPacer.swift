@@ -150,19 +150,23 @@ package final class TransferPacer: Sendable {
     _ count: Int, by member: UInt64, otherwise wake: @escaping @Sendable () -> Void
   ) -> Bool {
     let now = clock.now()
-    let (outcome, onSpent) = state.withLock { state -> (Outcome, @Sendable () -> Void) in
+    let (outcome, onSpent, others) = state.withLock {
+      state -> (Outcome, @Sendable () -> Void, [@Sendable () -> Void]) in
       let passesLimit = state.terms[member]?.passesBudget ?? false
       if let answer = state.meter?.answer(to: count, passesLimit: passesLimit), answer != .open {
         state.uncounted[member, default: []].append(wake)
-        return (answer == .spent ? .isSpent : .awaitsCount, state.onSpent)
+        return (answer == .spent ? .isSpent : .awaitsCount, state.onSpent, [])
       }
       guard state.shares.take(count, by: member, at: now) else {
         state.waiting[member, default: []].append(wake)
-        return (.awaitsTurn, state.onSpent)
+        return (.awaitsTurn, state.onSpent, [])
       }
       state.meter?.count(count)
-      return (state.meter?.boundToSave == nil ? .taken : .takenNearBound, state.onSpent)
+      // The turn that this one took was waited for by the transfer's other connections too.
+      let others = state.waiting.removeValue(forKey: member) ?? []
+      return (state.meter?.boundToSave == nil ? .taken : .takenNearBound, state.onSpent, others)
     }
+    for wake in others { wake() }
     switch outcome {
     case .taken: return true
     case .takenNearBound:

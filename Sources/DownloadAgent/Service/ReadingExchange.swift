@@ -83,7 +83,17 @@ final class ReadingExchange: Sendable {
       let records = try await BlockingPool.shared.run { [database] in
         try database.untoldReadings(limit: Self.batch)
       }
-      for record in records { try await tell(record) }
+      var failure: (any Error)?
+      for record in records {
+        do {
+          try await tell(record)
+        } catch let error as APICallError {
+          // What goes wrong with one product says nothing of another.
+          guard case .problem = error else { throw error }
+          failure = failure ?? error
+        }
+      }
+      if let failure { throw failure }
       guard records.count == Self.batch else { return }
     }
   }
@@ -95,9 +105,11 @@ final class ReadingExchange: Sendable {
     if let grant {
       do {
         standing = try await server.tell(record.shared, of: grant)
-      } catch  where error.isTemporary || error.isUnavailable {
-        throw error
       } catch {
+        // The server itself has refused; a page in its place, and no way to it, are no refusals.
+        guard case .problem(let problem) = error, !error.isTemporary, !error.isUnavailable,
+          (400..<500).contains(problem.status)
+        else { throw error }
         log.debug(
           "the server takes no place of reading",
           ["product": LogValue("\(product)"), "error": LogValue(error)])

@@ -64,7 +64,7 @@ extension Transaction {
   public func requestRefund(reason: RefundReason = .other) async throws {
     do {
       try await agent.requestRefund(of: id, reason: reason)
-    } catch let error as APICallError {
+    } catch {
       guard case .problem(let problem) = error, problem.code == .notImplemented else { throw error }
       throw AppStore.NotOffered(
         description:

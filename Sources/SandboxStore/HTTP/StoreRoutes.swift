@@ -215,7 +215,7 @@ extension StoreRoutes {
 
 extension PaymentStore {
   /// The account whose token the request bears, with every renewal that has fallen due. Throws `unauthorized`.
-  fileprivate func customer(of request: HTTPRequest) async throws -> Account {
+  func customer(of request: HTTPRequest) async throws -> Account {
     let account = try await account(token: request.bearerToken)
     try await catchUp(account: account.id)
     return account
